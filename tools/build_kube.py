@@ -22,7 +22,7 @@ from toolchains import Toolchain, find_go
 
 
 def build_missing(families: tuple[Family, ...] = BUILT) -> None:
-    """Build the programs that are not there yet; two runs at the same time take turns."""
+    """Build the missing programs; two runs at the same time take turns."""
     if not any(missing_programs(family) for family in families):
         return
     go = find_go()
@@ -122,7 +122,8 @@ def _compiled_packages(log: Path) -> str:
 
 
 def _go_environment(go: Toolchain) -> dict[str, str]:
-    # No cgo: the programs run on any Linux. No workspace and no flags of the person's own: the wrapper
+    # No cgo: the programs run on any Linux. No workspace and no flags of the person's own: the
+    # wrapper
     # decides.
     return dict(go.environment(), CGO_ENABLED="0", GOWORK="off", GOFLAGS="-buildvcs=false", GOTOOLCHAIN="local")
 

@@ -42,7 +42,9 @@ PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, GROFF, C_COMPILER, C
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:
-    """Install what is missing where that is allowed; says what it does, and stays quiet where it may not."""
+    """Install what is missing where that is allowed; prints what it does, and nothing where it is
+    not allowed.
+    """
     missing = [package.name for package in packages if not package.is_installed]
     if not missing or not may_install():
         return
@@ -70,7 +72,7 @@ def why_missing(packages: tuple[Package, ...]) -> tuple[str, str] | None:
 
 
 def try_install() -> None:
-    """Install what is missing; where that fails, say so.
+    """Install what is missing; print a failure.
 
     The groups that need it are then skipped with their reason.
     """

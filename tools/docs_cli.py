@@ -20,23 +20,24 @@ HEAD = """# Command line
 
 Written by `python tools/docs_cli.py` from the parsers; do not edit.
 
-`fairlead` has every command. `arena` has those of [arena](https://github.com/kubeflow/arena) and prints the same bytes on stdout; its
-messages on stderr are arena's log lines. Flags may stand before, between and after arguments, as `--flag value`, `--flag=value` or
-`--bool=false`; after `--` everything is an argument.
+`fairlead` has every command. `arena` has the commands of [arena](https://github.com/kubeflow/arena)
+and prints the same bytes on stdout; its messages on stderr are arena's log lines. Flags may be
+before, between and after arguments, as `--flag value`, `--flag=value` or `--bool=false`; after `--`
+everything is an argument.
 
 Which cluster a command speaks to: `--snapshot FILE`, else `--kubeconfig` (`--config`), else `KUBECONFIG` (`a:b` lists merge), else
 `~/.kube/config`, else the pod's service account, else a laptop that runs on this machine (`fairlead up`), else an embedded simulated
-cluster, which is said on stderr.
+cluster, which is reported on stderr.
 
 | exit status of `fairlead` | meaning |
 |---|---|
-| 0 | done; also when nobody reads stdout any more |
+| 0 | done; also when stdout was closed by its reader |
 | 1 | a person can mend it: a flag, a file, a name |
 | 2 | the outside failed: an API server, Prometheus, a disk |
 | 3 | a bug; the message names a report file |
 | 130 | Ctrl-C |
 
-`arena` ends with 1 where `fairlead` ends with 2. A server that is told to end (SIGTERM, Ctrl-C) ends with 0. SIGHUP ends `fairlead up`
+`arena` ends with 1 where `fairlead` ends with 2. A server that ends by SIGTERM or Ctrl-C ends with 0. SIGHUP ends `fairlead up`
 (its terminal is closed) and no other server; the GPU exporter reads its counters file again.
 """
 
@@ -52,7 +53,7 @@ def _settings() -> str:
     return (
         "arena's config file (`$ARENA_CONFIG`, else `~/.arena/config`) has lines `key=value`:\n\n"
         f"| key | |\n|---|---|\n{rows}\n\n"
-        "Without `prometheus_address` a Prometheus of the cluster is looked for by the labels of its Service, through the API server.\n"
+        "Without `prometheus_address` Fairlead searches a Prometheus of the cluster by the labels of its Service, through the API server.\n"
     )
 
 

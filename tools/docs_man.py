@@ -25,8 +25,8 @@ else of the environment variable
 .BR KUBECONFIG ,
 else of
 .IR ~/.kube/config ,
-else that of the pod it runs in, else the laptop (fairlead up) that runs on this machine, else an embedded simulated cluster, which is said
-on standard error.
+else that of the pod it runs in, else the laptop (fairlead up) that runs on this machine, else an embedded simulated cluster, which is
+reported on standard error.
 Flags may stand before, between and after arguments; after
 .B \\-\\-
 everything is an argument."""
@@ -44,8 +44,8 @@ ENVIRONMENT = {
     "HTTPS_PROXY, HTTP_PROXY, NO_PROXY": "proxies on the way to the API server",
 }
 STATUS = {
-    "0": "done; also when nobody reads standard output any more",
-    "1": "it could not be done, and standard error says why",
+    "0": "done; also when standard output was closed by its reader",
+    "1": "it could not be done, and standard error has the reason",
     "3": "a bug; the message names a report file",
     "130": "Ctrl\\-C",
 }
@@ -82,8 +82,8 @@ def man_text() -> str:
 def _section(verb: Verb) -> str:
     parser = _parser(verb)
     actions = [action for group in parser._action_groups if group.title != "global flags" for action in group._group_actions]
-    told = _plain(str(parser.description)).replace("\n", "\n.br\n")
-    return f".SS {_plain(str(parser.usage))}\n{told}\n{_flags(actions)}".rstrip("\n")
+    description = _plain(str(parser.description)).replace("\n", "\n.br\n")
+    return f".SS {_plain(str(parser.usage))}\n{description}\n{_flags(actions)}".rstrip("\n")
 
 
 def _globals(verb: Verb) -> list[argparse.Action]:
@@ -106,8 +106,8 @@ def _spelling(action: argparse.Action) -> str:
     return _plain(", ".join(f"{spelling}{value}" for spelling in action.option_strings))
 
 
-def _definitions(title: str, told: dict[str, str]) -> str:
-    return f".SH {title}\n" + "\n".join(f".TP\n.B {key}\n{what}" for key, what in told.items())
+def _definitions(title: str, entries: dict[str, str]) -> str:
+    return f".SH {title}\n" + "\n".join(f".TP\n.B {key}\n{what}" for key, what in entries.items())
 
 
 def _plain(text: str) -> str:

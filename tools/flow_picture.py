@@ -20,7 +20,7 @@ BOX, ARROW, EDGE, HEAD, LANE, GAP = 196, 34, 14, 34, 112, 14
 WIDTH = 5 * BOX + 4 * ARROW
 COLUMNS = tuple((index * (BOX + ARROW), BOX) for index in range(5))
 """Left edge and width of each column. A line of a box has room for 22 characters, a title for 18."""
-HEADS = ("what happens", "who tells it", "what Fairlead reads", "what follows", "what you get")
+HEADS = ("what happens", "who reports it", "what Fairlead reads", "what follows", "what you get")
 
 
 @dataclass(frozen=True)

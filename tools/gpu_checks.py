@@ -207,7 +207,7 @@ def exporting(library: str) -> Iterator[Exporter]:
 def _empty_kubelet(folder: Path) -> grpc.Server:
     """A kubelet without pods: the exporter has rows of processes only while a kubelet answers."""
     folder.mkdir()
-    method = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
+    method: Any = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
     lister = grpc.method_handlers_generic_handler("v1.PodResourcesLister", {"List": method})
     server = grpc.server(ThreadPoolExecutor(1), [lister])
     server.add_insecure_port(f"unix:{folder / 'kubelet.sock'}")

@@ -89,7 +89,7 @@ def class_names(root: Path) -> Iterator[Finding]:
 
 def room_sizes(root: Path) -> Iterator[Finding]:
     """A folder of a room has at most MOST_MODULES modules."""
-    counts = defaultdict(int)
+    counts: defaultdict[Path, int] = defaultdict(int)
     for path in _modules(root):
         counts[path.parent] += path.name != "__init__.py"
     for folder, count in counts.items():

@@ -61,11 +61,11 @@ ROOTS = {
     "meta/v1": "DeleteOptions",
 }
 ANSWERS = {"core/v1": "PodList NodeList EventList NamespaceList ConfigMapList", "meta/v1": "Status"}
-"""Messages that only API servers send: nobody creates one of these kinds."""
+"""Messages that only API servers send: clients create none of these kinds."""
 SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "l", "uint8": "i", "float64": "d", "types.UID": "s"}
 SPECIAL = {
     "meta/v1": {"Time": "t", "MicroTime": "T", "FieldsV1": "f"},
-    # A schema or something else, told apart by hand-written code.
+    # A schema or something else, distinguished by hand-written code.
     "apiextensions.k8s.io/v1": {
         "JSON": "r",
         "JSONSchemaPropsOrStringArray": "r",

@@ -57,7 +57,7 @@ class Family:
     def ldflags(self) -> str:
         """Link flags: no symbol tables, and for Kubernetes the version.
 
-        Without it discovery says v0.0.0.
+        Without it discovery returns v0.0.0.
         """
         if self.folder != "kubernetes":
             return "-s -w"
@@ -80,7 +80,8 @@ MPI_OPERATOR = Family(
     "operators",
     "github.com/kubeflow/mpi-operator",
     {"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"},
-    # No flag moves the port of its health check, and anybody may have 8080 already (`fairlead up` does): 0 is
+    # No flag moves the port of its health check, and another program may use 8080 already
+    # (`fairlead up` does): 0 is
     # any free one.
     (Edit("cmd/mpi-operator/app/server.go", "healthCheckPort = 8080", "healthCheckPort = 0"),),
 )
@@ -99,7 +100,7 @@ CONTAINERD = Family(
 PROMETHEUS_ADAPTER = Family(
     "adapter", "sigs.k8s.io/prometheus-adapter", {"prometheus-adapter": "sigs.k8s.io/prometheus-adapter/cmd/adapter"}
 )
-# The peer of `bench/quota_admissions.py`, which builds it when it is first run; no test needs it.
+# The peer of `python -m bench quota_admissions`, which builds it when it is first run; no test needs it.
 KUEUE = Family(
     "kueue",
     "sigs.k8s.io/kueue",
@@ -118,7 +119,8 @@ PROMETHEUS_OPERATOR = Family(
     "github.com/prometheus-operator/prometheus-operator",
     {"prometheus-operator": "github.com/prometheus-operator/prometheus-operator/cmd/operator"},
 )
-# Debian's is built without discovery in Kubernetes. This one discovers there and in files, and has no pages.
+# Debian's is built without discovery in Kubernetes. This one discovers there and in files, and has
+# no pages.
 PROMETHEUS = Family(
     "monitoring",
     "github.com/prometheus/prometheus",
@@ -129,8 +131,9 @@ BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PR
 # Ten minutes of compiling for one group, which is run when it is named.
 BUILT_ON_DEMAND = (PROMETHEUS_OPERATOR, PROMETHEUS)
 
-# The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody
-# brought along.
+# The tests read YAML of these modules (stages, CRDs), also if the programs come from a cache of
+# another
+# machine.
 READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE, PROMETHEUS_OPERATOR)
 
 FAMILY_OF = {program: family for family in (*BUILT, *BUILT_ON_DEMAND, KUEUE) for program in family.packages}

@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.02
 
 @contextmanager
 def only_one(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock at `path`; where another process has it, say so (with its pid) and wait."""
+    """Hold the lock at `path`; if another process has it, print its pid and wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="ascii") as lock:
         try:

@@ -1,9 +1,9 @@
 """Takes pictures of the console into docs/pictures/, light and dark, for README.md and quota.md.
 
-`make pictures` runs it. The worlds are always the same: the default scenario, and document 004's with its
-quota tree and three of its Deployments, seed 0, on a machine whose clock says `MORNING`. They stand still
-between the pictures, so that all of them show the same ten seconds. A picture changes when the console does,
-or what the simulated company does.
+`make pictures` runs it. The worlds are always the same: the default scenario, and document 004's
+with its quota tree and three of its Deployments, seed 0, on a machine whose clock shows `MORNING`.
+They stand still between the pictures, so that all of them show the same ten seconds. A picture
+changes when the console does, or what the simulated company does.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ time.time = lambda: morning
 from fairlead.run.programs import run_fairlead
 run_fairlead()
 """
-"""`fairlead` on a machine whose clock always says that morning.
+"""`fairlead` on a machine whose clock always shows that morning.
 
-The world begins by it, to the microsecond. How time goes by is read elsewhere (the event loop), and so are
-the dates of certificates (`datetime`), which clients compare with the true time.
+The world begins by it, to the microsecond. How time goes by is read elsewhere (the event loop), and
+so are the dates of certificates (`datetime`), which clients compare with the true time.
 """
 
 
@@ -111,7 +111,7 @@ SETTLED = (
 """Where what is made: an object, or a file of `MANIFESTS`."""
 SCENES = (Scene("default", (), COMPANY), Scene("documents-004", SETTLED, DEMO))
 BETWEEN_SECONDS = 2.0
-"""So long goes by after each object: the API server of a laptop answers when it is written."""
+"""Seconds between two objects: the API server of a laptop answers when it is written."""
 
 
 @contextmanager
@@ -155,8 +155,8 @@ def _make(ready: Path, made: tuple[tuple[str, str], ...]) -> None:
     cluster, token = config["clusters"][0]["cluster"], config["users"][0]["user"]["token"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     headers = {"Content-Type": "application/yaml", "Authorization": f"Bearer {token}"}
-    for path, told in made:
-        body = (MANIFESTS / told).read_bytes() if told.endswith(".yaml") else told.encode()
+    for path, picture in made:
+        body = (MANIFESTS / picture).read_bytes() if picture.endswith(".yaml") else picture.encode()
         request = urllib.request.Request(f"{cluster['server']}{path}", body, headers, method="POST")
         urllib.request.urlopen(request, timeout=10, context=context).close()
         time.sleep(BETWEEN_SECONDS)
@@ -169,15 +169,15 @@ def _stand_still(console: str) -> None:
     _order(console, {"action": "until", "until": PICTURE_TIME})
     while (clock := _ask(console, "/api/v1/clock"))["until"]:
         if time.monotonic() > end:
-            raise StepFailed(f"the laptop does not reach {PICTURE_TIME}; its clock says {clock['now']}")
+            raise StepFailed(f"the laptop does not reach {PICTURE_TIME}; its clock shows {clock['now']}")
         time.sleep(0.2)
     time.sleep(SAMPLED_SECONDS)
 
 
 def _ask(console: str, path: str) -> dict[str, object]:
     with urllib.request.urlopen(f"{console}{path}", timeout=10) as answer:
-        told: dict[str, object] = json.load(answer)
-        return told
+        picture: dict[str, object] = json.load(answer)
+        return picture
 
 
 def _order(console: str, order: dict[str, object]) -> None:
@@ -229,7 +229,7 @@ def _wait_until_it_stands(page: Page) -> None:
 
 @contextmanager
 def _moving(console: str) -> Iterator[None]:
-    """Time goes on while the block lasts: the badge of a world that stands still says so, in amber."""
+    """Time goes on inside the block: the badge of a world that stands still is amber."""
     _order(console, {"action": "resume"})
     try:
         yield

@@ -23,7 +23,7 @@ PYTEST_LINES = 200
 
 
 class StepFailed(Exception):
-    """A step ended badly; `what` says which and how, `hint` what a person can do."""
+    """A step failed; `what`: which and how, `hint`: what the user can do."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -37,7 +37,7 @@ def say(text: str) -> None:
 
 
 def spoken_seconds(seconds: float) -> str:
-    """A duration as a person says it.
+    """A duration in words.
 
     >>> spoken_seconds(4.26), spoken_seconds(59.7), spoken_seconds(272)
     ('4.3 s', '60 s', '4 min 32 s')
@@ -129,16 +129,16 @@ def stop_process(child: subprocess.Popen[bytes]) -> None:
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """What a log says of a failure, indented.
+    """The part of a log about a failure, indented.
 
-    Its last lines, or all (up to 200) that pytest says from `= FAILURES =` on.
+    Its last lines, or all (up to 200) that pytest prints from `= FAILURES =` on.
     """
     try:
         text = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
     except OSError:
         return ""
-    told = next((place for place, line in enumerate(text) if re.match(r"=+ (FAILURES|ERRORS) =+$", line)), None)
-    kept = text[-lines:] if told is None else text[told:][-PYTEST_LINES:]
+    start = next((place for place, line in enumerate(text) if re.match(r"=+ (FAILURES|ERRORS) =+$", line)), None)
+    kept = text[-lines:] if start is None else text[start:][-PYTEST_LINES:]
     return "\n".join("    " + line for line in kept)
 
 

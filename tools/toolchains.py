@@ -54,10 +54,11 @@ def find_go() -> Toolchain:
 
 
 def find_node() -> Toolchain:
-    """Node of the pinned major version, with `npm` beside it: the machine's, else the pinned package.
+    """Node of the pinned major version, with `npm` beside it: the machine's, else the pinned
+    package.
 
-    So the page is built and tested with one Node everywhere. Where the package cannot be had, the machine's
-    own Node will do from 20.19 on, and a line says so.
+    So the page is built and tested with one Node everywhere. Where the package cannot be had, the
+    machine's own Node will do from 20.19 on, and a line reports it.
     """
     machine = _machine_toolchain("node", ["--version"], NODE_LEAST) if shutil.which("npm") is not None else None
     if machine is not None and parse_version(machine.version)[0] == pinned_version("node")[0]:

@@ -17,7 +17,9 @@ EDITABLE = "editable"
 
 
 class WheelPages(BuildHookInterface):  # type: ignore[misc, type-arg, unused-ignore]
-    """The build fails, and says what is missing, where the pages can neither be found nor built."""
+    """The build fails, with a message about what is missing, if the pages can neither be found nor
+    built.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)

@@ -1,14 +1,14 @@
 """The exceptions of Fairlead, each with a sentence that a person can act on.
 
-Four forms, by who can mend it (house rules in ARCHITECTURE.md): an expected "no" is a `model.Refusal` value
-and no exception at all; a person's mistake is `UserError`; the outside failing is `OutsideError`; anything
-else is a bug.
+There are four forms, by who can fix the problem (ARCHITECTURE.md): an expected "no" is a
+`model.Refusal` value and no exception; a user's mistake is `UserError`; a failure outside of
+Fairlead is `OutsideError`; anything else is a bug.
 """
 
 from __future__ import annotations
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as a shell has it for a program that the signal ended."""
+"""Exit status after Ctrl-C, as a shell reports a program that the signal ended."""
 
 
 class FairleadError(Exception):
@@ -38,16 +38,16 @@ class FairleadError(Exception):
 
 
 class UserError(FairleadError):
-    """A person can mend it: a bad flag, file, name. Exit status 1, HTTP 4xx."""
+    """The user can fix it: a bad flag, file or name. Exit status 1, HTTP 4xx."""
 
     exit_code = 1
 
 
 class OutsideError(FairleadError):
-    """Something outside failed: an API server, Prometheus, a disk.
+    """A failure outside of Fairlead: an API server, Prometheus, a disk.
 
-    Exit status 2, HTTP 502; loops back off and go on. `system` names it for logs, metrics and warnings
-    (`kubernetes`, `prometheus`, `exporter`, `disk`).
+    Exit status 2, HTTP 502; loops back off and continue. `system` names it for logs, metrics and
+    warnings (`kubernetes`, `prometheus`, `exporter`, `disk`).
     """
 
     exit_code = 2
@@ -58,7 +58,9 @@ class OutsideError(FairleadError):
 
 
 class Forbidden(OutsideError):
-    """The API server knows us and says no. `what` carries its own message (verb, resource, user)."""
+    """The API server has identified the client and forbids it. `what` contains its message (verb,
+    resource, user).
+    """
 
 
 class NotFound(OutsideError):
@@ -66,7 +68,7 @@ class NotFound(OutsideError):
 
 
 class NotAsWritten(OutsideError):
-    """The API server does not take an object as it is written.
+    """The API server rejects an object as it is written.
 
-    It serves another version, or has other fields, or does not serve them to us.
+    It serves another version, has other fields, or does not serve them to this client.
     """

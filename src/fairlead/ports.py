@@ -85,11 +85,11 @@ class Cluster(Protocol):
         ...
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
-        """Carry the action out, on this very object where it names a uid, and say how it ended.
+        """Carry the action out, on this very object if it names a uid, and return how it ended.
 
-        Failures are outcomes and never raised. `left`: seconds for which we may write, of who writes under a
-        Lease. It is asked right before each sending; nothing is sent when none are left, and the API server
-        is told to decide within them.
+        Failures are outcomes and never raised. `left`: returns the seconds for which this process
+        may write, under a Lease. It is called right before each request; no request is sent when
+        none are left, and the API server must decide within them.
         """
         ...
 
@@ -112,26 +112,27 @@ class GpuReadings(Protocol):
         ...
 
     def tally(self) -> PageTally | None:
-        """How the reading itself goes; None: nothing is read."""
+        """Counts of the reading itself; None: nothing is read."""
         ...
 
 
 class Devices(Protocol):
-    """The GPUs that a GPU exporter speaks for (all nodes' in the simulated world)."""
+    """The GPUs that a GPU exporter reports (those of all nodes in the simulated world)."""
 
-    async def run(self, told: Callable[[], None]) -> None:
-        """Ask the devices on a steady beat, until cancelled; `told` is called after each new snapshot.
+    async def run(self, on_snapshot: Callable[[], None]) -> None:
+        """Ask the devices at a steady rate, until cancelled; `on_snapshot` is called after each new
+        snapshot.
 
         A device or a driver that does not answer is part of the snapshot, and never raised.
         """
         ...
 
     def latest(self) -> DeviceSnapshot:
-        """What they said last. Does not wait and asks no device."""
+        """The last snapshot. Does not wait and asks no device."""
         ...
 
     def want(self, fields: frozenset[str]) -> None:
-        """The DCGM fields that are printed from now on: those that cost much are asked for only then."""
+        """The DCGM fields that are printed from now on: expensive ones are read only then."""
         ...
 
 
@@ -181,23 +182,25 @@ class Happening(Struct, frozen=True):
 
 
 class Timekeeper(Protocol):
-    """Who may move simulated time. Nobody can move a real cluster's."""
+    """Moves simulated time. The time of a real cluster cannot be moved."""
 
     def state(self) -> ClockState: ...
 
     @property
     def version(self) -> int:
-        """Grows when somebody moved time, and when a run ended; not as time goes by."""
+        """Grows when time was moved by a client, and when a run ended; not as time goes by."""
         ...
 
     def pause(self) -> None:
-        """Stand still; ends a run to a later time where it is. Reads, writes and streams of the API go on."""
+        """Stop time; ends a run to a later time where it is. Reads, writes and streams of the API
+        continue.
+        """
         ...
 
     def resume(self) -> None: ...
 
     def set_speed(self, speed: float) -> None:
-        """Raises UserError for a speed that cannot be."""
+        """Raises UserError for an impossible speed."""
         ...
 
     def step(self) -> list[Happening]:
@@ -216,10 +219,10 @@ class Timekeeper(Protocol):
 
 
 class LogWish(Struct, frozen=True):
-    """What is wanted of a container's log.
+    """Which part of a container's log is wanted.
 
-    `tail_lines`: so many of the newest. `limit_bytes`: not more than that, from the oldest of them on; 0 = no
-    limit.
+    `tail_lines`: number of the newest lines. `limit_bytes`: at most this number of bytes, from the
+    oldest of them on; 0 = no limit.
     """
 
     container: str
@@ -230,15 +233,16 @@ class LogWish(Struct, frozen=True):
 
 
 class JobFiles(Protocol):
-    """What only the API server has of a job, asked when somebody looks.
+    """Details of a job that only the API server has, read on demand.
 
-    All raise Forbidden with the right that is missing, NotFound for what is gone, else OutsideError.
+    All raise Forbidden with the right that is missing, NotFound for what is gone, else
+    OutsideError.
     """
 
     def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
-        """The log's bytes as they come. Who closes the generator ends the request.
+        """The log's bytes as they come. Close the generator to end the request.
 
-        It reads no further ahead than half a MiB of what is taken from it.
+        It reads at most half a MiB ahead of what is taken from it.
         """
         ...
 
@@ -252,7 +256,7 @@ class JobFiles(Protocol):
 
 
 class ServingQuestions(Protocol):
-    """What only the API server has of serving jobs, asked when somebody looks."""
+    """Details of serving jobs that only the API server has, read on demand."""
 
     async def read(self) -> ServingObjects:
         """The workloads and Services of all serving jobs, without their pods.
@@ -264,15 +268,17 @@ class ServingQuestions(Protocol):
 
 
 class Dependencies(Protocol):
-    """The servers behind the cluster and its series, asked when somebody looks at how they are."""
+    """The servers behind the cluster and its series, asked on demand for their health."""
 
     async def look(self) -> DependencyLooks:
-        """Ask each once. That one does not answer is part of what is told, and never raised."""
+        """Ask each server once. A server that does not answer is part of the result, and never
+        raised.
+        """
         ...
 
 
 class Ports(Struct, frozen=True):
-    """Everything a process may ask of its world.
+    """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
     `servings` and `dependencies` in a saved snapshot, which has no API server.
@@ -290,15 +296,15 @@ class Ports(Struct, frozen=True):
     dependencies: Dependencies | None = None
 
 
-# --- what the scheduler extender asks of a cluster ----------------------------------------------------------
+# --- what the scheduler extender asks of a cluster ------------------------------------------------
 
 
 class LeaseRecord(Struct, frozen=True):
-    """Who may write.
+    """The holder of a Lease, the process that may write.
 
-    `renewed`: an opaque text that changes with each renewal ("" in a write = renew it now). `version`: what a
-    write must be based on ("" = there is no lease yet). `wanted_by`: the extender that kube-scheduler calls,
-    and that asks the holder for the lease.
+    `renewed`: an opaque text that changes with each renewal ("" in a write = renew it now).
+    `version`: what a write must be based on ("" = there is no lease yet). `wanted_by`: the extender
+    that kube-scheduler calls, and that asks the holder for the lease.
     """
 
     holder: str = ""
@@ -310,12 +316,12 @@ class LeaseRecord(Struct, frozen=True):
 
 
 class LeaseApi(Protocol):
-    """One Lease. Both calls raise OutsideError when it was not done, or when nobody knows whether it was."""
+    """One Lease. Both calls raise OutsideError if it was not written, or if that is unknown."""
 
     async def get_lease(self) -> LeaseRecord | None: ...
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
-        """The record as written, now; None when somebody else was quicker."""
+        """The record as written, now; None if another process was faster."""
         ...
 
 
@@ -339,7 +345,7 @@ class SharingApi(LeaseApi, Protocol):
         ...
 
 
-# --- what the quota controller asks of a cluster ------------------------------------------------------------
+# --- what the quota controller asks of a cluster --------------------------------------------------
 
 
 class QuotaApi(LeaseApi, Protocol):
@@ -375,11 +381,11 @@ class AdmissionApi(Protocol):
     async def list_namespaces(self) -> Sequence[str]: ...
 
     async def list_pods(self, namespace: str) -> Sequence[Pod]:
-        """Those in phase Running."""
+        """Pods in phase Running."""
         ...
 
     async def list_unfinished_pods(self) -> Sequence[Pod]:
-        """Of all namespaces."""
+        """Unfinished pods of all namespaces."""
         ...
 
     async def get(self, target: ObjectRef) -> Manifest | None:
@@ -392,7 +398,7 @@ class AdmissionApi(Protocol):
 
 
 class Streams(Protocol):
-    """Our end of a program that runs elsewhere.
+    """This side of a program that runs elsewhere.
 
     `stdin` and `resized` are file descriptors; without a terminal `resized` is -1.
     """
@@ -410,7 +416,9 @@ class Streams(Protocol):
         ...
 
     def raw(self) -> AbstractContextManager[None]:
-        """While it lasts, every key goes to the program, Ctrl-C too. Without a terminal it is nothing."""
+        """Inside the context every key goes to the program, Ctrl-C too. Without a terminal it does
+        nothing.
+        """
         ...
 
     def write(self, data: bytes) -> None: ...
@@ -418,13 +426,13 @@ class Streams(Protocol):
     def write_error(self, data: bytes) -> None: ...
 
 
-# --- what a node's GPU agent answers its kubelet ------------------------------------------------------------
+# --- what a node's GPU agent answers its kubelet --------------------------------------------------
 
 
 class DeviceAnswers(Protocol):
-    """Who decides, for the server of one resource.
+    """Decides about devices, for the server of one resource.
 
-    An OutsideError of either call is told to the kubelet as `UNAVAILABLE`, in its own words.
+    The kubelet receives an OutsideError of either call as `UNAVAILABLE`, with its text.
     """
 
     def registered(self) -> None:
@@ -432,21 +440,21 @@ class DeviceAnswers(Protocol):
         ...
 
     def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
-        """The ids that a container had best be given."""
+        """The ids that the kubelet should prefer for a container."""
         ...
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
-        """What a container gets that has these ids. Whose it is the kubelet does not say yet.
+        """What the container with these ids gets. The kubelet has not named the container yet.
 
         A refusal is final: the pod fails.
         """
         ...
 
     async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
-        """The container that has these ids is about to be made, for the first time or again.
+        """The container with these ids is about to be created, for the first time or again.
 
-        A refused one is tried again. The call is cancelled, wherever it is, when the kubelet waits no longer
-        (30 s) or ends: the next one begins anew.
+        A refused container is tried again. The call is cancelled, at any point, if the kubelet
+        waits no longer (30 s) or ends: the next call starts from the beginning.
         """
         ...
 
@@ -463,22 +471,22 @@ class CardDriver(Protocol):
         ...
 
     def xids(self) -> Sequence[DriverXid]:
-        """What was reported since the last call, in order. Does not wait.
+        """XIDs that were reported since the last call, in order. Does not wait.
 
-        What was heard is told even when the driver is gone by now.
+        They are returned even if the driver has gone since.
         """
         ...
 
     def probe(self, uuid: str) -> CardAnswer:
-        """Asks the card how it is."""
+        """Asks the card for its state."""
         ...
 
     def processes(self) -> Sequence[ProcessMemory]:
-        """Who uses memory now; a process of which the driver does not say how much is left out."""
+        """Processes that use memory now, without those for which the driver reports no amount."""
         ...
 
     def means(self) -> IsolationMeans:
-        """What the node can do to keep containers on one card apart."""
+        """The node's means to isolate containers on one card."""
         ...
 
 
@@ -487,16 +495,16 @@ class ResourceServer(Protocol):
 
     @property
     def is_watched(self) -> bool:
-        """Whether a kubelet knows our devices now, and is told when they change."""
+        """Whether a kubelet knows these devices now, and receives changes."""
         ...
 
     @property
     def trouble(self) -> str:
-        """Why no kubelet has taken the resource; "" since one has."""
+        """Why no kubelet has accepted the resource; "" once one has."""
         ...
 
     def offer(self, devices: Iterable[OfferedDevice]) -> None:
-        """All devices that there are from now on."""
+        """All devices from now on."""
         ...
 
     async def run(self) -> None:
@@ -505,7 +513,7 @@ class ResourceServer(Protocol):
 
 
 class KubeletHolders(Protocol):
-    """What the kubelet says of who holds devices."""
+    """The kubelet's record of which containers hold devices."""
 
     async def list_held(self) -> tuple[HeldDevices, ...]:
         """Its list of pod resources and its checkpoint together.
@@ -535,14 +543,14 @@ class PodIdentities(Protocol):
 
 
 class TextSource(Protocol):
-    """A text that somebody else keeps, and may change or take away."""
+    """A text that another program keeps, and may change or remove."""
 
     async def read_text(self) -> str | None:
-        """As it is now, None where there is none. Raises OutsideError."""
+        """The current text, None if there is none. Raises OutsideError."""
 
 
 class GivenFile(Protocol):
-    """What a node's agent has given to containers, as its grants file says."""
+    """What a node's agent has given to containers, from its grants file."""
 
     def read_given(self) -> tuple[GivenShare, ...] | Refusal: ...
 
@@ -554,23 +562,25 @@ class AgentFiles(GivenFile, Protocol):
     """
 
     def lock(self) -> bool:
-        """Whether these files are ours alone from now on; another agent of this node may have them."""
+        """Whether these files belong to this agent from now on; another agent of this node may have
+        them.
+        """
         ...
 
     def unlock(self) -> None:
-        """Another agent may have them."""
+        """Let another agent have them."""
         ...
 
     def write_given(self, shares: Iterable[GivenShare]) -> None: ...
 
     def read_faults(self) -> tuple[CardFault, ...] | Refusal:
-        """Of this boot; the machine's next boot resets every card."""
+        """Faults of this boot; the machine's next boot resets every card."""
         ...
 
     def write_faults(self, faults: Iterable[CardFault]) -> None: ...
 
     def read_runtime(self, versions: str) -> bool | None:
-        """Whether these versions of the container runtime do CDI; None = nobody found out."""
+        """Whether these versions of the container runtime support CDI; None = not tested yet."""
         ...
 
     def write_runtime(self, versions: str, does_cdi: bool) -> None: ...
@@ -580,11 +590,13 @@ class AgentFiles(GivenFile, Protocol):
     def region_path(self, token: str) -> str: ...
 
     def read_answer(self, token: str) -> ContainerLimits | None:
-        """What the kubelet was told before anybody knew who asks; None = nothing."""
+        """The answer that the kubelet received before the container was known; None = none."""
         ...
 
     def write_answer(self, token: str, limits: ContainerLimits | None) -> None:
-        """Keep what the kubelet is told, with limits that allow nothing; None = it is told nothing."""
+        """Keep the answer to the kubelet, with limits that allow nothing yet; None = there is no
+        answer.
+        """
         ...
 
     def write_container(self, token: str, limits: ContainerLimits, edits: ContainerEdits | None) -> None:
@@ -598,13 +610,13 @@ class AgentFiles(GivenFile, Protocol):
     def write_cdi(self, token: str, edits: ContainerEdits) -> None: ...
 
     def tokens(self) -> frozenset[str]:
-        """Those of which there are files."""
+        """Tokens that have files."""
         ...
 
     def remove(self, token: str) -> None: ...
 
     def plugin_sockets(self) -> tuple[str, ...]:
-        """Names of the sockets in the kubelet's plugin directory on which somebody listens."""
+        """Names of the sockets in the kubelet's plugin directory on which a program listens."""
         ...
 
 

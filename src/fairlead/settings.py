@@ -1,7 +1,8 @@
-"""Project constants: ports, namespaces, prefixes. Chosen once (design 0001), spelled here and nowhere else.
+"""Project constants: ports, namespaces, prefixes. Each is chosen once (design 0001) and spelled
+only here.
 
-A process' own settings (addresses, intervals) are arguments of that process; of this module a rule reads the
-namespaces alone.
+Settings of one process (addresses, intervals) are arguments of that process. Rules read only the
+namespaces.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ CLUSTER_EXPORTER_POD: Final = "fairlead-cluster-exporter"
 GPU_EXTENDER_POD: Final = "fairlead-gpushare-extender"
 NODE_AGENT_POD: Final = "fairlead-node-agent"
 QUOTA_CONTROLLER_POD: Final = "fairlead-quota-controller"
-"""By what the pods of our components are known: values of that label in `deploy/`."""
+"""Values of the label by which the pods of Fairlead's components are found (see `deploy/`)."""
 
 GPU_EXPORTER_LABELS: Final = f"{PART_LABEL}=fairlead-gpu-exporter"
 GPU_EXPORTER_PORT_NAME: Final = "metrics"
-"""By what the pods of GPU exporters are found (deploy/gpu-exporter.yaml)."""
+"""Name of the container port by which the pods of GPU exporters are found
+(deploy/gpu-exporter.yaml).
+"""
 
 USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
@@ -45,33 +48,37 @@ CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 """The Lease of the cluster exporter that may print the cluster (docs/spec/telemetry.md#cluster-exporter)."""
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
-"""The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""
+"""The extension of a cluster in a laptop's kubeconfig: addresses of its clock and its GPU values.
+"""
 
 READ_SECONDS: Final = 10.0
-"""How long a client of our servers may take to send a request, head and body together.
-
-(Console and docs/spec/telemetry.mds.)
+"""`READ_SECONDS`: time for a client to send a request to Fairlead's servers, head and body together
+(docs/spec/console.md, docs/spec/telemetry.md).
 """
 
 WRITE_SECONDS: Final = 10.0
-"""How long a scraper of a GPU exporter may take to read its page (docs/spec/telemetry.md#endpoints)."""
+"""`WRITE_SECONDS`: time for a scraper to read a GPU exporter's page
+(docs/spec/telemetry.md#endpoints).
+"""
 
 LAPTOP_CONTEXT: Final = "fairlead"
 """The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""
 
 CONTEXT_BEFORE_EXTENSION: Final = "fairlead.io/context-before"
-"""The extension that names the context which was current before the laptop's.
+"""The extension with the context that was current before the laptop's.
 
-A laptop that comes after a killed one makes it current again.
+A laptop that starts after a killed one makes that context current again at its end.
 """
 
 LAPTOP_USER: Final = "fairlead-admin"
 
 LAPTOP_AUTHORITY: Final = "fairlead laptop authority"
-"""The common name of a laptop's certificate authority: a kubeconfig's entries of ours are known by it."""
+"""The common name of a laptop's certificate authority: it marks a kubeconfig's entries as a
+laptop's.
+"""
 
 OLDEST_KUBERNETES: Final = (1, 18)
-"""The oldest API server we speak to; older ones get a sentence.
+"""The oldest supported API server; an older one gets an error message.
 
 See docs/spec/console.md#api-server-requirements, document 000.
 """

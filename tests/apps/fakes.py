@@ -34,8 +34,8 @@ class FakeDevices:
         self.calls = 0
         self.wanted = frozenset[str]()
 
-    async def run(self, told: Callable[[], None]) -> None:
-        self.told = told
+    async def run(self, on_snapshot: Callable[[], None]) -> None:
+        self.told = on_snapshot
         await asyncio.Event().wait()
 
     def latest(self) -> DeviceSnapshot:

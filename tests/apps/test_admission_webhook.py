@@ -210,7 +210,7 @@ async def test_bounds_under_what_is_used_are_warned_of() -> None:
 async def test_a_tree_is_taken_where_it_is_not_known_what_is_used() -> None:
     """The API server would refuse it after five seconds without an answer."""
     away = "connection refused"
-    assert await warned(Busy(away), 1) == [f"nothing is known of bounds under what is used: {away}; ask `fairlead quota validate`"]
+    assert await warned(Busy(away), 1) == [f"it is not known whether bounds are below what is used: {away}; ask `fairlead quota validate`"]
     (slow,) = await warned(Busy(is_slow=True), 1)
     assert "pods could not be read in 0.05 s" in slow
 

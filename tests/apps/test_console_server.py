@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.apps.described_answers import check_against
 from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
 from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
@@ -58,39 +59,6 @@ async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: 
     described = openapi_document("0")
     schema = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     check_against(json.loads(body), schema, described["components"]["schemas"])
-
-
-def check_against(value: Any, schema: dict[str, Any], components: dict[str, Any]) -> None:
-    """A small JSON-schema check: exact keys of objects, types of scalars, items of lists."""
-    if "$ref" in schema:
-        return check_against(value, components[schema["$ref"].rsplit("/", 1)[-1]], components)
-    if "anyOf" in schema:
-        assert any(is_of(value, each) for each in schema["anyOf"]), (value, schema)
-        match = next(each for each in schema["anyOf"] if is_of(value, each))
-        return check_against(value, match, components) if match.get("type") != "null" else None
-    if "properties" in schema:
-        assert set(value) == set(schema["properties"])
-        for key, each in schema["properties"].items():
-            check_against(value[key], each, components)
-    elif "prefixItems" in schema:
-        assert len(value) == len(schema["prefixItems"])
-        for part, each in zip(value, schema["prefixItems"], strict=True):
-            check_against(part, each, components)
-    elif schema.get("type") == "array" and isinstance(schema.get("items"), dict):
-        for each in value:
-            check_against(each, schema["items"], components)
-    elif schema.get("type") in ("string", "integer", "number", "boolean"):
-        assert is_of(value, schema), (value, schema)
-    return None
-
-
-def is_of(value: Any, schema: dict[str, Any]) -> bool:
-    kinds: dict[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
-    if "$ref" in schema:
-        return isinstance(value, dict)
-    if schema["type"] in ("integer", "number"):
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, kinds[schema["type"]])
 
 
 async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:

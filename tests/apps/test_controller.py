@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
+
+from tests.waiting import until
 
 from fairlead.apps.controller import Controller
 from fairlead.apps.leader import UNHURRIED
@@ -130,12 +132,6 @@ async def running(controller: Controller[Any]) -> AsyncIterator[None]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not is_so():  # noqa: ASYNC110 - a server and two controllers work meanwhile
-            await asyncio.sleep(0.02)
 
 
 def labels(world: World) -> dict[str, str | None]:

@@ -290,9 +290,9 @@ def test_the_end_comes_also_while_old_lists_are_being_given_up() -> None:
         driver, api = await one.extender("a")
         follow = api.follow
 
-        async def closes_slowly(*sinks: Any) -> None:
+        async def closes_slowly(*asked: Any) -> None:
             try:
-                await follow(*sinks)
+                await follow(*asked)
             finally:
                 await asyncio.sleep(0.05)
 

@@ -453,7 +453,7 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_f
         assert made.page is page
         wall.at += 26
         assert await ask(made.app, "GET", "/healthz") == (503, "no sample for 26 s\n")
-        (said,) = [each for each in caplog.records if "a fault of ours" in each.getMessage()]
+        (said,) = [each for each in caplog.records if "because of a bug" in each.getMessage()]
         assert said.exc_info is not None
         fault.clear()
         devices.tell()

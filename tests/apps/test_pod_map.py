@@ -8,7 +8,7 @@ from collections.abc import Collection
 import msgspec
 import pytest
 from msgspec import structs
-from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
+from tests.rules.devices.pod_devices import IDS, MEMORY, given, held
 from tests.waiting import until
 
 from fairlead.apps.pod_map import PLACEMENT, RETRY_SECONDS, PodMap
@@ -203,7 +203,7 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node
     assert families["fairlead_gpu_containers"].values == [None]
     assert families["fairlead_gpu_allocated_ratio"].values == [None]
     assert [each.message for each in caplog.records].count(
-        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose ids are not read: who holds them is unknown;"
+        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose ids are not read: their holders are unknown;"
         " name it with --nvidia-resource-names"
     ) == 1
     node.held = (held("nvidia.com/gpu.shared", f"{CARD}::1"),)
@@ -297,7 +297,7 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: N
         assert found["fairlead_gpu_containers"] == [None, 0]
         assert (PLACEMENT in pods.state.faults) is (number > 0), "the file may be a moment behind the list"
     assert [record.message for record in caplog.records] == [
-        "whose the cards are is not known: ns/p/c has shared memory, and neither the grants file nor its pod says on which card"
+        "the holders of cards are unknown: ns/p/c has shared memory, and neither the grants file nor its pod names the card"
     ]
     node.given = (given(CARD),)
     await pods.ask()

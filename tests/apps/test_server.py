@@ -54,7 +54,7 @@ def test_only_this_machine_is_loopback(host: str, expected: bool) -> None:
 
 def test_a_reachable_address_needs_to_be_asked_for() -> None:
     require_loopback("0.0.0.0", True, "--insecure-listen")
-    with pytest.raises(UserError, match="asks nobody") as caught:
+    with pytest.raises(UserError, match="does not authenticate clients") as caught:
         require_loopback("0.0.0.0", False, "--insecure-listen")
     assert "--insecure-listen" in caught.value.hint
 

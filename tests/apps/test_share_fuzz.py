@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.apps.broken_extender import without_reservation
 from tests.apps.share_fuzz import live
-from tests.apps.test_share_storm import without_reservation
 
 from fairlead.wire.sharing.scheduler_extender import BadBody, parse_filter
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.apps.broken_extender import without_reservation
 from tests.apps.share_storm import live
 from tests.examples import long_case
 
 from fairlead.apps.extender import Extender
 from fairlead.model.changes import KIND_PODS, Changes, listed
 from fairlead.model.node import Node
-from fairlead.model.pod import Pod
 
 SEEDS = range(1, 6)
 QUICK_SEEDS = 1
@@ -42,20 +42,6 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(seed: int) -> None:
 def test_a_storm_can_be_lived_again() -> None:
     once, again = ([(kind, key, getattr(row, "node", "")) for kind, key, row in live(3, 150).history] for _ in range(2))
     assert once == again
-
-
-def without_reservation(*args: Any, **options: Any) -> Extender:
-    """bind asks for cards and holds none."""
-    extender = Extender(*args, **options)
-    reserve = extender.ledger.reserve
-
-    def forget(pod: Pod, node: str) -> Any:
-        grants = reserve(pod, node)
-        extender.ledger.roll_back(pod.uid)
-        return grants
-
-    extender.ledger.reserve = forget  # type: ignore[method-assign]
-    return extender
 
 
 def guarding_nothing(*args: Any, **options: Any) -> Extender:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
+from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.made_objects import pytorch_job, warning
 from tests.browser.sight import Sight
 from tests.browser.still_console import served
-from tests.browser.test_layout import SIDEWAYS, settle
-from tests.browser.test_moving import pytorch_job, warning
 from tests.console.clusters import cluster, gpu_node, pod, quota_tree, reading, training_job
 from tests.console.worlds import still_world
 
@@ -135,7 +135,7 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
         tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
         tab.open(f"/nodes/{node}", "node")
         chart = tab.at("panel-gpu-duty-cycle")
-        expect(chart.get_by_role("alert")).to_contain_text("did not answer in time")
+        expect(chart.get_by_role("alert")).to_contain_text("did not respond in time")
         assert len(asked) == 1
         tab.page.unroute_all()
         chart.get_by_role("button", name="Retry").click()
@@ -143,7 +143,7 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
 
         tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
         tab.page.evaluate(ASK_ALL)
-        expect(tab.at("chart-old")).to_contain_text("these are older")
+        expect(tab.at("chart-old")).to_contain_text("Older data is shown")
         expect(chart.locator("canvas").first).to_be_visible()
         expect(tab.at("chart-old").get_by_role("button", name="Retry")).to_be_visible()
         tab.page.unroute_all()

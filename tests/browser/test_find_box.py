@@ -132,7 +132,7 @@ def test_a_search_that_fails_is_one_quiet_line_beside_what_was_found(browser: Br
 def test_the_box_stops_the_simulated_time_and_lets_it_go_on(browser: Browser, simulated: Sight) -> None:
     badge = "badge-simulated"
     with window(browser, simulated.url) as tab:
-        for text, paused in (("pause the", "true"), ("time go on", "false")):
+        for text, paused in (("pause the", "true"), ("resume the", "false")):
             expect(opened(tab, text).first).to_contain_text("time")
             tab.page.keyboard.press("Enter")
             expect(tab.at("find-box")).to_be_hidden()

@@ -75,6 +75,6 @@ def test_all_well_is_said_nowhere_but_on_its_page(browser: Browser) -> None:
         tab.page.keyboard.press("g")
         tab.page.keyboard.press("h")
         expect(tab.at("page-health")).to_be_visible()
-        expect(tab.at("health-cluster-api")).to_contain_text("https://10.0.0.1:6443 answers in 12 ms, version v1.36.3.")
+        expect(tab.at("health-cluster-api")).to_contain_text("https://10.0.0.1:6443 responds in 12 ms, version v1.36.3.")
         expect(tab.page.locator("tr[data-state=fail]")).to_have_count(0)
         assert failing(tab) == []

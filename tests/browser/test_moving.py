@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
+from tests.browser.made_objects import pytorch_job, warning
 from tests.browser.sight import Sight, soon
 
 MARKUP = "<img src=x onerror=\"document.title='taken'\">"
@@ -91,13 +87,6 @@ def test_the_top_links_of_document_000_lead_to_the_boards(browser: Browser, simu
             expect(tab.at(f"page-{page}")).to_be_visible()
 
 
-def pytorch_job(name: str) -> dict[str, Any]:
-    container = {"name": "pytorch", "image": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    replicas = {"Master": {"replicas": 1, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}}
-    metadata = {"name": name, "namespace": "vision"}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": {"pytorchReplicaSpecs": replicas}}
-
-
 def test_a_new_job_appears_by_itself_and_moves_nothing(browser: Browser, simulated: Sight) -> None:
     name = "appears-by-itself"
     with window(browser, simulated.url, height=700) as tab:
@@ -122,34 +111,6 @@ def test_markup_from_the_cluster_is_text(browser: Browser, sight: Sight) -> None
         expect(tab.page.get_by_text(MARKUP, exact=False).first).to_be_visible()
         assert tab.page.title() != "taken"
         assert tab.page.locator("img[src=x]").count() == 0
-
-
-@contextmanager
-def warning(sight: Sight, name: str, reason: str, message: str) -> Iterator[None]:
-    """A Warning about a pod, while the block runs."""
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{name}.1", "namespace": "default"},
-        "involvedObject": {"kind": "Pod", "namespace": "default", "name": name},
-        "type": "Warning",
-        "reason": reason,
-        "message": message,
-        "count": 1,
-        **times(sight),
-    }
-    sight.kubectl.create([event])
-    try:
-        yield
-    finally:
-        sight.kubectl.delete("event", f"{name}.1", "-n", "default")
-
-
-def times(sight: Sight) -> dict[str, str]:
-    """Now, by the cluster's clock, as an event carries it."""
-    with urllib.request.urlopen(f"{sight.url}/api/v1/me") as answer:
-        now = json.load(answer)["clock"]["now"]
-    return {"firstTimestamp": now[:19] + "Z", "lastTimestamp": now[:19] + "Z"}
 
 
 def test_charts_draw_and_have_a_table(browser: Browser, simulated: Sight) -> None:

@@ -37,6 +37,8 @@ def served(sight: Sight) -> Iterator[Sight]:
     finally:
         for name in ("web", "huge"):
             arena(sight, "delete", name, "-n", NAMESPACE)
+        selector = ("pods", "-n", NAMESPACE, "-l", "servingName in (web,huge)")
+        wait_until("the pods of both jobs are gone", lambda: not sight.kubectl.get(*selector), 60)
 
 
 @pytest.mark.parametrize("locale", LOCALES)

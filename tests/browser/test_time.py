@@ -132,7 +132,7 @@ def test_chinese_and_an_order_from_elsewhere(browser: Browser, world: Laptop) ->
         tab.at("badge-simulated").click()
         tab.at("time-advance-own").fill("明天")
         tab.at("time-advance-set").click()
-        expect(tab.at("time-fault")).to_contain_text("时长的写法")
+        expect(tab.at("time-fault")).to_contain_text("请输入时长")
         tab.at("time-until-own").fill("2001-01-01T00:00")
         tab.at("time-until-set").click()
         expect(tab.at("time-fault")).to_contain_text("时间只能向前")

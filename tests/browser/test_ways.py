@@ -382,7 +382,7 @@ def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(browser: Bro
             expect(copy.get_by_role("status")).to_have_text("Copied")
             assert tab.page.evaluate("window.taken") == node
         else:
-            expect(copy.get_by_role("status")).to_contain_text("does not let this page copy")
+            expect(copy.get_by_role("status")).to_contain_text("does not allow this page to copy")
             assert tab.page.evaluate("String(getSelection())") == node
         expect(copy.get_by_role("button")).to_be_focused()
 

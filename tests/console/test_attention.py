@@ -74,7 +74,7 @@ def test_an_xid_is_told_with_what_it_means_and_when() -> None:
     assert line.sentence.text == "1 GPU broken: XID 79, GPU has fallen off the bus"
     assert (line.sentence.code, line.sentence.values) == (
         "attention-gpu-broken-xid",
-        {"n": 1, "xid": 79, "told": "GPU has fallen off the bus"},
+        {"n": 1, "xid": 79, "meaning": "GPU has fallen off the bus"},
     )
     assert [(each.kind, each.name, each.index) for each in line.objects] == [("gpu", "gpu-1", 3)]
 

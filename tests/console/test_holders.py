@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, quota_tree, reading, training_job
-from tests.console.test_true_numbers import some_cluster
+from tests.console.some_cluster import some_cluster
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holder_rows

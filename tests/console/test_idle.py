@@ -160,7 +160,7 @@ def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_toget
         busy = 50.0 if tick < 20 else 0.0
         history.add(EPOCH + 36 * tick, [sample("p", "main", busy), sample("p", "side", 0.0), sample("q", "main", 99.0)])
     told = idle_hours_in_history(history, EPOCH + 36 * 49)
-    assert told.told == {("team", "p", "GPU-a"): pytest.approx(0.3)}
+    assert told.hours_by_key == {("team", "p", "GPU-a"): pytest.approx(0.3)}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.cli.command import run_command
-from tests.rules.quota.test_one_account import wrong
+from tests.rules.quota.one_account import wrong
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.pages.mine import LeafResource

@@ -149,6 +149,8 @@ def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans:
     pod = next(each for each in seen.snapshot.pods if each.conditions == (condition,))
     wait = why_pod_waits(pod)
     assert wait is not None and wait.message == "words of an older version"
-    told = seen.explainer.tell(wait, [pod]).told
-    assert [(each.code, each.values) for each in told] == ([(each.code, each.values) for each in row.told] if reason_is_the_plans else [])
-    assert row.told[0].code == "told-asks" and row.told[0].values == {"resource": "cpu", "asks": "5"}
+    told = seen.explainer.explain(wait, [pod]).clauses
+    assert [(each.code, each.values) for each in told] == (
+        [(each.code, each.values) for each in row.clauses] if reason_is_the_plans else []
+    )
+    assert row.clauses[0].code == "told-asks" and row.clauses[0].values == {"resource": "cpu", "asks": "5"}

@@ -74,7 +74,7 @@ def test_pods_that_are_missing_or_start_are_counted() -> None:
     assert told == [
         ("PodsMissing", "0 of 3 pods exist; the Deployment controller creates the rest"),
         ("Starting", "1 of 1 pods run"),
-        ("PodsMissing", "no Deployment of this InferenceService exists; its operator makes them"),
+        ("PodsMissing", "no Deployment of this InferenceService exists yet; its operator creates it"),
     ]
     assert (none.type, none.status, none.address, none.desired) == ("KServe", "NotReady", "http://c.example", 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.console.shared_nodes import T4_MIB, notebook, t4
 from tests.rules.sharing import container, node, placed
 from tests.rules.sharing import pod as sharing_pod
 
@@ -18,18 +19,7 @@ from fairlead.model.resources import GPU_MEMORY
 
 from .clusters import EPOCH, cluster, gpu_node, pod, training_job
 
-T4_MIB = 15_079
 UNSCHEDULABLE = (Condition("PodScheduled", "False", "Unschedulable", "0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem."),)
-
-
-def t4(name: str = "t4", **more: object) -> Node:
-    """Document 003's card of 14 units."""
-    return msgspec.structs.replace(node(name, (14,), slots={0: {"memory_mib": T4_MIB, "model": "Tesla T4", **more}}), uid=f"uid-{name}")
-
-
-def notebook(number: int, **more: object) -> Pod:
-    made = placed(sharing_pod(f"notebook-{number}", 4), "t4", {"main": [(0, 4)]})
-    return msgspec.structs.replace(made, phase="Running", **more)
 
 
 def detail(on: Node, *pods: Pod, **more: object) -> NodeDetail:

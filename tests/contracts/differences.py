@@ -1,4 +1,4 @@
-"""In what does the simulated API server differ from the real one, knowingly? Each entry looks, and says what it sees in either world.
+"""Known differences between the simulated API server and the real one: each entry checks both and returns what it sees.
 
 `docs/reference/differences.md` is written from this list (`tools/docs_differences.py`), and
 `test_differences` asks both servers whether it is true.
@@ -62,7 +62,7 @@ def _warned(path: str, body: Object) -> Look:
 
 def _managers(api: ApiClient, space: str) -> str:
     made = _applied(api, space, {"a": "1"}, "me").body["metadata"]
-    return f"`{made['managedFields'][0]['manager']}` is noted" if made.get("managedFields") else "nobody is noted"
+    return f"`{made['managedFields'][0]['manager']}` is noted" if made.get("managedFields") else "no writer is noted"
 
 
 def _applied(api: ApiClient, space: str, data: dict[str, str], manager: str) -> Answer:
@@ -76,7 +76,7 @@ def _conflict(api: ApiClient, space: str) -> str:
 
 def _withdrawn(api: ApiClient, space: str) -> str:
     _applied(api, space, {"a": "1", "b": "2"}, "one")
-    return "goes" if "b" not in _applied(api, space, {"a": "1"}, "one").body["data"] else "stays"
+    return "is removed" if "b" not in _applied(api, space, {"a": "1"}, "one").body["data"] else "stays"
 
 
 # --- objects -----------------------------------------------------------------------------------------------------------------------
@@ -124,12 +124,14 @@ _LIMITS = {"metadata": {"name": "a"}, "spec": {"limits": [{"type": "Container", 
 
 DIFFERENCES = (
     Difference(
-        "Server-side apply", "who wrote a field", "`me` is noted", "nobody is noted", "no `managedFields`: apply is a merge", _managers
+        "Server-side apply", "who wrote a field", "`me` is noted", "no writer is noted", "no `managedFields`: apply is a merge", _managers
     ),
     Difference(
         "Server-side apply", "two managers apply one field, without force", "409 Conflict", "200", "a merge has no conflicts", _conflict
     ),
-    Difference("Server-side apply", "a field that its manager applies no more", "goes", "stays", "nobody knows whose it was", _withdrawn),
+    Difference(
+        "Server-side apply", "a field that its manager no longer applies", "is removed", "stays", "its manager is unknown", _withdrawn
+    ),
     Difference(
         *("Server-side apply", "a list with the same key twice", "500", "422 Invalid"),
         "refused by the rules of the kind, not by the schema",
@@ -158,7 +160,7 @@ DIFFERENCES = (
         )
         for media in ("application/yaml", "application/vnd.kubernetes.protobuf")
     ),
-    Difference("Answers", "`/version`", "`v1.36.3`", "`v1.36.3+fairlead`", "nobody shall take it for the real one", _version),
+    Difference("Answers", "`/version`", "`v1.36.3`", "`v1.36.3+fairlead`", "it must not be mistaken for a real one", _version),
     Difference(
         *("Paths", "the old `/api/v1/watch/…`", "200", "404 NotFound", "deprecated for years; `?watch=true` is there"),
         _asked("GET", "/api/v1/watch/namespaces/{s}/configmaps", timeoutSeconds=1),

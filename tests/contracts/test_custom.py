@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, ApiClient
 from tests.contracts.conftest import new_space
+from tests.contracts.discovery import discovered
 from tests.contracts.objects import Object
-from tests.contracts.test_views import discovered
 
 KINDS = {
     "mpijobs": ("v2beta1", "MPIJob", "mpiReplicaSpecs"),

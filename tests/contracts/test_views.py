@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import TABLE, ApiClient
 from tests.contracts.conftest import new_space
+from tests.contracts.discovery import discovered
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, job, pod, pods
 
 Both = tuple[ApiClient, ApiClient]
@@ -285,18 +286,7 @@ def test_what_rows_carry_of_their_objects(both: Both) -> None:
 
 # --- discovery -----------------------------------------------------------------------------------------------------------------------
 
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _KEYS = ("scope", "singularResource", "shortNames", "categories", "responseKind")
-
-
-def discovered(api: ApiClient) -> dict[tuple[str, str, str], Any]:
-    found = {}
-    for path in ("/api", "/apis"):
-        for group in api.ask("GET", path, headers={"Accept": _AGGREGATED}).body["items"]:
-            for version in group["versions"]:
-                for resource in version["resources"]:
-                    found[group["metadata"].get("name", ""), version["version"], resource["resource"]] = resource
-    return found
 
 
 def test_shared_kinds_are_discovered_alike(both: Both) -> None:

@@ -4,17 +4,13 @@ GPU values behind the service proxy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from tests.cli.api_objects import node, pod
-from tests.edge.scripted import Reply, ScriptedServer
+from tests.edge.queried_cluster import cluster
+from tests.edge.scripted import Reply
 
-from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
-from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.cluster_query import ClusterQuery
 from fairlead.edge.queries.gpu_query import page_readings, proxied_readings
 from fairlead.rules.reports.node import report_nodes
@@ -32,14 +28,6 @@ FORBIDDEN = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "mess
 
 def page(*items: Any, token: str = "") -> Reply:
     return Reply({"metadata": {"resourceVersion": "1", "continue": token}, "items": list(items)})
-
-
-@contextmanager
-def cluster(**script: list[Reply]) -> Iterator[tuple[ScriptedServer, KubeBlocking]]:
-    with ScriptedServer({**script}) as server:
-        connection = Connection(server=server.url, credentials=Credentials(lambda: Issued(), is_renewable=False))
-        with KubeBlocking(connection) as api:
-            yield server, api
 
 
 def test_nodes_are_read_in_pages_before_pods_and_only_pods_that_hold_something() -> None:

@@ -308,7 +308,7 @@ async def test_a_page_of_more_cards_than_there_can_be_is_left(exporters: Exporte
     exporters.answers["a"] = "".join(PAGE.format(f"n{number}", 0) for number in range(6))
     async with running(exporters.pages("a")) as pages:
         await until(lambda: pages.source().state == "failing")
-    assert pages.source().message.endswith("speaks of more than 5 GPUs")
+    assert pages.source().message.endswith("has more than 5 GPUs")
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ async def test_a_server_that_answers_garbage_costs_only_itself(exporters: Export
     async with running(pages):
         await until(lambda: pages.source().state == "failing" and pages.latest() and exporters.asked["a"] > 2)
     assert (nodes(pages), bad in pages.source().message) == (["n1"], True)
-    assert "fault of ours" not in pages.source().hint + pages.source().message
+    assert "fault of Fairlead" not in pages.source().hint + pages.source().message
     server.close()
 
 
@@ -346,8 +346,8 @@ async def test_bad_lines_are_counted_by_page_and_reason(exporters: Exporters, ca
     assert sorted((each.node, each.utilization_ratio) for each in pages.latest()) == [("n1", None), ("n2", 0), ("n3", 0.5)]
     url = f"{exporters.url}/a/metrics"
     assert pages.tally().bad_lines == {(url, "too_large"): 1, (url, "unreadable"): 1}
-    (said,) = [each.getMessage() for each in caplog.records if "count for nothing" in each.getMessage()]
-    assert said.startswith(f"lines of page `{url}` count for nothing: 1 too_large, 1 unreadable;")
+    (said,) = [each.getMessage() for each in caplog.records if "are ignored" in each.getMessage()]
+    assert said.startswith(f"lines of page `{url}` are ignored: 1 too_large, 1 unreadable;")
 
 
 def test_an_address_without_a_scheme_is_refused() -> None:
@@ -435,7 +435,7 @@ async def test_a_card_that_two_pages_tell_counts_once(
     assert {(each.node, each.uuid, each.memory_used_mib) for each in cards} == {("n1", "GPU-1", 9001), ("n2", "GPU-2", 9002)}
     assert sum(each.memory_used_mib or 0 for each in cards) <= sum(each.memory_total_mib or 0 for each in cards)
     source = pages.source()
-    said = f"GPU `GPU-1` is told by `{exporters.url}/b/metrics` and by `{exporters.url}/a/metrics`; each counts once"
+    said = f"GPU `GPU-1` is reported by `{exporters.url}/b/metrics` and by `{exporters.url}/a/metrics`; each counts once"
     assert (source.state, source.message) == ("ok", said)
     assert source.hint.startswith("name one exporter of each card")
     assert [record.getMessage() for record in caplog.records] == [said]

@@ -231,7 +231,7 @@ def test_a_clock_that_is_behind_is_told_with_both_times(twin: MakeTwin) -> None:
     with ScriptedServer({PODS_PATH: [page([])]}, pair) as server, pytest.raises(Unreachable) as caught:
         twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
     told = re.fullmatch(
-        r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's clock says (\S+)", caught.value.what
+        r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's clock is at (\S+)", caught.value.what
     )
     assert told is not None, caught.value.what
     assert datetime.fromisoformat(told[1]) == begins

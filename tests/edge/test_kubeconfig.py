@@ -159,7 +159,7 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "certificate to come": (
         {},
         {"client-certificate-data": encoded(TO_COME.certificate_pem), "client-key-data": encoded(TO_COME.key_pem)},
-        ["`dev-user` is not valid yet: it is valid from 20", "this machine's clock says 20"],
+        ["`dev-user` is not valid yet: it is valid from 20", "this machine's clock is at 20"],
     ),
     "certificate without key": ({}, {"client-certificate-data": encoded(FRESH.certificate_pem)}, ["client-key"]),
     "certificate file missing": ({}, {"client-certificate": "nope.crt", "client-key": "nope.key"}, ["nope.crt", "No such file"]),

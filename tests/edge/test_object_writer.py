@@ -9,8 +9,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.edge.queried_cluster import cluster
 from tests.edge.scripted import Reply, ScriptedServer, status
-from tests.edge.test_cluster_query import cluster
 
 from fairlead.edge.kube.api_failure import Conflict
 from fairlead.edge.kube.object_writer import ObjectWriter

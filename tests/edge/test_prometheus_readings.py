@@ -80,11 +80,11 @@ async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
     source = readings.source()
     tally = readings.tally()
     assert (tally.read, tally.reads, tally.twice, tally.duplicates, tally.bad_lines) == (1, 1, 1, 1, {})
-    assert (source.state, source.message.split(";")[0]) == ("ok", "GPU `GPU-a` is told by `n1:9400` and by `a1:9400`")
+    assert (source.state, source.message.split(";")[0]) == ("ok", "GPU `GPU-a` is reported by `n1:9400` and by `a1:9400`")
     prometheus.answer = PrometheusFailure("Prometheus `x` refused the connection", "check it")
     clock.at += 70
     await readings.read_once()
-    assert (readings.latest(), readings.tally().twice) == ((), 0), "what is stale is told by nobody"
+    assert (readings.latest(), readings.tally().twice) == ((), 0), "stale readings are reported no more"
 
 
 async def test_of_one_series_from_two_targets_the_newest_counts() -> None:

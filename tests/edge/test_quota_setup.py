@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.edge.queried_cluster import cluster
 from tests.edge.scripted import Reply, Seen, status
-from tests.edge.test_cluster_query import cluster
 
 from fairlead.edge.queries.quota_setup import read_built_in, read_setup
 from fairlead.model.quota.setup import BuiltInQuota

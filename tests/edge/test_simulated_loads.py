@@ -43,7 +43,7 @@ def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(OutsideError, match=r"cannot be told their load in `.*`: Not a directory") as told:
+    with pytest.raises(OutsideError, match=r"the load of simulated cards cannot be written to `.*`: Not a directory") as told:
         backend(tmp_path / "file" / "loads", []).work(CARDS, LoadTest(1001, 1.0), 0.5, 1.0)
     assert "FAIRLEAD_GPU_LOAD_DIR" in told.value.hint
 

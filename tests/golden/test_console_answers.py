@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec import structs
 from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, quota_tree, reading, training_job
-from tests.console.test_shared_nodes import notebook, t4
+from tests.console.shared_nodes import notebook, t4
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import GROUPINGS, holder_groups

@@ -14,7 +14,7 @@ from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, Object, of_file, on_this_machine, webhook_process
-from tests.kube.test_quota_admission import definition
+from tests.kube.quota_definition import definition
 
 TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
 SECRET = "/api/v1/namespaces/fairlead-system/secrets/fairlead-admission-webhook"

@@ -29,7 +29,7 @@ from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.kwok_stages import READY_DELAY
 from tests.kube.programs import program
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
-from tests.kube.test_sharing_words import as_real, pod, ready
+from tests.kube.sharing_words import as_real, pod, ready
 from tests.waiting import wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world

@@ -66,7 +66,7 @@ def test_hours_of_the_last_day_by_pod_and_card(told: tuple[Prometheus, float]) -
 
     async def asked() -> dict[tuple[str, str, str], float]:
         async with Client(prometheus_connection(server.url)) as client:
-            return dict((await idle_hours_in_series(client, now)).told)
+            return dict((await idle_hours_in_series(client, now)).hours_by_key)
 
     found = asyncio.run(asked())
     assert set(found) == {("team", life, f"GPU-{life}") for life in IDLE_HOURS}

@@ -21,7 +21,7 @@ from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
-from tests.kube.test_sharing_words import POLICIES, as_real, is_refused, sends
+from tests.kube.sharing_words import POLICIES, as_real, is_refused, sends
 from tests.waiting import wait_until
 
 from fairlead.cli.nodes.inspect_tables import trimmed

@@ -15,11 +15,10 @@ import pytest
 import yaml
 from msgspec import Struct
 from tests.edge.twins import REAL_TWINS, TWINS, Twin, node_reader, pod_reader
+from tests.kube.connections import connect
 from tests.kube.control_plane import ControlPlane
 from tests.waiting import until
 
-from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import Conflict, Gone, NotServed, Unauthorized, Unreachable
@@ -58,12 +57,6 @@ def leaflet(name: str, text: str) -> dict[str, Any]:
 
 
 ONLY_LEAFLETS = Selection(NAMESPACE, labels="leaflet=yes")
-
-
-def connect(kubeconfig: Path) -> Connection:
-    connection = find_connection(str(kubeconfig), env={})
-    assert connection is not None
-    return connection
 
 
 def with_user(source: Path, target: Path, **changes: Any) -> Path:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.submit.test_submit import DOCUMENT_000
+from tests.cli.submit.document_000 import DOCUMENT_000
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.job_truth import JobObjects
 from tests.kube.kwok_stages import RUN_TIME

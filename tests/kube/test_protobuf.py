@@ -18,11 +18,11 @@ from typing import Any, Final
 import pytest
 from msgspec import structs
 from tests.contracts.api_client import ApiClient
+from tests.kube.connections import connect
 from tests.kube.control_plane import ControlPlane
 from tests.kube.servers import environment
-from tests.kube.test_kube_api import connect
 from tests.waiting import until, wait_until
-from tests.wire.test_message_rows import READERS
+from tests.wire.message_readers import READERS
 
 from fairlead.edge.kube.api_page import Change, ItemReader, Listing
 from fairlead.edge.kube.api_request import Selection, list_request
@@ -220,7 +220,7 @@ async def test_lists_in_both_forms_are_the_same_rows(control_plane: ControlPlane
     assert (list(in_protobuf.rows), in_protobuf.malformed) == (list(in_json.rows), in_json.malformed)
 
 
-IN_JSON = Path(__file__).resolve().parents[2] / "bench" / "in_json.py"
+IN_JSON = Path(__file__).resolve().parents[2] / "bench" / "support" / "in_json.py"
 
 
 @pytest.mark.parametrize(

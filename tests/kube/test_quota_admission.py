@@ -34,6 +34,7 @@ from tests.kube.quota_admission_cases import (
     Who,
     merged,
 )
+from tests.kube.quota_definition import definition
 
 PODS = "/api/v1/namespaces/team/pods"
 FREE = "/api/v1/namespaces/free/pods"
@@ -261,23 +262,6 @@ def counted_cpu(cluster: ControlPlane) -> Iterator[None]:
     until("trees are served", lambda: api.post(TREES, tree).status in (201, 409))
     yield
     cluster.admin.run("delete", "elasticquotatree", "elasticquotatree", "-n", "kube-system")
-
-
-def definition() -> Object:
-    names = {"kind": "ElasticQuotaTree", "listKind": "ElasticQuotaTreeList", "plural": "elasticquotatrees", "singular": "elasticquotatree"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "elasticquotatrees.scheduling.sigs.k8s.io", "annotations": approved},
-        "spec": {
-            "group": "scheduling.sigs.k8s.io",
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [{"name": "v1beta1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 @pytest.mark.parametrize("case", GROWTHS)

@@ -20,7 +20,7 @@ from tests.kube.quota_line import QuotaController, clear, install, running_contr
 from tests.kube.quota_truth import QuotaTruth, is_admitted, is_stopping, thousandths
 from tests.kube.share_line import ShareLine
 from tests.kube.share_truth import ShareTruth
-from tests.kube.test_sharing_words import as_real, ready
+from tests.kube.sharing_words import as_real, ready
 from tests.waiting import wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world

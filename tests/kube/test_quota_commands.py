@@ -131,5 +131,5 @@ def test_a_sound_installation_and_what_is_wrong_with_a_broken_one(cluster: Contr
     install(cluster)
 
     assert status == 1
-    assert "BAD    injector    MutatingAdmissionPolicyBinding/fairlead-quota-gate: not there\n" in text
-    assert "BAD    rights      the controller may not list pods, patch pods, patch pods/status, create pods/eviction" in text
+    assert "BAD    injector    MutatingAdmissionPolicyBinding/fairlead-quota-gate: not found\n" in text
+    assert "BAD    rights      the controller is not allowed to list pods, patch pods, patch pods/status, create pods/eviction" in text

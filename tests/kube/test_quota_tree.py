@@ -216,9 +216,9 @@ BY_RULE: list[tuple[str, Change, str]] = [
     ("a child's max", of_child(max={"cpu": 41}), "root.a: max is more than the max of root"),
     ("unlimited min", of_child(min={"cpu": "2147483647Ki"}), "root.a: min of cpu is unlimited; only the root's may be"),
     ("an unknown resource", of_child(min={"cpu": 20, "gpu": 1}), "root: a child names a resource that the root does not"),
-    ("root min", lambda root: root["min"].update(cpu=30), "root: min and max differ; of the root they are the same"),
-    ("root max", lambda root: root["max"].update(gpu=1), "root: min and max differ; of the root they are the same"),
-    ("root without min", lambda root: root.pop("min"), "root: min and max differ; of the root they are the same"),
+    ("root min", lambda root: root["min"].update(cpu=30), "root: min and max differ; they must be equal at the root"),
+    ("root max", lambda root: root["max"].update(gpu=1), "root: min and max differ; they must be equal at the root"),
+    ("root without min", lambda root: root.pop("min"), "root: min and max differ; they must be equal at the root"),
 ]
 
 

@@ -21,7 +21,7 @@ from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import cpu_node, gpu_node, share_node
 from tests.kube.servers import environment
-from tests.kube.test_submit import as_asked, one_by_one
+from tests.kube.submitted import as_asked, one_by_one
 from tests.properties.serving_flag_sets import serving_flag_sets
 from tests.waiting import wait_until
 

@@ -25,7 +25,7 @@ from tests.kube.kwok_stages import DELETE_DELAY, RUN_TIME
 from tests.kube.objects import namespace
 from tests.kube.share_line import ShareLine
 from tests.kube.share_truth import ShareTruth
-from tests.kube.test_sharing_words import as_real, ready
+from tests.kube.sharing_words import as_real, ready
 from tests.waiting import wait_until
 
 from fairlead.model.snapshot import ClusterSnapshot

@@ -12,7 +12,7 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import Extender, extended_scheduler
 from tests.kube.kwok_stages import DELETE_DELAY
-from tests.kube.test_sharing_words import CLASSES, as_real, fate, found, pod, priority_class, ready, settled
+from tests.kube.sharing_words import CLASSES, as_real, fate, found, pod, priority_class, ready, settled
 from tests.waiting import wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world

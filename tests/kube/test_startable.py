@@ -13,7 +13,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import Extender, scheduler_for
 from tests.kube.quota_line import install, running_controller
 from tests.kube.servers import Server, running
-from tests.kube.test_sharing_words import as_real, ready
+from tests.kube.sharing_words import as_real, ready
 from tests.waiting import wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
-from tests.cli.submit.test_submit import DOCUMENT_000
+from tests.cli.submit.document_000 import DOCUMENT_000
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
+from tests.kube.submitted import Manifest, as_asked, one_by_one
 from tests.properties.flag_sets import flag_sets
 from tests.waiting import wait_until
-
-Manifest = dict[str, Any]
-GIVEN_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")
 
 
 @pytest.fixture(scope="module")
@@ -35,30 +31,6 @@ def arena(cluster: ControlPlane, *arguments: str) -> subprocess.CompletedProcess
     code = "from fairlead.run.programs import run_arena; run_arena()"
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "KUBECONFIG": str(cluster.kubeconfig)}
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, env=env, check=False)
-
-
-def as_asked(manifest: Manifest) -> Manifest:
-    """Without what a server gives each object of its own."""
-    meta = {key: value for key, value in manifest["metadata"].items() if key not in GIVEN_BY_SERVER}
-    meta["annotations"] = {
-        key: value for key, value in meta.get("annotations", {}).items() if not key.startswith("deployment.kubernetes.io/")
-    }
-    spec = manifest.get("spec")
-    if manifest["kind"] == "Service":
-        ports = [{key: value for key, value in port.items() if key != "nodePort"} for port in spec["ports"]]
-        spec = {**{key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}, "ports": ports}
-    rest = {key: value for key, value in manifest.items() if key not in ("status", "spec", "metadata")}
-    return {**rest, "metadata": meta, "spec": spec}
-
-
-def one_by_one(printed: str) -> list[Manifest]:
-    """What `kubectl -o json` prints of one object, of a list, or of several objects in a row."""
-    decoder, found, place = json.JSONDecoder(), [], 0
-    while place < len(printed.rstrip()):
-        value, end = decoder.raw_decode(printed, place)
-        found += value["items"] if value["kind"] == "List" else [value]
-        place = end + len(printed[end:]) - len(printed[end:].lstrip())
-    return found
 
 
 def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(cluster: ControlPlane) -> None:
@@ -78,7 +50,7 @@ def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(c
 
 def test_what_the_served_schema_lacks_is_left_out_with_a_word(cluster: ControlPlane) -> None:
     ended = arena(cluster, "submit", "tf", "--name=late", "--image=i", "--starting-timeout=5s", "--dry-run", "run")
-    assert ended.returncode == 0 and "knows no `spec.startingDeadlineSeconds`" in ended.stderr
+    assert ended.returncode == 0 and "does not support `spec.startingDeadlineSeconds`" in ended.stderr
     assert "runPolicy" in yaml.safe_load(ended.stdout)["spec"]
 
 

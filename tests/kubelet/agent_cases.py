@@ -339,7 +339,7 @@ def bad_placements(line: Line) -> None:
     right = [{"uuid": uuid, "index": 0, "units": 4, "mib": 4308, "core": 0}]
     wrong: dict[str, tuple[list[Object] | None, str]] = {
         "above": ([{**right[0], "mib": 9000}], f"placement grants 9000 MiB, 4 units of GPU {uuid} are 4308 MiB"),
-        "index": ([{**right[0], "index": 1}], f"placement says GPU {uuid} is GPU 1, on this node it is GPU 0"),
+        "index": ([{**right[0], "index": 1}], f"placement names GPU {uuid} as GPU 1, on this node it is GPU 0"),
         "foreign": ([{**right[0], "uuid": "GPU-none"}], "placement names GPU GPU-none, which is not on this node"),
     }
     line.each_refused(

@@ -116,7 +116,7 @@ def test_a_process_is_told_once_for_each_card_whatever_kind_it_is(driver: NvmlDr
 def test_a_process_of_unknown_memory_is_left_out(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
     state.say({"0.compute": f"7:{ALL_ONES},8:{MIB}", "0.graphics": f"8:{ALL_ONES}"})
     assert driver.processes() == driver.processes() == [ProcessMemory(8, uuid(0), 1.0)]
-    assert [record.message for record in caplog.records] == [f"NVML does not say how much memory processes of GPU {uuid(0)} use"]
+    assert [record.message for record in caplog.records] == [f"NVML does not report the memory of processes of GPU {uuid(0)}"]
 
 
 @pytest.mark.parametrize("kind", ["Compute", "Graphics", "MPSCompute"])

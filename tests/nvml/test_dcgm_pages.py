@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.edge.kubelet.test_pod_resources import answering, container, devices
+from tests.edge.kubelet.pod_resources import answering, container, devices
 from tests.edge.kubelet.wire_bytes import packed
+from tests.nvml.exporting import exporting
 from tests.nvml.stub import MIB, StubState
-from tests.nvml.test_exporter import exporting
 from tests.waiting import wait_until
 
 CARD = ("gpu", "UUID", "pci_bus_id", "device", "modelName", "Hostname", "DCGM_FI_DRIVER_VERSION")

@@ -265,7 +265,7 @@ async def test_a_fault_of_ours_is_logged_once_with_its_trace(exported: Exported,
     exported.script.failing[4] = ZeroDivisionError("a bug")
     await exported.until(lambda: exported.card(4).collectors[0].errors.get("zerodivisionerror", 0) >= 3)
     traced = [record for record in caplog.records if record.exc_info]
-    assert [record.message for record in traced] == ["GPU 4 cannot be asked: a fault of ours"]
+    assert [record.message for record in traced] == ["GPU 4 cannot be asked: a fault of Fairlead"]
     assert exported.now.is_driver_up and sum(card.up for card in exported.now.devices) == 8, "its values are not stale yet"
 
 

@@ -84,7 +84,7 @@ def test_a_card_that_cannot_be_registered_is_tried_again(driver: NvmlDriver, sta
     tried = state.calls().count("set")
     driver.processes()
     driver.means()
-    assert [record.message for record in caplog.records] == [f"XIDs of GPU {uuid(0)} are not heard: Unknown Error"]
+    assert [record.message for record in caplog.records] == [f"XIDs of GPU {uuid(0)} are not received: Unknown Error"]
     assert state.calls().count("set") == tried, "not at every call"
     state.fail("nvmlDeviceRegisterEvents", None, 0)
     driver.cards()

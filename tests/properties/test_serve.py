@@ -6,8 +6,8 @@ import yaml
 from hypothesis import strategies as st
 from tests.cli.submitting import KeepingCluster, serve
 from tests.examples import examples
+from tests.properties.owners import without_owner
 from tests.properties.serving_flag_sets import serving_flag_sets
-from tests.properties.test_submit import without_owner
 
 
 @examples(20, 300, serving_flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 from hypothesis import strategies as st
 from tests.cli.submitting import KeepingCluster, submit
 from tests.examples import examples
 from tests.properties.flag_sets import flag_sets
-
-
-def without_owner(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Only a created job has a uid that its companions can name."""
-    meta = {key: value for key, value in manifest["metadata"].items() if key != "ownerReferences"}
-    return {**manifest, "metadata": meta}
+from tests.properties.owners import without_owner
 
 
 @examples(20, 300, flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))

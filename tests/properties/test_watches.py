@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.properties.test_object_store import WRITES, write
+from tests.properties.object_writes import WRITES, write
 from tests.sim.objects import StillClock
 
 from fairlead_sim.objects.resources import CONFIG_MAPS

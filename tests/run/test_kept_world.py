@@ -226,7 +226,7 @@ def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(t
     monkeypatch.setattr("fairlead.run.kept_world.time.time", lambda: now - 3 * 86400)
     what, hint = refused(lambda: opened(tmp_path))
     behind, begins = (time.strftime("%Y-%m-%dT%H:", time.gmtime(now - days * 86400)) for days in (3, 1))
-    assert what.startswith(f"this machine's clock is behind: it says {behind}") and f" is valid from {begins}" in what
+    assert what.startswith(f"this machine's clock is behind: it shows {behind}") and f" is valid from {begins}" in what
     assert hint.startswith("set the clock") and path.read_bytes() == before
 
 
@@ -447,7 +447,7 @@ def test_a_file_without_objects_is_refused(tmp_path: Path) -> None:
     old = tmp_path / "old.snapshot"
     old.write_bytes(render_snapshot(SavedSnapshot(ClusterSnapshot(), version=1)))
     what, hint = refused(lambda: snapshot_beginning(str(old)))
-    assert what == f"`{old}` has snapshot version 1: it can be shown, but no cluster can go on from it"
+    assert what == f"`{old}` has snapshot version 1: it can be shown, but no cluster can start from it"
     assert hint == "write a new one with `fairlead snapshot save FILE`"
 
 

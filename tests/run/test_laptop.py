@@ -174,7 +174,7 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         ),
         (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
         long_case(("--state-dir", ""), "argument --state-dir: the name is empty"),
-        long_case(("--use-context",), "--use-context says nothing without --kubeconfig"),
+        long_case(("--use-context",), "--use-context has no effect without --kubeconfig"),
         long_case(("--kubeconfig=",), "argument --kubeconfig: the name is empty"),
         (("--ready-file", "THESIS"), "/thesis` cannot be written: another file stands there, which is no ready file"),
         (("--kubeconfig", "THESIS"), "/thesis` is a str, not a mapping with clusters, users and contexts"),

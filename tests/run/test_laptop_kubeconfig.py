@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.cli.arena import arena, kubeconfig
+from tests.cli.arena import arena
 from tests.cli.job_objects import moment
-from tests.cli.jobs.test_job_requests import script
+from tests.cli.jobs.scripted_jobs import script
 from tests.edge.scripted import Reply, ScriptedServer, Stream
+from tests.run.laptop_config import laptop_config
 
 HOURS = 3600
 PAGE = (
     'nvidia_gpu_duty_cycle{allocate_mode="exclusive",minor_number="3",namespace_name="default",node_name="n1",'
     'pod_name="bert-worker-0",uuid="GPU-1"} 71\n'
 )
-
-
-def laptop_config(folder: Path, server: str, extension: Any) -> Path:
-    path = kubeconfig(folder, server)
-    document = json.loads(path.read_text())
-    document["clusters"][0]["cluster"]["extensions"] = [{"name": "fairlead.io/laptop", "extension": extension}]
-    path.write_text(json.dumps(document))
-    return path
 
 
 def pages(server: ScriptedServer) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import EPOCH, NAMESPACE, container, get_pod, live, phase, small_scenario
 from tests.sim.small_world import pod as make_pod
-from tests.sim.world.test_saved import saved_of, woken
+from tests.sim.world.saved_worlds import saved_of, woken
 
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.run.hooks.sharing_hooks import sharing_world

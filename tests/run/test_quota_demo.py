@@ -19,7 +19,7 @@ def test_the_demo_of_document_004(scope: str, expected: list[tuple[tuple[int, ..
     assert [(tuple(step.running[name] for name in SPACES if name in step.running), step.evicted) for step in steps] == expected
     last = Counter((space, reason) for space, reason, _ in steps[-1].waiting)
     assert last == {(name, "WaitingForIdleQuota"): 3 for name in SPACES}
-    assert all(sentence.endswith("nobody borrows") for _, _, sentence in steps[-1].waiting)
+    assert all(sentence.endswith("no leaf borrows") for _, _, sentence in steps[-1].waiting)
     assert steps[0].waiting == (("namespace1", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20"),)
 
 

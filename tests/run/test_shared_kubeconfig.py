@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from msgspec import to_builtins
-from tests.wire.test_kubeconfig_text import KUBECTL, WITH_COMMENTS
+from tests.wire.kubeconfig_texts import KUBECTL, WITH_COMMENTS
 
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.connection.kubeconfig import find_connection

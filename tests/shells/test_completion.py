@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.cli.api_objects import node
 from tests.cli.arena import kubeconfig
-from tests.cli.jobs.test_job_requests import listed, script
+from tests.cli.jobs.scripted_jobs import listed, script
 from tests.edge.scripted import Reply, ScriptedServer, Stream
 from tests.waiting import wait_until
 

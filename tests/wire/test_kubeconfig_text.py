@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.wire.kubeconfig_texts import KUBECTL, WITH_COMMENTS
 
 from fairlead.wire.files.kubeconfig_text import SECTIONS, with_entries, without_entries
 
@@ -19,47 +20,6 @@ ENTRIES: dict[str, dict[str, Any]] = {
 }
 NAMES = {section: entry["name"] for section, entry in ENTRIES.items()}
 
-KUBECTL = """apiVersion: v1
-clusters:
-- cluster:
-    server: https://prod:6443
-  name: prod
-contexts:
-- context:
-    cluster: prod
-    user: ann
-  name: prod
-current-context: prod
-kind: Config
-preferences: {}
-users:
-- name: ann
-  user:
-    token: secret
-"""
-WITH_COMMENTS = """# kubeconfig of ann
-apiVersion: v1
-kind: Config   # as always
-clusters:
-  # production, be careful
-  - name: "prod"
-    cluster: {server: 'https://prod:6443'}  # the load balancer
-
-  # the lab
-  - name: lab
-    cluster:
-      server: https://lab:6443
-      # its authority
-      certificate-authority: /etc/lab.crt
-users:
-  - {name: ann, user: {token: "secret"}}
-contexts:
-  - name: prod
-    context:
-      cluster: prod
-      user: ann
-# the end
-"""
 JSON = json.dumps(yaml.safe_load(KUBECTL), indent=2) + "\n"
 LAYOUTS = {
     "as kubectl writes it": KUBECTL,

@@ -11,25 +11,17 @@ import pytest
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.protobuf_bodies import encoded, envelope, frame, list_body, part
+from tests.wire.message_readers import READERS
 
 from fairlead.edge.kube.api_page import ItemReader, Page, early_token
 from fairlead.edge.kube.quota_api import LEAN_POD_SUBJECT
-from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
+from fairlead.edge.kube.resource import PODS, SERVICES
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
-from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube import message_pages, message_rows, objects
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import JsonForm, UnreadableProtobuf
 from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, WirePod, parse_pod
-
-READERS: Mapping[str, ItemReader[Any]] = {
-    "Pod": ItemReader(PODS, POD_FORM),
-    "Node": ItemReader(NODES, NODE_FORM),
-    "Event": ItemReader(EVENTS, EVENT_FORM),
-    "Namespace": ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace)),
-    "ConfigMap": ItemReader(CONFIG_MAPS, JsonForm(WireConfigMap, parse_withheld_map)),
-}
 
 # objects as their JSON: any of their parts may be absent
 
@@ -310,7 +302,7 @@ def test_a_parser_of_json_alone_is_called_for_every_object() -> None:
 
 
 def test_each_kind_with_two_parsers_has_them_in_both_forms() -> None:
-    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages._PARSERS) == set(objects._JSON)
+    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages.PARSERS) == set(objects.JSON_FORMS)
 
 
 def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:

@@ -35,7 +35,7 @@ def test_pages_that_speak_of_a_card_are_named_in_one_order_whoever_was_last() ->
     before, after = [told("a", 1.0, "GPU-a"), told("b", 2.0, "GPU-a")], [told("a", 3.0, "GPU-a"), told("b", 2.0, "GPU-a")]
     assert one_per_card(before).clashes.first == one_per_card(after).clashes.first == DuplicateCard("GPU-a", ("a", "b"))
     of_four = Clashes(1, DuplicateCard("GPU-a", ("a", "b", "c", "d"))).sentence
-    assert of_four == "GPU `GPU-a` is told by `a` and by `b`, and by 2 more; each counts once"
+    assert of_four == "GPU `GPU-a` is reported by `a` and by `b`, and by 2 more; each counts once"
 
 
 def test_a_page_that_is_gone_is_no_clash() -> None:
@@ -53,4 +53,4 @@ def test_a_prometheus_that_scrapes_a_card_twice_is_seen() -> None:
 
 def test_the_sentence_names_pages_and_card() -> None:
     assert Clashes().sentence == ""
-    assert Clashes(1, DuplicateCard("GPU-a", ("a", "b"))).sentence == "GPU `GPU-a` is told by `a` and by `b`; each counts once"
+    assert Clashes(1, DuplicateCard("GPU-a", ("a", "b"))).sentence == "GPU `GPU-a` is reported by `a` and by `b`; each counts once"

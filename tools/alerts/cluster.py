@@ -1,4 +1,4 @@
-"""Rules about quota and jobs, and which alert speaks for which others.
+"""Rules about quota and jobs, and which alert replaces which others.
 
 See docs/spec/telemetry.md#recording-rules-and-alerts.
 """
@@ -44,7 +44,7 @@ QUOTA: Final = Group(
             "A quota uses its max of a resource, and waiting pods below it ask for more of it; a max of 0 is used up from the start. Of the"
             " root: the whole cluster is full.",
             ("$ fairlead quota plan", 'fairlead_quota_waiting_pods{path="PATH"} > 0', 'fairlead_quota_user_used{path="PATH"}'),
-            "Look who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
+            "Check who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
             " their min is guaranteed.",
             hold="30m",
         ),
@@ -55,7 +55,7 @@ QUOTA: Final = Group(
             "critical",
             f"Quota {_LEAF} does not get the {{{{ $labels.resource }}}} it is guaranteed",
             f"{_LEAF} has waited for {{{{ $labels.resource }}}} for fifteen minutes although what it uses and the smallest request that"
-            " waits are within its min. Look why nobody gives it back.",
+            " waits are within its min. Find out why it is not given back.",
             "A leaf waits for what it is guaranteed: what it uses and the smallest request that waits for this resource stay within its"
             " min. Others hold it and are not made to give it back in time, or the cluster has less than its mins promise.",
             (
@@ -64,8 +64,8 @@ QUOTA: Final = Group(
                 'fairlead_quota_borrowed{leaf="true"} > 0',
             ),
             "`PDBBlocked`: a PodDisruptionBudget protects the borrower's pods. `WaitingForEvictions` for long: a victim does not end, look"
-            " for pods in Terminating. No reason at all: is the quota controller running (`fairlead_quota_leading`)? Cards that were lost"
-            " leave less than the tree promises: mend them or lower a min.",
+            " for pods in Terminating. No reason at all: is the quota controller running (`fairlead_quota_leading`)? If cards were lost,"
+            " the cluster has less than the tree promises: repair them or lower a min.",
             hold="15m",
         ),
     ),
@@ -81,10 +81,10 @@ JOBS: Final = Group(
             f'fairlead_job_queue_wait_seconds > {WAIT_SECONDS} and {_JOB_LABELS} fairlead_job_status{{status=~"pending|queuing"}} == 1',
             "info",
             f"{_JOB} has waited for {{{{ $value | humanizeDuration }}}}",
-            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` says what it waits for.",
+            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` shows what it waits for.",
             "A job has waited for more than an hour and waits still: for quota, for room on a node, or for an image.",
             ("$ arena get JOB -n NAMESPACE --explain", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
-            "Do what the explanation says: it names the quota, the node or the image.",
+            "Follow the explanation: it names the quota, the node or the image.",
         ),
         Alert(
             "GpuPodPendingLong",
@@ -92,23 +92,23 @@ JOBS: Final = Group(
             ' fairlead_gpu_pod_info{phase="Pending",node_name="",owner_kind=~"|ReplicaSet|StatefulSet|DaemonSet"} == 1',
             "info",
             "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has waited for a GPU for {{ $value | humanizeDuration }}",
-            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` says what it"
+            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` shows what it"
             " waits for.",
-            "A pod that asks for a GPU and is of no job has waited for more than an hour and waits still: for quota, or for room on a"
+            "A pod that requests a GPU and belongs to no job has waited for more than an hour and still waits: for quota, or for room on a"
             " node.",
             ("$ fairlead why NAMESPACE/POD", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
-            "Do what the explanation says: it names the quota or the node.",
+            "Follow the explanation: it names the quota or the node.",
         ),
         Alert(
             "JobFailed",
             f"max by ({_JOB_KEY}) ({_FAILED}) unless {_JOB_LABELS} ({_FAILED_BEFORE} unless {_JOB_LABELS} {_LIVED})",
             "info",
             f"{_JOB} failed",
-            f"{_JOB} failed within the last ten minutes. `arena logs` shows its last words.",
+            f"{_JOB} failed within the last ten minutes. `arena logs` shows its last lines.",
             "A job ended in failure. The alert ends by itself after ten minutes. An exporter that restarts, or hands over to another,"
-            " does not repeat it; one that was away for more than an hour tells of all failed jobs that are still there once more.",
+            " does not repeat it; one that was away for more than an hour reports all failed jobs that still exist once more.",
             ("$ arena get JOB -n NAMESPACE", "$ arena logs JOB -n NAMESPACE --tail 50"),
-            "Its owner reads the log. Many jobs of one node at once: look at that node's GPUs.",
+            "Its owner reads the log. If many jobs of one node fail at once, check that node's GPUs.",
         ),
     ),
 )
@@ -134,7 +134,7 @@ INHIBITIONS: Final = (
         ("node_name",),
     ),
     Inhibition(
-        "The driver's word tells why a card is ill; what follows from it is the same fault.",
+        "The driver's recovery action is the cause; the other alerts of the card are effects of the same fault.",
         ("GpuXidCritical",),
         tuple(name for name in _OF_A_CARD if name != "GpuXidCritical"),
         _CARD,

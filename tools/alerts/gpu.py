@@ -13,7 +13,7 @@ from fairlead.model.devices.xid import CRITICAL, WARNING
 CARD: Final = "GPU {{ $labels.gpu }} of {{ $labels.node_name }} ({{ $labels.uuid }})"
 XID_SECONDS: Final = 600
 HOT_CELSIUS: Final = 87
-"""Of a card that does not say at which temperature it slows down."""
+"""`HOT_CELSIUS`: limit for a card that does not report the temperature at which it slows down."""
 HOT_MARGIN: Final = 5
 BUSY_RATIO: Final = 0.5
 IDLE_RATIO: Final = 0.01
@@ -40,12 +40,14 @@ NOT_LOST: Final = "unless on (node_name, uuid) fairlead_gpu_up == 0"
 NOT_WITHOUT_DRIVER: Final = "unless on (node_name) fairlead_exporter_nvml_up == 0"
 
 CARD_KEY: Final = "node_name, gpu, uuid, model, mig_gi_id, mig_profile"
-"""What a card is, or a part of one, whichever pod of the exporter and job of Prometheus tell."""
+"""Labels that identify a card, or a part of one, for every pod of the exporter and every job of
+Prometheus.
+"""
 
 _DRAIN: Final = (
     "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, then restart the node, or reset the card"
-    " (`kubectl label node NODE fairlead.io/gpu-maintenance=`, so that agent and exporter let go of it; `nvidia-smi --gpu-reset -i INDEX`"
-    " on the node; take the label off), and `kubectl uncordon NODE`."
+    " (`kubectl label node NODE fairlead.io/gpu-maintenance=`, so that agent and exporter release it; `nvidia-smi --gpu-reset -i INDEX`"
+    " on the node; remove the label), and `kubectl uncordon NODE`."
 )
 _REPLACE: Final = "If it comes back after a reset, take the node out of service and have the card replaced."
 _WHO: Final = 'fairlead_container_gpu_memory_used_bytes{node_name="NODE",gpu="INDEX"}'
@@ -103,10 +105,10 @@ ALERTS: Final = (
         f"The driver reported XID {{{{ $labels.xid }}}} on {CARD} within the last ten minutes. The card works on; watch whether it"
         " repeats, and plan a reset.",
         "The driver remapped a row of memory (63), had many corrected memory errors (92), contained an uncorrected one to its program"
-        " (94), or asks for a recovery action (154).",
+        " (94), or requests a recovery action (154).",
         ('fairlead_gpu_xid_errors_total{node_name="NODE"} > 0', "fairlead_gpu_recovery_action > 0"),
         "94: the program on the card has ended, start it again. 63 and 92: let the node's jobs end and reset the card in the next"
-        f" pause. 154: do what FairleadGpuRecoveryNeeded says. {_REPLACE}",
+        f" pause. 154: follow FairleadGpuRecoveryNeeded. {_REPLACE}",
     ),
     Alert(
         "GpuEccUncorrected",
@@ -115,9 +117,9 @@ ALERTS: Final = (
         "Uncorrected memory errors on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"{CARD} had memory errors within the last ten minutes that ECC could not correct: results of what ran on it may be wrong."
         " Drain the node and reset the card.",
-        "Memory of the card returned wrong data. The program that read it was stopped or computes with garbage.",
+        "Memory of the card returned wrong data. The program that read it was stopped or computes with wrong data.",
         ('fairlead_gpu_ecc_errors_total{node_name="NODE",severity="uncorrected"}', _WHO),
-        f"Tell the owner of the job that its results are not to be trusted. {_DRAIN} {_REPLACE}",
+        f"Inform the owner of the job that its results cannot be trusted. {_DRAIN} {_REPLACE}",
     ),
     Alert(
         "GpuEccCorrectedHigh",
@@ -125,7 +127,7 @@ ALERTS: Final = (
         "warning",
         "Many corrected memory errors on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"ECC corrected {{{{ $value | humanize }}}} memory errors of {CARD} within an hour. Nothing is lost yet; plan a reset.",
-        "The card corrects far more memory errors than a sound one. Uncorrected ones often follow.",
+        "The card corrects far more memory errors than a healthy one. Uncorrected ones often follow.",
         ('increase(fairlead_gpu_ecc_errors_total{node_name="NODE"}[1h])', 'fairlead_gpu_remapped_rows_total{node_name="NODE"}'),
         f"Let the jobs end, then reset the card, so that rows can be remapped. {_REPLACE}",
     ),
@@ -189,8 +191,8 @@ ALERTS: Final = (
         "warning",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is at {{ $value }} °C",
         f"{CARD} has been at {{{{ $value }}}} °C for ten minutes. Look at fans and air flow before the hardware slows it down.",
-        f"The chip is within {HOT_MARGIN} °C of the temperature at which the hardware slows it down, as the card says; of a card that"
-        f" does not say, above {HOT_CELSIUS} °C. The memory's sensor is left out: memory may be hotter.",
+        f"The chip is within {HOT_MARGIN} °C of the temperature at which the hardware slows it down (reported by the card);"
+        f" for a card that does not report it, above {HOT_CELSIUS} °C. The memory's sensor is left out: memory may be hotter.",
         (
             'fairlead_gpu_temperature_celsius{node_name="NODE"}',
             'fairlead_gpu_temperature_slowdown_celsius{node_name="NODE"}',
@@ -256,7 +258,7 @@ ALERTS: Final = (
         "A link that was up is down, or never came up. A card without NVLink, a card divided by MIG, and cards of a node that all have"
         " the same links raise nothing.",
         ('fairlead_gpu_nvlink_up{node_name="NODE"} == 0', 'increase(fairlead_gpu_nvlink_errors_total{node_name="NODE"}[1d])'),
-        "`nvidia-smi nvlink --status` on the node says the same. On machines with NVSwitch look at the fabric manager."
+        "`nvidia-smi nvlink --status` on the node shows the same. On machines with NVSwitch look at the fabric manager."
         f" {_DRAIN} {_REPLACE}",
         hold="5m",
         but_not=(_DIVIDED,),
@@ -267,7 +269,7 @@ ALERTS: Final = (
         "warning",
         "ECC is off on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"The memory of {CARD} is not protected by ECC: wrong bits are neither corrected nor reported.",
-        "The card has ECC and it is switched off. Memory errors then change results without a word.",
+        "The card has ECC and it is switched off. Memory errors then change results without any report.",
         ('fairlead_gpu_ecc_mode{node_name="NODE"}', 'fairlead_gpu_ecc_mode_pending{node_name="NODE"}'),
         "`nvidia-smi -i INDEX --ecc-config=1` on the node, and a reset of the card. If it is off on purpose, silence the alert for the"
         " node.",
@@ -280,7 +282,7 @@ ALERTS: Final = (
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} does not answer",
         f"{CARD} has not answered the driver for two minutes: it is lost, waits for a reset, or a call hangs. Drain the node.",
         "The card fell off the bus, waits for a reset, or a call of the driver for it has not come back. Its values are gone from the"
-        " page, its identity stays. Without a driver the whole node is told by FairleadExporterMissing.",
+        " page, its identity stays. Without a driver FairleadExporterMissing reports the whole node.",
         (
             'fairlead_gpu_health_check{node_name="NODE"} > 0',
             'fairlead_exporter_stuck_calls{node_name="NODE"}',
@@ -295,11 +297,11 @@ ALERTS: Final = (
         "fairlead_gpu_healthy == 0",
         "critical",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} takes no work",
-        f"{CARD} answers and is not healthy: nothing new is put on it. `fairlead_gpu_health_check` says why.",
-        "An XID stands against the card: any but a program's for ten minutes, 48, 64, 79, 95, 119 and 120 until the card is reset. Where"
-        " the node's agent judges cards, it gives this one to nobody.",
+        f"{CARD} answers and is not healthy: no new pod gets it. `fairlead_gpu_health_check` shows why.",
+        "An XID counts against the card: any but a program's for ten minutes, 48, 64, 79, 95, 119 and 120 until the card is reset. Where"
+        " the node's agent judges cards, it gives this card to no pod.",
         ('fairlead_gpu_health_check{node_name="NODE"} > 0', "$ kubectl describe node NODE"),
-        f"Do what the alert of that check says. {_DRAIN}",
+        f"Follow the alert of that check. {_DRAIN}",
         hold="2m",
         but_not=(NOT_LOST,),
     ),
@@ -307,13 +309,13 @@ ALERTS: Final = (
         "GpuRecoveryNeeded",
         "fairlead_gpu_recovery_action > 0",
         "critical",
-        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} asks for recovery action {{ $value }}",
-        f"The driver asks for action {{{{ $value }}}} on {CARD}: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 IMEX, 6 bus reset,"
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} requests recovery action {{ $value }}",
+        f"The driver requests action {{{{ $value }}}} on {CARD}: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 IMEX, 6 bus reset,"
         " 7 system reboot.",
-        "The driver says what brings the card back: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 restart IMEX, 6 bus reset,"
+        "The driver reports what brings the card back: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 restart IMEX, 6 bus reset,"
         " 7 reboot of the system.",
         ('fairlead_gpu_recovery_action{node_name="NODE"}', _WHO),
-        "Do what the number says. For 1 and 4: " + _DRAIN[0].lower() + _DRAIN[1:],
+        "Follow the number. For 1 and 4: " + _DRAIN[0].lower() + _DRAIN[1:],
         hold="2m",
         but_not=(NOT_LOST,),
     ),
@@ -323,8 +325,8 @@ ALERTS: Final = (
         " last_over_time(fairlead_gpu_allocated_ratio[5m]) >= 0.99",
         "warning",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is held and does nothing",
-        f"{CARD} has been given away whole for two hours and was hardly used. Ask who holds it.",
-        "Somebody holds the whole card, and for two hours its half-hour mean stayed below one percent.",
+        f"{CARD} has been given away whole for two hours and was hardly used. Ask the owner of its pod.",
+        "A pod holds the whole card, and for two hours its half-hour mean stayed below one percent.",
         (_WHO, 'fairlead:gpu_utilization:avg30m{node_name="NODE"}'),
         "Ask the owner of the pod to end it or to share a card. A job that waits for its other workers holds its card, too.",
         hold="2h",
@@ -333,16 +335,16 @@ ALERTS: Final = (
         "GpuForeignProcess",
         f"fairlead_gpu_memory_foreign_bytes > {FOREIGN_BYTES_MAX}",
         "warning",
-        "Somebody without a grant uses GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        "A program without a grant uses GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"Processes that no container was granted use {{{{ $value | humanize1024 }}}}B of {CARD}. Find them on the node and end them.",
-        "A process outside Kubernetes, or of a container that was not given this card, uses its memory: who was given it may run out.",
+        "A process outside Kubernetes, or of a container without a grant of this card, uses its memory: the holders of grants may run out.",
         (
             'fairlead_gpu_memory_foreign_bytes{node_name="NODE"} > 0',
             'fairlead_gpu_foreign_processes{node_name="NODE"}',
             "$ kubectl debug node/NODE -it --image=busybox",
         ),
         "On the node `nvidia-smi` lists the processes. A container that sees all cards without a grant has"
-        " `NVIDIA_VISIBLE_DEVICES=all` in its image or its pod: take that out.",
+        " `NVIDIA_VISIBLE_DEVICES=all` in its image or its pod: remove that.",
         hold="10m",
     ),
 )

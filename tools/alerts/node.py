@@ -22,18 +22,20 @@ _NO_POD_MAP: Final = (
     f"fairlead_exporter_pod_map_age_seconds > {POD_MAP_SECONDS} or on (node_name)"
     ' (fairlead_exporter_collector_success{collector="podmap"} == 0 unless on (node_name) fairlead_exporter_pod_map_age_seconds)'
 )
-"""A kubelet that never told has no age."""
+"""A kubelet that never answered has no age."""
 _FAILS: Final = (
     '(fairlead_exporter_collector_success{collector!="podmap"} == 0 or (fairlead_exporter_collector_success{collector="podmap"} == 0'
     f" and on (node_name) fairlead_exporter_pod_map_age_seconds <= {POD_MAP_SECONDS}))"
 )
-"""What PodMapStale tells is left to it."""
+"""What PodMapStale reports is left to it."""
 _LAST_READ: Final = 'fairlead_exporter_collector_last_success_timestamp_seconds{collector="device", gpu!=""}'
 _OLD: Final = (
     f"(max by (node_name, gpu) (fairlead_exporter_sample_age_seconds) > {STALE_SECONDS}"
     f" or max by (node_name, gpu) (time() - {_LAST_READ}) > {STALE_SECONDS})"
 )
-"""The age is as old as its page: of an exporter that stands still only the time of the last reading tells."""
+"""The age is as old as its page: of an exporter that stands still only the time of the last reading
+is certain.
+"""
 _LOGS: Final = "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50"
 _PODS: Final = "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
 
@@ -57,7 +59,7 @@ CONTAINERS: Final = Group(
             " {{ $labels.node_name }}. Its next allocation may fail.",
             "A container on a shared card is close to the memory it was granted. Where the guard runs, its next allocation fails.",
             ('fairlead_container_gpu_memory_used_bytes{namespace_name="NAMESPACE",pod_name="POD"}',),
-            "Tell its owner: ask for more `aliyun.com/gpu-mem`, or let the framework allocate less.",
+            "Advise its owner to ask for more `aliyun.com/gpu-mem`, or to let the framework allocate less.",
             hold="10m",
         ),
         Alert(
@@ -73,7 +75,7 @@ CONTAINERS: Final = Group(
                 'fairlead_container_gpu_memory_used_bytes{node_name="NODE",gpu="INDEX"}',
                 "$ kubectl -n NAMESPACE describe pod POD",
             ),
-            "Tell its owner, and delete the pod when neighbours fail. Whether the node can hold containers to their grant stands in"
+            "Inform its owner, and delete the pod if its neighbours fail. Whether the node can enforce grants is described in"
             " [gpu-node.md](../how-to/gpu-node.md).",
             hold="1m",
         ),
@@ -89,7 +91,7 @@ EXPORTERS: Final = Group(
             "ExporterMissing",
             "fairlead_node_gpus > 0 unless on (node_name) fairlead_exporter_nvml_up == 1",
             "critical",
-            "Nobody reports the GPUs of {{ $labels.node_name }}",
+            "No exporter reports the GPUs of {{ $labels.node_name }}",
             "{{ $labels.node_name }} has {{ $value }} GPUs and for five minutes no exporter of it has reached NVIDIA's driver. Look at the"
             " exporter's pod there, and at the driver.",
             "The exporter's pod does not run or is not scraped on that node, or it runs and finds no driver"
@@ -106,12 +108,12 @@ EXPORTERS: Final = Group(
             "ClusterExporterMissing",
             "absent(fairlead_cluster_gpu_nodes)",
             "critical",
-            "Nobody reports the cluster",
-            "For five minutes no cluster exporter has said how many GPU nodes there are. While that is so, nobody is told of nodes that are"
-            " not ready, of exporters that are missing, of quotas and of jobs. Look at the cluster exporter's pods.",
+            "No exporter reports the cluster",
+            "For five minutes no cluster exporter has reported the number of GPU nodes. Meanwhile there are no alerts about nodes that are"
+            " not ready, about missing exporters, about quotas and about jobs. Look at the cluster exporter's pods.",
             "No series of the cluster exporter: its pods do not run or are not scraped, none of them has the Lease, or the API server does"
             " not let it read nodes. Alerts of nodes, quotas and jobs read its series and cannot fire meanwhile; those of cards go on. It"
-            " holds nothing back. Where no cluster exporter is meant to run, take this rule out.",
+            " suppresses no other alert. If no cluster exporter is meant to run, remove this rule.",
             (
                 "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-cluster-exporter",
                 "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-cluster-exporter --prefix --tail=50",
@@ -120,7 +122,7 @@ EXPORTERS: Final = Group(
             ),
             "No target in Prometheus: `deploy/prometheus` was not applied, or its labels are not those that your Prometheus selects. Pods"
             " run and `fairlead_exporter_leader` is 0 everywhere: the Lease is held by one that is gone, or cannot be written. A"
-            " leader that says nothing of nodes: `fairlead_exporter_source_up` names what it cannot read.",
+            " leader that reports no nodes: `fairlead_exporter_source_up` names what it cannot read.",
             hold="5m",
         ),
         Alert(
@@ -130,7 +132,7 @@ EXPORTERS: Final = Group(
             "GPU node {{ $labels.node_name }} is not ready",
             "{{ $labels.node_name }} has not been ready for five minutes: its GPUs take no work, and its pods are moved or stuck. Look at"
             " its kubelet.",
-            "The node's Ready condition is not True. Its exporter is not missed on top of that: this alert tells of the whole node.",
+            "The node's Ready condition is not True. There is no second alert about its exporter: this one is about the whole node.",
             ("$ kubectl describe node NODE", 'fairlead_gpu_pod_info{node_name="NODE"}'),
             "Look at the machine, its kubelet and its network. Pods that hang in Terminating hold their quota and their cards until they"
             " are gone: once the machine is off for certain, delete the node.",
@@ -143,9 +145,9 @@ EXPORTERS: Final = Group(
             "Collector {{ $labels.collector }} fails on {{ $labels.node_name }}",
             "Collector {{ $labels.collector }} (GPU {{ $labels.gpu }}, none = of the whole node) of {{ $labels.node_name }} has failed for"
             " five minutes: what it reads is missing. `fairlead_exporter_collector_errors_total` names the error.",
-            "One of the exporter's readings fails; only its own values are missing. Collectors of a lost card are told by FairleadGpuDown.",
+            "One of the exporter's readings fails; only its own values are missing. FairleadGpuDown reports the collectors of a lost card.",
             ('fairlead_exporter_collector_errors_total{node_name="NODE"}', _LOGS),
-            "Do what the error says: `podmap` is the kubelet's socket, `kmsg` the kernel's log, `processes` the pids of the node"
+            "Follow the error: `podmap` is the kubelet's socket, `kmsg` the kernel's log, `processes` the pids of the node"
             " (`hostPID: true`), the others are the driver.",
             hold="5m",
             but_not=(_NOT_OF_A_LOST_CARD, NOT_WITHOUT_DRIVER),
@@ -157,8 +159,8 @@ EXPORTERS: Final = Group(
             "Values of GPU {{ $labels.gpu }} of {{ $labels.node_name }} are old",
             "GPU {{ $labels.gpu }} of {{ $labels.node_name }} was last read {{ $value | humanizeDuration }} ago. Look at the exporter's"
             " log.",
-            "A card has not been read for more than a minute. A lost card and a call that hangs are told by FairleadGpuDown, which holds"
-            " this alert back in Alertmanager; what is left is an exporter that stands still or falls behind: its page says that all"
+            "A card has not been read for more than a minute. FairleadGpuDown reports a lost card and a call that hangs, and holds"
+            " this alert back in Alertmanager; what is left is an exporter that stands still or falls behind: its page shows that all"
             " is well, and is old. Or the clock of the node is wrong.",
             (
                 'time() - fairlead_exporter_collector_last_success_timestamp_seconds{node_name="NODE"}',
@@ -166,7 +168,7 @@ EXPORTERS: Final = Group(
                 'fairlead_exporter_stuck_calls{node_name="NODE"}',
                 _LOGS,
             ),
-            "Look whether the node has CPU left; an exporter with a CPU limit starves. Delete its pod if it does not come back by itself"
+            "Check whether the node has CPU left; an exporter with a CPU limit starves. Delete its pod if it does not come back by itself"
             " (its `/healthz` should have seen to that). A `--collect-interval` above a minute is not meant for these rules.",
             hold="5m",
             but_not=(NOT_WITHOUT_DRIVER,),
@@ -176,7 +178,7 @@ EXPORTERS: Final = Group(
             _NO_POD_MAP,
             "warning",
             "The exporter of {{ $labels.node_name }} does not know who has the GPUs",
-            "The kubelet of {{ $labels.node_name }} has not told for minutes, or has never told, which pods have which GPUs: series have no"
+            "The kubelet of {{ $labels.node_name }} has not reported for minutes, or ever, which pods have which GPUs: series have no"
             " pods. Look at the exporter's log and the kubelet's socket.",
             "The list of pods and devices is old, or there never was one. Series of devices stay, those of containers go after the map's"
             " time to live.",
@@ -192,10 +194,10 @@ EXPORTERS: Final = Group(
             "The GPU exporter of {{ $labels.node_name }} skips rows of its counters file",
             "The GPU exporter of {{ $labels.node_name }} skips {{ $value }} rows of its counters file: boards and alerts that need these"
             " metrics are empty. Its log has the rows, and why.",
-            "The counters file, or the ConfigMap, names fields that the exporter does not serve, or has rows that are no rows. The other"
+            "The counters file, or the ConfigMap, names fields that the exporter does not serve, or has malformed rows. The other"
             " rows are printed.",
             ('fairlead_exporter_config_rows_rejected{node_name="NODE"}', _LOGS),
-            "Correct or remove the rows. Fields that are served stand in [dcgm-fields.md](dcgm-fields.md), and why others are not.",
+            "Correct or remove the rows. [dcgm-fields.md](dcgm-fields.md) lists the fields that are served, and why others are not.",
             hold="5m",
         ),
         Alert(
@@ -204,11 +206,11 @@ EXPORTERS: Final = Group(
             "warning",
             "The GPU exporter of {{ $labels.node_name }} works with old counters",
             "The GPU exporter of {{ $labels.node_name }} could not read its counters file again and goes on with the last good one. Its log"
-            " says why.",
+            " shows why.",
             "The counters file, or the ConfigMap, is gone, cannot be read, or has no row that counts. What was printed before is still"
             " printed; after a restart of the exporter it might not be.",
             ('fairlead_exporter_config_last_reload_success{node_name="NODE"}', _LOGS),
-            "Mend the file or the ConfigMap. The exporter looks at a file every second, at a ConfigMap every 30 s.",
+            "Repair the file or the ConfigMap. The exporter looks at a file every second, at a ConfigMap every 30 s.",
             hold="5m",
         ),
     ),

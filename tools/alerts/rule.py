@@ -1,4 +1,4 @@
-"""What a recording rule and an alert are, before they are written in anybody's format."""
+"""A recording rule and an alert, independent of the format in which they are written."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class Recording:
 class Alert:
     """One alert, and its section of the runbook.
 
-    `name` without its prefix. `expr`: what is wrong. `but_not`: what tells of the same fault better, each
-    a whole `unless …`; a lost card is one alert. `hold`: for how long it is so before the alert fires, as
-    Prometheus writes times. `see`: lines of a shell that begin with `$ `, and PromQL. `steps`: what to do.
+    `name` without its prefix. `expr`: what is wrong. `but_not`: what reports the same fault better,
+    each a whole `unless …`; a lost card is one alert. `hold`: for how long it is so before the
+    alert fires, as Prometheus writes times. `see`: lines of a shell that begin with `$ `, and
+    PromQL. `steps`: what to do.
     """
 
     name: str
@@ -60,7 +61,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Inhibition:
-    """While one of `sources` fires, nobody is told of `targets` with equal labels. Names without prefix."""
+    """While one of `sources` fires, alerts of `targets` with equal labels are not sent. Names
+    without prefix.
+    """
 
     why: str
     sources: tuple[str, ...]

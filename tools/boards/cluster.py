@@ -1,4 +1,4 @@
-"""Cluster: how many GPUs are there, at work, ill, and which are held for nothing?"""
+"""Cluster: how many GPUs exist, are at work or unhealthy, and which are held without being used."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _share(title: str, part: str) -> Panel:
 BOARD = Board(
     uid="fairlead-cluster",
     title="Cluster",
-    description="GPUs of the cluster: how many there are, are granted, are at work, are ill; jobs by status; GPUs held idle.",
+    description="GPUs of the cluster: how many exist, are granted, are at work, are unhealthy; jobs by status; GPUs held idle.",
     rows=(
         Row(
             "Now",
@@ -149,7 +149,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "What needs somebody",
+            "What needs attention",
             (
                 Panel(
                     "GPUs by model",

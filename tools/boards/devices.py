@@ -1,7 +1,8 @@
-"""GPU devices: each card's sensors, as board 12239 shows them, of our own families, and PCIe and NVLink.
+"""GPU devices: each card's sensors, as on board 12239, from Fairlead's own families, with PCIe and
+NVLink.
 
-A virtual GPU has no temperature, so what can be chosen comes from `fairlead_gpu_up`. Tensor cores have no
-family of ours: that one panel asks for the field of the counters file.
+A virtual GPU has no temperature, so the choices come from `fairlead_gpu_up`. Tensor cores have no
+family of Fairlead's own: their panel asks for the field of the counters file.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ BOARD = Board(
                     "Tensor Core Utilization",
                     (Query(f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{{{_CARD}}}", "{{Hostname}} GPU {{gpu}} {{GPU_I_PROFILE}} {{GPU_I_ID}}"),),
                     unit="percentunit",
-                    empty="No card here tells of its tensor cores: NVML does from Hopper on, with this field in the counters file.",
+                    empty="No card here reports its tensor cores: NVML does from Hopper on, with this field in the counters file.",
                     width=12,
                     least=0,
                     most=1,

@@ -11,7 +11,7 @@ _KEY = "namespace_name, pod_name"
 
 
 def _of_app(series: str) -> str:
-    """Containers' series do not name the application; the pod's does, as long as the pod is there."""
+    """Containers' series do not name the application; the pod's series does, while the pod exists."""
     return f"({series} and on ({_KEY}) {_PODS})"
 
 
@@ -63,7 +63,7 @@ BOARD = Board(
                     ),
                     unit="watt",
                     empty=NO_GPU_EXPORTER,
-                    description="Of the whole card, whoever else is on it.",
+                    description="Of the whole card, with all its other users.",
                     least=0,
                 ),
                 Panel(
@@ -94,7 +94,7 @@ BOARD = Board(
                         ),
                     ),
                     unit="bytes",
-                    empty="No container is above its grant. (The node agent says so: is it scraped?)",
+                    empty="No container is above its grant. (The node agent reports this: is it scraped?)",
                     width=12,
                     least=0,
                 ),

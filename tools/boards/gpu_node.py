@@ -35,7 +35,7 @@ _XIDS = (
 )
 """An XID that is the first of its kind begins a series, which `increase` alone would not show.
 
-The exporter's next pod tells of the same card: that is no beginning.
+The exporter's next pod reports the same card: that is no beginning.
 """
 _OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 
@@ -51,7 +51,7 @@ def _rise(metric: str, more: str = "") -> str:
 BOARD = Board(
     uid="fairlead-gpu-node",
     title="GPU Node",
-    description="One node's cards: memory by container, what nobody was granted, utilization, temperature, power, throttling, errors.",
+    description="One node's cards: memory by container, use without a grant, utilization, temperature, power, throttling, errors.",
     variables=(
         Variable("node_name", "fairlead_gpu_up", "node_name"),
         Variable("gpu", 'fairlead_gpu_up{node_name=~"$node_name"}', "gpu"),
@@ -97,7 +97,7 @@ BOARD = Board(
                             f"sum by (namespace_name, pod_name, container_name) ({_OF_CONTAINERS})",
                             "{{namespace_name}} {{pod_name}} {{container_name}}",
                         ),
-                        Query(_of_cards("memory_foreign_bytes"), "processes that nobody granted a card"),
+                        Query(_of_cards("memory_foreign_bytes"), "processes without a grant"),
                         Query(_of_cards("memory_unattributed_bytes"), "rest"),
                         Query(f"sum({_TOTAL})", "total"),
                     ),
@@ -141,7 +141,7 @@ BOARD = Board(
                     "Seconds per second, of all chosen cards together.",
                 ),
                 _chart(
-                    "Processes that nobody granted a card",
+                    "Processes without a grant",
                     (Query(f"max by ({CARD_KEY}) (fairlead_gpu_foreign_processes{{{_CARD}}})", _LEGEND),),
                 ),
             ),
@@ -164,7 +164,7 @@ BOARD = Board(
                         ),
                     ),
                     Kind.TABLE,
-                    empty="The driver has told of no XID error.",
+                    empty="The driver has reported no XID error.",
                     labels=(("node_name", "Node"), ("gpu", "GPU"), ("model", "Model"), ("xid", "XID")),
                 ),
                 Panel(

@@ -67,7 +67,7 @@ def board_model(board: Board) -> Json:
 
 
 def _board_links() -> Json:
-    """One link for each board of ours, found by its tag; time and choices go along."""
+    """One link for each of these boards, found by its tag; time and choices go along."""
     return {
         "type": "dashboards",
         "title": "Fairlead",
@@ -238,7 +238,7 @@ def _mappings(panel: Panel) -> list[Json]:
 
 
 def _overrides(panel: Panel) -> Iterator[Json]:
-    """By the heading that people see. An empty cell says less than an empty table does."""
+    """By the visible heading. An empty cell is less clear than an empty table."""
     if panel.kind == Kind.TABLE:
         yield {"matcher": {"id": "byRegexp", "options": "/.*/"}, "properties": [{"id": "noValue", "value": "–"}]}
     for query in panel.queries if panel.kind == Kind.TABLE else ():

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 NO_CLUSTER_EXPORTER = "No series. Is fairlead-cluster-exporter scraped, and does the choice above match? docs/how-to/boards.md"
 NO_GPU_EXPORTER = "No series. Is fairlead-gpu-exporter scraped, and does the choice above match? docs/how-to/boards.md"
-"""What an empty panel says to do."""
+"""Hint of an empty panel."""
 EVERYTHING = ".*"
 
 
@@ -57,14 +57,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Panel:
-    """What is drawn of some queries, and what stands there when they have no answer (`empty`).
+    """A drawing of some queries, and the text that is shown if they have no answer (`empty`).
 
-    Of tables: `labels` are columns before the values, each with its heading, unless `order` (of headings)
-    says otherwise; `links` lead on from cells of a column; `words` are shown for values of the column
-    `words_of`, `no_limit` for an endless one.
-    `most`: what a gauge is full at; the axis of a chart reaches it, and beyond where a line does: who uses
-    more than he may is what one looks for.
-    `draws_over`: legends of series that are lines over a stack.
+    For tables: `labels` are columns before the values, each with its heading, unless `order` (of
+    headings) has another order; `links` lead on from cells of a column; `words` are shown for
+    values of the column `words_of`, `no_limit` for an endless one. `most`: what a gauge is full at;
+    the axis of a chart reaches it, and beyond where a line does: use above the limit is what
+    readers look for. `draws_over`: legends of series that are lines over a stack.
     """
 
     title: str
@@ -114,7 +113,7 @@ class Variable:
 
 
 CLUSTER = "cluster"
-"""The label by which a Prometheus of several clusters tells them apart, as kubernetes-mixin has it.
+"""The label that distinguishes clusters in one Prometheus, as in kubernetes-mixin.
 
 Without one it is "" everywhere, which the empty choice matches.
 """
@@ -156,16 +155,18 @@ class Board:
 CARD_KEY = "node_name, gpu, uuid"
 INSTANCE_KEY = f"{CARD_KEY}, mig_gi_id, mig_profile"
 CONTAINER_KEY = f"{INSTANCE_KEY}, namespace_name, pod_name, container_name"
-"""What a card, a part of it and a container on it are, whichever pod of the exporter and job tell."""
+"""Labels that identify a card, a part of it and a container on it, for every pod of the exporter
+and every job.
+"""
 
 
 def once(selector: str, key: str = INSTANCE_KEY) -> str:
-    """One series per thing, whoever tells of it and however often."""
+    """One series per thing, however many exporters report it."""
     return f"max by ({key}) ({selector})"
 
 
 GREEN, YELLOW, RED, BLUE = "green", "yellow", "red", "blue"
 FULL = (Threshold(0.8, YELLOW), Threshold(0.95, RED))
-"""Memory: from there on somebody meets a limit."""
+"""Memory: from these values on, a user may reach a limit."""
 ANY_IS_BAD = (Threshold(1, RED),)
 """Counts of which one is too many."""

@@ -144,7 +144,7 @@ function makeJob(rnd: () => number, i: number, teams: readonly string[], nodes: 
     type,
     status,
     state: status.toUpperCase(),
-    waiting: status === "Pending" ? { reason: "Unschedulable", message: `0/${nodes.length} nodes are available: insufficient nvidia.com/gpu (asked ${asked}, at most 2 free on one node).`, room: "", sentence: null, told: [] } : null,
+    waiting: status === "Pending" ? { reason: "Unschedulable", message: `0/${nodes.length} nodes are available: insufficient nvidia.com/gpu (asked ${asked}, at most 2 free on one node).`, room: "", sentence: null, clauses: [] } : null,
     durationSeconds: age,
     heldSeconds: running ? age - 20 : null,
     gpusRequested: asked,

@@ -243,31 +243,31 @@ describe("who limits memory", () => {
 
 const speak = (locale: Locale, sentence: Sentence) => sentenceWords(sentence, { t: words(locale), code: (prefix, of, given, text) => translateCode(locale, prefix, of, given, text) }).replaceAll(/[\u2068\u2069]/g, "");
 
-const broken = (told: string): Sentence => ({ code: "attention-gpu-broken-xid", values: { n: 2, xid: 79, told }, text: "" });
+const broken = (meaning: string): Sentence => ({ code: "attention-gpu-broken-xid", values: { n: 2, xid: 79, meaning }, text: "" });
 
 describe("why something waits, as a hint", () => {
   it("our own words, then what the source said beside them", () => {
-    const none = { sentence: null, told: [] };
+    const none = { sentence: null, clauses: [] };
     expect(whyOf({ ...none, reason: "Unschedulable", message: "0/6 nodes are available.", room: "" }, said(en))).toBe("0/6 nodes are available.");
     expect([whyOf({ ...none, reason: "x", message: "m", room: "" }, said(en)), whyOf(null, said(en))]).toEqual(["m", ""]);
     const sentence = { code: "why-full", values: {}, text: "needs 4 GPUs on one node; the freest of 2, a, has 1" };
-    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "", sentence, told: [] }, said(en))).toBe(`${sentence.text}\n0/6`);
+    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "", sentence, clauses: [] }, said(en))).toBe(`${sentence.text}\n0/6`);
     const short = { code: "why-share-memory", values: {}, text: "needs 4 GiB on one GPU" };
-    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "0/2 nodes have room", sentence: short, told: [] }, said(en))).toBe(`${short.text}\n0/6\n0/2 nodes have room`);
+    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "0/2 nodes have room", sentence: short, clauses: [] }, said(en))).toBe(`${short.text}\n0/6\n0/2 nodes have room`);
     const own = { code: "wait-suspended", values: {}, text: "the job is suspended" };
-    expect(whyOf({ reason: "Suspended", message: own.text, room: "", sentence: own, told: [] }, said(en))).toBe(own.text);
-    const told = [{ code: "told-asks", values: {}, text: "cpu asks 5" }, { code: "told-at-max", values: {}, text: "root uses 20 of max 20" }];
-    const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, told };
+    expect(whyOf({ reason: "Suspended", message: own.text, room: "", sentence: own, clauses: [] }, said(en))).toBe(own.text);
+    const clauses = [{ code: "told-asks", values: {}, text: "cpu asks 5" }, { code: "told-at-max", values: {}, text: "root uses 20 of max 20" }];
+    const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, clauses };
     expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
     expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
   });
   it("in a row what is asked and where there is too little; the rest stands in the panel", () => {
     const none = { message: "m", room: "" };
-    const told = ["cpu asks 5", "root uses 20 of max 20", "root.a uses 1 of guaranteed 2"].map((text) => ({ code: "told-x", values: {}, text }));
-    expect(besideOf({ ...none, reason: "OverMax", sentence: null, told }, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
+    const clauses = ["cpu asks 5", "root uses 20 of max 20", "root.a uses 1 of guaranteed 2"].map((text) => ({ code: "told-x", values: {}, text }));
+    expect(besideOf({ ...none, reason: "OverMax", sentence: null, clauses }, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
     const sentence = { code: "why-absent-leaf", values: { asked: 4, resource: "nvidia.com/gpu", labels: "", leaf: "a", used: 1, min: 2 }, text: "" };
     const spoken = { t: en, code: (prefix: string, of: string, given: Readonly<Record<string, string | number | null | undefined>>, text: string) => translateCode("en", prefix, of, given, text) };
-    expect(besideOf({ ...none, reason: "Unschedulable", sentence, told: [] }, spoken).replaceAll(/[\u2068\u2069]/g, "")).toBe(" · It needs 4 GPUs; no node that it can use has any.");
+    expect(besideOf({ ...none, reason: "Unschedulable", sentence, clauses: [] }, spoken).replaceAll(/[\u2068\u2069]/g, "")).toBe(" · It needs 4 GPUs; no node that it can use has any.");
   });
   it("an XID is told in the reader's language, one that nobody translated in the server's words", () => {
     expect(speak("en", broken("GPU has fallen off the bus"))).toBe("2 GPUs broken: XID 79, GPU has fallen off the bus.");
@@ -281,7 +281,7 @@ describe("why something waits, as a hint", () => {
     expect(speak("en", full)).toBe("It needs 4 GPUs on one node with gpu=A100; the freest of 2, a, has 1.");
     expect(speak("zh-CN", full)).toBe("需要在一个节点（带标签 gpu=A100）上有 4 张 GPU 卡；2 个中最空的 a 还有 1。");
     expect(speak("en", { code: "why-never", values: { ...values, asked: 1500.5, resource: "memory", labels: "" }, text: "" })).toContain("It needs 1,500.5 GiB of memory on one node; the largest");
-    expect(speak("zh-CN", { code: "why-share-memory", values: { units: 4, unit: "GiB", cards: 1, nodes: 1, best: "t4", free: 2, told: "x" }, text: "" })).toBe("需要在一张 GPU 卡上有 4 GiB；1 个共享 GPU 的节点中最空的 t4，单卡还剩 2 GiB。");
+    expect(speak("zh-CN", { code: "why-share-memory", values: { units: 4, unit: "GiB", cards: 1, nodes: 1, best: "t4", free: 2, answers: "x" }, text: "" })).toBe("需要在一张 GPU 卡上有 4 GiB；1 个共享 GPU 的节点中最空的 t4，单卡还剩 2 GiB。");
     const starved = { code: "attention-leaf-starved", values: { n: 1, pods: 1200, used: 2.5, min: 8, unit: "cores", resource: "cpu" }, text: "" };
     expect(speak("en", starved)).toBe("1 quota below the guaranteed minimum while 1,200 pods wait; the worst has 2.5 of 8 cores (cpu).");
     expect(speak("zh-CN", { code: "quota-invalid", values: { fault: "x twice", kind: "DuplicateName" }, text: "" })).toContain("两个节点同名");

@@ -1,1 +1,3 @@
-"""Servers: one module each, with its loops and its pages; `service` and `leader` are what they share."""
+"""Servers: one module each, with its loops and its pages; `service` and `leader` are shared by
+them.
+"""

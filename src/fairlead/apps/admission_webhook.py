@@ -1,9 +1,10 @@
-"""The admission webhook: our admission rules over HTTPS, for API servers that have no admission policies, and
-the judge of quota trees.
+"""The admission webhook: Fairlead's admission rules over HTTPS, for API servers without admission
+policies, and the validation of quota trees.
 
-A question, a path. Nothing here decides (`rules/sharing/admission`, `rules/quota` do), and hardly anything is
-secret: whoever asks learns what our rules say of an object that they sent themselves, and why a tree does not
-fit the cluster. The API server trusts the answer because of the certificate.
+Each path answers one question. Nothing is decided here (`rules/sharing/admission`, `rules/quota`
+decide), and hardly anything is secret: a client learns what the rules answer for an object that it
+sent itself, and why a tree does not fit the cluster. The API server trusts the answer because of
+the certificate.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ GATE_PATH: Final = "/quota-gate"
 GUARD_PATH: Final = "/quota-guard"
 TREE_PATH: Final = "/quota-tree"
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Old and new object, 3 MiB each at most, and what stands around them."""
+"""`BODY_BYTES_MAX`: the old and the new object, at most 3 MiB each, and what surrounds them."""
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +51,7 @@ async def answer_scheduler(review: Review) -> bytes:
 
 
 async def answer_asks(review: Review) -> bytes:
-    """Whether any node could run a new pod that asks for shared GPUs."""
+    """Whether any node can run a new pod that asks for shared GPUs."""
     if (review.operation, review.resource) != (CREATE, "pods"):
         return render_allowed(review)
     try:
@@ -61,7 +62,7 @@ async def answer_asks(review: Review) -> bytes:
 
 
 async def answer_grants(review: Review) -> bytes:
-    """Whether the writer may leave these annotations behind. What is deleted is left to whoever deletes."""
+    """Whether the writer may leave these annotations. A deletion is always allowed."""
     refusal = refuse_grants(review.before, review.after, review.user) if review.operation != "DELETE" else None
     return render_refused(review, refusal.reason) if refusal is not None else render_allowed(review)
 
@@ -69,8 +70,8 @@ async def answer_grants(review: Review) -> bytes:
 def webhook_app(api: AdmissionApi | None = None, *, asks_certificate: bool = False) -> Starlette:
     """Without an `api` some questions about quota are not answered.
 
-    `asks_certificate`: a question is answered only on a connection where the client has shown a certificate.
-    Probes are answered in any case: a kubelet shows none.
+    `asks_certificate`: questions are answered only on connections with a client certificate. Probes
+    are always answered: a kubelet has no certificate.
     """
     quota = QuotaQuestions(api)
     answers = {
@@ -103,7 +104,7 @@ def _answering(answer: Callable[[Review], Awaitable[bytes]], asks_certificate: b
 
 
 async def _body(request: Request) -> bytes | None:
-    """None when it is too long."""
+    """None if it is too long."""
     body = bytearray()
     async for piece in request.stream():
         body += piece

@@ -1,10 +1,11 @@
 """The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready
 (docs/spec/telemetry.md#cluster-exporter).
 
-A scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at most
-once a second, and also while nothing changes, because durations grow. Before the first full read it has self
-metrics only; so has, of several exporters, each that does not hold the Lease, so that no sum counts a GPU
-twice. A standby follows the cluster all the same, to take over at once.
+A scrape causes no request. The page is made in a thread when the cluster or the readings changed,
+at most once a second, and also while nothing changes, because durations grow. Before the first full
+read the page has only self metrics. With several exporters only the holder of the Lease prints the
+cluster, so that no sum counts a GPU twice; a standby follows the cluster, too, and can take over at
+once.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ COMPATIBILITIES: Final = ("arena",)
 SHORTEST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 5.0
 LEISURE: Final = 4.0
-"""A pause is at least so many times as long as the last page took: a restless cluster keeps no core busy."""
+"""`LEISURE`: the shortest pause between pages, in times of the last page's duration, so that no
+core stays busy.
+"""
 STUCK_AFTER_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ class ClusterExporterSettings(Struct, frozen=True):
 def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings) -> Iterator[Family]:
     """All families of a cluster, the reference's first.
 
-    Lazy, so that one half is rendered before the other is made.
+    A generator, so that the first half is rendered before the second is made.
     """
     summary = summarize(snapshot, all_instances(snapshot), now, chosen.max_jobs)
     if "arena" in chosen.compat:
@@ -70,7 +73,8 @@ def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExpor
 class ClusterExporter:
     """The loop and its page. `refresh` makes one page; `run` follows the cluster until cancelled.
 
-    `leader`: of several exporters the one that holds the Lease prints the cluster; None = there is one only.
+    `leader`: with several exporters the holder of the Lease prints the cluster; None = there is
+    only one.
     """
 
     def __init__(
@@ -90,16 +94,18 @@ class ClusterExporter:
         self.app = pages_app("cluster exporter", self.probes, self._metrics)
 
     def service(self, sock: socket.socket) -> ServedApp:
-        """Whoever serves it runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
+        """The caller runs `cluster.run()` and `readings.run()` beside it, since they may be shared."""
         return ServedApp(app=self.app, sock=sock, loops=(self.run,), probes=self.probes, read_seconds=self._chosen.read_seconds)
 
     @property
     def page(self) -> MetricsPage:
-        """What a scrape gets now: the page with the cluster not a moment longer than the Lease is held."""
+        """The page for a scrape now: with the cluster only while the Lease is held."""
         return self._whole if self._whole is not None and self._leads() else self._own
 
     async def run(self) -> None:
-        """Until cancelled; then the Lease is given back, and the next exporter need not wait for its end."""
+        """Runs until cancelled; then the Lease is released, and the next exporter need not wait for
+        its end.
+        """
         if self._leader is None:
             await self._refresh_for_ever()
             return
@@ -109,15 +115,16 @@ class ClusterExporter:
             await self._leader.release()
 
     async def _refresh_for_ever(self) -> None:
-        """Refresh on changes, at most once a second, at least every five; more seldom where `LEISURE` asks.
+        """Refresh on changes, at most once a second and at least every five seconds, less often if
+        `LEISURE` asks.
 
-        A page that cannot be made leaves the last one.
+        If a page cannot be made, the last one stays.
         """
         while True:
             version, readings, began, led = self._cluster.version, self._readings.latest(), time.monotonic(), self._leads()
             try:
                 await self.refresh()
-            except Exception:  # noqa: BLE001 - whatever it is, a page that was right a moment ago beats none
+            except Exception:  # noqa: BLE001 - a page that was right a moment ago is better than none
                 _log.exception("the page could not be made; the last one stays")
             await asyncio.sleep(max(SHORTEST_PAUSE_SECONDS, LEISURE * (time.monotonic() - began)))
             for _ in range(int(LONGEST_PAUSE_SECONDS - SHORTEST_PAUSE_SECONDS)):
@@ -127,7 +134,9 @@ class ClusterExporter:
                     break
 
     async def refresh(self) -> None:
-        """Make one page in a thread and swap it in; ready is what the page shows, not what has been read."""
+        """Make one page in a thread and swap it in; readiness follows from the page, not from what
+        has been read.
+        """
         began = time.monotonic()
         is_synced = self._state.is_synced or self._cluster.is_ready  # a kind that appears later never empties the page
         leads = self._leads()
@@ -135,7 +144,7 @@ class ClusterExporter:
         state = structs.replace(self._state, is_synced=is_synced, is_leader=leads, scrapes=self._scrapes, page_bytes=self.page.size or None)
         now, tally = self._clock.now(), self._readings.tally()
         if not leads:
-            self._whole = None  # should the Lease come back, it is too old
+            self._whole = None  # it is too old when the Lease comes back
         if self._leader is not None:
             self._own = await asyncio.to_thread(make_page, self._render(snapshot, now, structs.replace(state, is_leader=False), tally))
         if leads:
@@ -171,8 +180,10 @@ class ClusterExporter:
         return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])
 
     def _unled(self) -> str:
-        """A standby is ready, or no rolling update would come to its end; not so while nobody leads."""
+        """A standby is ready, or a rolling update would never end; but not while no exporter has
+        the Lease.
+        """
         leader = self._leader
         if leader is None or leader.is_held or leader.holder not in ("", leader.identity):
             return ""
-        return leader.trouble or "nobody holds the lease yet"
+        return leader.trouble or "no exporter holds the lease yet"

@@ -1,7 +1,9 @@
-"""The console's server: it keeps the board state current, samples the built-in series and hints at changes.
+"""The console's server: it keeps the board state current, samples the built-in series and announces
+changes.
 
-There is no sign-in yet, so it listens on loopback only unless told otherwise, and answers only to names of
-this machine: a strange web page could reach a loopback server under its own name otherwise.
+It has no sign-in yet, so it listens on loopback unless a flag allows more, and answers only to
+names of this machine: otherwise a foreign web page could reach a loopback server under a name of
+its own.
 """
 
 from __future__ import annotations
@@ -49,26 +51,30 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
 from fairlead.settings import LOOPBACK, READ_SECONDS
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 HINT_SECONDS: Final = 1.0
-"""A topic is announced at most this often."""
+"""`HINT_SECONDS`: shortest time between two announcements of a topic."""
 _SAMPLE_CHECK_SECONDS: Final = 1.0
 _SAMPLE_CHECK_SHORTEST_SECONDS: Final = 0.1
 _PAUSE_IN_PAST_SECONDS: Final = 0.02
-"""Between two ticks of the past, so that remembering leaves half of a core to whoever looks at the page."""
+"""`_PAUSE_IN_PAST_SECONDS`: pause between two ticks of the past, so that half of a core is free for
+requests.
+"""
 _LINES_IN_PART: Final = 2_000
 IDLE_LOOK_SECONDS: Final = 60.0
 IDLE_FIRST_SECONDS: Final = 2.0
-"""How often the series are asked since when cards are idle; the second while they still learn it."""
+"""How often the series are asked since when cards are idle; the second while the answer is still
+unknown.
+"""
 _log = logging.getLogger(__name__)
 
 
 class ConsoleSettings(Struct, frozen=True):
     """How the console listens.
 
-    `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by;
-    `read_seconds` is how long a client may take to send a request.
+    `base_path`: where a proxy shows it (`/gpu/`); `allowed_hosts`: further host names that are
+    accepted; `read_seconds`: how long a client may take to send a request.
     """
 
     host: str = LOOPBACK
@@ -79,10 +85,10 @@ class ConsoleSettings(Struct, frozen=True):
 
 
 class ConsoleServer:
-    """One console over one world, whose own loops run beside it.
+    """One console for one world, whose own loops run beside it.
 
-    `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read
-    slowly, in a thread.
+    `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
+    now. They are read slowly, in a thread.
     """
 
     def __init__(self, world: Ports, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
@@ -101,7 +107,9 @@ class ConsoleServer:
         self.app = self._app()
 
     def speed(self) -> float:
-        """Seconds of the world's clock per second of ours. Simulated clocks say it; others run at 1."""
+        """Seconds of the world's clock per second of the machine's. Simulated clocks have a speed;
+        others run at 1.
+        """
         return float(getattr(self.world.clock, "speed", 1.0))
 
     def service(self, sock: socket.socket) -> ServedApp:
@@ -148,7 +156,9 @@ class ConsoleServer:
                     self._first_sample.set()
 
     async def _write_tick(self, board_state: BoardState) -> None:
-        """Of a large cluster ten thousand lines: made in a thread, written some at a time."""
+        """A tick of a large cluster has ten thousand lines: they are made in a thread, and written
+        in parts.
+        """
         samples = await asyncio.to_thread(lambda: list(samples_of(board_state)))
         for at in range(0, len(samples), _LINES_IN_PART):
             self.history.add(board_state.now, samples[at : at + _LINES_IN_PART], is_last=False)
@@ -156,9 +166,9 @@ class ConsoleServer:
         self.history.add(board_state.now, ())
 
     async def _remember(self) -> None:
-        """The past goes behind the first live sample.
+        """Put the past before the first live sample.
 
-        It may take a while, and is no reason to let anybody wait.
+        It may take a while, and requests do not wait for it.
         """
         self.history.is_being_read = True
         await self._first_sample.wait()
@@ -166,26 +176,28 @@ class ConsoleServer:
             while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
                 self.history.add_past(*remembered)
                 await asyncio.sleep(_PAUSE_IN_PAST_SECONDS)
-        except Exception:  # noqa: BLE001 - told; the charts go on from here
+        except Exception:  # noqa: BLE001 - logged; the charts go on from here
             _log.exception("charts begin now: the past cannot be remembered")
         finally:
             self.history.is_being_read = False
 
     async def _look_for_idle(self) -> None:
-        """Since when cards are idle, from the series. While those do not answer, what is known stays."""
-        told, hours_at = "", -math.inf
+        """Since when cards are idle, from the series. While those do not answer, the last answer
+        stays.
+        """
+        last_error, hours_at = "", -math.inf
         pace = self.history.tick_seconds if self.world.series is None else SAMPLED_SECONDS  # nothing is new before
         while True:
             try:
                 self.board_states.idle_times = await self._of_series(self._idle_in_history, idle_in_series)
                 if time.monotonic() - hours_at >= pace:
-                    hours_at = time.monotonic()  # who does not answer such a question is not asked at once again
+                    hours_at = time.monotonic()  # a source that does not answer is not asked again at once
                     self.board_states.idle_hours = await self._of_series(idle_hours_in_history, idle_hours_in_series)
-                told = ""
+                last_error = ""
             except (OutsideError, TimeoutError) as error:
-                if str(error) != told:
+                if str(error) != last_error:
                     _log.warning("since when cards are idle is not known from Prometheus: %s", error)
-                told = str(error)
+                last_error = str(error)
             knows_all = self.board_states.idle_times.since and not self.history.is_being_read
             await asyncio.sleep(IDLE_LOOK_SECONDS if knows_all else IDLE_FIRST_SECONDS)
 
@@ -193,9 +205,9 @@ class ConsoleServer:
         return idle_in_history(history, now, self.board_states.idle_times)
 
     async def _of_series(
-        self, in_history: Callable[[History, float], Told], in_prometheus: Callable[[Series, float], Awaitable[Told]]
-    ) -> Told:
-        """What the series tell, of Prometheus or else of the built-in history.
+        self, in_history: Callable[[History, float], Answer], in_prometheus: Callable[[Series, float], Awaitable[Answer]]
+    ) -> Answer:
+        """The answer of the series: of Prometheus, or else of the built-in history.
 
         Raises OutsideError or TimeoutError.
         """
@@ -212,12 +224,12 @@ class ConsoleServer:
     async def newest_board_state(self, purpose: str, *parts: str) -> BoardState | None:
         """The board state with these parts made.
 
-        None where none can be made, and a traceback in the log, once per reason.
-        A loop outlives an object that no page can show.
+        None if it cannot be made, with a traceback in the log, once per reason. A loop must survive
+        an object that cannot be shown.
         """
         try:
             board_state = await self.board_states.prepare(await self.board_states.renew(), *parts)
-        except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
+        except Exception as error:  # noqa: BLE001 - logged; requests answer 500 meanwhile
             if repr(error) != self._trouble:
                 _log.exception("no board state for a %s", purpose)
             self._trouble = repr(error)
@@ -246,7 +258,7 @@ class ConsoleServer:
         )
 
     async def _readyz(self, request: Request) -> Response:
-        """What is wrong as every page of the API says it: with a hint, and when to ask again."""
+        """What is wrong, in the form of the API's error pages: with a hint, and when to ask again."""
         self.board_states.require_ready()
         return Response("ok\n", media_type="text/plain")
 
@@ -260,7 +272,7 @@ class ConsoleServer:
 
 
 class UnderPath:
-    """The application below a base path; health stays at the root as well, where probes look for it."""
+    """The application below a base path; health is at the root as well, where probes expect it."""
 
     def __init__(self, app: ASGIApp, base_path: str) -> None:
         self._app = app
@@ -276,16 +288,16 @@ class UnderPath:
 
 
 def check_address(settings: ConsoleSettings) -> None:
-    """Refuse an address that others can reach, unless told.
+    """Refuse an address that other machines can reach, unless a flag allows it.
 
-    Nobody signs in yet, so whoever reaches the page sees the whole cluster.
+    There is no sign-in yet, so every client that reaches the page sees the whole cluster.
     """
     if settings.insecure_listen or is_loopback(settings.host):
         return
     raise UserError(
         f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from other machines",
         f"listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it to you), "
-        "or add `--insecure-listen` where something in front asks who comes",
+        "or add `--insecure-listen` if a proxy in front authenticates users",
     )
 
 

@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 class Extender:
     """`lease_name` is for messages.
 
-    `trouble` is "" when calls are answered. Times are seconds of `monotonic`.
+    `trouble`: why calls are not answered, "" = they are. Times are seconds of `monotonic`.
     """
 
     def __init__(
@@ -137,9 +137,9 @@ class Extender:
         return self.ledger.prioritize(asked.pod, asked.names)
 
     async def bind(self, asked: BindAsked) -> str:
-        """ "" when the pod is on the node, with its cards; else why not.
+        """Why the pod is not bound, "" = it is on the node, with its cards.
 
-        The same question while one is under way waits for its answer.
+        The same question while one is under way waits for the same answer.
         """
         if why := await self._admit():
             return why
@@ -151,7 +151,7 @@ class Extender:
         return await asyncio.shield(answer)
 
     async def preempt(self, asked: PreemptAsked) -> dict[str, tuple[tuple[str, ...], int]]:
-        """Without the Lease no node: nobody is evicted on a guess."""
+        """Without the Lease the answer names no node: no pod is evicted on a guess."""
         if await self._admit():
             return {}
         planned: dict[str, Victims] = {}
@@ -162,12 +162,14 @@ class Extender:
         return {node: (victims.uids, victims.violations) for node, victims in planned.items()}
 
     async def _admit(self) -> str:
-        """ "" when this process may answer; waits a moment for what is on its way."""
+        """Why this process may not answer, "" = it may. Waits up to `PATIENCE_SECONDS` until it
+        may.
+        """
         self.leader.called()
         if self.trouble:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    while self.trouble:  # noqa: ASYNC110 - two conditions that two loops bring about
+                    while self.trouble:  # noqa: ASYNC110 - two loops change the two conditions
                         await asyncio.sleep(0.02)
         return self.trouble
 

@@ -1,8 +1,8 @@
 """The GPU exporter (`:9400`): makes a page of metrics of each snapshot of the devices
 (docs/spec/telemetry.md#gpu-exporter).
 
-Neither a scrape nor this loop touches a device: the port `Devices` asks them, on a beat of its own. The page
-is there before the first of them has answered, and always 200.
+Neither a scrape nor this loop touches a device: the port `Devices` asks them, at its own rate. The
+page exists before the first device has answered, and is always 200.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ _log = logging.getLogger(__name__)
 class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
-    `devices`: the GPUs to print. `only`: names of our own families to print, and no
-    others at all; None = all. `read_seconds`: how long a client may take to send a request, `write_seconds`:
-    to read the answer. `backend`: where the devices come from, nvml or sim. `stale_seconds`: how old a value
-    may be, None = three intervals, 15 s at least. `is_alone`: only cards of `node` are printed.
-    `needs_gpus`: `/health` is 503 while there is none. `has_containers`: containers have series of
-    their own; `has_processes`: so have their processes, and those of nobody.
+    `devices`: the GPUs to print. `only`: names of Fairlead's own families to print, and no others
+    at all; None = all. `read_seconds`: how long a client may take to send a request,
+    `write_seconds`: to read the answer. `backend`: the source of the devices, nvml or sim.
+    `stale_seconds`: how old a value may be, None = three intervals, at least 15 s. `is_alone`: only
+    cards of `node` are printed. `needs_gpus`: `/health` is 503 while there is none.
+    `has_containers`: containers have their own series; `has_processes`: so have their processes,
+    and foreign ones.
     """
 
     collectors: str = ""
@@ -87,10 +88,12 @@ class GpuExporterSettings(Struct, frozen=True):
 
 
 class GpuExporter:
-    """The loop and its page. `run` makes a page of each snapshot until cancelled; `refresh` is one turn.
+    """The loop and its page. `run` makes a page of each snapshot until cancelled; `refresh` makes
+    one.
 
-    `pods`: whose the cards are, where the devices do not say. `wall` gives monotonic seconds. `counters`: in
-    place of the file that the settings name. `names`: more about the owners of cards.
+    `pods`: the holders of cards, if the devices do not report them. `wall` returns monotonic
+    seconds. `counters`: used instead of the file in the settings. `names`: more about the owners of
+    cards.
     """
 
     def __init__(
@@ -129,7 +132,9 @@ class GpuExporter:
         self.app = pages_app("GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health})
 
     def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:
-        """The first page exists before anybody is answered; it waits for no device. `guard` locks it."""
+        """The first page exists before the first request is answered; it waits for no device.
+        `guard` protects it.
+        """
         loops = [self.run, self._ask_devices, self._follow_counters, self._follow_names]
         loops += [self._follow_pods] if self._pods else []
         loops += [guard.follow] if guard else []
@@ -168,25 +173,27 @@ class GpuExporter:
             self._news.clear()
             try:
                 await self.refresh()
-            except Exception as error:  # noqa: BLE001 - a fault of ours; the page stays, and ages until nobody takes it for alive
+            except Exception as error:  # noqa: BLE001 - a bug; the page stays, and its age shows that it is old
                 self._note_fault(error)
             self._has_page.set()
             await self._news.wait()
 
     def _note_fault(self, error: Exception) -> None:
-        """Said when it is another than the last one; counted each time."""
+        """Log it if it differs from the last one; count it each time."""
         self.faults[type(error).__name__] += 1
         if self._fault.is_news(repr(error)):
-            _log.error("the page stays as it was, and that is a fault of ours", exc_info=error)
+            _log.error("the page stays as it was, because of a bug", exc_info=error)
 
     def reload(self) -> None:
-        """Read the counters file again now, whether it seems to have changed or not, and make a page."""
+        """Read the counters file again now, even if it seems unchanged, and make a page."""
         self._is_reload_asked = True
         self._counters.ask_now()
         self._news.set()
 
     async def refresh(self) -> None:
-        """Make the page of the latest snapshot, in a thread: one of many nodes must not hold up scrapes."""
+        """Make the page of the latest snapshot, in a thread: a page of many nodes must not delay
+        scrapes.
+        """
         began = self._wall()
         is_asked, self._is_reload_asked = self._is_reload_asked, False
         await asyncio.to_thread(lambda: self._counters.reload_if_changed(is_asked=is_asked))
@@ -225,7 +232,7 @@ class GpuExporter:
         return make_page(self._render(samples, snapshot, state, names, now))
 
     def _count(self, refused: Sequence[RefusedValue]) -> None:
-        """Each in every snapshot; named in the log once."""
+        """Counts each refused value in every snapshot; logs it once."""
         self._refused.update((each.node, each.gpu, each.why.value) for each in refused)
         for each in refused:
             place = (each.node, each.gpu, each.field)
@@ -235,7 +242,7 @@ class GpuExporter:
 
     @property
     def _makes_metrics(self) -> bool:
-        """Whether somebody prints them; windows begin when the first row asks for one."""
+        """Whether they are printed; windows begin when the first row asks for one."""
         return any(counter.field in MADE for counter in self._counters.counters.counters)
 
     def _of_chosen(self, snapshot: DeviceSnapshot) -> DeviceSnapshot:

@@ -1,7 +1,9 @@
-"""A certificate authority of our own and the server's certificate that it signed: made, judged, renewed.
+"""Fairlead's own certificate authority and the server certificate that it signed: made, judged,
+renewed.
 
-The bundle holds earlier authorities, too, as long as they are valid: while one server shows the certificate
-of the new authority and the other still that of the old, whoever trusts the bundle trusts both.
+The bundle contains earlier authorities, too, while they are valid: if one server already shows a
+certificate of the new authority and another one still a certificate of the old, a client with the
+bundle trusts both.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from msgspec import Struct
 AUTHORITY_LIFE: Final = timedelta(days=3650)
 SERVER_LIFE: Final = timedelta(days=90)
 _USED: Final = 2 / 3
-"""So much of its life a certificate is used; then there is a new one."""
+"""`_USED`: part of its life after which a certificate is replaced."""
 _CLOCK_SKEW: Final = timedelta(days=1)
-"""So far clocks may differ, or be set back, without anybody refusing a new certificate."""
+"""`_CLOCK_SKEW`: difference between clocks, or set-back of a clock, with which a new certificate is
+still valid.
+"""
 _AUTHORITIES_MAX: Final = 3
 
 
@@ -35,8 +39,9 @@ class IssuedCertificate(Struct, frozen=True):
 
 
 def issue(host: str, now: float, before: IssuedCertificate | None = None) -> IssuedCertificate:
-    """A new certificate for `host`, of the authority that there is, or of a new one where it is worn out or
-    there is none."""
+    """A new certificate for `host`, from the existing authority, or from a new one if that is too
+    old or does not exist.
+    """
     at = datetime.fromtimestamp(now, UTC)
     known = _authorities(before)
     if before is None or not known or _is_worn(known[0], at) or not _fits(known[0], before.authority_key):
@@ -45,7 +50,7 @@ def issue(host: str, now: float, before: IssuedCertificate | None = None) -> Iss
         known = [authority, *(each for each in known if each.not_valid_after_utc > at)][:_AUTHORITIES_MAX]
     else:
         authority_key, authority = _key(before.authority_key), known[0]
-        known = known[:1]  # what an earlier one signed is long renewed
+        known = known[:1]  # certificates of earlier ones were renewed long ago
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = _signed(_builder(host, at, SERVER_LIFE, key, authority), authority_key, host)
     bundle = b"".join(each.public_bytes(serialization.Encoding.PEM) for each in known)
@@ -53,7 +58,7 @@ def issue(host: str, now: float, before: IssuedCertificate | None = None) -> Iss
 
 
 def is_due(issued: IssuedCertificate, host: str, now: float) -> bool:
-    """Whether another one is needed: two thirds of its life are over, or nobody would believe it."""
+    """Whether a new one is needed: two thirds of its life are over, or clients would reject it."""
     at = datetime.fromtimestamp(now, UTC)
     try:
         authority, certificate = _authorities(issued)[0], x509.load_pem_x509_certificate(issued.certificate)
@@ -87,7 +92,7 @@ def _fits(certificate: x509.Certificate, key: bytes) -> bool:
 def _key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("not a key of ours")
+        raise ValueError("the key is not an elliptic curve key")
     return key
 
 
@@ -111,7 +116,7 @@ def _builder(
 
 
 def _signed(builder: x509.CertificateBuilder, signer: ec.EllipticCurvePrivateKey, host: str | None) -> x509.Certificate:
-    """`host`: whose it is; None = it is an authority's."""
+    """`host`: the owner; None = it is an authority's."""
     usage = x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=host is None,

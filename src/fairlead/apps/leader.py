@@ -1,8 +1,10 @@
-"""The Lease that says which of several processes may write; one that is called without it asks for it.
+"""The Lease that names which of several processes may write. A process that is called without the
+Lease asks the holder for it.
 
-Time is this machine's own monotonic clock, never the times in the Lease. A holder stops serving before others
-may think that it has, gives way only when nothing of its own is under way, and a Lease counts as expired only
-when it was seen unchanged for its whole length. What is left: a process whose clock stands still inside one
+Times are those of this machine's monotonic clock, never the times in the Lease. A holder stops
+serving before another process may regard the Lease as expired, and gives the Lease to another
+process only when no write of its own is under way. A Lease counts as expired only if it was seen
+unchanged for its whole length. One gap remains: a process whose clock stands still within one
 system call, between its look at the Lease and the sending of a request.
 """
 
@@ -22,20 +24,26 @@ from fairlead.ports import LeaseApi, LeaseRecord
 
 LEASE_SECONDS: Final = 4
 SAFE_SECONDS: Final = 3.0
-"""So long after a renewal was *sent* its holder serves; a second less than others wait."""
+"""How long a holder serves after a renewal was *sent*: a second less than other processes wait
+before they take the Lease.
+"""
 RENEW_SECONDS: Final = 1.0
 CALLED_SECONDS: Final = 3.0
-"""A holder that was not called for so long gives way to one that was."""
+"""A holder that was not called for this time gives way to a process that was."""
 FENCE_SECONDS: Final = SAFE_SECONDS
-"""By then all is decided that a dead holder of our name had on its way: it ended with its Lease."""
+"""The time after which no request of an ended process with the same identity can still be carried
+out: its requests ended with its Lease.
+"""
 _log = logging.getLogger(__name__)
 
 
 class LeaseTimes(Struct, frozen=True):
-    """In seconds. `length`: others take it when it was not renewed for so long. `safe`: so long after a
-    renewal was sent its holder may write. `renew`: between renewals. `patience`: for one look at it.
+    """Times in seconds. `length`: another process takes the Lease when it was not renewed for this
+    time. `safe`: for this time after a renewal was sent the holder may write. `renew`: between two
+    renewals. `patience`: the time limit of one look at the Lease.
 
-    `fence`: by then all is decided that a dead holder of our name had on its way.
+    `fence`: after this time no request of an ended process with the same identity can still be
+    carried out.
     """
 
     length: int = LEASE_SECONDS
@@ -46,17 +54,17 @@ class LeaseTimes(Struct, frozen=True):
 
 
 BRIEF: Final = LeaseTimes()
-"""For who answers others, and must not keep them waiting."""
+"""For a process that answers requests: its clients must not wait for the Lease."""
 UNHURRIED: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
-"""For who works by itself: an API server that is restarted costs nobody the Lease."""
+"""For a process without clients: its holder keeps the Lease while the API server restarts."""
 
 
 class Leader:
     """`on_taken` is called when the Lease comes to this process, not when it is renewed.
 
-    `trouble`: why the Lease cannot be had.
-    `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`. `term`:
-    how often it has come to us. `holder`: who was last seen with it, "" = nobody.
+    `trouble`: why this process does not have the Lease. `is_idle`: whether no write is under way
+    that only the holder may make. `held_until`: a time of `monotonic`. `term`: how many times this
+    process has taken the Lease. `holder`: the identity last seen in it, "" = none.
     """
 
     def __init__(
@@ -91,21 +99,23 @@ class Leader:
 
     @property
     def gives_way(self) -> bool:
-        """Whether another is called and this one is not: nothing new should be begun."""
+        """Whether another process is called and this one is not: no new work should begin."""
         return self._is_wanted and not self._is_called
 
     def left(self) -> float:
-        """Seconds for which this process may still write: the `timeout` of a request that is sent now."""
+        """Seconds for which this process may still write: the `timeout` of a request that is sent
+        now.
+        """
         return max(0.0, self.held_until - self._monotonic())
 
     def called(self) -> None:
-        """Somebody has asked this process."""
+        """Note that a client has called this process."""
         self._called_at = self._monotonic()
         if not self.is_held:
             self._wake.set()
 
     async def run(self) -> None:
-        """Take it when it is free, renew it, give it to who needs it."""
+        """Take the Lease when it is free, renew it, and give it to a process that is called."""
         while True:
             self._wake.clear()
             await self.turn()
@@ -114,12 +124,12 @@ class Leader:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause)
             if not self.is_held:
-                await asyncio.sleep(renew / 8)  # a row of calls does not make a row of requests
+                await asyncio.sleep(renew / 8)  # many calls in a row do not cause a request each
 
     async def release(self) -> None:
-        """Give it back at a clean end, so that the next need not wait.
+        """Give the Lease back at a clean end, so that the next holder need not wait.
 
-        While something may still come true, it runs out by itself.
+        While a write may still be carried out, the Lease is left to expire.
         """
         was_held, self.held_until = self.is_held, float("-inf")
         if was_held and self._written is not None and self._is_idle():
@@ -128,7 +138,7 @@ class Leader:
                     await self._api.put_lease(structs.replace(self._written, holder="", wanted_by=""))
 
     async def turn(self) -> None:
-        """One look at the lease, and one write if it is ours to write."""
+        """Look at the Lease once, and write it once if this process may write it."""
         try:
             async with asyncio.timeout(self._times.patience):
                 await self._turn()
@@ -161,7 +171,7 @@ class Leader:
         asked = LeaseRecord(self.identity, self._times.length, "", wanted_by, transitions, record.version)
         written = await self._api.put_lease(asked)
         if written is None:
-            return  # somebody was quicker; the next turn sees who
+            return  # another process was faster; the next turn shows which
         self._written, self.trouble = written, ""
         if is_new:
             _log.info("took the lease as %s", self.identity)

@@ -1,7 +1,7 @@
-"""A /metrics page, made once and handed to every scraper: plain and gzip bytes side by side.
+"""A /metrics page, made once and sent to every scraper: plain and gzip bytes.
 
-Nothing is computed while a scraper waits. Whoever makes pages swaps the whole value, so a scrape sees one
-moment and two scrapes of it are the same bytes.
+Nothing is computed while a scraper waits. The whole value is replaced, so a scrape sees one moment,
+and two scrapes of it are the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class MetricsPage(Struct, frozen=True):
 
 
 def make_page(pieces: Iterable[bytes]) -> MetricsPage:
-    """Compress and keep; pieces arrive one by one, so that their texts need not exist at once."""
+    """Compress and keep the page; pieces arrive one by one, so that their texts need not exist at
+    once.
+    """
     compressor = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
     kept: list[bytes] = []
     zipped: list[bytes] = []
@@ -48,8 +50,8 @@ def make_page(pieces: Iterable[bytes]) -> MetricsPage:
 
 
 def parse_compat(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """`dcgm,legacy` as families to print beside the native ones, in the order of `known`; "" or `none` =
-    none.
+    """Families to print beside the native ones, from `dcgm,legacy`, in the order of `known`; "" or
+    `none` = none.
 
     >>> parse_compat("legacy, dcgm", ("dcgm", "legacy", "custom")), parse_compat("none", ("arena",))
     (('dcgm', 'legacy'), ())
@@ -61,14 +63,14 @@ def parse_compat(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def process_metrics() -> bytes:
-    """CPU, memory and file descriptors of this process, as the official client counts them."""
+    """CPU, memory and file descriptors of this process, as the official client library counts them."""
     return generate_latest(_process)
 
 
 class PageResponse(Response):
-    """The page, in the encoding the scraper accepts.
+    """The page, in the encoding that the scraper accepts.
 
-    The transport's flow control holds a slow scraper's own task, nobody else's.
+    A slow scraper delays only its own task, by the transport's flow control.
     """
 
     def __init__(self, page: MetricsPage, request: Request) -> None:

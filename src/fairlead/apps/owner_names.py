@@ -1,4 +1,6 @@
-"""Names on the series of a node's cards beside the kubelet's: labels and UIDs of pods, ids of HPC jobs."""
+"""Names on the series of a node's cards, beside the kubelet's: labels and UIDs of pods, ids of HPC
+jobs.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,17 @@ from fairlead.ports import PodIdentities
 from fairlead.rules.devices.pod_labels import COLLISION, OWNED, printed_labels
 
 PAUSE_SECONDS: Final = 0.5
-"""Between two pages that are made because of names: pods come in crowds."""
+"""`PAUSE_SECONDS`: between two pages that are made because of names: pods often come in groups."""
 LOGGED_MAX: Final = 256
-"""Keys of labels that are logged as left out; keys that differ from pod to pod must not fill the log."""
+"""`LOGGED_MAX`: keys of labels that are logged as left out; keys that differ by pod must not fill
+the log.
+"""
 _log: Final = logging.getLogger(__name__)
 Jobs = Callable[[], Mapping[str, tuple[str, ...]]]
 
 
 class OwnerNames:
-    """`allowed` None: no labels of pods are printed. `jobs`: by file name, read with each page."""
+    """`allowed` None: no labels of pods are printed. `jobs`: by file name, read for each page."""
 
     def __init__(
         self,
@@ -39,7 +43,7 @@ class OwnerNames:
         self._logged: set[str] = set()
 
     async def run(self, news: Callable[[], None]) -> None:
-        """Until cancelled. `news`: of pods that came or went, which the next page shows; then a pause."""
+        """Until cancelled. `news`: pods came or went, which the next page shows; then a pause."""
         changed = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             if self.identities is not None:
@@ -51,14 +55,14 @@ class OwnerNames:
                 await asyncio.sleep(self._pause_seconds)
 
     def latest(self) -> SeriesNames:
-        """As they are now. May read files."""
-        told = {} if self.identities is None else self.identities.latest()
+        """The current names. May read files."""
+        identities = {} if self.identities is None else self.identities.latest()
         jobs = {} if self._jobs is None else self._jobs()
         if self._allowed is None:
-            return SeriesNames({who: PodIdentity(pod.uid) for who, pod in told.items()}, jobs)
+            return SeriesNames({who: PodIdentity(pod.uid) for who, pod in identities.items()}, jobs)
         pods: dict[tuple[str, str], PodIdentity] = {}
         left_out = Counter({OWNED: 0, COLLISION: 0})
-        for who, pod in told.items():
+        for who, pod in identities.items():
             printed = printed_labels(pod.labels, self._allowed)
             pods[who] = PodIdentity(pod.uid, printed.labels)
             for key, reason in printed.left_out.items():
@@ -76,7 +80,7 @@ class OwnerNames:
 
 
 def label_patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """Raises UserError for what is no regular expression."""
+    """Raises UserError for an invalid regular expression."""
     found = []
     for text in texts:
         try:

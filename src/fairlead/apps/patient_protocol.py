@@ -1,7 +1,8 @@
-"""HTTP/1.1 with a limit on how long a client may take to send a request, and on how large its head may be.
+"""HTTP/1.1 with limits on the time in which a client must send a request, and on the size of its
+head.
 
-An answer may take or stream as long as it likes, unless its server limits it, too; and a connection between
-two requests idles as long as uvicorn lets it. The limit holds for head and body together, so that a byte now
+An answer may take or stream any time, unless its server limits it, too; a connection between two
+requests may idle for uvicorn's time. The limit is for head and body together, so that a byte now
 and then does not extend it.
 """
 
@@ -16,17 +17,18 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 _log = logging.getLogger(__name__)
 HEAD_BYTES_MAX: Final = 1 << 20
-"""What Go's servers allow, kube-apiserver among them."""
+"""`HEAD_BYTES_MAX`: the limit of Go's servers, such as kube-apiserver."""
 
 CLIENT_CERTIFICATE: Final = "fairlead.client_certificate"
 """An extension of the ASGI scope: the client showed a certificate that the server's authority has signed."""
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """One connection. A request not complete after `read_seconds` is answered with 408, and that is its end.
+    """One connection. A request that is not complete after `read_seconds` is answered with 408, and
+    the connection ends.
 
-    A connection on which no request begins at all ends without a word after the same time. With
-    `write_seconds` so does one whose client has not read an answer so long after the request.
+    A connection without any request is closed silently after the same time. With `write_seconds` it
+    is closed, too, if its client has not read an answer within that time after the request.
     """
 
     def __init__(self, *args: Any, read_seconds: float, write_seconds: float | None = None, **named: Any) -> None:
@@ -50,10 +52,12 @@ class PatientProtocol(HttpToolsProtocol):
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
-        self._tell_gone()
+        self._report_gone()
 
     def shutdown(self) -> None:
-        """The server stops: a request that is still being read is refused, what is answered may finish."""
+        """The server stops: a request that is still being read is refused; running answers may
+        finish.
+        """
         if self._is_reading:
             _log.info("the server stops: a request that was not complete is refused")
             self._refuse(503, "the server stops")
@@ -91,17 +95,17 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle is not None and not self.cycle.response_complete:  # the next of several begins
+        if self.cycle is not None and not self.cycle.response_complete:  # the next pipelined request begins
             self._begin_answer()
-        if self._is_reading and self._deadline is None:  # it came behind the request that is answered now
+        if self._is_reading and self._deadline is None:  # it came while an earlier request is being answered
             self._begin_wait()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, msg)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Who asks for another protocol (`kubectl exec`) is answered in this one: no library is to be
-        installed.
+        """A client that asks for another protocol (`kubectl exec`) is answered in this one: no
+        library should be installed for it.
         """
 
     def _begin_answer(self) -> None:
@@ -111,7 +115,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._unread = self.loop.call_later(self._write_seconds, self._end_unread)
 
     def _end_unread(self) -> None:
-        """What the app has written may still lie in the transport, which a close would wait for."""
+        """What the app has written may still be in the transport, and a close would wait for it."""
         self._unread = None
         if (self.cycle is not None and not self.cycle.response_complete) or self.transport.get_write_buffer_size():
             self.transport.abort()
@@ -127,7 +131,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._deadline = None
-        if self._is_answering_earlier():  # until then nobody reads this one
+        if self._is_answering_earlier():  # until then this request is not read
             return
         if self._is_reading:
             self._refuse(408, f"the request was not complete after {self._read_seconds:g} s: send head and body without a pause")
@@ -135,17 +139,17 @@ class PatientProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _is_answering_earlier(self) -> bool:
-        """Whether an answer is under way that is not to the request which is being read."""
+        """Whether an answer is under way to a request before the one that is being read."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         return is_answering and (bool(self.pipeline) or not self._is_in_body())
 
     def _is_in_body(self) -> bool:
-        """Whether the request that is being read has its cycle already."""
+        """Whether the request that is being read already has its cycle."""
         return self._is_reading and not self._is_in_head
 
-    def _may_be_told(self) -> bool:
-        """Whether the next thing the client hears may be our refusal: nothing has begun to answer the request
-        that is being read, nor is anything still answering an earlier one.
+    def _may_be_refused(self) -> bool:
+        """Whether a refusal can be the next thing that the client receives: no answer to the
+        request that is being read has begun, and none to an earlier one is under way.
         """
         if self.cycle is None:
             return True
@@ -154,21 +158,21 @@ class PatientProtocol(HttpToolsProtocol):
         return self.cycle.response_complete
 
     def _refuse(self, status: int, why: str) -> None:
-        """End the connection, with a status if there is still room for one."""
+        """End the connection, with a status if one can still be sent."""
         if self.transport.is_closing():
             return
-        if self._may_be_told():
+        if self._may_be_refused():
             body = f"{why}\n".encode()
             head = [STATUS_LINE[status], *(b"%s: %s\r\n" % header for header in self.server_state.default_headers)]
             head.append(b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body))
             self.transport.write(b"".join(head) + body)
-        self._tell_gone()
+        self._report_gone()
         self.transport.close()
 
-    def _tell_gone(self) -> None:
-        """Tell every request that has no whole answer yet.
+    def _report_gone(self) -> None:
+        """Report the lost client to every request without a complete answer.
 
-        uvicorn tells the newest alone, and a stream before it would never end.
+        uvicorn reports it to the newest request only, and a stream before it would never end.
         """
         for cycle in self._unanswered:
             if not cycle.response_complete:

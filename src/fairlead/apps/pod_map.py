@@ -1,8 +1,9 @@
-"""Whose the cards of a node are, for its exporter: the kubelet's list and the agent's grants file.
+"""Which containers have the cards of a node, for its exporter: from the kubelet's list and the
+agent's grants file.
 
-A kubelet that does not answer costs nothing for a while: the last map stands for `ttl_seconds`, and only then
-series lose the names of pods. No failure here takes a device's series away
-(docs/spec/telemetry.md#pod-resources-api, docs/spec/telemetry.md#attribution-rules).
+If a kubelet does not answer, the last map is valid for `ttl_seconds`; only then series lose the
+names of pods. No failure here removes a device's series (docs/spec/telemetry.md#pod-resources-api,
+docs/spec/telemetry.md#attribution-rules).
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ ASK_SECONDS: Final = 5.0
 MOST_ASKED_FOR: Final = 4096
 NO_HOST_PID: Final = "no_host_pid"
 PLACEMENT: Final = "placement"
-"""Neither the grants file nor a pod's annotations say on which card a container with shared memory runs."""
+"""Reason of an error: neither the grants file nor a pod's annotations name the card of a
+container's shared memory.
+"""
 RETRY_SECONDS: Final = 1.0
 _USED, _PERCENT = "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
 _PART: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
@@ -47,9 +50,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class PodMap:
-    """`monotonic` gives seconds. `homes` None: the processes of the node cannot be seen from here.
+    """`monotonic` returns seconds. `homes` None: the processes of the node cannot be seen from
+    here.
 
-    `is_wanted`: somebody asked for names of pods, so that it is a fault when nobody tells them.
+    `is_wanted`: names of pods were asked for by a flag, so that it is an error if they are unknown.
     """
 
     def __init__(
@@ -90,26 +94,26 @@ class PodMap:
         self._totals: dict[str, int] = {}
 
     async def run(self, news: Callable[[], None]) -> None:
-        """Ask now and then, until cancelled. `news`: names came or went."""
+        """Ask at intervals, until cancelled. `news`: names came or went."""
         asking = () if self._claimable is None else (self._claimable.run(),)
         await asyncio.gather(self._ask_on(news), *asking)
 
     async def _ask_on(self, news: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        told = self._told
+        names = self._names_now
         while True:
             self._unknown.clear()
             wait = self._ask_seconds if await self.ask() else RETRY_SECONDS
-            before, told = told, self._told
-            if told != before:
+            before, names = names, self._names_now
+            if names != before:
                 news()
             await asyncio.sleep(min(wait, RETRY_SECONDS))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._unknown.wait(), max(0.0, wait - RETRY_SECONDS))
 
     @property
-    def _told(self) -> tuple[object, ...]:
-        """What names of series depend on."""
+    def _names_now(self) -> tuple[object, ...]:
+        """The values that names of series depend on."""
         return self._is_fresh, self._held, self._shares, self._faults
 
     @property
@@ -117,7 +121,7 @@ class PodMap:
         return self._age is not None and self._age <= self._ttl_seconds
 
     async def ask(self) -> bool:
-        """Ask once. Whether both have told."""
+        """Ask once. Returns whether both sources answered."""
         given = self._given.read_given()
         if isinstance(given, Refusal):
             self._fail("grants", given.reason)
@@ -151,12 +155,12 @@ class PodMap:
         return self._doubted(found, self._unplaced() if self._homeless else frozenset())
 
     def _unnamed(self, cards: NodeCards) -> Set[str]:
-        """Cards that the kubelet gives under a resource whose ids are not read; it is logged once."""
+        """Cards that the kubelet lists under a resource whose ids are not read; logged once."""
         unnamed = unnamed_cards(self._held, cards, self._more_resources)
         for resource in sorted(set(unnamed.values()) - self._unread):
             self._unread.add(resource)
             _log.warning(
-                "the kubelet gives cards of this node as `%s`, a resource whose ids are not read: who holds them is unknown;"
+                "the kubelet gives cards of this node as `%s`, a resource whose ids are not read: their holders are unknown;"
                 " name it with --nvidia-resource-names",
                 resource,
             )
@@ -166,11 +170,13 @@ class PodMap:
         return unplaced(self._held, self._shares, {} if self._identities is None else self._identities.latest())
 
     def _doubted(self, samples: Sequence[DeviceSample], lost: frozenset[str]) -> Sequence[DeviceSample]:
-        """Programs in pods of nobody who is known are `lost`'s, if there are such: then nobody is foreign."""
+        """If containers are `lost`, programs in unknown pods may be theirs: then no program counts
+        as foreign.
+        """
         if not lost & self._lost:
             self._is_well(PLACEMENT)
-        else:  # not only since the last list: the grants file is read beside it
-            self._fail(PLACEMENT, f"{min(lost)} has shared memory, and neither the grants file nor its pod says on which card")
+        else:  # always, not only after a new list: the grants file is read, too
+            self._fail(PLACEMENT, f"{min(lost)} has shared memory, and neither the grants file nor its pod names the card")
         if not lost:
             return samples
         return [
@@ -179,7 +185,7 @@ class PodMap:
         ]
 
     def _look_for_mps(self, samples: Sequence[DeviceSample]) -> None:
-        """A card's programs go through MPS, or take turns, until others are seen."""
+        """The programs of a card use MPS, or time slices, until others are seen."""
         entities: list[DeviceSample | MigInstance] = [*samples, *(each for sample in samples for each in sample.instances)]
         for each in entities:
             if each.seen:
@@ -201,7 +207,7 @@ class PodMap:
     def _use(
         self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...], pods: LocalPods, is_whole: bool
     ) -> tuple[DeviceProcess, ...]:
-        """`is_whole`: what is told of it is its own, and not that of several compute instances together."""
+        """`is_whole`: the values are its own, not those of several compute instances together."""
         used, percent = (sample.fields.get(_USED), _percent(sample)) if is_whole else (None, None)
         if sample.seen is None or self._homes is None:
             if sample.seen:
@@ -214,14 +220,15 @@ class PodMap:
         return filled_use(container_use(containers, sample.seen, homes), used, percent)
 
     def _note_no_host_pid(self) -> None:
-        """Counted and said once. No fault of the map: names of pods are known."""
+        """Counted and logged once. It is no error of the map: names of pods are known."""
         if not self._errors[NO_HOST_PID]:
             _log.warning("what containers use is not known: processes of the node cannot be seen from here (hostPID)")
         self._errors[NO_HOST_PID] += 1
 
     def _ask_for(self, pids: set[int]) -> None:
-        """Ask the kubelet soon, at most once a second, and once for each process that nobody is known to
-        have."""
+        """Ask the kubelet soon, at most once a second, and once for each process in an unknown
+        container.
+        """
         if pids <= self._asked_for:
             return
         self._asked_for = pids if len(self._asked_for) > MOST_ASKED_FOR else self._asked_for | pids
@@ -237,17 +244,17 @@ class PodMap:
     def _age(self) -> float | None:
         return None if self._at is None else self._monotonic() - self._at
 
-    def _fail(self, reason: str, told: str) -> None:
-        """In the log, once for each outage."""
+    def _fail(self, reason: str, why: str) -> None:
+        """Logged once for each outage."""
         self._errors[reason] += 1
         if reason not in self._faults:
             self._faults |= {reason}
-            _log.warning("whose the cards are is not known: %s", told)
+            _log.warning("the holders of cards are unknown: %s", why)
 
     def _is_well(self, reason: str) -> None:
         if reason in self._faults:
             self._faults -= {reason}
-            _log.info("whose the cards are is known again: %s", reason)
+            _log.info("the holders of cards are known again: %s", reason)
 
 
 def _parts(sample: DeviceSample) -> set[str]:

@@ -1,8 +1,9 @@
-"""HTTP/1.1 for a server whose answers are whole: a question with its body, one answer, in the order asked.
+"""HTTP/1.1 for a server with whole answers: a request with its body, one answer, in the order of
+the requests.
 
-It keeps what `patient_protocol` promises (time for a request, size of a head, idle connections) without
-ASGI, which costs more than most answers of the scheduler extender. uvicorn's server still listens and stops:
-its state knows our connections and tasks.
+It has the limits of `patient_protocol` (time for a request, size of a head, idle connections)
+without ASGI, which costs more than most answers of the scheduler extender. uvicorn's server still
+listens and stops: its state knows the connections and tasks.
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ from uvicorn.server import ServerState
 from fairlead.apps.patient_protocol import HEAD_BYTES_MAX
 
 KEEP_ALIVE_SECONDS: Final = 120
-"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST
-could meet a closing one."""
+"""`KEEP_ALIVE_SECONDS`: Go's clients (kube-scheduler, Prometheus) close an idle connection after 90
+s; if this server closed it first, a POST could arrive at a closing connection.
+"""
 BODY_BYTES_MAX: Final = 128 << 20
-"""What kube-scheduler may ask at once: 5,000 whole Nodes are 50 MiB."""
+"""`BODY_BYTES_MAX`: largest request of kube-scheduler: 5,000 whole Nodes are 50 MiB."""
 TEXT: Final = b"text/plain; charset=utf-8"
 Answer = tuple[int, bytes, bytes]
 """Status, content type, body."""
 
 
 class Question(Struct):
-    """`is_of_page`: a web page asks (it has an `Origin`). `has_certificate`: the client showed one that the
-    server's authority has signed."""
+    """`is_of_page`: a web page asks (it has an `Origin`). `has_certificate`: the client showed a
+    certificate that the server's authority has signed.
+    """
 
     method: str
     path: str
@@ -46,7 +49,7 @@ class Question(Struct):
 @runtime_checkable
 class Answerer(Protocol):
     def refusal(self, asked: Question) -> Answer | None:
-        """The answer to a question of which the head says enough; None: its body is wanted."""
+        """The answer to a request whose head is enough for it; None: read the body first."""
         ...
 
     async def answer(self, asked: Question) -> Answer:
@@ -63,8 +66,9 @@ class _Refused(Exception):
 
 
 class QuestionProtocol(asyncio.Protocol):
-    """One connection. Who has not sent a whole request within `read_seconds` is told 408, or nothing where
-    none was begun, and let go."""
+    """One connection. If a whole request does not arrive within `read_seconds`, it is answered with
+    408 (or not at all, if none was begun) and the connection is closed.
+    """
 
     def __init__(self, answerer: Answerer, state: ServerState, read_seconds: float) -> None:
         self._answerer = answerer
@@ -72,12 +76,12 @@ class QuestionProtocol(asyncio.Protocol):
         self._read_seconds = read_seconds
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # what stands before it is answered first
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # requests before it are answered first
         self._waiting: deque[tuple[Question, Answer | None, bool]] = deque()
         self._due = self._loop.time() + read_seconds
         self._is_reading = self._is_in_head = self._is_answering = self._is_clogged = self._is_paused = self._is_leaving = False
 
-    # --- the connection -------------------------------------------------------------------------------------
+    # --- the connection ---------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
@@ -94,7 +98,7 @@ class QuestionProtocol(asyncio.Protocol):
         del self._parser
 
     def shutdown(self) -> None:
-        """The server stops: what is being answered is the last."""
+        """The server stops: the current answer is the last."""
         self._is_leaving = True
         if not self._is_answering:
             self._transport.close()
@@ -120,11 +124,11 @@ class QuestionProtocol(asyncio.Protocol):
             cause = error.__context__
             self._end(cause.answer if isinstance(cause, _Refused) else (400, TEXT, b"Invalid HTTP request received.\n"))
 
-    # --- the parser -----------------------------------------------------------------------------------------
+    # --- the parser -------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         self._is_reading = self._is_in_head = True
-        self._head_bytes = self._size = self._told = self._hosts = 0
+        self._head_bytes = self._size = self._body_length = self._hosts = 0
         self._url = b""
         self._is_of_page = self._expects = False
         self._pieces: list[bytes] = []
@@ -137,7 +141,7 @@ class QuestionProtocol(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         if name == b"content-length":
-            self._told = int(value)
+            self._body_length = int(value)
         elif name == b"host":
             self._hosts += 1
             if self._hosts > 1:
@@ -149,13 +153,13 @@ class QuestionProtocol(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        path = httptools.parse_url(self._url).path.decode("ascii")  # what has none is refused, as any other error here
+        path = httptools.parse_url(self._url).path.decode("ascii")  # a URL without a path is refused, like any other error here
         method = self._parser.get_method().decode("ascii")
         self._asked = Question(method, unquote(path), self._client, self._has_certificate, self._is_of_page)
         self._refusal = self._answerer.refusal(self._asked)
         self._keeps_body = self._refusal is None and method == "POST"  # that of a GET means nothing (RFC 9110)
         if self._keeps_body:
-            self._check(self._told)
+            self._check(self._body_length)
             if self._expects and not self._is_answering:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -178,15 +182,15 @@ class QuestionProtocol(asyncio.Protocol):
         if size > BODY_BYTES_MAX:
             raise _Refused(413, f"a body of {size} bytes is larger than {BODY_BYTES_MAX}")
 
-    # --- answers --------------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Answer the next question, or wait for one."""
+        """Answer the next request, or wait for one."""
         if self._transport.is_closing():
             return
         if self._is_answering or self._is_clogged:
             self._read_on(False)
-            if not self._is_answering:  # for who reads nothing as little is kept open as for who asks nothing
+            if not self._is_answering:  # a client that does not read is closed like an idle one
                 self._wait(KEEP_ALIVE_SECONDS)
         elif self._waiting:
             self._is_answering = True
@@ -220,7 +224,7 @@ class QuestionProtocol(asyncio.Protocol):
             self._go_on()
 
     def _look_at_time(self) -> None:
-        """Looks every `read_seconds` at most, which is never late: nothing is waited for less long."""
+        """Checks at least every `read_seconds`, which is never late: no limit is shorter."""
         left = self._due - self._loop.time()
         if left > 0:
             self._timer = self._loop.call_later(min(left, self._read_seconds), self._look_at_time)

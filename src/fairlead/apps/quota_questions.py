@@ -1,7 +1,7 @@
-"""What the admission webhook answers about quota. Nothing here decides: `rules/quota` does.
+"""The admission webhook's answers about quota. Nothing is decided here: `rules/quota` decides.
 
-A question leaves some things open, such as on which leaf a namespace is: the API server is asked for them,
-and only where the answer depends on them.
+Some facts are not part of a question, such as the leaf of a namespace: the API server is asked for
+them, but only if the answer depends on them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,15 @@ Read = TypeVar("Read")
 DELETE: Final = "DELETE"
 BINDINGS: Final = ("pods/binding", "bindings")
 TREE_BYTES_MAX: Final = 2 * 1024 * 1024
-"""More than etcd takes of one object (1.5 MiB)."""
+"""`TREE_BYTES_MAX`: more than etcd accepts for one object (1.5 MiB)."""
 _VIOLATIONS_SHOWN: Final = 50
 _AT_ONCE_BYTES: Final = 64 * 1024
-"""Read in a few milliseconds."""
+"""`_AT_ONCE_BYTES`: a question of this size is read in a few milliseconds."""
 _NAME_SHOWN: Final = 253
 USE_SECONDS: Final = 2.0
-"""Time to read the pods for a warning. The API server waits 5 s for the answer, then refuses the tree."""
+"""`USE_SECONDS`: time to read the pods for a warning. The API server waits 5 s for the answer, then
+refuses the tree.
+"""
 _log: Final = logging.getLogger(__name__)
 _trees: Final = msgspec.json.Decoder(WireQuotaTree | None)
 
@@ -66,9 +68,9 @@ _names: Final = msgspec.json.Decoder(_Named | None)
 
 
 async def off_loop(review: Review, read: Callable[[Review], Read]) -> Read:
-    """What `read` makes of the question.
+    """The result of `read` for the question.
 
-    A large one is read in a thread, so that probes and other questions are answered meanwhile.
+    A large question is read in a thread, so that probes and other questions are answered meanwhile.
     """
     if memoryview(review.written).nbytes + memoryview(review.replaced).nbytes <= _AT_ONCE_BYTES:
         return read(review)
@@ -76,9 +78,9 @@ async def off_loop(review: Review, read: Callable[[Review], Read]) -> Read:
 
 
 class QuotaQuestions:
-    """Without an `api` only questions are answered that leave nothing open.
+    """Without an `api` only questions are answered that need no further facts.
 
-    `use_seconds`: how long pods may be read to warn of bounds under what is used.
+    `use_seconds`: how long pods may be read to warn of bounds below what is used.
     """
 
     def __init__(self, api: AdmissionApi | None = None, use_seconds: float = USE_SECONDS) -> None:
@@ -104,7 +106,7 @@ class QuotaQuestions:
         return render_allowed(review, patch)
 
     async def guard(self, review: Review) -> bytes:
-        """Whether it may be written as it stands."""
+        """Whether the object may be written as it is."""
         try:
             before, after = await off_loop(review, parse_written)
             refusal = await self._refused(review, before, after)
@@ -132,9 +134,10 @@ class QuotaQuestions:
         return refuse_change(before, after, writer, leaf)
 
     async def tree(self, review: Review) -> bytes:
-        """Whether the tree may be written, or go. What is only odd is told.
+        """Whether the tree may be written or deleted. Violations that do not stop the plan are
+        warnings.
 
-        So are bounds under what is used now, where the tree is taken.
+        So are bounds below what is used now, if the tree is accepted.
         """
         unknown: list[str] = []
         try:
@@ -155,7 +158,7 @@ class QuotaQuestions:
         return render_allowed(review, warnings=[*unknown, *_sentences(violations)])
 
     async def _validated(self, tree: QuotaTree | None, old: QuotaTree | None) -> tuple[tuple[Violation, ...], list[str]]:
-        """What is wrong with it, and why it is not known what is used (none: it is known)."""
+        """The violations, and why it is not known what is used (empty: it is known)."""
         if tree is None:
             return (), []
         api = self._reached()
@@ -171,7 +174,7 @@ class QuotaQuestions:
         except (OutsideError, TimeoutError) as error:
             why = error.what if isinstance(error, OutsideError) else f"pods could not be read in {self._use_seconds:g} s"
             _log.warning("a quota tree is judged without what is used: %s", why)
-            return found, [f"nothing is known of bounds under what is used: {why}; ask `fairlead quota validate`"]
+            return found, [f"it is not known whether bounds are below what is used: {why}; ask `fairlead quota validate`"]
         return await asyncio.to_thread(_with_use, tree, old, spaces, pods, using), []
 
     async def _leaf(self, namespace: str) -> str:
@@ -180,23 +183,24 @@ class QuotaQuestions:
 
     def _reached(self) -> AdmissionApi:
         if self._api is None:
-            raise UserError("the webhook knows no cluster", "start it with a kubeconfig or in a pod")
+            raise UserError("the webhook has no cluster", "start it with a kubeconfig or in a pod")
         return self._api
 
 
 def _with_use(
     tree: QuotaTree, old: QuotaTree | None, spaces: Sequence[str], moved: Sequence[Pod], using: Sequence[Pod]
 ) -> tuple[Violation, ...]:
-    """What is wrong with the tree, with what pods use now under it."""
+    """The violations of the tree, with those that follow from what pods use under it now."""
     now = time.time()
     state = quota_state(build_snapshot(taken_at=now, pods=using, quota_tree=tree), now)
     return validate(tree, old, spaces, moved, state=state)
 
 
 def _other_name(review: Review) -> bytes | None:
-    """The answer to a tree under another name, of which nothing else is read; None for the tree itself.
+    """The answer to a tree with another name, of which nothing else is read; None for the tree
+    itself.
 
-    It is not written. What stands under such a name (the schema was not there once) may go.
+    Such a tree may not be written. An existing one (from before the schema) may be deleted.
     """
     try:
         name = _names.decode(review.replaced if review.operation == DELETE else review.written)
@@ -206,8 +210,8 @@ def _other_name(review: Review) -> bytes | None:
         return None
     if review.operation == DELETE:
         return render_allowed(review)
-    told = f"{_cut(name.metadata.namespace or '')}/{_cut(name.metadata.name or '')}"
-    why = f"{ViolationCode.NOT_THE_TREE}: {told}: the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}"
+    name_text = f"{_cut(name.metadata.namespace or '')}/{_cut(name.metadata.name or '')}"
+    why = f"{ViolationCode.NOT_THE_TREE}: {name_text}: the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}"
     return render_refused(review, why)
 
 
@@ -216,9 +220,9 @@ def _cut(name: str) -> str:
 
 
 def _sentences(violations: Sequence[Violation]) -> list[str]:
-    """The first of them, and how many more there are."""
-    told = [f"{each.code}: {each.message}" for each in violations[:_VIOLATIONS_SHOWN]]
-    return told if len(violations) <= _VIOLATIONS_SHOWN else [*told, f"and {len(violations) - _VIOLATIONS_SHOWN} more"]
+    """The first violations, and the number of the others."""
+    texts = [f"{each.code}: {each.message}" for each in violations[:_VIOLATIONS_SHOWN]]
+    return texts if len(violations) <= _VIOLATIONS_SHOWN else [*texts, f"and {len(violations) - _VIOLATIONS_SHOWN} more"]
 
 
 def _parse_tree(written: msgspec.Raw) -> QuotaTree | None:
@@ -258,7 +262,7 @@ def _labelling(obj: Written, labels: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _suspending(job: Written) -> list[dict[str, Any]]:
-    """What has a job begin suspended by us."""
+    """The patch with which a job is created suspended."""
     if not begins_suspended(job):
         return []
     place = "/spec/suspend" if job.kind in ("Job", "RayJob") else "/spec/runPolicy/suspend"

@@ -1,7 +1,8 @@
-"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs, and pages for people.
+"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs, and pages
+for people.
 
-A refusal is HTTP 200 with `Error`; 4xx is only for what is no question at all. Who may place pods is whoever
-reaches the loopback address, or shows a client certificate; everybody else may read.
+A refusal is HTTP 200 with `Error`; 4xx is only for what is no valid question. Only clients on the
+loopback address, or with a client certificate, may place pods; all others may read.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class SchedulerExtender:
         }
 
     def refusal(self, asked: Question) -> Answer | None:
-        """Who may not ask, or asks for what is not there.
+        """Refuses clients that may not ask, and paths that do not exist.
 
-        A browser on this machine is no scheduler: it says where its page came from.
+        A browser on this machine is no scheduler: its request has the origin of the page.
         """
         path, method = asked.path, asked.method
         if path in self._verbs:

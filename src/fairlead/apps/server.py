@@ -1,8 +1,8 @@
-"""Listen addresses, bound sockets, and `serve`: one shell around uvicorn for every HTTP app.
+"""Listen addresses, bound sockets, and `serve`: one wrapper of uvicorn for every HTTP app.
 
-The port is taken with `bind_socket` before anything else starts: a taken port is one sentence, no
-half-started process. `serve` is stopped by cancelling its task: signals belong to `service.run`, never to
-uvicorn.
+The port is taken with `bind_socket` before anything else starts, so that a port in use gives one
+sentence and no half-started process. `serve` is stopped by cancelling its task: signals belong to
+`service.run`, never to uvicorn.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from fairlead.errors import UserError
 from fairlead.settings import READ_SECONDS
 
 GRACE_SECONDS: Final = 2
-"""How long running requests may finish after a stop, even one whose client never reads."""
+"""`GRACE_SECONDS`: time for running requests to finish after a stop, even if a client never reads.
+"""
 _BACKLOG: Final = 1024
 _FIRST_OF_SYSTEMD: Final = 3
-"""The descriptor of the first socket that systemd hands over (sd_listen_fds)."""
+"""The descriptor of the first socket that systemd passes (sd_listen_fds)."""
 _log = logging.getLogger(__name__)
 
 
@@ -62,19 +63,19 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def require_loopback(host: str, is_told: bool, flag: str) -> None:
-    """Refuse an address others can reach unless the person said so; `flag` is what says so."""
-    if not is_told and not is_loopback(host):
+def require_loopback(host: str, is_allowed: bool, flag: str) -> None:
+    """Refuse an address that other machines can reach, unless the user allowed it with `flag`."""
+    if not is_allowed and not is_loopback(host):
         raise UserError(
-            f"`{host or '*'}` can be reached from other machines, and this server asks nobody who they are",
-            f"listen on 127.0.0.1, or add `{flag}` when something in front of it does",
+            f"`{host or '*'}` can be reached from other machines, and this server does not authenticate clients",
+            f"listen on 127.0.0.1, or add `{flag}` if a proxy in front of it does",
         )
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A listening-ready TCP socket; port 0 picks a free one (`getsockname`).
+    """A TCP socket that is ready to listen; port 0 picks a free one (`getsockname`).
 
-    Raises UserError when the address cannot be taken.
+    Raises UserError if the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -91,7 +92,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def systemd_socket(env: Mapping[str, str]) -> socket.socket:
-    """The listening socket that systemd hands over (`LISTEN_FDS`). Raises UserError where there is none."""
+    """The listening socket that systemd passes (`LISTEN_FDS`). Raises UserError if there is none."""
     hint = "start it by a `.socket` unit of systemd with one address, or leave `--web-systemd-socket` out"
     if env.get("LISTEN_PID") != str(os.getpid()) or env.get("LISTEN_FDS", "0") == "0":
         raise UserError("systemd hands over no socket: `LISTEN_PID` and `LISTEN_FDS` are not this process's", hint)
@@ -121,7 +122,9 @@ def _bind_hint(error: OSError) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without signal handlers, patient for `read_seconds`, telling when it accepts connections."""
+    """uvicorn without signal handlers, with a limit of `read_seconds`, and an event once it accepts
+    connections.
+    """
 
     def __init__(
         self,
@@ -142,7 +145,8 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """In place of uvicorn's own, which limits neither the reading of a request nor a TLS handshake.
+        """Replaces uvicorn's own, which limits neither the reading of a request nor a TLS
+        handshake.
 
         asyncio lets a handshake take a minute.
         """
@@ -168,8 +172,8 @@ class _Server(uvicorn.Server):
         )
 
 
-class _Heard:
-    """The app, without its complaint that a client went away within its own request."""
+class _QuietApp:
+    """The app, without its error about a client that went away during its own request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -191,13 +195,13 @@ async def serve(
 ) -> None:
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
-    What is no ASGI app answers whole questions (`question_protocol`). No lifespan: an app's loops run beside
-    it (`service.ServedApp`). `sock`: of `bind_socket`, closed at the end. `stopping` is called as soon as the
-    stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole
-    request within `read_seconds` is let go; so is, of an ASGI app, who has not read an answer within
-    `write_seconds` (None = it may take or stream as long as it likes).
+    An app that is not ASGI answers whole requests (`question_protocol`). There is no lifespan: an
+    app's loops run beside it (`service.ServedApp`). `sock`: from `bind_socket`, closed at the end.
+    `stopping` is called as soon as the stop begins: an app with endless streams (watches) ends them
+    there. A client that has not sent a whole request within `read_seconds` is disconnected; with an
+    ASGI app so is one that has not read an answer within `write_seconds` (None = no limit).
     """
-    asgi: Any = app if isinstance(app, Answerer) else _Heard(app)
+    asgi: Any = app if isinstance(app, Answerer) else _QuietApp(app)
     config = uvicorn.Config(
         asgi,
         ws="none",

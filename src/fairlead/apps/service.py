@@ -1,8 +1,9 @@
-"""What all servers share: the `ServedApp` value, its probes, and `run`, which serves some as one process.
+"""What all servers share: the `ServedApp` value, its probes, and `run`, which serves several as one
+process.
 
-The loop that fails first ends the process with its error. Whatever the reason for an end, every other loop is
-then cancelled once and waited for; a signal that comes meanwhile changes nothing. Whoever makes a `ServedApp`
-has bound its socket before anything else started.
+The first loop that fails ends the process with its error. However the end begins, every other loop
+is then cancelled once and waited for; a signal in the meantime changes nothing. The socket of a
+`ServedApp` is bound before anything else starts.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def _nothing() -> str:
 
 
 class Probes(Struct, frozen=True):
-    """What probes ask. Each function returns what is wrong in plain words, "" when nothing is.
+    """Answers for probes. Each function returns what is wrong, "" if nothing is.
 
-    `trouble`: why this process should be started anew. `unready`: why nobody should ask it yet.
+    `trouble`: why this process should be restarted. `unready`: why it should not get requests yet.
     """
 
     trouble: Callable[[], str] = _nothing
@@ -72,9 +73,9 @@ def pages_app(title: str, probes: Probes, metrics: Page, more: Mapping[str, Page
 class ServedApp(Struct, frozen=True, kw_only=True):
     """An app on a bound socket, and the loops that feed it.
 
-    `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: nobody is
-    answered before it is set. `stopping` is called as soon as the end begins: whoever streams without end
-    ends the streams there. `reload` is what SIGHUP asks for. `read_seconds` and `write_seconds` as of
+    `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: no
+    request is answered before it is set. `stopping` is called as soon as the end begins: endless
+    streams end there. `reload` is called on SIGHUP. `read_seconds` and `write_seconds` as for
     `server.serve`. `accepting` is set once connections are accepted.
     """
 
@@ -91,7 +92,7 @@ class ServedApp(Struct, frozen=True, kw_only=True):
     accepting: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
-        """Serve until cancelled, or until a loop of it fails."""
+        """Serve until cancelled, or until one of its loops fails."""
         renewal = (self.tls.follow,) if isinstance(self.tls, ServingCertificate) else ()
         await together(self._serve(), *(loop() for loop in (*self.loops, *renewal)))
 
@@ -139,34 +140,35 @@ async def run(
     on_ready: Callable[[], None],
     ends_on_hangup: bool = False,
 ) -> None:
-    """Serve all, with `loops` beside them, until SIGTERM, SIGINT or the first failure, which is raised.
+    """Serve all, with `loops` beside them, until SIGTERM, SIGINT or the first failure, which is
+    raised.
 
-    `on_ready` is called once: when all accept connections and none is unready. SIGHUP lets every service read
-    its files again; with `ends_on_hangup` it is what a terminal that closes says, the end (unless `nohup`
-    said otherwise).
+    `on_ready` is called once: when all accept connections and none is unready. SIGHUP makes every
+    service read its files again; with `ends_on_hangup` it means that the terminal closes, and ends
+    the process (unless it runs under `nohup`).
     """
-    told = asyncio.Event()
+    signalled = asyncio.Event()
 
     def hang_up() -> None:
         for service in services:
             service.hang_up()
 
-    acts: dict[int, Callable[[], None]] = {signal.SIGTERM: told.set, signal.SIGINT: told.set}
+    acts: dict[int, Callable[[], None]] = {signal.SIGTERM: signalled.set, signal.SIGINT: signalled.set}
     if not ends_on_hangup:
         acts[signal.SIGHUP] = hang_up
     elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        acts[signal.SIGHUP] = told.set
-    with _heeding(acts), suppress(_Told):
-        await together(*(service.run() for service in services), *loops, _announce(services, on_ready), _end(told))
+        acts[signal.SIGHUP] = signalled.set
+    with _heeding(acts), suppress(_StopRequested):
+        await together(*(service.run() for service in services), *loops, _announce(services, on_ready), _end(signalled))
 
 
-class _Told(Exception):
+class _StopRequested(Exception):
     """A signal asked for the end."""
 
 
-async def _end(told: asyncio.Event) -> None:
-    await told.wait()
-    raise _Told
+async def _end(signalled: asyncio.Event) -> None:
+    await signalled.wait()
+    raise _StopRequested
 
 
 async def _announce(services: Iterable[ServedApp], on_ready: Callable[[], None]) -> None:
@@ -179,7 +181,7 @@ async def _announce(services: Iterable[ServedApp], on_ready: Callable[[], None])
 
 @contextmanager
 def _heeding(acts: Mapping[int, Callable[[], None]]) -> Iterator[None]:
-    """Signals, heeded until the last loop has ended."""
+    """Signals are handled until the last loop has ended."""
     loop = asyncio.get_running_loop()
     for number, act in acts.items():
         with suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead

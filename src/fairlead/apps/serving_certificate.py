@@ -1,7 +1,7 @@
-"""The certificate that a server shows: the newest of its two files, without a restart.
+"""The certificate of a server: the newest content of its two files, without a restart.
 
-A new pair is tried apart first: half of a renewal, a certificate that does not fit its key, must not spoil
-the one that is in use.
+A new pair is tested separately first: an incomplete renewal, a certificate that does not fit its
+key, must not spoil the one that is in use.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _log = logging.getLogger(__name__)
 class ServingCertificate:
     """The certificate of a server, read again when its files change (as a renewed Secret's do).
 
-    A client may show a certificate, too, when `client_ca` is the file of an authority; one that another
-    signed is refused.
+    If `client_ca` is the file of an authority, a client may show a certificate; a certificate of
+    another authority is refused.
     """
 
     def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
@@ -35,7 +35,7 @@ class ServingCertificate:
             trust_clients(self.context, client_ca)
 
     async def follow(self) -> None:
-        """Look every `RELOAD_SECONDS`; a pair that does not fit is logged, and the old one goes on."""
+        """Check every `RELOAD_SECONDS`; a pair that does not fit is logged, and the old one stays."""
         while True:
             await asyncio.sleep(RELOAD_SECONDS)
             self.reload()
@@ -68,7 +68,9 @@ class ServingCertificate:
 
 
 def trust_clients(context: ssl.SSLContext, authority: Path) -> None:
-    """Ask each client for a certificate; one that is shown must be of this authority. Raises UserError."""
+    """Ask each client for a certificate; if it shows one, it must be of this authority. Raises
+    UserError.
+    """
     try:
         context.load_verify_locations(authority)
     except (OSError, ssl.SSLError) as error:

@@ -1,8 +1,8 @@
 """The certificate of the admission webhook, made and renewed by the webhook itself.
 
-It is kept in a Secret, which all replicas share: whoever comes first makes it. The bundle goes into the
-webhook configurations before the certificate is shown, so that the API server never meets one that it does
-not trust.
+It is kept in a Secret that all replicas share: the first replica makes it. The bundle is written to
+the webhook configurations before the certificate is shown, so that the API server never sees one
+that it does not trust.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead.ports import AdmissionApi
 from fairlead.settings import SYSTEM_NAMESPACE
 
 NAME: Final = "fairlead-admission-webhook"
-"""Of the Service, of the Secret, of the account."""
+"""Name of the Service, of the Secret, and of the account."""
 HOST: Final = f"{NAME}.{SYSTEM_NAMESPACE}.svc"
 SECRET: Final = ObjectRef("v1", "Secret", NAME, SYSTEM_NAMESPACE, plural="secrets")
 _REGISTRATION: Final = "admissionregistration.k8s.io/v1"
@@ -46,8 +46,9 @@ _log = logging.getLogger(__name__)
 
 
 class WebhookCertificate:
-    """`context` shows the newest certificate; `is_ready` is set once there is one and the API server has been
-    told. `now`: epoch seconds."""
+    """`context` shows the newest certificate; `is_ready` is set once there is one and the API
+    server has its bundle. `now`: epoch seconds.
+    """
 
     def __init__(self, api: AdmissionApi, now: Callable[[], float], look_seconds: float = LOOK_SECONDS) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -60,11 +61,11 @@ class WebhookCertificate:
         self._asked = asyncio.Event()
 
     def look_now(self) -> None:
-        """Do not wait for the next look."""
+        """Do not wait for the next check."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Look again and again; what fails is logged and tried again."""
+        """Check at intervals; failures are logged and tried again."""
         while True:
             pause = self._look_seconds
             try:
@@ -79,16 +80,18 @@ class WebhookCertificate:
                 pass
 
     async def look(self) -> None:
-        """Read the Secret, renew what is due, tell the API server, show it. Raises OutsideError."""
+        """Read the Secret, renew what is due, write the bundle, show the certificate. Raises
+        OutsideError.
+        """
         secret = await self._api.get(SECRET)
         kept = parse_secret(secret)
         if kept is None or is_due(kept, HOST, self._now()):
             kept = await self._renew(secret, kept or self._forgotten())
         if kept is None:
-            self.look_now()  # another replica was quicker: its certificate is read
+            self.look_now()  # another replica was faster: read its certificate
             return
         for target in CONFIGURATIONS:
-            await self._tell(target, kept.bundle)
+            await self._write_bundle(target, kept.bundle)
         if kept != self._shown:
             show(self.context, kept)
             self._shown = kept
@@ -96,14 +99,14 @@ class WebhookCertificate:
         self.is_ready.set()
 
     def _forgotten(self) -> IssuedCertificate | None:
-        """What is shown though its Secret is gone or spoiled.
+        """The certificate that is shown although its Secret is gone or damaged.
 
-        Its authority signs nothing more, and is trusted until every replica has read the next.
+        Its authority signs nothing more, and is trusted until every replica has read the next one.
         """
         return structs.replace(self._shown, authority_key=b"") if self._shown is not None else None
 
     async def _renew(self, secret: Manifest | None, before: IssuedCertificate | None) -> IssuedCertificate | None:
-        """None: somebody else wrote the Secret in the meantime."""
+        """None: another replica has written the Secret in the meantime."""
         issued = await asyncio.to_thread(issue, HOST, self._now(), before)
         data = render_data(issued)
         if secret is None:
@@ -118,8 +121,10 @@ class WebhookCertificate:
         outcome.expect()
         return issued
 
-    async def _tell(self, target: ObjectRef, bundle: bytes) -> None:
-        """Put the bundle where the configuration names our Service; a person may not have applied it."""
+    async def _write_bundle(self, target: ObjectRef, bundle: bytes) -> None:
+        """Put the bundle where the configuration names the webhook's Service; the configuration may
+        not exist.
+        """
         found = await self._api.get(target)
         if found is None:
             return
@@ -133,7 +138,7 @@ class WebhookCertificate:
 
 
 def parse_secret(secret: Manifest | None) -> IssuedCertificate | None:
-    """None for one that is not complete."""
+    """None for an incomplete one."""
     data = (secret or {}).get("data") or {}
     try:
         return IssuedCertificate(**{field: base64.b64decode(data[key], validate=True) for key, field in _FIELDS.items()})
@@ -146,7 +151,7 @@ def render_data(issued: IssuedCertificate) -> Mapping[str, str]:
 
 
 def show(context: ssl.SSLContext, issued: IssuedCertificate) -> None:
-    """From now on new connections get it. The TLS library reads nothing but files: this one is in memory."""
+    """New connections get it from now on. The TLS library only reads files: this one is in memory."""
     file = os.memfd_create("certificate")
     try:
         os.write(file, issued.certificate + issued.key)

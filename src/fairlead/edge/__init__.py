@@ -1,1 +1,3 @@
-"""The real world: API servers, Prometheus, exporters' pages, files and clocks of this machine."""
+"""Input and output of the real world: API servers, Prometheus, exporters' pages, drivers, files,
+clocks.
+"""

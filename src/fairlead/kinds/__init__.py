@@ -1,1 +1,3 @@
-"""What each kind of job is and how it is written: a plain module for each, with the same names in all."""
+"""The kinds of jobs: how each is read and written, one plain module per kind with the same names
+in all.
+"""

@@ -1,4 +1,4 @@
-"""Every job of a snapshot with the pods that belong to it, whatever its kind."""
+"""Finds the pods of every job of a snapshot, of any kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 
 
 def instances_of(job: Job, snapshot: ClusterSnapshot) -> JobInstances:
-    """The job with its pods by name; raises KeyError for a type no module registered."""
+    """The job with its pods, sorted by name; raises KeyError for an unregistered type."""
     kind = kind_of(job)
     pods = kind.pods_of(job, snapshot)
     return JobInstances(job, tuple(pods), tuple(kind.role_of(pod) for pod in pods), kind.chief_of(job, pods))

@@ -1,4 +1,6 @@
-"""The job kinds Fairlead knows. A new one is a module like `training.mpijob` and a word in this tuple."""
+"""The registered job kinds. A new kind is a module like `training.mpijob` and an entry in this
+tuple.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _BY_TYPE: Final = {kind.TYPE: kind for kind in KINDS}
 
 
 def kind_of(job: Job) -> JobKind:
-    """The module that knows this job's kind; raises KeyError for a type no module registered."""
+    """The module of this job's kind; raises KeyError for an unregistered type."""
     return _BY_TYPE[job.type]
 
 
@@ -24,7 +26,7 @@ def kind_by_type(type_: str) -> JobKind | None:
 
 
 def one_per_resource(kinds: Iterable[JobKind]) -> tuple[JobKind, ...]:
-    """Of kinds that live in one resource the first: what it parses are the jobs of all of them."""
+    """The first of the kinds that share a resource: its parser returns the jobs of all of them."""
     found: dict[tuple[str, str], JobKind] = {}
     for kind in kinds:
         found.setdefault((kind.GROUP, kind.PLURAL), kind)
@@ -32,12 +34,12 @@ def one_per_resource(kinds: Iterable[JobKind]) -> tuple[JobKind, ...]:
 
 
 _NOT_BUILT: Final = {"horovodjob": ("Horovod", "horovod")}
-"""Types that arena has and no module here knows: their words are understood, their jobs are never found."""
+"""Types of arena without a module: their words are accepted, but no jobs of them are found."""
 TYPE_WORDS: Final = {**{kind.TYPE: kind.WORDS for kind in KINDS}, **_NOT_BUILT}
 
 
 def type_of_word(word: str) -> str | None:
-    """The type that a word after `arena -T` means, in any case; None for a word that means nothing.
+    """The type for a word after `arena -T`, in any case; None for an unknown word.
 
     >>> type_of_word("TensorFlow"), type_of_word("et"), type_of_word("x")
     ('tfjob', 'etjob', None)

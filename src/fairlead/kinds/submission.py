@@ -1,4 +1,4 @@
-"""A job of some kind on its way into a cluster: which version is written, and which objects are made."""
+"""Submitting a job of any kind: which version is written, and which objects are created."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from fairlead.model.actions import Manifest
 
 
 class Served(Struct, frozen=True):
-    """What a cluster says before a job is made. None where it does not.
+    """What a cluster serves, read before a job is created. None = unknown.
 
-    `spec_fields` are those of the schema of a version; `has_priority`: whether the priority class exists.
+    `spec_fields`: fields of the schema of a version; `has_priority`: whether the priority class
+    exists.
     """
 
     versions: tuple[str, ...] = ()
@@ -25,17 +26,19 @@ class Served(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """`instead`: what a job becomes where a cluster serves no version of its kind."""
+    """`instead`: the submission to use if the cluster serves no version of the kind."""
 
     kind: JobKind
     instead: Submission | None = None
 
     def version(self, served: Served) -> str | None:
-        """The best version that the cluster serves; None when it serves none that we can write."""
+        """The best version that the cluster serves and Fairlead can write; None = there is none."""
         return next((each for each in self.kind.CREATED_VERSIONS if each in served.versions), None)
 
     def objects(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> list[Manifest]:
-        """What the job needs, the job, and what comes with it, in the order in which they are created."""
+        """The job's prerequisites, the job, and its companions, in the order in which they are
+        created.
+        """
         job = self.kind.manifest(spec, version, spec_fields)
         before = prerequisites(spec, self.kind.TYPE, self.kind.KIND)
         return [*before, job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.kind.chief_labels(spec))]

@@ -1,6 +1,6 @@
-"""The owners of pods that quota follows: of which resources, and how an object of each becomes a row.
+"""The owners of pods that quota follows: their resources, and how each object becomes a `Workload`.
 
-A training job is read once, by its own kind; what quota asks of it follows from that row.
+A training job is parsed once, by its kind; its workload is made from the parsed job.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from fairlead.wire.kube.workloads import (
 )
 
 _SUSPENDABLE: Final = {"MPIJob": ("v2beta1", "v1"), "TFJob": ("v1",), "PyTorchJob": ("v1",), "RayJob": ("v1",)}
-"""Kinds whose pods run together or not at all, and the versions that can be suspended
-(docs/spec/quota.md#units-and-gangs, 3.3)."""
+"""Kinds whose pods must run together, and their versions that can be suspended
+(docs/spec/quota.md#units-and-gangs).
+"""
 
 
 class WorkloadKind(Struct, frozen=True):
-    """`name`: of the source; it tells two kinds of one word apart. `versions`: acceptable, best first."""
+    """`name`: of the source, distinct for two kinds with one plural. `versions`: supported, best
+    first.
+    """
 
     name: str
     group: str
@@ -44,16 +47,16 @@ class WorkloadKind(Struct, frozen=True):
 
 
 def workload_of(job: Job) -> Workload:
-    """What quota asks of a training job.
+    """The workload of a training job.
 
-    One that cannot be suspended is not preemptible unless it says so.
+    A job that cannot be suspended is not preemptible, unless its label allows it.
     """
     version = job.api_version.rpartition("/")[2]
     on_time = [role for role in job.roles if role not in job.late]
     now, later = (sum(role.replicas for role in roles) for roles in (on_time, job.late))
     is_gang = job.kind in _SUSPENDABLE
     can_suspend = job.can_suspend and version in _SUSPENDABLE.get(job.kind, ())
-    told = preemptible(job.labels)
+    label = preemptible(job.labels)
     return Workload(
         job.kind,
         job.api_version,
@@ -71,7 +74,7 @@ def workload_of(job: Job) -> Workload:
         late=_asked(job.late),
         late_pods=later,
         priority=suspended_priority(job.annotations),
-        is_preemptible=False if told is None and not can_suspend else told,
+        is_preemptible=False if label is None and not can_suspend else label,
         user=job.labels.get(LABEL_USER, ""),
         is_finished=job.finished_at is not None,
         created_at=job.created_at or 0.0,
@@ -110,5 +113,5 @@ OWNER_KINDS: Final = (
     _own("scheduling.x-k8s.io", "v1alpha1", "PodGroup", WirePodGroup, parse_pod_group, "podgroups.scheduling.x-k8s.io"),
     _own("scheduling.volcano.sh", "v1beta1", "PodGroup", WirePodGroup, parse_pod_group, "podgroups.scheduling.volcano.sh"),
 )
-"""Those that are no training jobs."""
+"""Owners that are no training jobs."""
 WORKLOAD_KINDS: Final = (*OWNER_KINDS, *(_training(kind) for kind in one_per_resource(KINDS)))

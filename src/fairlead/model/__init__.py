@@ -1,1 +1,3 @@
-"""The nouns: the cluster as values (snapshot, node, pod, job, GPU, quota), and what can be done to it."""
+"""Nouns: the cluster as values (snapshot, node, pod, job, GPU, quota), and the actions that change
+it.
+"""

@@ -1,7 +1,7 @@
-"""The nouns of access: who asks an API server for what, and what roles and bindings allow.
+"""Access to an API server: requests with their users, and what roles and bindings allow.
 
-A request is for a resource or for a path, never both. An empty `namespace` means the cluster scope; an empty
-`name` all objects.
+A request is for a resource or for a path, never both. An empty `namespace` means the cluster scope,
+an empty `name` means all objects.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ ANONYMOUS = "system:anonymous"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
-"""The group that may do everything, whatever roles and bindings say."""
+"""The group that may do everything, whatever roles and bindings allow."""
 _ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
 class Identity(Struct, frozen=True):
-    """Who a request comes from, as authentication found out."""
+    """The user of a request, as authentication identified it."""
 
     name: str
     uid: str = ""
@@ -32,7 +32,7 @@ class Identity(Struct, frozen=True):
 
 
 def account_name(namespace: str, name: str) -> str:
-    """What a ServiceAccount is called as a user.
+    """The user name of a ServiceAccount.
 
     >>> account_name("team-a", "ci")
     'system:serviceaccount:team-a:ci'
@@ -46,13 +46,17 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def named_account(user: str) -> tuple[str, str] | None:
-    """Namespace and name of the ServiceAccount that a user name stands for; None for other users."""
+    """Namespace and name of the ServiceAccount that a user name belongs to; None for other
+    users.
+    """
     namespace, colon, name = user.removeprefix(_ACCOUNT_PREFIX).partition(":")
     return (namespace, name) if user.startswith(_ACCOUNT_PREFIX) and colon and namespace and name and ":" not in name else None
 
 
 class AccessRequest(Struct, frozen=True):
-    """One thing somebody wants to do. `path` is set for requests that are for no resource (`/healthz`)."""
+    """One request to an API server. `path` is set for requests that are for no resource
+    (`/healthz`).
+    """
 
     verb: str
     group: str = ""
@@ -66,7 +70,7 @@ class AccessRequest(Struct, frozen=True):
 class PolicyRule(Struct, frozen=True):
     """What one rule of a role allows.
 
-    `*` stands for everything in each field, no `resource_names` for all names.
+    In each field `*` means everything; empty `resource_names` means all names.
     """
 
     verbs: tuple[str, ...]
@@ -77,7 +81,7 @@ class PolicyRule(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """Whom a binding is for.
+    """A user, group or ServiceAccount that a binding is for.
 
     `kind` is User, Group or ServiceAccount; an empty `namespace` is that of the binding.
     """

@@ -1,6 +1,6 @@
-"""What can be done to the cluster, as values, and how it ended.
+"""What can be done to the cluster (actions), and how an action ended (outcomes), as values.
 
-Rules make actions, worlds carry them out (`ports.Cluster.apply`).
+Rules make actions; a real or simulated cluster carries them out (`ports.Cluster.apply`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.tree import QuotaTree, Violation
 
 Manifest = dict[str, Any]
-"""An object of Kubernetes as it is written."""
+"""A Kubernetes object as it is written in YAML or JSON."""
 
 
 class ObjectRef(Struct, frozen=True):
-    """One object. `uid`: this very one, and none that has its name by now.
+    """One object. `uid`: the object with this uid, not a later one of the same name; "" = any.
 
-    `plural`: of its resource; "" = the cluster is asked.
+    `plural`: of its resource; "" = the cluster is asked for it.
     """
 
     api_version: str
@@ -37,15 +37,15 @@ class ObjectRef(Struct, frozen=True):
 
     @property
     def group_version(self) -> tuple[str, str]:
-        """The group is "" for the core API."""
+        """API group and version; the group is "" for the core API."""
         group, _, version = self.api_version.rpartition("/")
         return group, version
 
 
 def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> ObjectRef:
-    """The reference of an object as it is written, or as the cluster made it.
+    """The reference of an object, from its manifest.
 
-    `namespace` is for one that names none.
+    `namespace`: for a manifest that names none.
     """
     meta = manifest["metadata"]
     place = str(meta.get("namespace") or namespace)
@@ -53,9 +53,9 @@ def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> Obj
 
 
 class CreateObject(Struct, frozen=True):
-    """Create it in its own namespace, or else in `namespace`.
+    """Create the object in its own namespace, or else in `namespace`.
 
-    `is_strict`: a field that its schema does not have is refused.
+    `is_strict`: the API server refuses a field that the schema does not have.
     """
 
     manifest: Manifest
@@ -65,10 +65,10 @@ class CreateObject(Struct, frozen=True):
 
 
 class PatchObject(Struct, frozen=True):
-    """Change it by a merge patch (RFC 7386).
+    """Change the object by a merge patch (RFC 7386).
 
-    `subresource`: change that alone, such as `status`; "" = the object. `is_strategic`: by a strategic merge
-    patch, which changes single conditions of a built-in kind.
+    `subresource`: change that part only, such as `status`; "" = the object. `is_strategic`: use a
+    strategic merge patch, which can change single conditions of a built-in kind.
     """
 
     target: ObjectRef
@@ -78,15 +78,15 @@ class PatchObject(Struct, frozen=True):
 
 
 class DeleteObject(Struct, frozen=True):
-    """Delete it and, in the background, all that belongs to it."""
+    """Delete the object and, in the background, all objects that it owns."""
 
     target: ObjectRef
 
 
 class BindPod(Struct, frozen=True):
-    """Set the pod's node and write its grants in one call, of this very pod (uid).
+    """Bind this pod (by uid) to the node and write its grants in one call.
 
-    `card_units`: units of the card on which it sits, for annotations that name one card.
+    `card_units`: units of the pod's card, for annotations that name one card.
     """
 
     pod: Pod
@@ -96,7 +96,9 @@ class BindPod(Struct, frozen=True):
 
 
 class WriteGrants(Struct, frozen=True):
-    """Write the grants of a pod that is on its node already. `is_first`: not in the place of damaged ones."""
+    """Write the grants of a pod that is bound already. `is_first`: they replace no damaged
+    grants.
+    """
 
     pod: Pod
     grants: GrantsByContainer
@@ -105,13 +107,13 @@ class WriteGrants(Struct, frozen=True):
 
 
 class TouchPod(Struct, frozen=True):
-    """Change an annotation of a waiting pod, so that kube-scheduler tries it again."""
+    """Change an annotation of a waiting pod, so that kube-scheduler tries the pod again."""
 
     pod: Pod
 
 
 class RecordEvent(Struct, frozen=True):
-    """A Warning Event about a pod or a node."""
+    """Record a Warning Event about a pod or a node."""
 
     subject: Pod | Node
     reason: str
@@ -119,16 +121,19 @@ class RecordEvent(Struct, frozen=True):
 
 
 class AdmitPod(Struct, frozen=True):
-    """Take the quota gate away, of this very pod (uid), if it still stands at that place of its gates."""
+    """Remove the quota gate of this pod (by uid), if it is still at index `gate` of its scheduling
+    gates.
+    """
 
     target: ObjectRef
     gate: int = 0
 
 
 class EvictPod(Struct, frozen=True):
-    """Ask the eviction API to stop this very pod (uid). A budget that does not allow it: REFUSED, `is_busy`.
+    """Evict this pod (by uid) with the eviction API. If a budget forbids it: REFUSED with
+    `is_busy`.
 
-    `grace_seconds`: None = as the pod asks. `is_trial`: only ask whether it would be done.
+    `grace_seconds`: None = the pod's own. `is_trial`: a dry run.
     """
 
     target: ObjectRef
@@ -137,11 +142,11 @@ class EvictPod(Struct, frozen=True):
 
 
 class ScaleJob(Struct, frozen=True):
-    """Set `spec.parallelism` of this very batch Job (uid) to `count`, if it is `before` now.
+    """Set `spec.parallelism` of this batch Job (by uid) to `count`, if it is `before` now.
 
-    `own`: what its owner wrote; while `count` is another number, annotations keep both. `is_resumed`: let it
-    run in the same call, if it is suspended now. `priority`: of its pods. `has_annotations`: whether the Job
-    has any.
+    `own`: the owner's value; while `count` differs from it, annotations keep both. `is_resumed`:
+    also resume a suspended Job in the same call. `priority`: of its pods. `has_annotations`:
+    whether the Job has any annotation.
     """
 
     target: ObjectRef
@@ -154,14 +159,14 @@ class ScaleJob(Struct, frozen=True):
 
 
 class SetPodCondition(Struct, frozen=True):
-    """Write one condition of this very pod's status (uid); the others stay."""
+    """Write one condition in the status of this pod (by uid); other conditions stay."""
 
     target: ObjectRef
     condition: Condition
 
 
 class RecordObjectEvent(Struct, frozen=True):
-    """An Event about any object. `type`: `Normal` or `Warning`."""
+    """Record an Event about any object. `type`: `Normal` or `Warning`."""
 
     target: ObjectRef
     reason: str
@@ -170,10 +175,9 @@ class RecordObjectEvent(Struct, frozen=True):
 
 
 class WriteTreeStatus(Struct, frozen=True):
-    """Write what the status of the quota tree says (docs/spec/quota.md#status-of-the-tree), of this very
-    object (uid).
+    """Write the status of the quota tree with this uid (docs/spec/quota.md#status-of-the-tree).
 
-    `violations`: of the tree as it stands. `not_enforced`: why it is not, "" = it is.
+    `violations`: of the present tree. `not_enforced`: why the tree is not enforced, "" = it is.
     """
 
     tree: QuotaTree
@@ -190,9 +194,10 @@ Action = ObjectAction | SharingAction | QuotaAction
 
 
 class Result(Enum):
-    """How an action ended. `REFUSED`: certainly not done. `UNKNOWN`: it may have been done, or may yet be.
+    """How an action ended. `REFUSED`: certainly not done. `UNKNOWN`: it may have been done, or may
+    still be.
 
-    `THERE`: an object of that name is there already. `GONE`: it is not there any more.
+    `THERE`: an object of that name exists already. `GONE`: the object does not exist any more.
     """
 
     DONE = "done"
@@ -203,10 +208,11 @@ class Result(Enum):
 
 
 class Outcome(Struct, frozen=True):
-    """How an action ended; `reason` in the words of who refused it, `failure` the same for a person.
+    """How an action ended; `reason`: the message of the API server, `failure`: the same for a
+    person.
 
-    `made`: the object as the cluster made or changed it, where it said so. `is_busy`: the API server said
-    "not now" (429), such as for a budget.
+    `made`: the object after the action, if the API server returned it. `is_busy`: the API server
+    answered "not now" (429), for example because of a budget.
     """
 
     result: Result = Result.DONE
@@ -216,7 +222,7 @@ class Outcome(Struct, frozen=True):
     is_busy: bool = False
 
     def expect(self, *accepted: Result) -> Outcome:
-        """This outcome, when it is done or one of those. Raises its failure otherwise."""
+        """This outcome if its result is DONE or in `accepted`. Raises its failure otherwise."""
         if self.failure is not None and self.result not in accepted:
             raise self.failure
         return self

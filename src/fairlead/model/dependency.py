@@ -1,4 +1,4 @@
-"""What the servers that a process depends on answered when they were asked, just now."""
+"""Answers of the servers that a process depends on, from the last time that they were asked."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from msgspec import Struct
 class ServerLook(Struct, frozen=True):
     """One server's answer, or why there was none (`failure`, `hint`).
 
-    `seconds`: from the question to the whole answer. `ahead_seconds`: its clock against this machine's; None
-    = it did not tell the time. `series`: GPU series that it has, of a Prometheus.
+    `seconds`: from the request to the complete answer. `ahead_seconds`: how far its clock is ahead
+    of this machine's; None = its answer has no time. `series`: for Prometheus, the number of GPU
+    series.
     """
 
     address: str
@@ -26,7 +27,7 @@ class ServerLook(Struct, frozen=True):
 class DependencyLooks(Struct, frozen=True):
     """`prometheus` None: none is configured.
 
-    `served`: versions of custom resources by `plural.group`, in the server's order; None = it did not say.
+    `served`: versions of custom resources by `plural.group`, in the server's order; None = unknown.
     """
 
     api: ServerLook

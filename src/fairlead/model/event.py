@@ -1,4 +1,4 @@
-"""A Kubernetes event, as much of it as pages show."""
+"""A Kubernetes Event, with the fields that pages show."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from fairlead.model.moment import Moment
 
 
 class Event(Struct, frozen=True, gc=False):
-    """`type` is Normal or Warning; `at` the last time it was seen, epoch seconds.
+    """`type` is Normal or Warning; `at`: the last time that it occurred, epoch seconds.
 
-    `version` its resource version, 0 = unknown.
+    `version`: its resource version, 0 = unknown.
     """
 
     namespace: str
@@ -29,13 +29,13 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def about_namespace(self) -> str:
-        """Of what it is about; its own where nothing else is said."""
+        """The namespace of its object; the Event's own if the object has none."""
         return self.object_namespace or self.namespace
 
     @property
     def order(self) -> tuple[float, int, str]:
-        """Sorts events as they happened: by time, which the API tells in seconds.
+        """A key that sorts events as they happened: by time, which the API has in seconds.
 
-        Within one by what was written first, then by name.
+        Within a second the resource version decides, then the name.
         """
         return self.at or 0.0, self.version, self.name

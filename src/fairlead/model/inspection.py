@@ -1,8 +1,8 @@
-"""Who sits on which shared card, as `inspect` and the extender's `/inspect` tell it
+"""Which pods hold which shared cards: the content of `inspect` and of the extender's `/inspect`
 (docs/spec/gpu-sharing.md#inspect).
 
-All amounts are in the node's own `unit` (GiB or MiB) but for names that end in `_mib`. An `index` is what
-nvidia-smi says.
+All amounts are in the node's own `unit` (GiB or MiB), except names that end in `_mib`. An `index`
+is the one that nvidia-smi prints.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.model.resources import MemoryUnit
 
 
 class ContainerPart(Struct, frozen=True, gc=False):
-    """What one container has of one card; `mib` None = nobody says."""
+    """What one container has of one card; `mib` None = unknown."""
 
     units: int
     mib: int | None
@@ -24,9 +24,9 @@ class ContainerPart(Struct, frozen=True, gc=False):
 
 
 class InspectedPod(Struct, frozen=True, gc=False):
-    """A pod on one card, or of a node's `pending`, on none that is known.
+    """A pod on one card; in a node's `pending`, a pod whose card is not known.
 
-    `used`: what it has of that card alone.
+    `used`: what it has of that card only.
     """
 
     name: str
@@ -40,9 +40,9 @@ class InspectedPod(Struct, frozen=True, gc=False):
 
 
 class InspectedCard(Struct, frozen=True, gc=False):
-    """`total` is 0 for a card that is whole while others of its node still have sharers.
+    """`total` is 0 for an exclusive card on a node that still has pods on other, shared cards.
 
-    `is_healthy` is no verdict on a card that drains.
+    `is_healthy` has no meaning for a card that drains.
     """
 
     index: int
@@ -59,7 +59,7 @@ class InspectedCard(Struct, frozen=True, gc=False):
 
 
 class Isolation(Struct, frozen=True, gc=False):
-    """What keeps the pods of a card apart, and how well: of the node's provider.
+    """How the node's provider isolates the pods of a card, and how strictly.
 
     See docs/spec/gpu-sharing.md#isolation-providers.
     """
@@ -71,9 +71,9 @@ class Isolation(Struct, frozen=True, gc=False):
 
 
 class InspectedNode(Struct, frozen=True, gc=False):
-    """`used` counts `pending` too: pods that hold memory here, nobody knows on which card.
+    """`used` includes `pending`: pods that hold memory on the node, on an unknown card.
 
-    `mode`: shared, or draining (all its cards, or the node shares no longer: no new pods).
+    `mode`: shared, or draining (all its cards drain, or the node is no longer shared: no new pods).
     """
 
     name: str
@@ -93,14 +93,15 @@ class InspectedNode(Struct, frozen=True, gc=False):
 
     @property
     def unhealthy(self) -> int:
-        """Cards out of order; those that drain are none."""
+        """The number of unhealthy cards, without those that drain."""
         return sum(not card.is_healthy for card in self.cards)
 
 
 class DrainingCards(Struct, frozen=True, gc=False):
-    """Cards of a node by index, and the pods (`namespace/name`) that still hold some in the old mode.
+    """Cards of a node by index, and the pods (`namespace/name`) that still hold some of them in the
+    old mode.
 
-    `is_shared`: the mode that comes.
+    `is_shared`: the new mode is sharing.
     """
 
     node: str

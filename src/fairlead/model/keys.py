@@ -1,6 +1,6 @@
 """Labels and annotations that rules read.
 
-They stand here because rules may not import `wire`; `wire.names` re-exports them.
+They are in this module because rules may not import `wire`; `wire.names` re-exports them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
 QUOTA_GATE: Final = "fairlead.io/quota"
 QUOTA_CONDITION: Final = "fairlead.io/QuotaAdmitted"
 LABEL_QUOTA: Final = "fairlead.io/quota"
-"""On a namespace, with the value `enforced`: its pods are born with the gate."""
+"""On a namespace, with the value `enforced`: its new pods get the quota gate."""
 QUOTA_ENFORCED: Final = "enforced"
 ANNOTATION_LEAF: Final = "fairlead.io/leaf"
 LABEL_MANAGED: Final = "fairlead.io/managed"
@@ -43,14 +43,16 @@ LABEL_OLD_GANG: Final = "pod-group.scheduling.sigs.k8s.io"
 GANG_VOLCANO: Final = "scheduling.k8s.io/group-name"
 GANG_KOORDINATOR: Final = "gang.scheduling.koordinator.sh/name"
 GANG_KOORDINATOR_SIZE: Final = "gang.scheduling.koordinator.sh/min-available"
-"""Other forms of a gang. The first two are labels, the others annotations; a PodGroup of that name says how
-many pods the first three need."""
+"""Other forms of a gang. The first two are labels, the others annotations; for the first three, a
+PodGroup of that name has the number of pods.
+"""
 LABEL_USER: Final = "arena.kubeflow.org/console-user"
 ANNOTATION_SUSPENDED_FOR: Final = "fairlead.io/suspended-for"
 FIRST_ADMISSION: Final = "first-admission"
 NO_NODE: Final = "no-node"
-"""Of a suspended job, the claimant; or one of two words: it has a deadline and was not admitted yet, or no
-node has taken its pods."""
+"""Value of the annotation on a suspended job: the unit that room was made for, or one of these two
+words: the job has a deadline and was not yet admitted; or no node has taken its pods.
+"""
 ANNOTATION_SUSPENDED_PRIORITY: Final = "fairlead.io/suspended-priority"
 ANNOTATION_PARALLELISM: Final = "fairlead.io/parallelism"
 ANNOTATION_LOWERED: Final = "fairlead.io/lowered-parallelism"
@@ -71,13 +73,12 @@ LONGEST_GRACE: Final = "fairlead.io/longest-grace"
 BARE_PODS_PREEMPTIBLE: Final = "fairlead.io/bare-pods-preemptible"
 MAX_JOBS: Final = "kube-queue/max-jobs"
 
-# Sharing a GPU, what people write on a pod (docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment).
-# The label that splits a pod over GPUs is
-# `resources.GPU_COUNT`.
+# Sharing a GPU: what users set on a pod (docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment).
+# `resources.GPU_COUNT` is the label that splits a pod over GPUs.
 ANNOTATION_GPU_PLACEMENT: Final = "fairlead.io/gpu-placement"
 ANNOTATION_GPU_SPLIT: Final = "fairlead.io/gpu-split"
 
-# Sharing a GPU, what Fairlead writes on a pod, and nobody else
+# Sharing a GPU: what only Fairlead writes on a pod
 ANNOTATION_ALLOCATION: Final = "fairlead.io/gpu-allocation"
 ANNOTATION_REFERENCE_ALLOCATION: Final = "scheduler.framework.gpushare.allocation"
 ANNOTATION_REFERENCE_ASSIGNED: Final = "scheduler.framework.gpushare.assigned"

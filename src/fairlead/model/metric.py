@@ -1,7 +1,9 @@
-"""Metrics as values: families in columns, so that half a million samples stay a few lists.
+"""Metrics as values: each family has its samples in columns, so half a million samples are a few
+lists.
 
-Families about the same things (all `node_name` ones) share one `keys` list *by identity*, and the renderer
-writes its label text once. An unknown value is None in `values` and prints nothing, never 0 or -1.
+Families about the same objects (all with `node_name`) share one `keys` list by identity, so the
+renderer writes its label text once. An unknown value is None in `values` and is not printed, never
+0 or -1.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ NO_LABELS: Sequence[Key] = ((),)
 
 
 class MetricName(Struct, frozen=True, gc=False):
-    """What stays the same of a family: what docs and boards are checked against.
+    """The constant part of a family, against which documents and boards are checked.
 
     `type`: gauge, counter, untyped.
     """
@@ -32,7 +34,8 @@ class MetricName(Struct, frozen=True, gc=False):
 class Family(Struct, frozen=True, gc=False):
     """One metric family.
 
-    `omits_empty`: an empty label value leaves the label out (DCGM) instead of printing `x=""`.
+    `omits_empty`: a label with an empty value is left out (as DCGM does) instead of printed as
+    `x=""`.
     """
 
     metric: MetricName
@@ -46,9 +49,9 @@ class Family(Struct, frozen=True, gc=False):
 
 
 class Sample(Struct, frozen=True, gc=False):
-    """One line of a page that was read.
+    """One line of a parsed page.
 
-    `labels` is shared between samples that had the same text: never change it.
+    `labels` is shared by samples with the same label text: do not change it.
     """
 
     name: str

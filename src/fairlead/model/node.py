@@ -1,6 +1,6 @@
-"""A machine of the cluster, as the API server describes it.
+"""A node of the cluster, as the API server describes it.
 
-What it offers is `capacity`; what is left of it after failures, `allocatable`.
+`capacity` is what it has; `allocatable` is what remains for pods after reservations and failures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NOTHING, Amounts
 
 
 class NodeStatus(StrEnum):
-    """`UNKNOWN`: the kubelet has gone silent, or never spoke."""
+    """`UNKNOWN`: the kubelet has stopped reporting, or has never reported."""
 
     READY = "Ready"
     NOT_READY = "NotReady"
@@ -26,7 +26,7 @@ class NodeStatus(StrEnum):
 class Condition(Struct, frozen=True, gc=False):
     """A Kubernetes condition; `status` is the text `True`, `False` or `Unknown`.
 
-    `at` = last transition, epoch seconds.
+    `at`: the last transition, epoch seconds.
     """
 
     type: str
@@ -43,10 +43,10 @@ class Taint(Struct, frozen=True, gc=False):
 
 
 class Node(Struct, frozen=True, gc=False):
-    """`annotations` holds only keys that Fairlead reads.
+    """`annotations` has only keys that Fairlead reads.
 
-    `addresses` keeps the API's order as (type, address). `card_memory_mib`: memory of one GPU, where a label
-    tells it.
+    `addresses` has the API's order, as (type, address). `card_memory_mib`: memory of one GPU from a
+    label; None = no label has it.
     """
 
     name: str
@@ -68,6 +68,6 @@ class Node(Struct, frozen=True, gc=False):
 
     @property
     def units_per_card(self) -> float:
-        """Units of `aliyun.com/gpu-mem` of each of its cards, if all are alike; 0 = nobody says how many."""
+        """Units of `aliyun.com/gpu-mem` of each of its cards, if all are equal; 0 = unknown."""
         cards = self.capacity.get(GPU_COUNT, 0)
         return self.capacity.get(GPU_MEMORY, 0) / cards if cards else 0.0

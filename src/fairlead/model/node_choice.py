@@ -1,7 +1,7 @@
-"""Which nodes a pod's owner allows: node selector, required node affinity and tolerations.
+"""The nodes that a pod's spec allows: node selector, required node affinity and tolerations.
 
-A pod without required node affinity (`terms` None) allows every node; a term without expressions allows none,
-as in kube-scheduler.
+As in kube-scheduler, a pod without required node affinity (`terms` None) allows every node, and a
+term without expressions allows none.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ class Expression(Struct, frozen=True, gc=False):
 
 
 class Term(Struct, frozen=True, gc=False):
-    """All its expressions must hold; `fields` are asked of the node's own fields (`metadata.name`)."""
+    """All expressions must match; those in `fields` are compared with fields of the node
+    (`metadata.name`).
+    """
 
     labels: tuple[Expression, ...] = ()
     fields: tuple[Expression, ...] = ()
 
 
 class Toleration(Struct, frozen=True, gc=False):
-    """`effect` "" tolerates every effect, `key` "" with the operator Exists every taint."""
+    """`effect` "" tolerates every effect; `key` "" with the operator Exists tolerates every
+    taint.
+    """
 
     key: str = ""
     operator: str = ""
@@ -34,9 +38,9 @@ class Toleration(Struct, frozen=True, gc=False):
 
 
 class NodeChoice(Struct, frozen=True, gc=False):
-    """`selector`: labels and their values.
+    """`selector`: required labels and their values.
 
-    `terms`: one of them must hold; None where the pod has no required node affinity.
+    `terms`: one of them must match; None = the pod has no required node affinity.
     """
 
     selector: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,8 @@
-"""Who sits on which GPU, and how much of it is granted: the answer of `rules/holding/occupancy`.
+"""Which pods hold which GPU, and how much of it is granted: the result of
+`rules/holding/occupancy`.
 
-`holders` of a card are known from grants and readings; a pod whose card nobody can name is in its node's
-`unplaced`. The node's counts never depend on that: they come from what pods ask for.
+The `holders` of a card are known from grants and readings; a pod whose card is unknown is in its
+node's `unplaced`. The counts of a node do not depend on that: they come from the requests of pods.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import MemoryUnit
 
 BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
-"""How containers have a card that each of them may use as a whole."""
+"""Modes in which several containers each may use the whole card, in turns."""
 
 
 class CardHolder(Struct, frozen=True, gc=False):
-    """One container on one card. `ratio`: the part of the card it was given (whole = 1).
+    """One container on one card. `ratio`: its part of the card (the whole card = 1).
 
-    `container` is "" when only the pod is known. Used and utilization are the container's own; None = nobody
-    measured them.
+    `container` is "" when only the pod is known. Used memory and utilization are the container's
+    own; None = not measured.
     """
 
     pod: Pod
@@ -38,12 +39,13 @@ class CardHolder(Struct, frozen=True, gc=False):
 
 
 class CardOccupancy(Struct, frozen=True, gc=False):
-    """One GPU. `is_healthy` None = nobody says.
+    """One GPU. `is_healthy` None = unknown.
 
-    A draining card is no fault: it waits for holders of its node's old mode to leave. `is_named`: its node's
-    inventory tells its UUID. `is_offered`: its node tells of the card; of one that a device alone reports,
-    nothing is given away. `memory_total_mib` may be a fraction where a node's total is divided. `units_free`,
-    `core_free`: what the scheduler may still give of it. `core_total` 0 = compute is not shared out.
+    A draining card is not unhealthy: it waits until holders of its node's old mode end. `is_named`:
+    its node's inventory has its UUID. `is_offered`: its node lists the card; a card that only a
+    device reports is not allocated. `memory_total_mib` may be a fraction if a node's total is
+    divided by its cards. `units_free`, `core_free`: what the scheduler can still allocate on it.
+    `core_total` 0 = compute is not divided.
     """
 
     node: str
@@ -69,14 +71,15 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def allocated_ratio(self) -> float:
-        """How much of the card is given away, 0..1 (time slices of one card may promise more: still 1)."""
+        """The allocated part of the card, 0..1 (time slices may promise more than 1: still 1)."""
         return min(1.0, sum(holder.ratio for holder in self.holders))
 
     @property
     def is_divided(self) -> bool:
-        """Given away in units: it is shared, or the last who share it have yet to leave.
+        """Whether the card is allocated in units: it is shared, or its last sharing pods have not
+        ended.
 
-        Inventories count units of whole cards too.
+        Inventories have units for whole cards too.
         """
         return self.mode == CardMode.SHARED or any(holder.units for holder in self.holders)
 
@@ -86,14 +89,14 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def units_overcommitted(self) -> int:
-        """Units that are granted and not there: the card shrank below its grants."""
+        """The number of granted units beyond those that exist: the card shrank below its grants."""
         return max(0, self.units_allocated - self.units)
 
     @property
     def memory_allocated_mib(self) -> float | None:
-        """MiB given away, None when a holder's part is not known in MiB.
+        """Allocated MiB; None if a holder's part is not known in MiB.
 
-        Those who take turns may each have all of the card, which is there once.
+        Holders that take turns may each use the whole card, which counts once.
         """
         granted = [holder.memory_granted_mib for holder in self.holders]
         known = [mib for mib in granted if mib is not None]
@@ -105,13 +108,14 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
 
 class NodeOccupancy(Struct, frozen=True, gc=False):
-    """GPUs of one node.
+    """The GPUs of one node.
 
-    `gpus_allocated` may be a fraction on shared nodes. Memory and utilization None = unknown. `units_total`,
-    `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
-    can name. `gpu_worth`: cards' worth of one whole GPU that it offers, less than 1 where cards are given by
-    turns; `mig_worth`: of one compute slice of a MIG instance. `memory_used_of_mib`: all memory of the cards
-    that tell how much is used, of which `memory_used_mib` is a part.
+    `gpus_allocated` may be a fraction on shared nodes. Memory and utilization None = unknown.
+    `units_total`, `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced`:
+    pods that hold unknown GPUs of the node. `gpu_worth`: how many cards one offered GPU is, less
+    than 1 with time slices; `mig_worth`: the same of one compute slice of a MIG instance.
+    `memory_used_of_mib`: total memory of the cards whose used memory is known, of which
+    `memory_used_mib` is used.
     """
 
     node: Node
@@ -143,15 +147,15 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def is_allocated(self) -> bool:
-        """Some GPU, or part of one, is granted."""
+        """Whether some GPU, or a part of one, is granted."""
         return self.gpus_allocated > 0 or self.units_allocated > 0
 
 
 class PodUse(Struct, frozen=True, gc=False):
-    """What one pod (or a job: its pods together) holds and uses.
+    """What one pod holds and uses, or a job with all its pods.
 
-    `gpus` are cards' worth, fractions for shared ones. `memory_used_of_mib`: what it has of the cards that
-    tell how much it uses.
+    `gpus`: number of cards, with fractions for shared ones. `memory_used_of_mib`: its memory on the
+    cards whose used memory is known.
     """
 
     gpus: float = 0
@@ -162,10 +166,10 @@ class PodUse(Struct, frozen=True, gc=False):
 
 
 class GpuTotals(Struct, frozen=True, gc=False):
-    """The GPUs of the cluster together.
+    """The GPUs of the cluster in sum.
 
-    Utilization is the mean over GPUs that report, not over nodes. `memory_used_of_mib`: all memory of those
-    that tell how much is used.
+    Utilization is the mean over GPUs with values, not over nodes. `memory_used_of_mib`: total
+    memory of the GPUs whose used memory is known.
     """
 
     nodes: int = 0
@@ -184,7 +188,7 @@ class GpuTotals(Struct, frozen=True, gc=False):
 
 
 def rounded_gpus(gpus: float) -> float:
-    """A GPU count to one decimal, halves up.
+    """A number of GPUs rounded to one decimal, halves up.
 
     >>> rounded_gpus(0.75), rounded_gpus(0.15 + 0.1), rounded_gpus(2)
     (0.8, 0.3, 2.0)

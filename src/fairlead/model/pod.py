@@ -1,7 +1,7 @@
-"""A pod: who owns it, what it asks for, where it is, how its containers fare.
+"""A pod: its owners, its requests, its node, and the status of its containers.
 
-A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed
-let go (`is_holding`, decision 2). Every reader asks that one property.
+A pod holds its resources until it is Succeeded or Failed, or its object is gone; also while it is
+terminating (`is_holding`, decision 2). All rules use this property.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class PodPhase(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> PodPhase:
-        """A word that nobody knows, as the API server's pods take it."""
+        """The phase for an unknown word of the API server."""
         return cls.UNKNOWN
 
 
 class ContainerState(StrEnum):
-    """`UNREPORTED`: nothing is reported."""
+    """`UNREPORTED`: the kubelet has reported no state."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -44,7 +44,7 @@ class ContainerState(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> ContainerState:
-        """A word that nobody knows tells nothing."""
+        """The state for an unknown word: UNREPORTED."""
         return cls.UNREPORTED
 
 
@@ -62,7 +62,9 @@ class Owner(Struct, frozen=True, gc=False):
 
 
 class Container(Struct, frozen=True, gc=False):
-    """One container of the spec. `restartable` marks an init container that keeps running (a sidecar)."""
+    """One container of the spec. `restartable`: an init container that keeps running (a
+    sidecar).
+    """
 
     name: str
     image: str = ""
@@ -72,7 +74,7 @@ class Container(Struct, frozen=True, gc=False):
 
 
 class ContainerStatus(Struct, frozen=True, gc=False):
-    """`started_at`, `finished_at` of the present or last run."""
+    """`started_at`, `finished_at`: of the present run, or else the last one."""
 
     name: str
     ready: bool = False
@@ -93,13 +95,13 @@ class ContainerStatus(Struct, frozen=True, gc=False):
 
 
 class Pod(Struct, frozen=True, gc=False):
-    """`node` is "" while unbound.
+    """`node` is "" while the pod is not bound.
 
-    `annotations` holds only keys that Fairlead reads. `grants` by container name. The key "" of `grants`
-    speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished. `node_choice` is told only of pods that have no node yet, or
-    name a resource of shared GPUs. `whole`: what is asked for the pod as a whole, which counts in the place
-    of what its containers ask. `grace_seconds`: how long it may take to stop. `never_preempts`: its
+    `annotations` has only keys that Fairlead reads. `grants` by container name; the key "" is for
+    the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
+    memory below its grant, which the owner set. `node_choice` is set only for pods that have no
+    node yet, or request shared GPUs. `whole`: resources for the pod as a whole, which count instead
+    of its containers'. `grace_seconds`: how long it may take to stop. `never_preempts`: its
     `preemptionPolicy` is `Never`.
     """
 
@@ -146,22 +148,24 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def has_started(self) -> bool:
-        """Whether a container of it has run on its node.
+        """Whether a container of the pod has run on its node.
 
-        The phase says so; before it, while init containers run, the statuses do.
+        The phase shows it; while init containers run, only the statuses do.
         """
         return self.phase != _PENDING or any(each.has_begun for each in (*self.init_statuses, *self.statuses))
 
     @property
     def is_holding(self) -> bool:
-        """Bound to a node and not finished: it holds its devices and its quota, terminating or not."""
+        """Whether it is bound and not finished: it holds its devices and quota, even while
+        terminating.
+        """
         return bool(self.node) and not self.is_finished
 
     @property
     def held_since(self) -> Moment | None:
-        """When it was bound: from then on it holds what it asks for. None while it is not.
+        """When it was bound: from then on it holds what it requests. None while it is not bound.
 
-        Where no condition says so, the kubelet's start of it is the nearest word.
+        Without such a condition the start by the kubelet is used.
         """
         if not self.node:
             return None
@@ -174,7 +178,9 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def requests(self) -> Amounts:
-        """What the scheduler books for the pod (`needed_by` over requests, or `whole`, plus overhead)."""
+        """The amounts that the scheduler reserves (`needed_by` over requests, or `whole`, plus
+        overhead).
+        """
         if self.whole:
             parts = needed_by(self.containers, self.init_containers, lambda container: container.requests)
             return sum_of(({**parts, **self.whole}, self.overhead))
@@ -182,15 +188,15 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def limits(self) -> Amounts:
-        """What the pod may use at most.
+        """The amounts that the pod may use at most.
 
-        Extended resources such as GPUs are always requested as their limit.
+        For extended resources such as GPUs the request is always equal to the limit.
         """
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
 
 
 def controller_of(owners: Sequence[Owner]) -> Owner | None:
-    """The one that controls the object, else the first."""
+    """The owner that controls the object, else the first; None without owners."""
     for owner in owners:
         if owner.controller:
             return owner
@@ -203,9 +209,10 @@ def needed_by(
     amounts: Callable[[Container], Amounts],
     overhead: Amounts = NOTHING,
 ) -> Amounts:
-    """What a pod needs at its peak.
+    """The highest amounts that a pod needs at one time.
 
-    The larger of all app containers plus sidecars, and each init step plus the sidecars before it.
+    This is the larger of all app containers plus sidecars, and each init container plus the
+    sidecars before it.
 
     >>> app, init = Container("a", requests={"cpu": 500}), Container("i", requests={"cpu": 800})
     >>> needed_by([app, app], [init], lambda c: c.requests)
@@ -226,9 +233,9 @@ def needed_by(
 
 
 def without_report(pod: Pod) -> Pod:
-    """A pod without what its kubelet reports beside phase and conditions: most of its memory.
+    """The pod without the container statuses of its kubelet, which are most of its memory.
 
-    The same pod where there is none of that.
+    Returns the same pod if it has none.
     """
     if not (pod.statuses or pod.init_statuses or pod.host_ip or pod.pod_ip or pod.reason or pod.message):
         return pod

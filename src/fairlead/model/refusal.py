@@ -1,4 +1,6 @@
-"""An expected "no": no room, over quota, not found. A value the reader must look at, not an exception."""
+"""An expected refusal: no room, over quota, not found. A return value that callers check, no
+exception.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,6 @@ from msgspec import Struct
 
 
 class Refusal(Struct, frozen=True, gc=False):
-    """`reason`: a sentence, or the words of who refused."""
+    """`reason`: a sentence, or the message of the component that refused."""
 
     reason: str

@@ -1,7 +1,7 @@
-"""Exact integer amounts of named resources (`Amounts`), and sums of them.
+"""Exact integer amounts of named resources (`Amounts`), and their sums.
 
-The unit depends on the name: `cpu` in millicores, memory-like resources in bytes, everything else in whole
-units. Floats never enter; `wire/kube/quantity` alone turns text into amounts.
+The unit depends on the name: `cpu` in millicores, memory-like resources in bytes, all others in
+whole units. There are no floats; only `wire/kube/quantity` turns text into amounts.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from enum import StrEnum
 from typing import Final
 
 Amounts = Mapping[str, int]
-"""Resource name -> amount. A missing key is zero. Treated as immutable and often shared between pods."""
+"""Resource name -> amount. An absent key means zero. Never changed, and often shared between pods.
+"""
 
 NOTHING: Final[Amounts] = {}
 
 
 class MemoryUnit(StrEnum):
-    """What one of `aliyun.com/gpu-mem` is."""
+    """The unit of one `aliyun.com/gpu-mem`."""
 
     GIB = "GiB"
     MIB = "MiB"
@@ -37,10 +38,10 @@ GPU_COUNT: Final = "aliyun.com/gpu-count"
 MIG_PREFIX: Final = "nvidia.com/mig-"
 
 LARGEST_COUNTED: Final = 2**53
-"""The largest amount in sums and ratios: what people type (`1e300` GPUs) must not make a number overflow."""
+"""The largest amount in sums and ratios, so that user input (`1e300` GPUs) cannot overflow."""
 
 UNLIMITED: Final = 2_147_483_647
-"""The number part that means "no limit" in a quota, whatever its suffix.
+"""The number that means "no limit" in a quota, with any suffix.
 
 See docs/spec/quota.md#quantities-and-managed-resources.
 """
@@ -61,7 +62,7 @@ def is_gpu_resource(name: str) -> bool:
 
 
 def counted(amounts: Amounts, name: str) -> int:
-    """The amount as rules count it: 0 when absent, never above `LARGEST_COUNTED`.
+    """The amount in calculations: 0 when absent, at most `LARGEST_COUNTED`.
 
     >>> counted({"nvidia.com/gpu": 10**30}, "nvidia.com/gpu") == LARGEST_COUNTED
     True
@@ -70,7 +71,7 @@ def counted(amounts: Amounts, name: str) -> int:
 
 
 def nvidia_gpus(amounts: Amounts) -> int:
-    """GPUs of NVIDIA's device plugin, whole ones and time slices, under both names of these.
+    """GPUs of NVIDIA's device plugin, whole ones and time slices, under both names of time slices.
 
     >>> nvidia_gpus({"nvidia.com/gpu": 1, "nvidia.com/gpu.shared": 4, "aliyun.com/gpu": 8})
     5
@@ -79,7 +80,7 @@ def nvidia_gpus(amounts: Amounts) -> int:
 
 
 def sum_of(parts: Iterable[Amounts]) -> Amounts:
-    """The amounts added name by name.
+    """The sums of the amounts by name.
 
     >>> sum_of([{"cpu": 500}, {"cpu": 250, "memory": 1}])
     {'cpu': 750, 'memory': 1}
@@ -92,7 +93,7 @@ def sum_of(parts: Iterable[Amounts]) -> Amounts:
 
 
 def largest_of(parts: Iterable[Amounts]) -> Amounts:
-    """The largest amount name by name (what init containers need, one after another).
+    """The largest amounts by name (what init containers need, one after another).
 
     >>> largest_of([{"cpu": 500}, {"cpu": 250, "memory": 1}])
     {'cpu': 500, 'memory': 1}

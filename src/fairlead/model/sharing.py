@@ -1,7 +1,8 @@
-"""Sharing a GPU: what a pod asks of shared GPUs (`GpuNeed`), and an answer that is a no (`Verdict`).
+"""Sharing a GPU: what a pod requests of shared GPUs (`GpuNeed`), and why a node cannot take it
+(`Verdict`).
 
-Units are those of `aliyun.com/gpu-mem` on the pod's node (GiB, or MiB where the cluster says so). What was
-given is a `gpu.Grant`.
+Units are those of `aliyun.com/gpu-mem` on the pod's node (GiB, or MiB if the cluster is set so).
+What a pod was given is a `gpu.Grant`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 
 
 class Placement(StrEnum):
-    """Which node, or which card of it, a pod is given first: the fullest that has room, or the emptiest."""
+    """Which node, or which card of it, is tried first: the fullest with room, or the emptiest."""
 
     BINPACK = "binpack"
     SPREAD = "spread"
@@ -27,21 +28,21 @@ BINPACK: Final = Placement.BINPACK
 SPREAD: Final = Placement.SPREAD
 PLACEMENTS: Final = {each.value: each for each in Placement}
 NOT_PLACED: Final = "GPUShareNotPlaced"
-"""Event: a pod that somebody else put on a node, and no card there has room for it."""
+"""Event: no card of the node has room for a pod that another scheduler bound to it."""
 NO_ROOM: Final = "GPUShareNoRoom"
-"""Event: the sentence over all nodes (`rules/sharing/why`)."""
+"""Event: the sentence about all nodes (`rules/sharing/why`)."""
 
 MANAGED: Final = (GPU_MEMORY, GPU_CORE)
 """The resources of the extender.
 
-kube-scheduler asks it about every pod that names one of them, whatever the amount.
+kube-scheduler asks the extender about every pod that names one of them, whatever the amount.
 """
 
 
 def name_shared_gpus(containers: Iterable[Container]) -> bool:
     """Whether one of these containers names a resource of shared GPUs.
 
-    Of a pod, init containers count, too.
+    For a pod, init containers count as well.
     """
     for part in containers:
         for name in MANAGED:
@@ -51,9 +52,9 @@ def name_shared_gpus(containers: Iterable[Container]) -> bool:
 
 
 class Withheld(Struct, frozen=True, gc=False):
-    """Cards of a node that an operator took out (ConfigMap `unhealthy-gpu-<node>`).
+    """Cards of a node that an operator took out of use (ConfigMap `unhealthy-gpu-<node>`).
 
-    `node` is "" for a ConfigMap of something else.
+    `node` is "" for any other ConfigMap.
     """
 
     node: str
@@ -61,10 +62,10 @@ class Withheld(Struct, frozen=True, gc=False):
 
 
 class ContainerNeed(Struct, frozen=True, gc=False):
-    """What one container asks on each of the pod's cards.
+    """What one container requests on each of the pod's cards.
 
-    `limit_mib`: the lower limit its owner wished for there; None = none. `beside`: of an init container that
-    ends, the sidecars that run already when it starts.
+    `limit_mib`: the lower limit that its owner set; None = none. `beside`: for an init container
+    that ends, the sidecars that already run when it starts.
     """
 
     name: str
@@ -75,12 +76,13 @@ class ContainerNeed(Struct, frozen=True, gc=False):
 
 
 class GpuNeed(Struct, frozen=True, gc=False):
-    """What a pod asks of shared GPUs.
+    """What a pod requests of shared GPUs.
 
-    `units`, `core_percent`: the most that is held at one instant on each of `cards` distinct GPUs, each by
-    itself. `running`: containers and sidecars; `passing`: init containers that end, which use the cards of
-    the first running one. `is_split`: running containers may sit on different cards. `policy`: the pod's own
-    wish. `fault`: why no node can ever take it, "" = nothing is wrong.
+    `units`, `core_percent`: the highest use at one time on each of `cards` distinct GPUs, both
+    computed separately. `running`: containers and sidecars; `passing`: init containers that end,
+    which use the cards of the first running one. `is_split`: running containers may be on different
+    cards. `policy`: the pod's own placement policy. `fault`: why no node can ever take it, "" =
+    nothing is wrong.
     """
 
     units: int = 0
@@ -94,27 +96,27 @@ class GpuNeed(Struct, frozen=True, gc=False):
 
     @property
     def is_nothing(self) -> bool:
-        """It names the resource and asks for none of it."""
+        """Whether it names the resource and requests none of it."""
         return not (self.running or self.passing or self.fault)
 
     @property
     def is_plain(self) -> bool:
-        """Memory on one card and nothing else: what nearly every pod asks.
+        """Whether it requests memory on one card and nothing else, as nearly every pod does.
 
-        It is answered from one number per node.
+        Such a need is decided from one number per node.
         """
         return self.cards == 1 and not self.core_percent and not self.is_split and not self.fault
 
 
 class Verdict(Struct, frozen=True, gc=False):
-    """Why a node cannot take a pod. `is_final`: not even if others were pushed aside."""
+    """Why a node cannot take a pod. `is_final`: preemption of other pods would not help."""
 
     reason: str
     is_final: bool
 
 
 class BindAsked(Struct, frozen=True):
-    """kube-scheduler asks to bind this pod to the node."""
+    """kube-scheduler's request to bind this pod to the node."""
 
     namespace: str
     name: str

@@ -1,8 +1,8 @@
 """The cluster as one immutable value: the input of every rule, page and command.
 
-A bug report attaches it. Every world makes it with `build_snapshot`. A source that could not be read is not
-an empty cluster (ask `sources`). Indexes are built on first use and kept with the snapshot, so ask the
-snapshot (`pods_on`) instead of looping over `pods`.
+A bug report contains it. All clusters, real and simulated, make it with `build_snapshot`. A source
+that could not be read is not an empty cluster: check `sources`. Indexes are built on first use and
+kept in the snapshot, so call its methods (`pods_on`) instead of looping over `pods`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ GPU_TOPOLOGIES: Final = "gpu-topologies"
 GPU_WITHHELD: Final = "gpu-withheld"
 """Names of sources that are no API resource.
 
-Readings of GPUs, topology ConfigMaps, and the ConfigMaps by which operators take GPUs out.
+They are readings of GPUs, topology ConfigMaps, and the ConfigMaps with which operators take GPUs
+out of use.
 """
 OPTIONAL: Final = (GPU_TOPOLOGIES, GPU_WITHHELD)
-"""Sources that are read only where a node needs them; who may not read them does without (`main_sources`)."""
+"""Sources that are read only if a node needs them, and that clients without the right do without.
+"""
 TOPOLOGY_SCHEDULE: Final = "topology"
 _by_name = attrgetter("name")
 _by_namespace_and_name = attrgetter("namespace", "name")
@@ -47,13 +49,13 @@ _by_node_and_index = attrgetter("node", "index")
 
 
 class ClusterSnapshot(Struct, frozen=True, dict=True):
-    """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds.
+    """Nodes sorted by name, pods by (namespace, name). `taken_at`: epoch seconds.
 
-    `version` grows with every change. By node name: `topologies`, and `withheld` (indexes of shared GPUs that
-    an operator took out); `sources` says whether they were read. `quota`: the root of `quota_tree`, where it
-    could be read whole. `workloads`, `budgets`, `namespaces`: what quota asks of them, read where there is a
-    tree. `isolated`, by namespace where we may see the jobs of one person only: the value of that person's
-    label.
+    `version` grows with every change. By node name: `topologies`, and `withheld` (indexes of shared
+    GPUs that an operator took out of use); `sources` has whether they were read. `quota`: the root
+    of `quota_tree`, if it has no malformed part. `workloads`, `budgets`, `namespaces`: the fields
+    that quota uses, read if there is a tree. `isolated`: for namespaces where only the jobs of one
+    user are visible, the value of that user's label.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -102,14 +104,14 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         return _grouped(self.gpus, lambda gpu: gpu.node)
 
     def pods_on(self, node: str) -> list[Pod]:
-        """All pods bound to the node, finished ones too."""
+        """All pods bound to the node, including finished ones."""
         return self._pods_by_node.get(node, [])
 
     def pods_in(self, namespace: str) -> list[Pod]:
         return self._pods_by_namespace.get(namespace, [])
 
     def pods_owned_by(self, uid: str) -> list[Pod]:
-        """Pods with an ownerReference to this uid (not the owner's owner)."""
+        """Pods with an ownerReference to this uid (not those of an owner's owner)."""
         return self._pods_by_owner.get(uid, [])
 
     @cached_property
@@ -130,37 +132,37 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         return index.get((namespace, value), [])
 
     def gpus_on(self, node: str) -> list[GpuReading]:
-        """Readings of the node's GPUs by index; empty when nobody reports them."""
+        """Readings of the node's GPUs by index; empty if there are none."""
         return self._gpus_by_node.get(node, [])
 
     def without(self, victims: Iterable[Pod]) -> ClusterSnapshot:
-        """The same cluster with these pods gone: what a plan asks before it acts."""
+        """The same cluster without these pods: for planning before acting."""
         gone = {pod.uid for pod in victims}
         return msgspec.structs.replace(self, pods=tuple(pod for pod in self.pods if pod.uid not in gone))
 
     @property
     def main_sources(self) -> Mapping[str, Source]:
-        """All but the optional ones: what a page or a metric is incomplete without."""
+        """All sources except the optional ones: without these a page or a metric is incomplete."""
         return {name: source for name, source in self.sources.items() if name not in OPTIONAL and not source.is_optional}
 
     def was_read(self, source: str) -> bool:
-        """Whether the source's contents are in here, so that what is not in here is not in the cluster."""
+        """Whether the source was read, so that what is absent here is absent in the cluster."""
         found = self.sources.get(source)
         return found is not None and found.is_ok
 
     @property
     def namespace_names(self) -> set[str] | None:
-        """None: they were not read."""
+        """The names of all namespaces; None = they were not read."""
         return {space.name for space in self.namespaces} if self.was_read("namespaces") else None
 
     def as_of(self, moment: Moment, sources: Iterable[Source]) -> ClusterSnapshot:
-        """The same cluster, found unchanged later; its indexes still hold."""
+        """The same cluster, found unchanged at a later time; its indexes stay valid."""
         fresh = msgspec.structs.replace(self, sources=_by_source(sources), taken_at=moment)
         fresh.__dict__.update(self.__dict__)
         return fresh
 
     def with_gpus(self, gpus: Iterable[GpuReading], source: Source | None = None) -> ClusterSnapshot:
-        """The same cluster with these device readings."""
+        """The same cluster with these GPU readings."""
         sources = {**self.sources, source.name: source} if source else self.sources
         return msgspec.structs.replace(self, gpus=tuple(sorted(gpus, key=_by_node_and_index)), sources=sources)
 
@@ -183,11 +185,12 @@ def build_snapshot(
     namespaces: Iterable[Namespace] = (),
     sources: Iterable[Source] = (),
 ) -> ClusterSnapshot:
-    """The snapshot of what was read, sorted.
+    """The snapshot of rows that were read, sorted.
 
-    A tuple counts as sorted and stays the same object, so that readers see what has not changed. An optional
-    source that `sources` do not tell of was not asked for: it is `off`. `topologies` may tell of any node,
-    and counts for those that are labelled; `withheld` of any, and counts where an index is told.
+    A tuple is taken as sorted and stays the same object, so that readers can see that it has not
+    changed. An optional source without an entry in `sources` was not read: its state is `off`.
+    `topologies` may have any node; those of labelled nodes are kept. `withheld` may have any node;
+    entries with an index are kept.
     """
     nodes = _in_order(nodes, _by_name)
     labelled = {node.name for node in nodes if node.labels.get(LABEL_GPU_SCHEDULE) == TOPOLOGY_SCHEDULE}
@@ -215,8 +218,8 @@ def _in_order(rows: Iterable[Item], key: Callable[[Item], object]) -> tuple[Item
     return rows if isinstance(rows, tuple) else tuple(sorted(rows, key=key))  # type: ignore[arg-type]
 
 
-def _by_source(told: Iterable[Source]) -> dict[str, Source]:
-    found = {source.name: source for source in told}
+def _by_source(reported: Iterable[Source]) -> dict[str, Source]:
+    found = {source.name: source for source in reported}
     return {name: Source(name, SourceState.OFF, "not asked for") for name in OPTIONAL if name not in found} | found
 
 

@@ -10,7 +10,7 @@ from fairlead.model.moment import Moment
 
 
 class SourceState(StrEnum):
-    """`MISSING`: no such resource. `FAILING`: what was read before stays. `OFF`: nobody wanted it."""
+    """`MISSING`: no such resource. `FAILING`: earlier contents stay. `OFF`: not asked for."""
 
     OK = "ok"
     SYNCING = "syncing"
@@ -21,14 +21,14 @@ class SourceState(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> SourceState:
-        """A word that nobody knows is no promise that the source was read."""
+        """The state for an unknown word, which does not promise that the source was read."""
         return cls.FAILING
 
 
 class Source(Struct, frozen=True, gc=False):
     """How well one input was read.
 
-    `good_at`: the last moment its contents were known to be current, epoch seconds; None = never.
+    `good_at`: the last time at which its contents were current, epoch seconds; None = never.
     `is_optional`: no page or metric is incomplete without it.
     """
 
@@ -57,8 +57,8 @@ class Source(Struct, frozen=True, gc=False):
 
     @property
     def is_unread(self) -> bool:
-        """Whether it is there and was not read.
+        """Whether the source exists and was not read.
 
-        What a cluster does not have, or nobody wanted, is not missed.
+        A resource that the cluster does not have, or that is not asked for, does not count.
         """
         return self.has_failed or self.state == SourceState.SYNCING

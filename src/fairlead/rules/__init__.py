@@ -1,1 +1,3 @@
-"""Rules: pure functions from a snapshot and `now` to an answer (README.md has the words and invariants)."""
+"""Rules: pure functions from a snapshot and `now` to an answer (ARCHITECTURE.md has rooms and
+arrows).
+"""

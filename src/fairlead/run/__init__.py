@@ -1,1 +1,3 @@
-"""How a program begins, its cluster and its servers. The only room that knows the simulated cluster."""
+"""How a program starts, its cluster and its servers. The only room that imports the simulated
+cluster.
+"""

@@ -1,7 +1,9 @@
-"""What a simulated world begins with: a scenario, whose history it lives through first, or a saved snapshot.
+"""What a simulated world starts from: a scenario, whose history is simulated first, or a saved
+snapshot.
 
-The epoch of a scenario is chosen so that simulated now is wall now: ages in kubectl are right at speed 1. In
-a world from a snapshot it is the time of the snapshot: everything is as old as it was then.
+The epoch of a scenario is chosen so that simulated now is the machine's now: ages in kubectl are
+right at speed 1. The time of a world from a snapshot is the snapshot's: everything is as old as it
+was then.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from fairlead_sim.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What somebody asked a world to begin with, by `flag`. `origin` says it for a person (`scenario
-    default`); equal digests mean equal beginnings.
+    """What the world of a `flag` starts from. `origin` describes it for users (`scenario default`);
+    equal digests mean equal beginnings.
 
-    `scenario` is the TOML text, "" where there is none. `world` makes it, for a seed.
+    `scenario` is the TOML text, "" if there is none. `world` creates it, for a seed.
     """
 
     flag: str
@@ -41,7 +43,7 @@ class Beginning:
 
 
 def scenario_beginning(name: str) -> Beginning:
-    """A scenario by name or path. Raises UserError when it cannot be read."""
+    """A scenario by name or path. Raises UserError if it cannot be read."""
     text, source = read_scenario(name)
     scenario = parse_scenario(text, source)
 
@@ -56,19 +58,19 @@ def scenario_beginning(name: str) -> Beginning:
 
 
 def to_the_present(world: World) -> None:
-    """Live up to wall now: making the world took time, too."""
+    """Advance to the machine's now: creating the world took time, too."""
     world.run_until(max(world.clock.now(), time.time()))
 
 
 def snapshot_beginning(name: str) -> Beginning:
     """A file that `fairlead snapshot save` wrote.
 
-    Raises UserError when it cannot be read, or is too old to have objects.
+    Raises UserError if it cannot be read, or is too old to contain objects.
     """
     saved = load_snapshot(name)
     if saved.objects is None:
-        told = f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can go on from it"
-        raise UserError(told, "write a new one with `fairlead snapshot save FILE`")
+        what = f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can start from it"
+        raise UserError(what, "write a new one with `fairlead snapshot save FILE`")
     try:
         for obj in saved.objects:
             check_object(obj)
@@ -80,7 +82,7 @@ def snapshot_beginning(name: str) -> Beginning:
 
 
 def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> World:
-    """The world that was saved; `scenario` is its TOML text, "" for a world without one."""
+    """The saved world; `scenario` is its TOML text, "" for a world without one."""
     loaded = parse_scenario(scenario, origin) if scenario else Scenario(title=origin, node_pools=())
     with uncollected():
         return sharing_world(loaded, seed, saved.epoch, saved)
@@ -88,7 +90,9 @@ def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> W
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """What is made here stays: the collector never looks at it (a third of a large world's start)."""
+    """Objects made here are never examined by the garbage collector (it takes a third of a large
+    world's start).
+    """
     gc.disable()
     try:
         yield

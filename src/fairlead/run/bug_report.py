@@ -1,8 +1,10 @@
-"""The report that a person attaches when Fairlead itself broke: version, platform, command line, traceback.
+"""The report that a user attaches when Fairlead itself failed: version, platform, command line,
+traceback.
 
-People publish it, so it holds only what is known to be harmless. Of the command line: the verb, the names of
-its flags, and values out of a fixed choice. Of an exception: its class, and its words where these come from
-Python or the system. Words of other exceptions may quote a file, an object of the cluster or a flag's value.
+Users publish it, so it contains only what is known to be harmless. Of the command line: the verb,
+the names of its flags, and values from a fixed choice. Of an exception: its class, and its text if
+that comes from Python or the system. The text of other exceptions may quote a file, an object of
+the cluster or a flag's value.
 """
 
 from __future__ import annotations
@@ -29,12 +31,14 @@ _WORDS_OF_PYTHON: Final = frozenset(
         *(RecursionError, RuntimeError, TypeError, UnboundLocalError, ZeroDivisionError),
     }
 )
-"""Classes whose words name code or numbers of items, never a value that was read."""
+"""Classes whose text names code or numbers of items, never a value that was read."""
 _LEFT_OUT: Final = "(its words are left out, because they may hold values)"
 
 
 def write_bug_report(program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]) -> Path | None:
-    """The report's path, a file that only its owner may read; None when no directory can be written."""
+    """The path of the report, a file that only its owner may read; None if no directory can be
+    written.
+    """
     import tempfile
 
     text = bug_report(program, argv, error)
@@ -42,7 +46,7 @@ def write_bug_report(program: str, argv: Sequence[str], error: BaseException, en
         path = directory / f"bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
         try:
             make_private(directory)
-            # whatever stands there is not ours, and a link in /tmp may lead anywhere
+            # another file may have this path, and a link in /tmp may lead anywhere
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
@@ -61,9 +65,10 @@ def bug_report(program: str, argv: Sequence[str], error: BaseException) -> str:
 
 
 def shown_words(program: str, argv: Sequence[str]) -> list[str]:
-    """The command line for a report: the verb, its flags' names, values out of a fixed choice, else `***`.
+    """The command line for a report: the verb, its flags' names, values from a fixed choice, else
+    `***`.
 
-    `--` ends what is shown: the rest is the user's own command.
+    Nothing after `--` is shown: it is the user's own command.
     """
     try:
         verb, rest = split_verb(argv, program)
@@ -108,7 +113,7 @@ def _shown_value(flag: argparse.Action, value: str) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    """As Python prints it, the causes first, but with harmless words only."""
+    """Python's traceback, the causes first, with harmless text only."""
     import traceback
 
     return "".join(
@@ -118,7 +123,7 @@ def _traceback(error: BaseException) -> str:
 
 
 def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
-    """The exception, the members of a group, and what they came from; each once."""
+    """The exception, the members of a group, and their causes; each once."""
     if id(error) in seen:
         return
     seen.add(id(error))

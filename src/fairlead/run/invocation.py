@@ -1,4 +1,4 @@
-"""What a server is told when it begins, and how its address is written for a person."""
+"""The arguments of a server's process function, and how a server's address is printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from fairlead.errors import UserError
 
 
 class Invocation:
-    """What a process function gets: its flags, the global ones, the environment, a way to tell the person."""
+    """The arguments of a process function: its flags, the global ones, the environment, and
+    messages to the user.
+    """
 
     def __init__(self, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> None:
         self.args = args
@@ -30,9 +32,9 @@ Process = Callable[[Invocation], Coroutine[Any, Any, None]]
 
 @contextmanager
 def needing_simulation(what: str) -> Iterator[None]:
-    """Around imports of the simulated cluster.
+    """Wraps imports of the simulated cluster.
 
-    Raises UserError where it is not installed, as in a production image.
+    Raises UserError if it is not installed, as in a production image.
     """
     try:
         yield
@@ -44,16 +46,17 @@ def needing_simulation(what: str) -> Iterator[None]:
 
 
 def url_of(sock: socket.socket, scheme: str = "http") -> str:
-    """An address of the socket that a person can open; one that listens everywhere is named by loopback."""
+    """An address of the socket that a user can open; for a socket on all addresses it is loopback."""
     host, port = sock.getsockname()[:2]
     shown = {"0.0.0.0": settings.LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     return f"{scheme}://{shown}:{port}"
 
 
 def free_or_named(asked: Invocation) -> socket.socket:
-    """The socket of a server whose address a person reads: of the address that was given, which must be free.
+    """The socket of a server whose address users read: the address from the flag, which must be
+    free.
 
-    Without one it is the default, and a free port where that is taken, which is said.
+    Without a flag it is the default; if its port is in use, a free port, with a warning.
     """
     from fairlead.apps.server import bind_socket, parse_address  # commands read this module, and start no server
 
@@ -70,5 +73,5 @@ def free_or_named(asked: Invocation) -> socket.socket:
 
 
 def lease_identity(args: argparse.Namespace) -> str:
-    """Under which name this process holds a Lease."""
+    """The name under which this process holds a Lease."""
     return args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"

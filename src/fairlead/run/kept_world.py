@@ -1,8 +1,8 @@
-"""A simulated world that outlives its process: begun in or read from a state directory's file, and saved
-there.
+"""A simulated world that outlives its process: created in, or read from, a file of the state
+directory, and saved there.
 
-`save` comes before an answer, not after: what was told to a client is never taken back. What the world does
-by itself is saved with the next answer, or within a second.
+`save` runs before an answer is sent, so no answer is ever undone. Changes that the world makes by
+itself are saved with the next answer, or within a second.
 """
 
 from __future__ import annotations
@@ -31,18 +31,21 @@ from fairlead_sim.world.world import World
 DEFAULT_SCENARIO: Final = "default"
 SAVE_SECONDS: Final = 1.0
 RESERVED_VERSIONS: Final = 100_000
-"""resourceVersions are set aside in the file before they are used: not even a lost one is given twice."""
+"""`RESERVED_VERSIONS`: resourceVersions reserved in the file before use, so that none is used
+twice, even if lost.
+"""
 STANDSTILLS: Final = 1000
-"""Of earlier lives so many are remembered, for programs that have run since then."""
+"""`STANDSTILLS`: earlier lives that are remembered, for programs that have been running since then.
+"""
 LIFE: Final = 1 << 32
-"""By so much names count up from one life to the next: what the last one named and did not save shares no
-name with anything new.
+"""`LIFE`: difference between the first numbers of names in two lives, so that names of the last
+life that were not saved do not occur again.
 """
 _log = logging.getLogger(__name__)
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """The world beside its objects.
+    """The world without its objects.
 
     `origin`, `digest` and `scenario` are its `Beginning`'s; times are simulated epoch seconds.
     """
@@ -62,7 +65,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 class KeptWorld:
-    """`world` with the `file` that it is kept in. Close it at the end."""
+    """`world` with the `file` in which it is kept. Close it at the end."""
 
     def __init__(self, file: WorldFile, world: World, header: Header, credentials: ServerCredentials, *, is_restored: bool) -> None:
         self.world = world
@@ -79,21 +82,21 @@ class KeptWorld:
 
     @property
     def is_of_the_present(self) -> bool:
-        """Whether its clock shows the machine's time; a world from a snapshot stays in the snapshot's."""
+        """Whether its clock follows the machine's; the clock of a world from a snapshot does not."""
         return bool(self._header.scenario)
 
     def save(self) -> None:
-        """Returns when everything that was written so far is on disk.
+        """Returns when everything written so far is on disk.
 
-        Raises OutsideError, and then it is tried again at the next save.
+        Raises OutsideError; the next save tries again.
         """
         if self._dropped or self._changed:
             self._write()
 
     async def run(self) -> None:
-        """Save what the world does by itself, until cancelled.
+        """Save changes that the world makes by itself, until cancelled.
 
-        A disk that fails is told once, and once more when it works again.
+        A failing disk is logged once, and once more when it works again.
         """
         while True:
             await asyncio.sleep(SAVE_SECONDS)
@@ -109,7 +112,7 @@ class KeptWorld:
                 self._is_failing = False
 
     def close(self) -> None:
-        """The last save, and the end."""
+        """Save a last time, and close."""
         try:
             self._write()
         except OutsideError as error:
@@ -117,10 +120,10 @@ class KeptWorld:
         finally:
             self.file.close()
 
-    # --- what changed ---------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def _unsaved(self, since: int) -> dict[Key, Any]:
-        """Objects of later versions than `since`, in the order in which they came."""
+        """Objects with versions later than `since`, in order."""
         cluster = self.world.cluster
         found = [(ref, obj) for ref in cluster.kinds() for obj in cluster.scan(ref) if int(obj["metadata"]["resourceVersion"]) > since]
         found.sort(key=lambda item: (item[1]["metadata"]["creationTimestamp"], int(item[1]["metadata"]["resourceVersion"])))
@@ -139,9 +142,9 @@ class KeptWorld:
             self._reserve(event.resource_version)
 
     def _reserve(self, version: int) -> None:
-        """Set more versions aside.
+        """Reserve more versions.
 
-        When the disk does not take it, nothing is answered either until a save succeeds.
+        If the disk fails, no answer is sent until a save succeeds.
         """
         self._header = replace(self._header, resource_version=version + RESERVED_VERSIONS)
         try:
@@ -165,15 +168,15 @@ class KeptWorld:
         self._changed.clear()
 
     def _row(self, key: Key, obj: Any) -> Row:
-        held = self.world.devices.told(obj["metadata"]["uid"]) if obj["kind"] == PODS.kind else ()
+        held = self.world.devices.held_by(obj["metadata"]["uid"]) if obj["kind"] == PODS.kind else ()
         return Row(*key, msgspec.json.encode(obj), msgspec.json.encode(held) if held else b"")
 
 
 def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> KeptWorld:
-    """The world of a state directory, or the one that begins there.
+    """The world of a state directory, or a new one that starts there.
 
-    `asked` and `seed` are what a person asked for by name; None = whatever is there, else the default
-    scenario and seed 0. Raises UserError when the file cannot be used or keeps another world.
+    `asked` and `seed` are the flags of the user; None = the existing world, else the default
+    scenario and seed 0. Raises UserError if the file cannot be used or contains another world.
     """
     file = WorldFile(directory)
     try:
@@ -222,14 +225,16 @@ def _restored(file: WorldFile, directory: Path, asked: Beginning | None, seed: i
     try:
         world = resumed_world(header.scenario, header.origin, header.seed, saved)
         return KeptWorld(file, world, header, credentials, is_restored=True)
-    except ApiStatus as error:  # a kind that nobody serves
+    except ApiStatus as error:  # a kind that the API server does not serve
         raise file.damaged(error.message) from error
     except OutsideError as error:
         raise UserError(error.what, error.hint) from error
 
 
 def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
-    """What was saved, and the header of the life that begins now. The time between is one more standstill."""
+    """The saved world, and the header of the life that begins now. The time between is one more
+    standstill.
+    """
     objects: list[Any] = []
     held: dict[str, list[HeldCard]] = {}
     for body, cards in file.rows():
@@ -250,8 +255,8 @@ def _check_asked(directory: Path, header: Header, asked: Beginning | None, seed:
     kept = f"state directory `{directory}` keeps a world of {header.origin}"
     if asked is not None and asked.digest != header.digest:
         is_changed = asked.origin == header.origin
-        told = f"{kept} as it was before it changed" if is_changed else f"{kept}, not of {asked.origin}"
-        raise UserError(told, f"leave out {asked.flag} to go on with it, or give another directory with --state-dir")
+        problem = f"{kept} as it was before it changed" if is_changed else f"{kept}, not of {asked.origin}"
+        raise UserError(problem, f"leave out {asked.flag} to go on with it, or give another directory with --state-dir")
     if seed is not None and seed != header.seed:
-        told = f"{kept} with seed {header.seed}, not {seed}"
-        raise UserError(told, "leave out --seed to go on with it, or give another directory with --state-dir")
+        problem = f"{kept} with seed {header.seed}, not {seed}"
+        raise UserError(problem, "leave out --seed to go on with it, or give another directory with --state-dir")

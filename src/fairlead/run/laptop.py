@@ -1,8 +1,10 @@
-"""`fairlead up`: a simulated cluster served as a Kubernetes API, and every server of Fairlead reading it.
+"""`fairlead up`: a simulated cluster served as a Kubernetes API, with all of Fairlead's servers
+reading it.
 
-The exporters and the console are the very ones that run against a real cluster. They know the simulated one
-only through HTTP over loopback; nothing takes a short cut because it lives in the same process. What charts
-show of the hour before the start no server could have seen: there the history itself is lived through again.
+The exporters and the console are the same as for a real cluster. They reach the simulated one only
+through HTTP over loopback; nothing uses a shortcut because it runs in the same process. Charts also
+show the hour before the start, which no server observed: for them the history is simulated a second
+time.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ from fairlead_sim.api.server import ApiServer
 
 HOST: Final = settings.LOOPBACK
 LARGE_INTERVAL_SECONDS: Final = 30.0
-"""How often the cards of a large world are read: a second or two of work each time."""
+"""`LARGE_INTERVAL_SECONDS`: interval between two readings of a large world's cards; each takes a
+second or two.
+"""
 
 
 class Sockets(Struct, frozen=True):
@@ -57,20 +61,20 @@ class Sockets(Struct, frozen=True):
 
 
 async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
-    """Until SIGTERM or Ctrl-C.
+    """Serve until SIGTERM or Ctrl-C.
 
-    Raises UserError for what a person asked for and cannot have: a port, a scenario, a file.
+    Raises UserError for a port, a scenario or a file that cannot be used.
     """
     with interruptible():
         asked = asked_beginning(args)
         if args.use_context and not args.kubeconfig:
-            raise UserError("--use-context says nothing without --kubeconfig", "name the file whose current context it shall be")
+            raise UserError("--use-context has no effect without --kubeconfig", "name the file whose current context it shall be")
         files = LaptopFiles(args, env, messages)
         files.check()
         sockets, moved = bind_sockets(args)
         life = begin_life(args, asked, messages)
     simulation, credentials = life.simulation, life.credentials
-    simulation.told = simulated_loads(load_folder(env), messages.warn)
+    simulation.loads = simulated_loads(load_folder(env), messages.warn)
     simulation.world.accounts.publish(credentials.authority.decode())
     api_url = url_of(sockets.api, "https")
     pages = LaptopPages(console=url_of(sockets.console), gpu_exporter=url_of(sockets.gpu_exporter) + "/metrics")
@@ -121,7 +125,9 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
 
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
-    """Of a large world only what the console reads, less often: forty thousand cards say 800 MB each time."""
+    """For a large world only what the console reads, and less often: 40,000 cards make 800 MB of
+    pages each time.
+    """
     chosen = GpuExporterSettings(collectors=usual_file(), node=socket.gethostname())
     if not is_large:
         return chosen
@@ -129,16 +135,16 @@ def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
 
 
 async def read_cards(readings: ExporterPages, cluster: KubeCluster, *, is_large: bool) -> None:
-    """Follow the cards; those of a large world after its objects, for which everybody waits."""
+    """Follow the cards; those of a large world after its objects, for which all servers wait."""
     while is_large and not cluster.is_ready:
         await cluster.wait_changed(cluster.version, 1.0)
     await readings.run()
 
 
 def bind_sockets(args: argparse.Namespace) -> tuple[Sockets, list[str]]:
-    """All four, and what is to be said of them: a default port that is taken gives way to a free one.
+    """All four sockets, and messages about them: a default port in use is replaced by a free one.
 
-    Raises UserError when a port that was asked for cannot be had.
+    Raises UserError if a port from a flag cannot be used.
     """
     wanted = {
         "console": (args.port, settings.CONSOLE_PORT),
@@ -168,7 +174,7 @@ def _bind_default(name: str, port: int, moved: list[str]) -> socket.socket:
 
 
 def announce(sockets: Sockets, files: LaptopFiles, moved: Sequence[str], messages: Messages, stdout: Output) -> None:
-    """All is up: tell programs in files, and the person on stdout."""
+    """Once all is ready: write the files for programs, and the addresses for the user to stdout."""
     files.write_ready(
         {
             "console": url_of(sockets.console) + "/",

@@ -27,10 +27,11 @@ READY_FILE: Final = FileKind("ready file", "ready.json", json_with("kubeconfig",
 
 
 class LaptopFiles:
-    """What a laptop leaves on disk while it runs.
+    """Files that a laptop leaves on disk while it runs.
 
-    Only what the person named must be writable; for the rest a warning does. Its own kubeconfig is in the
-    state directory; the one that the person named may be others', too.
+    Files that the user named must be writable; for others a warning is enough. The laptop's own
+    kubeconfig is in the state directory; the kubeconfig that the user named may contain other
+    clusters, too.
     """
 
     def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
@@ -41,7 +42,9 @@ class LaptopFiles:
         self._state = OwnFile(home / laptop_state.FILE, STATE_FILE, 0o644)
         is_elsewhere = default not in (home, *home.parents)
         self._sign = OwnFile(laptop_state.own_folder(default) / laptop_state.FILE, STATE_FILE, 0o644) if is_elsewhere else None
-        """Of a laptop that keeps its files elsewhere: commands told no directory find it by this."""
+        """The sign of a laptop with another state directory: commands without a directory find it
+        by this file.
+        """
         self._ready = OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
         self._named = SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context) if args.kubeconfig else None
         self._is_own_named = self._named is not None and os.path.realpath(self._named.path) == os.path.realpath(self._own.path)
@@ -50,22 +53,24 @@ class LaptopFiles:
         self._temporary: Path | None = None
         self._is_own_written = False
         self.kubeconfig: Path | None = None
-        """The one to tell a person or a program: it opens the laptop for who names no context."""
+        """The kubeconfig for users and programs: it opens the laptop without naming a context."""
 
     @property
     def shared(self) -> Path | None:
-        """The kubeconfig that has the laptop's context beside another current one."""
+        """The kubeconfig with the laptop's context beside another current one."""
         return self._named.path if self._named is not None and not self._named.opens_the_laptop else None
 
     def check(self) -> None:
-        """Raises UserError for a file that the person named and that is not ours to write."""
+        """Raises UserError for a file that the user named and that must not be replaced."""
         if self._ready is not None:
             self._ready.check()
         if self._named is not None:
             self._named.check(laptop_state.running_laptops(self._env))
 
     def write_kubeconfig(self, server: str, credentials: ServerCredentials, pages: LaptopPages) -> None:
-        """In the state directory, else among the temporary files: kubectl shall work on a full disk, too."""
+        """In the state directory, else among the temporary files: kubectl must work on a full disk,
+        too.
+        """
         entries = kubeconfig_entries(server, credentials, {settings.LAPTOP_EXTENSION: pages})
         is_opened_by_named = False
         if self._named is not None:
@@ -96,31 +101,33 @@ class LaptopFiles:
         return path
 
     def write_ready(self, addresses: Mapping[str, object]) -> None:
-        """The state file for `arena` and the ready file for whoever asked for one."""
+        """Write the state file for `arena`, and the ready file if a flag names one."""
         try:
             if self.kubeconfig is not None:
                 own = self._own.path if self._is_own_written else self.kubeconfig
-                told = {"pid": os.getpid(), **addresses, "kubeconfig": str(own)}
-                self._state.write(render_json(told), with_folder=True)
-                self._write_sign(render_json(told))
+                state = {"pid": os.getpid(), **addresses, "kubeconfig": str(own)}
+                self._state.write(render_json(state), with_folder=True)
+                self._write_sign(render_json(state))
         except FairleadError as error:
             self._messages.warn(f"commands will not find this laptop: {error.what}; give them --kubeconfig {self.kubeconfig}")
         if self._ready is not None:
             try:
                 self._ready.write(render_json(addresses), with_folder=True)
-            except OutsideError as error:  # whoever asked for it waits for it
+            except OutsideError as error:  # the program that asked for it waits for it
                 raise UserError(error.what, error.hint) from error
 
-    def _write_sign(self, told: bytes) -> None:
-        """Where commands look that were told no directory. Who named one can do without."""
+    def _write_sign(self, state: bytes) -> None:
+        """Write the file that commands without a directory look for. It is optional for a named
+        directory.
+        """
         if self._sign is not None:
             with contextlib.suppress(FairleadError):
-                self._sign.write(told, with_folder=True)
+                self._sign.write(state, with_folder=True)
 
     def remove(self) -> None:
-        """At the end, what opens nothing is in the way.
+        """At the end: remove files that no longer open anything.
 
-        A whole kubeconfig that the person named is theirs.
+        A kubeconfig that the user named is kept, if it has nothing else in it.
         """
         for file in (self._state, self._sign, self._ready, None if self._is_own_named else self._own):
             if file is not None:
@@ -136,9 +143,9 @@ class LaptopFiles:
 
 
 def _own_home(home: Path, messages: Messages) -> Path:
-    """The state directory, or a folder in it when another laptop lives there.
+    """The state directory, or a folder in it if another laptop uses the directory.
 
-    Two must not write over each other's kubeconfig.
+    Two laptops must not overwrite each other's kubeconfig.
     """
     other = laptop_state.laptop_in(home)
     if other is None:

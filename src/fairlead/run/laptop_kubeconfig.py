@@ -1,9 +1,9 @@
-"""The kubeconfig that a laptop leaves for kubectl: a file of its own, or three entries in one that others
-use.
+"""The kubeconfig that a laptop leaves for kubectl: a file of its own, or three entries in a file
+with other clusters.
 
-A file that is not ours is never written anew. Our cluster, context and user go in beside the others (`kubectl
---context fairlead` uses them), under kubectl's own lock, and are taken out again at the end, because they
-open nothing any more.
+A file of another program is never rewritten. The laptop's cluster, context and user are added
+beside the others (`kubectl --context fairlead` uses them), under kubectl's own lock, and are
+removed at the end, because they no longer open anything.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ Entries = Mapping[str, Mapping[str, Any]]
 
 
 class SharedKubeconfig:
-    """The file that a person named.
+    """The file that the user named.
 
-    `check` it first; `write` puts the entries in, `end` takes them out of a file that others use, too.
+    Call `check` first; `write` adds the entries, `end` removes them from a file with other entries.
     """
 
     def __init__(self, path: Path, *, is_made_current: bool = False, sleep: Callable[[float], object] = time.sleep) -> None:
         self.path = path
         self.is_own = False
-        """Whether there is nothing in it but what we wrote."""
+        """Whether the file has nothing but the laptop's entries."""
         self.opens_the_laptop = False
-        """Whether it does so for a program that names no context."""
+        """Whether it opens the laptop for a program that names no context."""
         self._is_made_current = is_made_current
         self._sleep = sleep
         self._before = self._written = ""
         self._current_before = ""
 
     def check(self, running: Iterable[RunningLaptop] = ()) -> None:
-        """Raises UserError where entries cannot go into the file that is there: it is no kubeconfig, or has
-        others of our names.
+        """Raises UserError if entries cannot be added to the file: it is no kubeconfig, or has
+        foreign entries with the laptop's names.
 
-        `running`: laptops whose context must not be taken from them, either.
+        `running`: laptops whose context must not be replaced, either.
         """
         if text := self._read():
             found = parse_kubeconfig(self.path, text)
@@ -73,7 +73,7 @@ class SharedKubeconfig:
             text = self._read()
             found = parse_kubeconfig(self.path, text)
             _refuse_namesakes(self.path, found)
-            self.is_own = not text.strip() or (_is_ours_alone(found) and not _has_more(text))
+            self.is_own = not text.strip() or (_has_only_laptop_entries(found) and not _has_more(text))
             self._current_before = _current_before(found)
             current = LAPTOP_CONTEXT if self._is_made_current or not found.current_context else ""
             is_current = (current or found.current_context) == LAPTOP_CONTEXT
@@ -84,22 +84,22 @@ class SharedKubeconfig:
         self.opens_the_laptop = self.is_own or is_current
 
     def end(self) -> None:
-        """Take our entries out of a file that has others; one of our own stays.
+        """Remove the laptop's entries from a file with other entries; a file without others stays.
 
-        Raises FairleadError when that cannot be.
+        Raises FairleadError if that fails.
         """
         if not self._written or not (text := self._read()):
             return
         with self._locked():
             text = self._read()
             found = parse_kubeconfig(self.path, text)
-            if not text or (self.is_own and _is_ours_alone(found)) or not self._is_as_written(found):
+            if not text or (self.is_own and _has_only_laptop_entries(found)) or not self._is_as_written(found):
                 return
             untouched = text == self._written and not self.is_own
             self._replace(self._before if untouched and not _has_ours(self._before, self.path) else self._parted(text))
 
     def _is_as_written(self, found: Kubeconfig) -> bool:
-        """Whether the entries are still ours: another laptop may have put its own there."""
+        """Whether the entries are still this laptop's: another laptop may have written its own."""
         written = parse_kubeconfig(self.path, self._written)
         return found.clusters.get(LAPTOP_CONTEXT) == written.clusters[LAPTOP_CONTEXT]
 
@@ -107,20 +107,20 @@ class SharedKubeconfig:
         try:
             return with_entries(text, entries, current)
         except (ValueError, yaml.YAMLError) as error:
-            told = f"the entries of the laptop cannot be put into kubeconfig `{self.path}`: {error}"
-            raise UserError(told, f"{_ELSEWHERE}; `KUBECONFIG={self.path}:FILE` reads both") from error
+            problem = f"the entries of the laptop cannot be put into kubeconfig `{self.path}`: {error}"
+            raise UserError(problem, f"{_ELSEWHERE}; `KUBECONFIG={self.path}:FILE` reads both") from error
 
     def _parted(self, text: str) -> str:
         try:
             return without_entries(text, _NAMES, self._current_before)
         except (ValueError, yaml.YAMLError) as error:
-            told = f"the entries of the laptop cannot be taken out of kubeconfig `{self.path}`: {error}"
-            raise UserError(told, f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out") from error
+            problem = f"the entries of the laptop cannot be taken out of kubeconfig `{self.path}`: {error}"
+            raise UserError(problem, f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out") from error
 
-    # --- the file -------------------------------------------------------------------------------------------
+    # --- the file ---------------------------------------------------------------------------------
 
     def _read(self) -> str:
-        """Its text; "" where there is none."""
+        """The text of the file; "" if there is none."""
         try:
             if self.path.exists() and not self.path.is_file():
                 raise UserError(f"kubeconfig `{self.path}` cannot be written: it is no regular file", _ELSEWHERE)
@@ -133,7 +133,7 @@ class SharedKubeconfig:
             raise UserError(f"kubeconfig `{self.path}` cannot be read: {_reason(error)}", _ELSEWHERE) from error
 
     def _replace(self, text: str) -> None:
-        """In one step, with the mode and the owner of the file that was there."""
+        """Replace the file in one step, with the mode and the owner of the old one."""
         try:
             found = self.path.stat() if self.path.exists() else None
             if found is not None and not os.access(self.path, os.W_OK):
@@ -147,9 +147,9 @@ class SharedKubeconfig:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """As kubectl locks it: by a file `FILE.lock` that must not exist.
+        """Lock it as kubectl does: by a file `FILE.lock` that must not exist.
 
-        One behind a link is locked under both of its names.
+        A file behind a link is locked under both names.
         """
         with ExitStack() as held:
             for name in sorted({str(self.path), os.path.realpath(self.path)}):
@@ -176,35 +176,35 @@ class SharedKubeconfig:
 
 
 def end_kubeconfig(kubeconfig: SharedKubeconfig, messages: Messages) -> None:
-    """At the end of a process, which nothing may keep from ending."""
+    """Remove the entries at the end of a process; a failure is only a warning."""
     try:
         kubeconfig.end()
     except FairleadError as error:
         messages.warn(f"the laptop's entries stay in kubeconfig `{kubeconfig.path}`: {error.log_line}")
 
 
-# --- whose it is --------------------------------------------------------------------------------------------
+# --- laptop entries -------------------------------------------------------------------------------
 
 
-def _holds_ours_alone(data: bytes) -> bool:
+def _is_a_laptops_alone(data: bytes) -> bool:
     try:
-        return _is_ours_alone(parse_kubeconfig(Path("-"), data.decode()))
+        return _has_only_laptop_entries(parse_kubeconfig(Path("-"), data.decode()))
     except (UnicodeDecodeError, FairleadError):
         return False
 
 
-OWN_KUBECONFIG: Final = FileKind("kubeconfig", "laptop.kubeconfig", _holds_ours_alone)
-"""The kubeconfig that a laptop keeps in its state directory, which is nobody else's."""
+OWN_KUBECONFIG: Final = FileKind("kubeconfig", "laptop.kubeconfig", _is_a_laptops_alone)
+"""The kubeconfig that a laptop keeps in its state directory, without other entries."""
 
 
-def _is_ours_alone(found: Kubeconfig) -> bool:
-    """Whether it has our entries and no others."""
+def _has_only_laptop_entries(found: Kubeconfig) -> bool:
+    """Whether it has a laptop's entries and no others."""
     names = {*found.clusters, *found.contexts} - {LAPTOP_CONTEXT} | found.users.keys() - {LAPTOP_USER}
-    return not names and LAPTOP_CONTEXT in found.clusters and _is_our_cluster(found.clusters[LAPTOP_CONTEXT])
+    return not names and LAPTOP_CONTEXT in found.clusters and _is_laptop_cluster(found.clusters[LAPTOP_CONTEXT])
 
 
 def _current_before(found: Kubeconfig) -> str:
-    """The current context, or the one that a laptop which never ended has noted as that of before."""
+    """The current context, or the previous one that a killed laptop has noted."""
     if found.current_context != LAPTOP_CONTEXT:
         return found.current_context
     extensions = found.contexts[LAPTOP_CONTEXT].extensions if LAPTOP_CONTEXT in found.contexts else None
@@ -220,7 +220,7 @@ def _with_note(entries: Entries, before: str) -> Entries:
 
 
 def _has_more(text: str) -> bool:
-    """Whether a person wrote something beside entries into it: a comment, or a value of another key."""
+    """Whether a user wrote more than entries into it: a comment, or a value of another key."""
     others = load_yaml(text).keys() - {"apiVersion", "kind", CURRENT, *SECTIONS}
     return "#" in text or any(load_yaml(text)[key] for key in others)
 
@@ -230,10 +230,10 @@ def _has_ours(text: str, path: Path) -> bool:
 
 
 def _refuse_namesakes(path: Path, found: Kubeconfig) -> None:
-    """Raises UserError for an entry that has one of our names and is another's."""
+    """Raises UserError for a foreign entry with one of the laptop's names."""
     cluster, context = found.clusters.get(LAPTOP_CONTEXT), found.contexts.get(LAPTOP_CONTEXT)
     is_our_context = context is not None and (context.cluster, context.user) == (LAPTOP_CONTEXT, LAPTOP_USER)
-    if cluster is not None and not _is_our_cluster(cluster):
+    if cluster is not None and not _is_laptop_cluster(cluster):
         raise _namesake(path, "cluster", LAPTOP_CONTEXT)
     if context is not None and not is_our_context:
         raise _namesake(path, "context", LAPTOP_CONTEXT)
@@ -245,17 +245,17 @@ def _refuse_running(path: Path, found: Kubeconfig, running: Iterable[RunningLapt
     pages = laptop_pages(found.clusters[LAPTOP_CONTEXT]) if LAPTOP_CONTEXT in found.clusters else None
     for laptop in running:
         if pages is not None and laptop.console.rstrip("/") == pages.console.rstrip("/"):
-            told = f"the context `{LAPTOP_CONTEXT}` of kubeconfig `{path}` belongs to another laptop, which runs (process {laptop.pid})"
-            raise UserError(told, f"end that one first, or {_ELSEWHERE}")
+            problem = f"the context `{LAPTOP_CONTEXT}` of kubeconfig `{path}` belongs to another laptop, which runs (process {laptop.pid})"
+            raise UserError(problem, f"end that laptop first, or {_ELSEWHERE}")
 
 
 def _namesake(path: Path, what: str, name: str) -> UserError:
-    told = f"kubeconfig `{path}` has a {what} `{name}` already, and no laptop wrote it"
-    return UserError(told, f"rename that one, or {_ELSEWHERE}")
+    problem = f"kubeconfig `{path}` has a {what} `{name}` already, and no laptop wrote it"
+    return UserError(problem, f"rename that {what}, or {_ELSEWHERE}")
 
 
-def _is_our_cluster(cluster: KubeconfigCluster) -> bool:
-    """By its extension, or by the name of its authority, which older laptops wrote as well."""
+def _is_laptop_cluster(cluster: KubeconfigCluster) -> bool:
+    """By its extension, or by the name of its authority, which older laptops wrote, too."""
     if any(extension.name == LAPTOP_EXTENSION for extension in cluster.extensions or ()):
         return True
     try:

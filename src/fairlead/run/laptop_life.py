@@ -1,4 +1,4 @@
-"""The world that a laptop serves: one that begins anew at every start, or one kept in a state directory."""
+"""The world that a laptop serves: a new one at every start, or one kept in a state directory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from fairlead_sim.api.saved import saved_first
 
 
 class Life(Struct, frozen=True):
-    """A world to serve, what its server is known by, and how it is kept.
+    """A world to serve, the credentials of its server, and how it is kept.
 
-    `origin` says for a person what it began with.
+    `origin` describes for users what it started from.
     """
 
     simulation: Simulation
@@ -33,7 +33,7 @@ class Life(Struct, frozen=True):
     kept: KeptWorld | None = None
 
     def served(self, app: ASGIApp) -> ASGIApp:
-        """The app, whose answers wait for the disk where the world is kept."""
+        """The app; if the world is kept, its answers wait for the disk."""
         return saved_first(app, self.kept.save) if self.kept else app
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
@@ -46,8 +46,8 @@ class Life(Struct, frozen=True):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C ends what is done here at once; the event loop would first wait for its end, and a large world
-    takes many seconds.
+    """Inside, Ctrl-C ends the program at once; the event loop would wait for the end of the work,
+    which takes many seconds for a large world.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -59,7 +59,7 @@ def interruptible() -> Iterator[None]:
 def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Messages) -> Life:
     """The world that the flags of `up` ask for; `asked` is its `asked_beginning`.
 
-    Raises UserError when it cannot be had.
+    Raises UserError if it cannot be created.
     """
     if args.state_dir:
         kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
@@ -73,7 +73,7 @@ def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Mess
 
 
 def asked_beginning(args: argparse.Namespace) -> Beginning | None:
-    """What the person named to begin with; None when nothing. Raises UserError for what cannot be read."""
+    """The beginning that the user named; None = none. Raises UserError if it cannot be read."""
     if args.from_snapshot and args.scenario:
         raise UserError(
             f"a world begins with scenario `{args.scenario}` or with snapshot `{args.from_snapshot}`, not with both",

@@ -1,4 +1,4 @@
-"""How servers write their log: lines for a person, or JSON objects as Go's slog writes them."""
+"""The log of servers: lines for people, or JSON objects as Go's slog writes them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.
 
 
 class LogLine(logging.Formatter):
-    """What the cluster said may be part of it, and a person's terminal shows it.
+    """Escapes text of the cluster that may be part of a line, since terminals show it.
 
-    Traces hold words of libraries: no address in them keeps its password.
+    Traces contain text of libraries: passwords in addresses are removed.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -26,11 +26,11 @@ class LogLine(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Servers log lines with the local time, as a person reads them in a terminal or in `kubectl logs`."""
+    """Servers log lines with the local time, for a terminal or `kubectl logs`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     logging.basicConfig(handlers=[handler], level=_LEVELS[level])
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it logs its start and end once per port
 
 
 def log_as_json() -> None:
@@ -40,7 +40,7 @@ def log_as_json() -> None:
 
 
 class JsonLine(logging.Formatter):
-    """Time with its zone, level, the module that speaks, what it says, and a trace where there is one."""
+    """Time with zone, level, logger, message, and a trace if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

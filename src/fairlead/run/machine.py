@@ -1,4 +1,4 @@
-"""This machine as verbs see it (`cli.frame.context.Machine`). Each method imports what it needs."""
+"""This machine for verbs (`cli.frame.context.Machine`). Each method imports what it needs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OwnMachine:
 
 
 def checkout_commit(root: Path) -> str:
-    """The commit a source checkout stands on, read from its files; empty when `root` is no checkout."""
+    """The commit of a source checkout, read from its files; empty if `root` is no checkout."""
     try:
         head = (root / ".git" / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
@@ -90,9 +90,9 @@ def checkout_commit(root: Path) -> str:
 
 
 def load_backend(name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matrices: bool) -> LoadBackend:
-    """`cuda`, `sim`, or `auto`: what there is of CUDA.
+    """The backend `cuda` or `sim`; `auto` is the CUDA library that is installed.
 
-    Raises OutsideError when there is none, UserError for models that are not known.
+    Raises OutsideError if there is none, UserError for unknown models.
     """
     import signal
 
@@ -109,15 +109,15 @@ def load_backend(name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matri
 
 
 def _end(number: int, _: object) -> NoReturn:
-    """A container's first process does not end of a signal for which it has no handler."""
+    """The first process of a container is not ended by a signal without a handler."""
     raise SystemExit(128 + number)
 
 
 def _simulated(text: str, env: Mapping[str, str]) -> list[LoadCard]:
-    """Cards of the models that the text names.
+    """Simulated cards of the models in the text.
 
-    Their uuids are those that the container was given (NVIDIA_VISIBLE_DEVICES); without any the exporter's
-    cards of the same index are meant.
+    Their uuids are those given to the container (NVIDIA_VISIBLE_DEVICES); without any, they stand
+    for the exporter's cards with the same index.
     """
     import re
 
@@ -134,5 +134,5 @@ def _simulated(text: str, env: Mapping[str, str]) -> list[LoadCard]:
     if given:
         models = (models * len(given))[: len(given)]
     if not 0 < len(models) <= _MOST_CARDS:
-        raise UserError(f"`{text}` are {len(models)} GPUs", f"from 1 to {_MOST_CARDS} can be told")
+        raise UserError(f"`{text}` are {len(models)} GPUs", f"write from 1 to {_MOST_CARDS}")
     return [LoadCard(index, given[index] if given else "", model, CHIPS[model]) for index, model in enumerate(models)]

@@ -1,7 +1,9 @@
-"""From argv to an exit status: one function for `fairlead`, `arena` and plug-ins, where every error ends.
+"""From argv to an exit status: one function for `fairlead`, `arena` and plug-ins, where every error
+ends.
 
-Nothing but the parser may be imported before the verb is known (`arena version` is measured in milliseconds).
-Which world a verb speaks to is chosen in `fairlead.run.worlds`, on its behalf and only when it asks.
+Nothing but the parser may be imported before the verb is known (`arena version` is measured in
+milliseconds). The world of a verb is chosen in `fairlead.run.worlds`, and only when the verb asks
+for it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from fairlead.errors import INTERRUPTED, FairleadError
 
 
 def main(program: str, argv: Sequence[str]) -> int:
-    """Run one command line; the exit status (1 a person can mend it, 2 the outside, 3 a bug, 130 Ctrl-C)."""
+    """Run one command line; the exit status (1 the user can fix it, 2 outside of Fairlead, 3 a bug,
+    130 Ctrl-C).
+    """
     fill_standard_streams()
     messages, stdout = Messages(program, sys.stderr), Stdout(sys.stdout)
     try:
@@ -35,7 +39,7 @@ def main(program: str, argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return 0  # nobody reads any more: `arena top node | head -1`
+        return 0  # the reader has gone: `arena top node | head -1`
     except Exception as error:  # noqa: BLE001 - the one place where a bug ends, as a report
         return _report_bug(program, argv, messages, error)
 
@@ -71,9 +75,10 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
 
 @contextmanager
 def _without_typing_extensions() -> Iterator[None]:
-    """Where it is installed, msgspec takes from it what Python 3.11 has itself.
+    """Hides `typing_extensions`: msgspec would import it instead of what Python 3.11 has itself.
 
-    It costs as much time as msgspec, because it brings `inspect` along. Whoever asks for it later gets it.
+    Its import takes the same time as msgspec's, because it imports `inspect`. Later imports of it
+    work.
     """
     unwanted = "typing_extensions"
     if unwanted in sys.modules or "msgspec" in sys.modules:

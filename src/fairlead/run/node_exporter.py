@@ -1,4 +1,6 @@
-"""The GPU exporter: of this node, by NVML or with simulated cards that pods have for true; or of a world."""
+"""The GPU exporter: of this node, by NVML or with simulated cards that real pods hold; or of a
+world.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.log_lines import log_as_json
 from fairlead.wire.files.exporter_config import ExporterConfig, parse_exporter_config
 
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
+# gRPC reads it when it is imported; otherwise it writes to stderr
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.edge.node.agent_files import GrantsFile, KubeletLists
@@ -58,12 +61,12 @@ if TYPE_CHECKING:
 NO_CONFIG_MAP: Final = "none"
 """dcgm-exporter's default of `--configmap-data`."""
 FIRST_ANSWER_SECONDS: Final = 5.0
-"""So long the start waits for a ConfigMap; the page of a cluster without an API server is not to wait."""
+"""How long the start waits for a ConfigMap: the page must not wait if no API server answers."""
 CONFIG_BYTES_MAX: Final = 1 << 20
 
 
 async def run_gpu_exporter(asked: Invocation) -> None:
-    """Until SIGTERM."""
+    """Run until SIGTERM."""
     args = asked.args
     if args.debug:
         logging.getLogger().setLevel(logging.DEBUG)
@@ -85,7 +88,7 @@ async def run_gpu_exporter(asked: Invocation) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> GpuExporterSettings:
-    """Raises UserError for values that make no sense together with this exporter."""
+    """Settings from the flags. Raises UserError for values that this exporter cannot have."""
     return GpuExporterSettings(
         collectors=args.collectors or usual_file(),
         is_strict_csv=args.strict_csv,
@@ -116,7 +119,9 @@ def settings_of(args: argparse.Namespace) -> GpuExporterSettings:
 
 
 def read_config_file(asked: Invocation) -> ExporterConfig:
-    """What `--config-file` says, put where no flag and no variable says it. Raises UserError."""
+    """Read `--config-file` and apply its values where no flag and no variable gives one. Raises
+    UserError.
+    """
     args = asked.args
     if not args.config_file:
         return ExporterConfig()
@@ -127,12 +132,12 @@ def read_config_file(asked: Invocation) -> ExporterConfig:
     if config.groups:
         names = ", ".join(f"`{name}`" for name in config.groups)
         asked.messages.warn(f"{names} of `{path}`: no effect: fields are sampled in the groups fast, slow and static")
-    if config.interval_ms is not None and "collect_interval" not in args.told:
+    if config.interval_ms is not None and "collect_interval" not in args.given_flags:
         args.collect_interval = config.interval_ms
     if not (config.file or config.rows):
         return config
-    told = {"collectors"} & args.told
-    told |= {"configmap_data"} & args.told if args.configmap_data != NO_CONFIG_MAP else set()
+    told = {"collectors"} & args.given_flags
+    told |= {"configmap_data"} & args.given_flags if args.configmap_data != NO_CONFIG_MAP else set()
     if told:
         asked.messages.warn(f"the counters of `{path}` have no effect: `--{sorted(told)[0].replace('_', '-')}` is given, too")
         return ExporterConfig()
@@ -141,7 +146,7 @@ def read_config_file(asked: Invocation) -> ExporterConfig:
 
 
 async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExporterSettings, ending: AsyncExitStack) -> CountersInForce:
-    """Of a ConfigMap, of the configuration file's own rows, or of a CSV. Raises UserError."""
+    """Counters of a ConfigMap, of the configuration file, or of a CSV file. Raises UserError."""
     args, is_strict = asked.args, chosen.is_strict_csv
     if config.rows:
         return WrittenCounters(config.rows, f"configuration `{args.config_file}`", is_strict=is_strict)
@@ -167,7 +172,7 @@ async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExport
 
 
 async def _names(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack) -> OwnerNames:
-    """Labels and UIDs of the node's pods by the API server, where they are asked for; HPC jobs."""
+    """Labels and UIDs of the node's pods from the API server, if requested, and HPC jobs."""
     args = asked.args
     jobs = CardJobs(absolute(args.hpc_job_mapping_dir)).jobs if args.hpc_job_mapping_dir else None
     allowed = label_patterns(args.kubernetes_pod_label_allowlist_regex) if args.kubernetes_enable_pod_labels else None
@@ -183,7 +188,7 @@ async def _names(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncEx
 
 
 async def _claimable(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack) -> NodeSlices | None:
-    """Which cards resource claims can name, by the API server, where that is asked for."""
+    """The cards that resource claims can name, from the API server, if requested."""
     if not (asked.args.kubernetes and asked.args.kubernetes_enable_dra):
         return None
     api = await _api(asked, ending)
@@ -196,9 +201,9 @@ async def _claimable(asked: Invocation, chosen: GpuExporterSettings, ending: Asy
 
 
 async def _api(asked: Invocation, ending: AsyncExitStack) -> KubeApi | None:
-    """A connection to the API server, None where nobody tells of one.
+    """A connection to the API server, None = none is configured.
 
-    Most exporters ask none: they do without what the client takes, 15 MiB.
+    It is opened only if needed: most exporters save the 15 MiB of memory that the client takes.
     """
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube.kube_api import KubeApi

@@ -1,4 +1,4 @@
-"""The agent of one node, with the pieces that it needs: kubelet, files, driver, API server."""
+"""The agent of one node, with its parts: kubelet, files, driver, API server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.edge.node.agent_files import KubeletLists, NodeAgentFiles, NodeFolders
 
 LONGEST_SOCKET: Final = 107
-"""Bytes of a path that a socket may have."""
+"""`LONGEST_SOCKET`: bytes of the longest path of a socket."""
 
 
 async def run_device_plugin(asked: Invocation) -> None:
@@ -63,12 +63,12 @@ async def run_device_plugin(asked: Invocation) -> None:
         api = await ending.enter_async_context(KubeApi(connection))
         lists = KubeletLists(resources, folders.plugins)
         agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, NodeProcesses(), serve, chosen)
-        said = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
-        await run(agent.service(sock), on_ready=lambda: asked.messages.info(said))
+        listening = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
+        await run(agent.service(sock), on_ready=lambda: asked.messages.info(listening))
 
 
 def _check(plugins: Path) -> None:
-    """Raises UserError for a place where no kubelet can be spoken to."""
+    """Raises UserError for a directory in which no kubelet can be reached."""
     longest = plugins / "fairlead-gpu-mem.sock"
     if len(os.fsencode(longest)) > LONGEST_SOCKET:
         raise UserError(f"`{longest}` is longer than the path of a socket may be ({LONGEST_SOCKET})", "name it by a short link")

@@ -1,8 +1,9 @@
-"""The entry points of the installed programs: how each begins and ends. `main` does all between.
+"""The entry points of the installed programs: how each starts and ends. `main` does everything
+between.
 
-Nothing that takes time may be imported above. Until `main` is there, Ctrl-C must end a program as the system
-does, without a word; and a command that lives for a tenth of a second must not spend it on tidying up
-(`bench/cli_start.py`).
+Nothing that takes time may be imported at the top. Until `main` is imported, Ctrl-C must end a
+program without output, as the system does; and a command that takes a tenth of a second must not
+spend it on cleaning up (`python -m bench cli_start`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _UNTIL_CYCLES_ARE_SOUGHT = 100_000
-"""New objects. Python's own 700 mean a dozen searches while modules are loaded, and nothing is ever found."""
+"""New objects before the garbage collector runs. Python's 700 cause a dozen useless runs while
+modules load.
+"""
 
 
 def run_fairlead() -> NoReturn:
-    """It may become a server, so it keeps Python's own ways of living and ending."""
+    """It may become a server, so it keeps Python's own start and end."""
     sys.exit(_run("fairlead"))
 
 
@@ -31,7 +34,9 @@ def run_arena() -> NoReturn:
 
 
 def run_kubectl_inspect() -> NoReturn:
-    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` of PATH with the words after it."""
+    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` from PATH with the remaining
+    words.
+    """
     _run_shortly("kubectl inspect cgpu")
 
 
@@ -61,8 +66,8 @@ def _run_shortly(program: str) -> NoReturn:
 
 
 def _run(program: str) -> int:
-    is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else who started us wants Ctrl-C ignored
-    if is_heard:
+    is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # otherwise the parent process wants Ctrl-C ignored
+    if is_handled:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from fairlead.errors import INTERRUPTED
     from fairlead.run.main import main
@@ -80,18 +85,18 @@ def _run(program: str) -> int:
 
     sys.unraisablehook = _pass_on
     try:
-        if is_heard:
+        if is_handled:
             signal.signal(signal.SIGINT, interrupt)
         return main(program, sys.argv[1:])
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        if is_heard:
+        if is_handled:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _pass_on(lost: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C where nothing can be raised (in a finalizer) comes again: not lost, not told as a traceback."""
+    """Ctrl-C where no exception can be raised (in a finalizer): send it again, without a traceback."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
         import _thread
 

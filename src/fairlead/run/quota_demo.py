@@ -1,5 +1,5 @@
-"""The demo of elastic quota (document 004, docs/spec/quota.md#the-40-core-demo), in a simulated cluster of
-its own.
+"""The demo of elastic quota (document 004, docs/spec/quota.md#the-40-core-demo), in its own
+simulated cluster.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from fairlead_sim.world.world import World
 SCENARIO: Final = "documents-004"
 EPOCH: Final = 1_767_600_000.0
 SETTLE_SECONDS: Final = 120.0
-"""Of the world's time: pods stop within 30 s."""
+"""`SETTLE_SECONDS`: simulated time per step; pods stop within 30 s."""
 SPACES: Final = ("namespace1", "namespace2", "namespace3", "namespace4")
 Object = dict[str, Any]
 
 
 class DemoStep(Struct, frozen=True):
-    """`running`: pods by namespace. `evicted`: until now. `waiting`: (namespace, reason, sentence)."""
+    """`running`: pods by namespace. `evicted`: number so far. `waiting`: (namespace, reason,
+    sentence).
+    """
 
     name: str
     running: dict[str, int]
@@ -36,7 +38,7 @@ class DemoStep(Struct, frozen=True):
 
 
 def play(scope: str, seed: int = 0) -> Iterator[DemoStep]:
-    """One step after each Deployment, when all has settled."""
+    """One step after each Deployment, when nothing changes any more."""
     world = sharing_world(load_scenario(SCENARIO), seed, EPOCH)
     world.warm_up()
     for name in SPACES:
@@ -57,8 +59,8 @@ def render_demo(steps: list[DemoStep]) -> str:
         counts = Counter((space, reason) for space, reason, _ in step.waiting)
         waits = ", ".join(f"{space} {count} {reason}" for (space, reason), count in sorted(counts.items()))
         rows.append((step.name, *(str(step.running.get(name, "-")) for name in SPACES), str(step.evicted), waits or "nobody"))
-    told = dict.fromkeys(f"{space}: {reason}: {sentence}" for space, reason, sentence in steps[-1].waiting)
-    return render_rows(rows) + "\nWho waits in the end, and why:\n" + "".join(f"  {each}\n" for each in told)
+    lines = dict.fromkeys(f"{space}: {reason}: {sentence}" for space, reason, sentence in steps[-1].waiting)
+    return render_rows(rows) + "\nWho waits in the end, and why:\n" + "".join(f"  {each}\n" for each in lines)
 
 
 def _settle(world: World) -> None:
@@ -69,12 +71,12 @@ def _step(world: World, name: str, evicted: int) -> DemoStep:
     pods = [pod for space in SPACES for pod in world.cluster.scan(PODS, space)]
     running = Counter(_space(pod) for pod in pods if pod["status"].get("phase") == "Running")
     waiting = [pod for pod in pods if any(gate["name"] == QUOTA_GATE for gate in pod["spec"].get("schedulingGates") or ())]
-    return DemoStep(name, dict(running), evicted, tuple((_space(pod), *_said(pod)) for pod in waiting))
+    return DemoStep(name, dict(running), evicted, tuple((_space(pod), *_quota_condition(pod)) for pod in waiting))
 
 
-def _said(pod: Object) -> tuple[str, str]:
-    said: Object = next((each for each in pod["status"].get("conditions") or () if each["type"] == QUOTA_CONDITION), {})
-    return said.get("reason", ""), said.get("message", "")
+def _quota_condition(pod: Object) -> tuple[str, str]:
+    condition: Object = next((each for each in pod["status"].get("conditions") or () if each["type"] == QUOTA_CONDITION), {})
+    return condition.get("reason", ""), condition.get("message", "")
 
 
 def _space(pod: Object) -> str:

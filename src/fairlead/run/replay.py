@@ -1,6 +1,7 @@
-"""A saved snapshot as a world: what `--snapshot FILE` gives to servers, as for a bug report in the console.
+"""A saved snapshot as a world: `--snapshot FILE` of servers, for example to see a bug report in the
+console.
 
-Time stands still in it: the clock says when the snapshot was taken, or every age would be wrong.
+Its time does not pass: the clock returns the time of the snapshot, so that ages are right.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from fairlead.wire.files.snapshot_file import SavedSnapshot
 
 
 def replayed_world(saved: SavedSnapshot, name: str) -> Ports:
-    """Cluster, GPU readings and clock as they were. `name` is the file's."""
+    """Cluster, GPU readings and clock as they were. `name`: of the file."""
     stood = _Stood(saved.snapshot, saved.snapshot.taken_at or saved.saved_at)
     return Ports(cluster=stood, gpus=stood, clock=stood, name=f"snapshot {name} of {saved.cluster}")
 
 
 class _Stood:
-    """Fills `Cluster`, `GpuReadings` and `Clock` with one instant."""
+    """Implements `Cluster`, `GpuReadings` and `Clock` with one instant."""
 
     def __init__(self, snapshot: ClusterSnapshot, at: float) -> None:
         self._snapshot = snapshot

@@ -1,4 +1,4 @@
-"""A simulated world that lives at a pace, as the ports of servers, and the way to its API server."""
+"""A running simulated world as the ports of servers, and the connection to its API server."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ from fairlead_sim.world.snapshot import WorldReader, take_snapshot
 from fairlead_sim.world.world import World
 
 NODES_LIVED_TWICE: Final = 200
-"""As many nodes as the console's built-in series keep (decision 9)."""
+"""`NODES_LIVED_TWICE`: nodes of the largest world whose past is simulated again, as many as the
+console's built-in series keep (decision 9).
+"""
 
 
 class Simulation:
-    """A simulated world that lives at a pace. Make it on a running event loop; `driver.run()` lets it go on.
+    """A running simulated world. Create it on a running event loop; `driver.run()` lets time pass.
 
-    Fills the port `Clock` (with the `speed` that the console asks for); `devices` gives `Devices`.
-    `has_past`: whether its history can be lived again. `told`: what load generators tell its cards to show.
+    Implements the port `Clock` (with the `speed` that the console needs); `devices` returns
+    `Devices`. `has_past`: whether its history can be simulated again. `loads`: returns what load
+    generators generate on its cards.
     """
 
     def __init__(self, world: World, speed: float, *, has_past: bool = True) -> None:
         self.world = world
         self.driver = Driver(self.world, speed)
         self._has_past = has_past
-        self.told: Callable[[], Sequence[SimulatedLoad]] = tuple
+        self.loads: Callable[[], Sequence[SimulatedLoad]] = tuple
 
     @property
     def speed(self) -> float:
-        """How fast time may go by at most, for who judges the age of a value.
+        """The highest speed of time, for judging the age of a value.
 
         A run to a later time is as fast as the machine.
         """
@@ -45,18 +48,20 @@ class Simulation:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is too large for comforts: a past, and a page with all that every card has to say."""
+        """Whether the world is too large for a simulated past and for pages with all values of all
+        cards.
+        """
         return len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE
 
     def now(self) -> float:
         return self.driver.now()
 
     def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
-        """The last `seconds` before the first look, seen every `step`.
+        """The last `seconds` before the first look, one snapshot every `step`.
 
-        Equal seeds live equal lives, so a second world shows it. Nothing of a large world: living twice would
-        cost its start more than the charts are worth. Nothing either of one that did not begin with a
-        scenario now: what people did in its earlier life does not follow from a seed.
+        Equal seeds give equal histories, so a second world shows it. Empty for a large world:
+        simulating it twice would take too long. Empty for a world that did not start from a
+        scenario now: what users did in its earlier life does not follow from a seed.
         """
         if not self._has_past or self.is_large:
             return
@@ -70,17 +75,19 @@ class Simulation:
             moment += step
 
     def devices(self, interval_seconds: float) -> SampledDevices:
-        """The cards of all nodes, some at a time: 40,000 are a second of work."""
+        """The cards of all nodes, read in parts: 40,000 take a second."""
         return SampledDevices(self._cards, self.now, interval_seconds, self.world.devices.stuck_calls)
 
     def _cards(self) -> Iterator[Sequence[DeviceSample]]:
         self.driver.catch_up()
-        self.world.devices.tell(self.told())
+        self.world.devices.tell(self.loads())
         return self.world.devices.in_parts(is_brief=self.is_large)
 
 
 def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:
-    """How this process speaks to its own API server: as any client does that has its kubeconfig."""
+    """The connection of this process to its own API server, as any client with its kubeconfig has
+    it.
+    """
     issued = Issued(authorization=bearer(credentials.token))
     return Connection(
         server=server,

@@ -1,6 +1,6 @@
-"""The pieces that several servers are built from: a followed cluster and its GPU readings.
+"""Parts that several servers share: a followed cluster and its GPU readings.
 
-Nothing is decided here. Worlds are built and handed to apps as ports (`fairlead.ports`).
+Nothing is decided here. Worlds are created and passed to apps as ports (`fairlead.ports`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fairlead.run.invocation import Invocation
 
 
 class NoReadings:
-    """`ports.GpuReadings` when nobody was asked for GPU values (`--gpu-source none`)."""
+    """`ports.GpuReadings` without GPU values (`--gpu-source none`)."""
 
     async def run(self) -> None:
         return
@@ -51,9 +51,10 @@ class NoReadings:
 async def followed_world(
     connection: Connection, args: argparse.Namespace, env: Mapping[str, str], *, with_events: bool
 ) -> AsyncIterator[Ports]:
-    """A real cluster, kept current while the loops of its parts run. Clients are closed when the block ends.
+    """A real cluster, kept current while the loops of its parts run. Clients are closed when the
+    block ends.
 
-    `with_events`: whether anybody reads them; on a large cluster they are many.
+    `with_events`: whether they are read; a large cluster has many.
     """
     clock = WallClock()
     async with AsyncExitStack() as clients:
@@ -75,7 +76,7 @@ async def followed_world(
 
 
 def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Prometheus | None:
-    """The Prometheus of `--prometheus` or `PROMETHEUS_ADDRESS`; None when nobody named one."""
+    """The Prometheus of `--prometheus` or `PROMETHEUS_ADDRESS`; None without one."""
     address = args.prometheus or env.get("PROMETHEUS_ADDRESS", "")
     if not address:
         return None
@@ -84,7 +85,7 @@ def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Promet
 
 
 def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock, api: KubeApi) -> GpuReadings:
-    """What `--gpu-source` asks for. Raises UserError for a source that lacks its address."""
+    """The readings of `--gpu-source`. Raises UserError for a source without its address."""
     if args.gpu_source == "none":
         return NoReadings()
     if args.gpu_source == "prometheus":
@@ -99,7 +100,7 @@ def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock:
 
 
 def required_connection(asked: Invocation) -> Connection:
-    """The cluster to follow. Raises UserError where none is named."""
+    """The cluster to follow. Raises UserError without one."""
     connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
     if connection is None:
         raise UserError(

@@ -1,8 +1,8 @@
-"""The world that a command speaks to: a real cluster, a snapshot, a laptop, or the embedded simulated one.
+"""The world of a command: a real cluster, a snapshot, a laptop, or the embedded simulated cluster.
 
 Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster
-(`edge/connection/kubeconfig`), then a running laptop, then the embedded simulated cluster. Every import
-stands in the branch that needs it.
+(`edge/connection/kubeconfig`), then a running laptop, then the embedded simulated cluster. Every
+import is in the branch that needs it.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ EMBEDDED_EPOCH: Final = 1_767_600_000.0
 
 
 class ChosenWorld:
-    """The world that the options, the environment and this machine's files mean.
+    """The world that the options, the environment and this machine's files select.
 
-    `is_writing`: something will be changed in it.
+    `is_writing`: the command changes something in it.
     """
 
     def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
@@ -152,24 +152,25 @@ class ChosenWorld:
 
     @property
     def _is_named(self) -> bool:
-        """Whether a person said which cluster is meant."""
+        """Whether the user named a cluster."""
         return bool(self._options.kubeconfig or self._options.context or self._env.get("KUBECONFIG"))
 
     @property
     def _named_laptop(self) -> LaptopPages | None:
-        """The laptop that a person named by its kubeconfig.
+        """The laptop of the kubeconfig that the user named.
 
-        A cluster that flags name must be one; that of the variable need not.
+        A cluster named by flags must be a laptop's; the one of the variable need not be.
         """
         if not self._is_named or self._connection is None:
             return None
         if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
-            told = f"`{self._connection.server}`, context `{self._connection.context}` of {self._connection.origin}, is no laptop's cluster"
-            raise UserError(told, "only simulated time can be moved; leave out --kubeconfig and --context for the laptop that runs here")
+            what = f"context `{self._connection.context}` of {self._connection.origin}"
+            problem = f"`{self._connection.server}`, {what}, is no laptop's cluster"
+            raise UserError(problem, "only simulated time can be moved; leave out --kubeconfig and --context for the laptop that runs here")
         return self._connection.laptop
 
-    def _say_what_is_written_to(self, connection: Connection) -> None:
-        """Nobody named a cluster and a laptop runs here: a newcomer may well mean that one."""
+    def _announce_target(self, connection: Connection) -> None:
+        """If no cluster is named and a laptop runs here, warn: a new user may mean the laptop."""
         if not self._is_writing or self._is_named or connection.laptop is not None:
             return
         laptop = self._machine.laptop("")
@@ -179,14 +180,14 @@ class ChosenWorld:
             self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
-        """The API server, how to ask for GPU values, and the time there.
+        """The API server, a reader of GPU values, and its current time.
 
         Of a named cluster, else of the laptop that runs here.
         """
         connection = self._connection or self._running_laptop
         if connection is None:
             return None
-        self._say_what_is_written_to(connection)
+        self._announce_target(connection)
         _log_to(self._messages)
         from fairlead.edge.kube.kube_blocking import KubeBlocking
 
@@ -204,9 +205,11 @@ class ChosenWorld:
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
-        """How to ask for GPU values: the Prometheus that is named, else a laptop's page or the cluster's own.
+        """Reads GPU values: from the Prometheus that is named, else a laptop's page or the
+        cluster's own.
 
-        The answer knows of all cards that pods of a namespace hold ("" of all), and perhaps of more.
+        The answer has all cards that pods of a namespace hold ("" = all namespaces), and perhaps
+        more.
         """
 
         def ask(namespace: str) -> tuple[GpuReading, ...]:
@@ -246,7 +249,7 @@ class ChosenWorld:
 
 
 def _laptop_now(console: str) -> float:
-    """The simulated time, from which ages count; while nobody tells it, the machine's."""
+    """The simulated time, from which ages count; if it is unknown, the machine's."""
     from fairlead.edge.connection.timestamp import parse_rfc3339
     from fairlead.edge.files.laptop_clock import LaptopClock
     from fairlead.errors import FairleadError
@@ -258,7 +261,9 @@ def _laptop_now(console: str) -> float:
 
 
 def _log_to(messages: Messages) -> None:
-    """What `edge` logs (an object left out, a server that asks to wait), in the command's own dialect."""
+    """Prints what `edge` logs (an object left out, a server that asks to wait) as the command's
+    messages.
+    """
     import logging
 
     class ToMessages(logging.Handler):

@@ -1,1 +1,1 @@
-"""How the outside spells things: `parse_…` makes the model of it, `render_…` writes the model down."""
+"""Formats of other programs: `parse_…` reads one into the model, `render_…` writes the model in it."""

@@ -1,7 +1,7 @@
-"""Every outside spelling, once: labels, annotations, resources, API groups.
+"""Every name of other programs, once: labels, annotations, resources, API groups.
 
-Code elsewhere uses the name, never the text. Names that rules need live in `model/resources` and
-`model/keys`; they are re-exported here so that wire code has one place to look.
+Other code uses the constant, never the text. Names that rules need are in `model/resources` and
+`model/keys`; this module re-exports them, so that wire code imports all names from here.
 """
 
 from __future__ import annotations
@@ -77,9 +77,11 @@ LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 ANNOTATION_GPUS: Final = "fairlead.io/gpus"
 ANNOTATION_GPU_RETRY: Final = "fairlead.io/gpu-retry"
-"""Written on a pod that waits though there is room now: any change makes kube-scheduler try it again."""
+"""On a waiting pod for which there is room now: any change makes kube-scheduler try the pod again.
+"""
 ANNOTATION_WANTED_BY: Final = "fairlead.io/wanted-by"
-"""On the Lease of the extender: the extender that kube-scheduler calls, and that asks for the Lease."""
+"""On the extender's Lease: the extender replica that kube-scheduler calls and that wants the Lease.
+"""
 UNHEALTHY_GPUS_NAMESPACE: Final = "kube-system"
 UNHEALTHY_GPUS_PREFIX: Final = "unhealthy-gpu-"
 UNHEALTHY_GPUS_KEY: Final = "gpus"
@@ -93,7 +95,7 @@ ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
 
 # Jobs (docs/spec/arena-cli.md#names-and-labels, docs/spec/arena-cli.md#pods-of-a-job)
 ANNOTATION_TENSORBOARD: Final = PREFIX + "tensorboard"
-"""On a job: the Service of its TensorBoard, so that showing the job need not search for one."""
+"""On a job: the name of its TensorBoard Service, so that showing the job needs no search."""
 ANNOTATION_SUPERVISED: Final = "job-supervisor.kube-ai.io/job-status"
 """On a TrainingJob: `timeout` when it waited too long for spot instances."""
 ANNOTATION_SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"
@@ -162,7 +164,7 @@ KEPT_ANNOTATION_PREFIXES: Final = (
     GANG_KOORDINATOR_SIZE,
     "modelSource",
 )
-"""Annotations the model keeps.
+"""Prefixes of the annotations that the model keeps.
 
-All others (last-applied configurations, tool notes) are dropped while decoding.
+All others (last-applied configurations, notes of tools) are dropped while decoding.
 """

@@ -1,1 +1,1 @@
-"""Roles that are there from the beginning, and the judge of who may do what."""
+"""Roles that exist from the beginning, and the judgement of which identity may do what."""

@@ -1,8 +1,8 @@
-"""The roles and bindings that a cluster has before anybody made one.
+"""The roles and bindings that every new cluster has.
 
-Of the real server's some seventy ClusterRoles those that people use and that let the others work: its
-components' own roles (`system:controller:…`, `system:node`) are missing, as nobody here logs in as one. Rules
-are word for word the real ones.
+Of the real server's some seventy ClusterRoles it has those that users need, and those that let the
+other roles work. Its components' own roles (`system:controller:…`, `system:node`) are missing,
+since no component logs in here. Rules are word for word the real ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Whether somebody may do something: roles and bindings as kube-apiserver's RBAC authorizer reads them.
+"""Whether an identity may do something: roles and bindings as kube-apiserver's RBAC authorizer
+reads them.
 
-Rules only add. Nothing forbids; who is bound to no rule that allows a request may not. And a role that a
-binding names but nobody made is no reason to fail: it allows nothing, and the refusal says so.
+Rules only add rights. Nothing forbids; an identity without a rule that allows a request may not do
+it. A binding to a role that does not exist is no error: it allows nothing, and the refusal mentions
+it.
 """
 
 from __future__ import annotations
@@ -21,14 +23,14 @@ RoleKey = tuple[str, str]
 
 
 class Judgement(Struct, frozen=True):
-    """`reason` says by which binding it is allowed, or which roles were missing when it is not."""
+    """`reason`: the binding that allows it, or the roles that were missing."""
 
     is_allowed: bool
     reason: str = ""
 
 
 class HeldRole(Struct, frozen=True):
-    """What one binding gives to somebody: the rules of its role, or None when there is no such role."""
+    """What one binding gives: the rules of its role, or None if the role does not exist."""
 
     binding: Binding
     subject: Subject
@@ -47,7 +49,9 @@ class Policy:
                 self._bound.setdefault(key, []).append((number, binding, subject))
 
     def rules_of(self, kind: str, name: str, namespace: str) -> Sequence[PolicyRule] | None:
-        """The rules of the role that a binding in `namespace` refers to; None when nobody made it."""
+        """The rules of the role that a binding in `namespace` refers to; None if the role does not
+        exist.
+        """
         return self._roles.get((namespace if kind == "Role" else "", name))
 
     def held_roles(self, who: Identity, namespace: str) -> Iterator[HeldRole]:
@@ -77,20 +81,23 @@ def judge(who: Identity, request: AccessRequest, policy: Policy) -> Judgement:
         return Judgement(is_allowed=True)
     for held in policy.held_roles(who, request.namespace):
         if any(allows(rule, request) for rule in held.rules or ()):
-            return Judgement(is_allowed=True, reason=f"RBAC: allowed by {_told(held)}")
+            return Judgement(is_allowed=True, reason=f"RBAC: allowed by {_joined(held)}")
     missing = missing_roles(who, request.namespace, policy)
     return Judgement(is_allowed=False, reason=f"RBAC: {missing}" if missing else "")
 
 
 def missing_roles(who: Identity, namespace: str, policy: Policy, resource: str = "") -> str:
-    """The roles that `who` is bound to and nobody made, as one text; empty when all are there. `resource`:
-    what to call them instead."""
+    """The roles that `who` is bound to and that do not exist, as one text; empty if all exist.
+    `resource`: used in the text instead of their names.
+    """
     bindings = (held.binding for held in policy.held_roles(who, namespace) if held.rules is None)
-    told = list(dict.fromkeys(f'{resource or each.role_kind.lower() + "." + RBAC_GROUP} "{each.role_name}" not found' for each in bindings))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
+    roles = list(
+        dict.fromkeys(f'{resource or each.role_kind.lower() + "." + RBAC_GROUP} "{each.role_name}" not found' for each in bindings)
+    )
+    return roles[0] if len(roles) == 1 else f"[{', '.join(roles)}]" if roles else ""
 
 
-def _told(held: HeldRole) -> str:
+def _joined(held: HeldRole) -> str:
     binding, subject = held.binding, held.subject
     name = f"{subject.name}/{subject.namespace or binding.namespace}" if subject.kind == "ServiceAccount" else subject.name
     kind, place = ("RoleBinding", f"{binding.name}/{binding.namespace}") if binding.namespace else ("ClusterRoleBinding", binding.name)
@@ -125,8 +132,8 @@ def _covers_url(held: str, wanted: str) -> bool:
 
 
 def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """What of the wanted rules nobody with the held ones could do: single rights, joined where only their
-    verbs differ.
+    """The wanted rules that the held rules do not cover: single rights, joined if only their verbs
+    differ.
 
     >>> held = [PolicyRule(verbs=("get",), groups=("",), resources=("pods",))]
     >>> given = PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))
@@ -151,7 +158,7 @@ def _single_rights(rule: PolicyRule) -> Iterator[PolicyRule]:
 
 
 def _covers(held: PolicyRule, right: PolicyRule) -> bool:
-    """Whether a rule includes a single right. Who holds only some names does not hold all."""
+    """Whether a rule includes a single right. A rule for some names does not include all."""
     if not _has(held.verbs, right.verbs[0]):
         return False
     if right.urls:

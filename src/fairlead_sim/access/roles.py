@@ -18,7 +18,7 @@ from fairlead_sim.store.cluster import StoredCluster
 
 
 def install_roles(cluster: StoredCluster) -> None:
-    """Add what is missing; a role that somebody changed stays as it is."""
+    """Add what is missing; a role that was changed stays as it is."""
     cluster.subscribe(CLUSTER_ROLES, partial(_on_role, cluster))
     for obj in bootstrap_objects():
         if cluster.get(cluster.kind_of(obj), None, obj["metadata"]["name"]) is None:

@@ -1,7 +1,8 @@
-"""Who sends a request, as whom, and whether roles and bindings of the store let it be served.
+"""Which identity sends a request, as which identity, and whether roles and bindings of the store
+allow it.
 
-The administrator pays for none of it. Members of system:masters are let through before a role is read, and
-what the roles say is worked out again only after one of them was written.
+Requests of the administrator cost nothing extra: members of system:masters are allowed before a
+role is read. What the roles allow is computed again only after one of them was written.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from fairlead_sim.schema.rbac import escalation, no_right, parse_binding, parse_
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, forbidden, not_found, unauthorized
 
-NOBODY: Final = Identity(ANONYMOUS, groups=(UNAUTHENTICATED,))
+ANONYMOUS_IDENTITY: Final = Identity(ANONYMOUS, groups=(UNAUTHENTICATED,))
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
@@ -51,11 +52,12 @@ class Access:
         self._watches: list[Watch] = []
         self._policy = Policy({}, ())
 
-    # --- who ------------------------------------------------------------------------------------------------
+    # --- identity----------------------------------------------------------------------------------
 
     def admit(self, http: Request) -> Identity:
-        """Who acts in this request. Raises 401 for a token that nobody gave out and 403 for what the roles
-        do not allow."""
+        """The identity that acts in this request. Raises 401 for an unknown token and 403 for what
+        the roles do not allow.
+        """
         who = self._authenticated(http)
         request: AccessRequest | None = None
         if any(header.startswith(_IMPERSONATE) for header, _ in http.scope["headers"]):
@@ -68,7 +70,7 @@ class Access:
     def _authenticated(self, http: Request) -> Identity:
         scheme, _, token = http.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
-            return NOBODY
+            return ANONYMOUS_IDENTITY
         try:
             return self._tokens.read(token.strip())[0]
         except BadToken as error:
@@ -92,7 +94,7 @@ class Access:
             raise no_right(who, _narrower(wanted, request) or refused)
         return _completed(wanted)
 
-    # --- what -----------------------------------------------------------------------------------------------
+    # --- what -------------------------------------------------------------------------------------
 
     def check(self, who: Identity, request: AccessRequest) -> None:
         """Raise 403 unless `who` may."""
@@ -107,7 +109,7 @@ class Access:
         """Roles and bindings as they are now."""
         try:
             is_stale = not self._watches or any(watch.poll() for watch in self._watches)
-        except ApiStatus:  # so many writes that the log forgot some
+        except ApiStatus:  # the log no longer has all writes
             is_stale = True
         if is_stale:
             self._policy = self._read_policy()
@@ -124,7 +126,7 @@ class Access:
         }
         return Policy(roles, (parse_binding(binding) for ref in _BINDINGS for binding in self._store.list(ref)))
 
-    # --- giving rights away ---------------------------------------------------------------------------------
+    # --- giving rights away -----------------------------------------------------------------------
 
     def check_gift(self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None) -> None:
         """Raise 403 when a role or binding would give rights that its writer neither has nor may give
@@ -167,7 +169,7 @@ class Access:
 
 
 def asked(http: Request) -> AccessRequest:
-    """What a request asks for, before anybody looks whether there is such a thing."""
+    """What a request asks for, before it is known whether that exists."""
     path = parse_path(http.url.path)
     if path is None:
         return AccessRequest(http.method.lower(), path=http.url.path)
@@ -197,7 +199,7 @@ def _is_same_gift(old: Object, new: Object) -> bool:
 
 
 def _impersonations(wanted: Identity) -> list[AccessRequest]:
-    """What has to be allowed, one by one, before somebody may act as `wanted`."""
+    """The rights that are needed, one by one, to act as `wanted`."""
     account = named_account(wanted.name)
     if account:
         needed = [AccessRequest("impersonate", "", "serviceaccounts", namespace=account[0], name=account[1])]

@@ -29,7 +29,7 @@ from fairlead.settings import LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_USER
 
 VALID_DAYS: Final = 365
 _CLOCK_SKEW: Final = timedelta(days=1)
-"""So far a clock may be set back without shutting anybody out."""
+"""How far a clock may be set back without invalidating the credentials."""
 _ENOUGH: Final = timedelta(days=30)
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -50,7 +50,7 @@ class ServerCredentials:
 
 
 def make_credentials() -> ServerCredentials:
-    """A new authority, a server certificate for the loopback names, and a token nobody can guess."""
+    """A new authority, a server certificate for the loopback names, and a random token."""
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, LAPTOP_AUTHORITY)])
     authority = _authority(name, authority_key)
@@ -74,16 +74,17 @@ def parse_credentials(text: str, now: float) -> ServerCredentials | None:
     found = msgspec.json.decode(text, type=ServerCredentials)
     certificate = x509.load_pem_x509_certificate(found.server)
     if (begins := certificate.not_valid_before_utc.timestamp()) > now:
-        told = f"this machine's clock is behind: it says {_utc(now)}, and the world's certificate is valid from {_utc(begins)}"
-        raise UserError(told, "set the clock, or begin another world in another directory")
+        detail = f"this machine's clock is behind: it shows {_utc(now)}, and the world's certificate is valid from {_utc(begins)}"
+        raise UserError(detail, "set the clock, or begin another world in another directory")
     return found if certificate.not_valid_after_utc > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
 
 
 def kubeconfig_entries(
     server: str, credentials: ServerCredentials, extensions: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for whoever
-    knows their names."""
+    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for
+    programs that know their names.
+    """
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
     if extensions:
         cluster["extensions"] = [{"name": name, "extension": extension} for name, extension in extensions.items()]

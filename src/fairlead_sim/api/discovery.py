@@ -1,6 +1,6 @@
-"""Discovery: what the API server says that it serves.
+"""Discovery: the kinds that the API server serves.
 
-The aggregated form (`APIGroupDiscoveryList`, two requests for everything) is what today's clients ask for;
+The aggregated form (`APIGroupDiscoveryList`, two requests for everything) is for today's clients;
 the older lists per group and version are for all others.
 """
 
@@ -155,7 +155,8 @@ def _aggregated_subresource(ref: ResourceKind, name: str) -> dict[str, Any]:
 
 
 def _response_kind(ref: ResourceKind, group: str, version: str, kind: str) -> dict[str, str]:
-    """A built-in kind of the version it stands in leaves group and version empty; those of custom
-    resources are always told."""
+    """A built-in kind leaves group and version empty if they are those of the list; for custom
+    resources they are always given.
+    """
     is_own = (group, version) == (ref.group, ref.version) and not ref.is_custom
     return {"group": "" if is_own else group, "version": "" if is_own else version, "kind": kind}

@@ -1,8 +1,8 @@
 """The tokens of ServiceAccounts: their claims and their signature.
 
-A JWT as any client expects it, signed with one secret key (HS256): the same claims give the same token, and
-only the server that signed can tell whether it did. Whether its account still exists and its time has not
-passed is for the reader to ask.
+A JWT as any client expects it, signed with one secret key (HS256): the same claims give the same
+token, and only the server that signed it can verify it. The reader checks whether its account still
+exists and whether it has expired.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Bound(Struct, frozen=True, omit_defaults=True):
 
 
 class Claims(Struct, frozen=True):
-    """What a token says; times are whole epoch seconds."""
+    """The claims of a token; times are whole epoch seconds."""
 
     aud: tuple[str, ...]
     exp: int
@@ -57,7 +57,7 @@ def render_token(claims: Claims, key: bytes) -> str:
 
 
 def parse_token(text: str, key: bytes) -> Claims | None:
-    """What a token says that was signed with `key`; None for everything else."""
+    """The claims of a token that was signed with `key`; None for everything else."""
     signed, _, signature = text.rpartition(".")
     if not hmac.compare_digest(_signature(signed, key).encode(), signature.encode()):
         return None
@@ -65,7 +65,7 @@ def parse_token(text: str, key: bytes) -> Claims | None:
 
 
 def looks_like_token(text: str) -> bool:
-    """Whether it has the form of such a token, whoever may have signed it."""
+    """Whether it has the form of such a token, with any signature."""
     try:
         header, claims, _ = text.split(".")
         return all(isinstance(msgspec.json.decode(_decoded(part)), dict) for part in (header, claims))

@@ -1,6 +1,6 @@
 """A container's lines over HTTP: whole, the tail, since a time, or followed while it runs.
 
-And what is said to those who want to get into a container: nothing runs there.
+Also the answer to requests for programs in a container: none can run there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 
 
 def nothing_runs(what: str, pod: Object) -> ApiStatus:
-    """The refusal of `kubectl exec` and its like."""
+    """The refusal of `kubectl exec` and similar requests."""
     name = pod["metadata"]["name"]
     why = f"pod {name} runs in a simulated cluster, where containers are scripts without a process or a network: no {what}"
     return ApiStatus(501, "NotImplemented", why, {"name": name, "kind": "pods"})
@@ -59,8 +59,9 @@ class Logs:
         self._ending = ending
 
     def open(self, request: ReceivedRequest) -> ASGIApp:
-        """The stream of one request. Refuses (400) a container that is not there, is not named, or has not
-        started."""
+        """The stream of one request. Refuses (400) a container that does not exist, is not named,
+        or has not started.
+        """
         pod = self._reads.existing(request)
         container = _container_name(pod, request.query.get("container", ""))
         since = self._since(request)
@@ -81,8 +82,8 @@ class Logs:
         try:
             return parse_time(moment) if moment else float("-inf")
         except ValueError as error:
-            told = f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" as "2006"'
-            raise bad_request(told) from error
+            detail = f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" as "2006"'
+            raise bad_request(detail) from error
 
     async def _pieces(self, request: ReceivedRequest, container: str, since: float) -> AsyncIterator[bytes]:
         previous, stamped, tail = request.is_true("previous"), request.is_true("timestamps"), request.number("tailLines")
@@ -91,9 +92,9 @@ class Logs:
             found = self._lines.lines(request.namespace, request.path.name, container, previous)
             return [line for line in found or () if line[0] >= since]
 
-        told = lines()
-        yield _render(told if tail is None else told[max(0, len(told) - tail) :], stamped)
-        count = len(told)
+        detail = lines()
+        yield _render(detail if tail is None else detail[max(0, len(detail) - tail) :], stamped)
+        count = len(detail)
         while request.is_true("follow") and not previous:
             is_over = not self._is_running(request, container)
             now = lines()

@@ -108,10 +108,10 @@ class Patch:
             kind = f"{ref.group}/{ref.version}, Kind={ref.kind}"
             return ApiStatus(500, "", f"failed to create typed patch object ({place}; {kind}): {why}")
         spoilt = go_value(self.content) if self.dialect == STRATEGIC_PATCH else shown(new)
-        told = f"Invalid value: {shown(spoilt)}: {why}"
+        detail = f"Invalid value: {shown(spoilt)}: {why}"
         return ApiStatus(
             422,
             "Invalid",
-            f' "" is invalid: patch: {told}',
-            {"causes": [{"reason": "FieldValueInvalid", "message": told, "field": "patch"}]},
+            f' "" is invalid: patch: {detail}',
+            {"causes": [{"reason": "FieldValueInvalid", "message": detail, "field": "patch"}]},
         )

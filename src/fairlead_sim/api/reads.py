@@ -1,7 +1,8 @@
 """Objects read over HTTP: one, a list in pages, as `Table`, as metadata only.
 
-A list that is continued is kept as it was at its first page (objects never change, so that costs one
-reference each); only so many are kept, and who continues an older one gets 410 as from the real server.
+A list that is continued is kept as it was at its first page (objects never change, so that costs
+one reference each). A limited number is kept; the continuation of an older list gets 410, as from
+the real server.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Reads:
             if number not in self._lists:
                 raise gone(_TOO_OLD)
             objects, version, kept_for = self._lists[number]
-            if kept_for != _asked_list(request):  # who may continue a list is who may begin it
+            if kept_for != _asked_list(request):  # only an identity that may begin a list may continue it
                 raise bad_request("continue key is not valid: it is that of another list")
         else:
             number, start = 0, 0
@@ -136,8 +137,8 @@ def request_version(request: ReceivedRequest) -> int | None:
         return parse_whole(text)
     except ValueError as error:
         why = "value out of range" if isinstance(error, OutOfRange) else "invalid syntax"
-        told = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
-        raise (ApiStatus(500, "", told) if request.is_true("watch") else bad_request(f"invalid resource version: {told}")) from None
+        detail = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+        raise (ApiStatus(500, "", detail) if request.is_true("watch") else bad_request(f"invalid resource version: {detail}")) from None
 
 
 def too_new(version: int, current: int) -> ApiStatus:

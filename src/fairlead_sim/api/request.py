@@ -1,7 +1,9 @@
-"""One request to the API server: its query, its body and the wished form of the answer, checked and typed.
+"""One request to the API server: its query, its body and the wanted form of the answer, checked and
+typed.
 
-Unknown query parameters are ignored, as the real server does. Bodies that no client of ours sends (broken
-JSON, another kind than the path's) are refused with the real server's status and our own words.
+Unknown query parameters are ignored, as the real server does. Bodies that Fairlead's clients never
+send (broken JSON, a kind other than the path's) are refused with the real server's status and a
+message of the simulation.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client
-    beside the answer."""
+    """One request for a resource, sent by `who`, who is allowed to. `warnings` are sent to the
+    client beside the answer.
+    """
 
     http: Request
     path: ResourcePath
@@ -129,9 +132,9 @@ def decode_patch(body: bytes, media: str) -> Any:
     if not isinstance(decoded, dict) and not (decoded is None and media == STRATEGIC_PATCH):
         if decoded is None and media == MERGE_PATCH:
             raise bad_request("Invalid JSON Patch")
-        told = f"json: cannot unmarshal {go_type(decoded)} into Go value of type map[string]interface {{}}"
+        detail = f"json: cannot unmarshal {go_type(decoded)} into Go value of type map[string]interface {{}}"
         decoding = {APPLY_PATCH: "error decoding YAML: error unmarshaling JSON: while decoding JSON: ", STRATEGIC_PATCH: ""}
-        raise bad_request(f"{decoding.get(media, 'error decoding patch: ')}{told}")
+        raise bad_request(f"{decoding.get(media, 'error decoding patch: ')}{detail}")
     return decoded or {}
 
 

@@ -51,7 +51,7 @@ class Reviews:
         self._clock = clock
         self._answers: dict[ResourceKind, Callable[[ReceivedRequest, Object], Object]] = {
             SELF_SUBJECT_REVIEWS: self._who_am_i,
-            TOKEN_REVIEWS: self._whose_token,
+            TOKEN_REVIEWS: self._token_owner,
             LOCAL_ACCESS_REVIEWS: self._may_they,
             SELF_ACCESS_REVIEWS: self._may_they,
             SELF_RULES_REVIEWS: self._what_may_i,
@@ -71,7 +71,7 @@ class Reviews:
         metadata = {"creationTimestamp": render_time(self._clock.now())}
         return {**review, "metadata": metadata, "status": {"userInfo": _user(request.who)}}
 
-    def _whose_token(self, request: ReceivedRequest, review: Object) -> Object:
+    def _token_owner(self, request: ReceivedRequest, review: Object) -> Object:
         spec = review.get("spec") or {}
         if not spec.get("token"):
             raise bad_request("token is required for TokenReview in authentication")
@@ -118,14 +118,14 @@ def _read(request: ReceivedRequest, body: bytes, api_version: str, kind: str) ->
 
 
 def _user(who: Identity) -> Object:
-    told: Object = {"username": who.name}
+    user: Object = {"username": who.name}
     if who.uid:
-        told["uid"] = who.uid
+        user["uid"] = who.uid
     if who.groups:
-        told["groups"] = list(who.groups)
+        user["groups"] = list(who.groups)
     if who.extra:
-        told["extra"] = {key: list(values) for key, values in who.extra.items()}
-    return told
+        user["extra"] = {key: list(values) for key, values in who.extra.items()}
+    return user
 
 
 def _subject(spec: Object) -> Identity:
@@ -142,7 +142,9 @@ def _asked(spec: Object) -> AccessRequest:
 
 
 def _faults(request: ReceivedRequest, review: Object) -> list[FieldError]:
-    """What an access review must not say, in the order in which the real server tells it."""
+    """Fields that an access review must not have, in the order in which the real server reports
+    them.
+    """
     spec, faults = review.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:

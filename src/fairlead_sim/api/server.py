@@ -75,7 +75,9 @@ class ApiServer:
         self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
 
     def stop(self) -> None:
-        """End all streams: watches would keep a server from stopping for as long as their clients like."""
+        """End all streams: watches would keep the server from stopping until their clients end
+        them.
+        """
         self._ending.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +101,8 @@ class ApiServer:
             return _json(_version())
         who = self._access.admit(request)
         if path == "/openapi/v2" and "proto-openapi" in request.headers.get("accept", ""):
-            # kubectl checks a `List` itself, by this form alone: the empty document, which is no bytes at
+            # kubectl checks a `List` itself, by this form alone: the empty document, which is no
+            # bytes at
             # all, has nothing against it.
             return Response(b"", media_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
         if not path.startswith(("/api/", "/apis/")) and request.method not in _READS:
@@ -116,7 +119,7 @@ class ApiServer:
             return False
         return first != "apis" or not rest or any(ref.group == rest[0] for ref in self._kinds())
 
-    # --- what is served -------------------------------------------------------------------------------------
+    # --- what is served ---------------------------------------------------------------------------
 
     def _document(self, request: Request, path: str) -> tuple[Any, int, str] | None:
         """Discovery and OpenAPI: (body, status, content type); None for paths of resources."""
@@ -143,7 +146,7 @@ class ApiServer:
             raise unknown_path()
         return discovery.api_resources(group, version, kinds) if version else discovery.api_group(group, kinds)
 
-    # --- resources ------------------------------------------------------------------------------------------
+    # --- resources --------------------------------------------------------------------------------
 
     async def _resource(self, http: Request, who: Identity) -> ASGIApp:
         path = parse_path(http.url.path)
@@ -223,7 +226,7 @@ class ApiServer:
         return self._reviews.token(request, body, self._reads.existing(request))
 
     def _check_creates(self, request: ReceivedRequest) -> None:
-        """An apply of what is not there makes it: that takes the right to create, too."""
+        """An apply of a new object creates it, and needs the right to create, too."""
         is_apply = media_type(request.http.headers.get("content-type", "")) == APPLY_PATCH
         if is_apply and self._store.get(request.ref, request.path.namespace, request.path.name) is None:
             self._access.check(request.who, msgspec.structs.replace(asked(request.http), verb="create"))

@@ -30,11 +30,11 @@ _INVALID: Final = "invalid bearer token"
 
 
 class BadToken(Exception):
-    """Why a token lets nobody in, as TokenReview says it."""
+    """Why a token is invalid, as TokenReview reports it."""
 
 
 class Tokens:
-    """Issues and reads tokens. `key` signs them: whoever knows it is everybody."""
+    """Issues and reads tokens. `key` signs them: a program that knows it can act as any account."""
 
     def __init__(self, store: Versions, clock: Clock, admin_tokens: Sequence[str], key: bytes) -> None:
         self._store = store
@@ -43,10 +43,10 @@ class Tokens:
         self._key = key
         self._issued = 0
 
-    # --- reading --------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def read(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[Identity, tuple[str, ...]]:
-        """Who holds the token, and which of the audiences it is for. Raises BadToken."""
+        """The account of the token, and which of the audiences it is for. Raises BadToken."""
         given = token.encode()
         if any(hmac.compare_digest(given, known) for known in self._admin_tokens):
             return ADMIN, tuple(audiences)
@@ -56,8 +56,8 @@ class Tokens:
             raise BadToken(known_form if looks_like_token(token) else _INVALID)
         meant = tuple(audience for audience in claims.aud if audience in audiences)
         if not meant:
-            told = f"token audiences {_quoted(claims.aud)} is invalid for the target audiences {_quoted(audiences)}"
-            raise BadToken(f"[{_INVALID}, {told}]")
+            detail = f"token audiences {_quoted(claims.aud)} is invalid for the target audiences {_quoted(audiences)}"
+            raise BadToken(f"[{_INVALID}, {detail}]")
         why = self._why_void(claims)
         if why:
             raise BadToken(f"[{_INVALID}, {why}]")
@@ -87,7 +87,7 @@ class Tokens:
         found = self._found(ref, namespace, name)
         return str(found["metadata"]["uid"]) if found else ""
 
-    # --- issuing --------------------------------------------------------------------------------------------
+    # --- issuing ----------------------------------------------------------------------------------
 
     def issue(self, account: Object, wish: Object) -> Object:
         """The answer to a TokenRequest for a ServiceAccount. Raises 400, 404, 409 or 422 for what cannot
@@ -108,11 +108,11 @@ class Tokens:
             nbf=int(now),
             sub=account_name(metadata["namespace"], metadata["name"]),
         )
-        told = {key: metadata[key] for key in ("name", "namespace", "uid")}
+        detail = {key: metadata[key] for key in ("name", "namespace", "uid")}
         return {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {**told, "creationTimestamp": render_time(now)},
+            "metadata": {**detail, "creationTimestamp": render_time(now)},
             "spec": {"audiences": list(audiences), "expirationSeconds": seconds, "boundObjectRef": reference},
             "status": {"token": render_token(claims, self._key), "expirationTimestamp": render_time(now + seconds)},
         }
@@ -132,9 +132,9 @@ class Tokens:
             raise not_found(ref, name)
         named = Named(name, found["metadata"]["uid"])
         if reference.get("uid") and reference["uid"] != named.uid:
-            told = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record."
+            detail = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record."
             place = ResourceKind("", reference["apiVersion"], kind, kind, kind)
-            raise conflict(place, name, f"{told} The object might have been deleted and then recreated")
+            raise conflict(place, name, f"{detail} The object might have been deleted and then recreated")
         if kind == "Pod":
             return self._bound_to_pod(bound, found, named)
         return Bound(namespace, bound.serviceaccount, secret=named if kind == "Secret" else None, node=named if kind == "Node" else None)
@@ -160,23 +160,23 @@ def _identity(claims: Claims) -> Identity:
 def _check_addressed(asked: Object, account: Object) -> None:
     for field in ("name", "namespace"):
         if asked.get(field) and asked[field] != account[field]:
-            told = f"must match the service account {field} if specified"
-            raise invalid(_REQUEST, account["name"], [wrong_value(f"metadata.{field}", asked[field], told)])
+            detail = f"must match the service account {field} if specified"
+            raise invalid(_REQUEST, account["name"], [wrong_value(f"metadata.{field}", asked[field], detail)])
     if asked.get("uid") and asked["uid"] != account["uid"]:
-        told = f"the UID in the token request ({asked['uid']}) does not match the UID of the service account ({account['uid']})"
-        raise conflict(ResourceKind("authentication.k8s.io", "v1", "TokenRequest", "TokenRequest", ""), account["name"], told)
+        detail = f"the UID in the token request ({asked['uid']}) does not match the UID of the service account ({account['uid']})"
+        raise conflict(ResourceKind("authentication.k8s.io", "v1", "TokenRequest", "TokenRequest", ""), account["name"], detail)
 
 
 def _check_duration(seconds: int) -> None:
-    told = ""
+    detail = ""
     if seconds < 600:
-        told = "may not specify a duration less than 10 minutes"
+        detail = "may not specify a duration less than 10 minutes"
     elif seconds > 1 << 32:
-        told = "may not specify a duration larger than 2^32 seconds"
-    if told:
-        raise invalid(_REQUEST, "", [wrong_value("spec.expirationSeconds", seconds, told)])
+        detail = "may not specify a duration larger than 2^32 seconds"
+    if detail:
+        raise invalid(_REQUEST, "", [wrong_value("spec.expirationSeconds", seconds, detail)])
 
 
 def _quoted(values: Sequence[str]) -> str:
-    told = " ".join(f'"{value}"' for value in values)
-    return f"[{told}]"
+    detail = " ".join(f'"{value}"' for value in values)
+    return f"[{detail}]"

@@ -1,4 +1,4 @@
-"""The API server's warnings to who writes a Service: fields without effect, and fields that will go."""
+"""The API server's warnings to writers of a Service: fields without effect, and fields that will go."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Any
 
 
 def service_warnings(service: dict[str, Any]) -> list[str]:
-    """In the order in which the real server tells them.
+    """In the order in which the real server reports them.
 
     >>> service_warnings({"spec": {"type": "NodePort", "externalName": "x.io"}})
     ['spec.externalName is ignored when spec.type is not "ExternalName"']
     """
     spec = service.get("spec") or {}
     is_name, is_headless = spec.get("type") == "ExternalName", spec.get("clusterIP") == "None"
-    told = []
+    warnings = []
     if is_headless and spec.get("loadBalancerIP"):
-        told.append("spec.loadBalancerIP is ignored for headless services")
+        warnings.append("spec.loadBalancerIP is ignored for headless services")
     if is_headless and spec.get("externalIPs"):
-        told.append("spec.externalIPs is ignored for headless services")
+        warnings.append("spec.externalIPs is ignored for headless services")
     if is_headless and spec.get("sessionAffinity", "None") != "None":
-        told.append("spec.SessionAffinity is ignored for headless services")
+        warnings.append("spec.SessionAffinity is ignored for headless services")
     if spec.get("externalIPs") and not is_headless and not is_name:
-        told.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("externalIPs") and is_name:
-        told.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if spec.get("externalName") and not is_name:
-        told.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
-        told.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
-    return told
+        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return warnings

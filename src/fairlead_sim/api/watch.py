@@ -1,8 +1,8 @@
 """Watches over HTTP.
 
-One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the
-watcher asked for too old a version or read too slowly. Nothing is queued for a watcher: a slow one blocks
-itself, falls behind the log, and is told so.
+One JSON document per line: writes in order, bookmarks in between, and an ERROR with a 410 if the
+watcher asked for a version that is too old or read too slowly. Nothing is queued for a watcher: a
+slow one blocks itself, falls behind the log, and gets the 410.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead_sim.schema.status import ApiStatus, render_status
 from fairlead_sim.tables.table import partial_metadata
 
 DEFAULT_WATCH_SECONDS: Final = 2400.0  # between the 30 and 60 minutes of the real server, which rolls dice
-STALL_SECONDS: Final = 60.0  # a client that takes no byte for so long has gone
+STALL_SECONDS: Final = 60.0  # a client that reads nothing for this time has gone
 PIECE_BYTES: Final = 128 * 1024
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _JSON: Final = "application/json"
@@ -104,11 +104,11 @@ class Watches:
         """What each event carries of its object. Of many tables only the first has column definitions."""
         if form != "Table":
             return partial_metadata if form else lambda obj: obj
-        told_columns = False
+        has_columns = False
 
         def table(obj: Object) -> Object:
-            nonlocal told_columns
-            with_headers, told_columns = not told_columns, True
+            nonlocal has_columns
+            with_headers, has_columns = not has_columns, True
             metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
             return self._reads.table(request, [obj], metadata, with_headers=with_headers)
 

@@ -22,7 +22,8 @@ from fairlead_sim.schema.crd_schema import Schema
 from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
 from fairlead_sim.schema.status import bad_request, method_not_allowed, not_found, update_without_version
 
-# Kinds whose deletion answers with the object; all others answer with a Status once the object is gone.
+# Kinds whose deletion answers with the object; all others answer with a Status once the object is
+# gone.
 _ANSWER_WITH_OBJECT = frozenset(
     (
         *("pods", "podtemplates", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts"),
@@ -139,8 +140,9 @@ class Writes:
         )
 
     def _addressed(self, request: ReceivedRequest, obj: Object) -> Object:
-        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says
-        something else."""
+        """The body with kind, name and namespace of the path filled in. Raises 400 if the body has
+        other values.
+        """
         ref, path = request.ref, request.path
         given = obj.get("metadata")
         if not isinstance(given or {}, dict):
@@ -170,20 +172,21 @@ def _warned_of(request: ReceivedRequest, stored: Object) -> Object:
 
 
 def _typed(request: ReceivedRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
-    """The object with the fields that its kind has; others are refused, told or dropped, as
-    `fieldValidation` asks."""
+    """The object with the fields that its kind has; other fields are refused, reported or dropped,
+    as `fieldValidation` asks.
+    """
     read, unknown = typed(api_version, kind, obj, schema)
-    told = [f'unknown field "{path}"' for path in unknown]
+    warnings = [f'unknown field "{path}"' for path in unknown]
     wanted = request.query.get("fieldValidation") or "Warn"
     if unknown and wanted == "Strict":
-        raise strict_error(api_version, kind, told)
+        raise strict_error(api_version, kind, warnings)
     if wanted != "Ignore":
-        request.warnings.extend(told)
+        request.warnings.extend(warnings)
     return read
 
 
 def _delete_options(request: ReceivedRequest, body: bytes) -> Object:
-    """`DeleteOptions` of the body, and what the query says of them."""
+    """`DeleteOptions` of the body and of the query."""
     options = _read_delete_options(body, request.http.headers.get("content-type", "")) if body.strip() else {}
     options |= {key: request.query[key] for key in ("propagationPolicy",) if request.query.get(key)}
     if request.query.getlist("dryRun"):

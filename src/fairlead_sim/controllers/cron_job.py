@@ -36,7 +36,7 @@ def _jobs(obj: Object, view: View) -> list[Object]:
 
 
 def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
-    """Jobs that are not finished; the end of one that was at work is told once."""
+    """Jobs that are not finished; the end of an active one is reported once."""
     known = {reference["uid"] for reference in status.get("active") or ()}
     for job in jobs:
         if is_finished(job) and job["metadata"]["uid"] in known:
@@ -118,8 +118,8 @@ def latest_strike(schedule: Schedule, since: float, now: float) -> tuple[float |
 def _job(obj: Object, due: float) -> Object:
     """Named after the minute it was due, so that no strike is served twice."""
     template, metadata = obj["spec"]["jobTemplate"], obj["spec"]["jobTemplate"].get("metadata") or {}
-    told = _in_zone(due, obj["spec"].get("timeZone") or "")
-    annotations = {**(metadata.get("annotations") or {}), "batch.kubernetes.io/cronjob-scheduled-timestamp": told}
+    detail = _in_zone(due, obj["spec"].get("timeZone") or "")
+    annotations = {**(metadata.get("annotations") or {}), "batch.kubernetes.io/cronjob-scheduled-timestamp": detail}
     new = {
         "name": f"{obj['metadata']['name']}-{int(due) // 60}",
         "namespace": obj["metadata"]["namespace"],

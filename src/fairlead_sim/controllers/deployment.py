@@ -69,7 +69,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     return plan
 
 
-# --- reading ------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _is_template_of(obj: Object, item: Object) -> bool:
@@ -123,16 +123,18 @@ def _bounds(obj: Object) -> tuple[int, int]:
 
 
 def _is_scaling(rollout: _Rollout) -> bool:
-    """Whether somebody changed the number of replicas since the sets were last sized."""
+    """Whether the number of replicas has changed since the sets were last sized."""
     desired = [_number(item, DESIRED) for item in rollout.active]
     return any(number is not None and number != _wanted(rollout.obj) for number in desired)
 
 
-# --- revisions ----------------------------------------------------------------------------------------------
+# --- revisions ------------------------------------------------------------------------------------
 
 
 def _sync_revision(rollout: _Rollout) -> None:
-    """The set of the wanted template is the newest: its number, and the Deployment's, say so."""
+    """The set of the wanted template is the newest; its revision and the Deployment's are set
+    accordingly.
+    """
     if rollout.current is None:
         return
     newest = max((_revision(item) for item in rollout.others), default=0) + 1
@@ -178,7 +180,7 @@ def _forget_old(rollout: _Rollout) -> None:
     rollout.plan.delete += [item for item in surplus if not _size(item) and not status_of(item).get("replicas")]
 
 
-# --- sizes --------------------------------------------------------------------------------------------------
+# --- sizes ----------------------------------------------------------------------------------------
 
 
 def _roll(rollout: _Rollout) -> None:
@@ -250,7 +252,7 @@ def _forget_if_complete(rollout: _Rollout) -> None:
 
 
 def _scale_all(rollout: _Rollout) -> None:
-    """The number of replicas changed, or nobody may roll: sets grow and shrink in proportion."""
+    """The number of replicas changed, or the rollout is paused: sets grow and shrink in proportion."""
     wanted, active = _wanted(rollout.obj), rollout.active
     if len(active) <= 1:
         newest = rollout.current or max(rollout.others, key=_creation, default=None)
@@ -309,7 +311,7 @@ def _scale(rollout: _Rollout, item: Object, target: int, *, is_forced: bool = Fa
     return size != target
 
 
-# --- the new set --------------------------------------------------------------------------------------------
+# --- the new set ----------------------------------------------------------------------------------
 
 
 def _create(rollout: _Rollout) -> None:
@@ -354,7 +356,7 @@ def replica_set(obj: Object, label: str, replicas: int, revision: int) -> Object
     }
 
 
-# --- status -------------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
 def _counts(rollout: _Rollout) -> Counts:

@@ -74,8 +74,9 @@ def with_progressing(obj: Object, conditions: list[Object], state: State, time: 
 
 
 def with_pause(obj: Object, conditions: list[Object], time: str) -> list[Object]:
-    """A pause is told in `Progressing`, and its end too, so that the deadline begins anew; a rollout that
-    timed out stays so."""
+    """A pause and its end are reported in `Progressing`, so that the deadline starts again; a
+    rollout that timed out stays so.
+    """
     reason = (find_condition(conditions, "Progressing") or {}).get("reason")
     is_paused = bool(obj["spec"].get("paused"))
     if reason == "ProgressDeadlineExceeded" or is_paused == (reason == "DeploymentPaused"):

@@ -75,8 +75,8 @@ def _wanted_by_owners(pods: list[Object], view: View) -> int:
 def _still_disrupted(obj: Object, pods: list[Object], view: View, plan: Plan) -> dict[str, str]:
     """Evictions that were allowed and have not begun."""
     staying = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
-    told = ((obj.get("status") or {}).get("disruptedPods") or {}).items()
-    disrupted = {name: time for name, time in told if name in staying and parse_time(time) + DELETION_SECONDS > view.now}
+    disrupted = ((obj.get("status") or {}).get("disruptedPods") or {}).items()
+    disrupted = {name: time for name, time in disrupted if name in staying and parse_time(time) + DELETION_SECONDS > view.now}
     for time in disrupted.values():
         plan.wake(parse_time(time) + DELETION_SECONDS)
     return disrupted

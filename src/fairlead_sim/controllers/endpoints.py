@@ -1,7 +1,7 @@
 """One EndpointSlice for each Service that selects pods, as the real controller writes it.
 
-No packet goes that way: it is what `kubectl describe service` prints. Services that a job's controller made
-get none: they come and go by the thousand, and nobody looks at them.
+No packet uses it: `kubectl describe service` prints it. Services of jobs get none: there are
+thousands of them, and their endpoints are not read.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def selects_pod(service: Object, pod: Object) -> bool:
 
 
 def stand(pod: Object) -> tuple[Any, ...]:
-    """All that an endpoint says of a pod, and what it is chosen by; first its address, "" while it has
-    none or when it is over."""
+    """All parts of a pod that an endpoint contains or is chosen by; first its address, "" if it has
+    none or is finished.
+    """
     address = "" if phase_of(pod) in ("Succeeded", "Failed") else status_of(pod).get("podIP", "")
     return address, is_true(pod, "Ready"), is_going(pod), pod["metadata"].get("labels")
 

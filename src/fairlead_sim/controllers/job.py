@@ -1,7 +1,7 @@
-"""The Job controller: pods until enough succeeded, again after failures with growing pauses, then the end and
-its TTL.
+"""The Job controller: pods until enough succeeded, again after failures with growing pauses, then
+the end and its TTL.
 
-A pod is counted once, when its tracking finalizer is taken off: so one that somebody deletes still counts.
+A pod is counted once, when its tracking finalizer is removed: so a deleted pod still counts.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def is_finished(obj: Object) -> bool:
     return is_true(obj, "Complete") or is_true(obj, "Failed")
 
 
-# --- counting -----------------------------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------------
 
 
 def _is_tracked(pod: Object) -> bool:
@@ -136,7 +136,7 @@ def _is_index_lost(work: _Work, pod: Object) -> bool:
     return action == FAIL_INDEX or (action != IGNORE and failure_count(pod) >= int(work.spec["backoffLimitPerIndex"]))
 
 
-# --- the end ------------------------------------------------------------------------------------------------
+# --- the end --------------------------------------------------------------------------------------
 
 
 def _target(work: _Work) -> tuple[str, str, str] | None:
@@ -181,13 +181,13 @@ def _lost_indexes(work: _Work) -> tuple[str, str] | None:
 
 
 def _is_complete(work: _Work) -> bool:
-    """Enough succeeded and nobody works any more; without `completions` one success is enough."""
+    """Enough pods succeeded and none is active; without `completions` one success is enough."""
     completions = work.spec.get("completions")
     return work.succeeded >= (1 if completions is None else int(completions)) and not work.active
 
 
 def _end(work: _Work, target: tuple[str, str, str]) -> None:
-    """Say where it goes, delete who still works, and when nobody is left, that it is over."""
+    """Report the coming end, delete active pods, and once there are none, that the job has ended."""
     kind, reason, message = target
     _set(work, kind, "True", reason, message)
     _delete(work, work.active)
@@ -218,7 +218,7 @@ def _expire(obj: Object, view: View, plan: Plan) -> None:
         plan.wake(ended + ttl)
 
 
-# --- on the way ---------------------------------------------------------------------------------------------
+# --- on the way -----------------------------------------------------------------------------------
 
 
 def _suspend(work: _Work) -> None:
@@ -356,7 +356,7 @@ def _delete(work: _Work, pods: list[Object]) -> None:
         work.plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
 
-# --- status -------------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
 def _set(work: _Work, kind: str, value: str, reason: str, message: str) -> None:

@@ -53,7 +53,7 @@ def failure_count(pod: Object) -> int:
 
 
 def pending_indexes(done: Collection[int], completions: int, count: int) -> list[int]:
-    """The first indexes that nobody works on and that are not done."""
+    """The first indexes that have no active pod and are not done."""
     return list(islice((index for index in range(completions) if index not in done), count))
 
 

@@ -1,4 +1,6 @@
-"""A Job's own rules: `podFailurePolicy` says what a failure means, `successPolicy` when enough is enough."""
+"""A Job's own rules: `podFailurePolicy` defines what a failure means, `successPolicy` when enough
+pods succeeded.
+"""
 
 from __future__ import annotations
 

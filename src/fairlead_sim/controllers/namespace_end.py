@@ -29,7 +29,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     counts = sorted(f"{resource} has {len(objects)} resource instances" for resource, objects in contents.items())
     held = Counter(name for objects in contents.values() for item in objects for name in item["metadata"].get("finalizers") or ())
     finalizers = sorted(f"{name} in {count} resource instances" for name, count in held.items())
-    told = {
+    detail = {
         "NamespaceContentRemaining": ("SomeResourcesRemain", f"Some resources are remaining: {', '.join(counts)}") if counts else None,
         "NamespaceFinalizersRemaining": (
             ("SomeFinalizersRemain", f"Some content in the namespace has finalizers remaining: {', '.join(finalizers)}")
@@ -39,7 +39,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     }
     conditions = conditions_of(obj)
     for kind, reason, message in _FINE:
-        trouble = told.get(kind)
+        trouble = detail.get(kind)
         state = ("True", *trouble) if trouble else ("False", reason, message)
         conditions = with_condition(conditions, kind, *state, view.time)
     plan.status = {**status_of(obj), "conditions": conditions}

@@ -21,10 +21,11 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class View:
-    """What a controller may look at: the time, who is owned by whom (by uid, in the order of creation),
-    nodes, volumes, pods, owners.
+    """What a controller may read: the time, owned objects (by the owner's uid, in the order of
+    creation), nodes, volumes, pods, owners.
 
-    `orphans` are the objects of a kind in a namespace that nobody controls, in the order in which they came.
+    `orphans`: the objects of a kind in a namespace without a controller, in the order in which they
+    came.
     """
 
     now: float
@@ -47,7 +48,7 @@ class View:
         return self.controlled(obj, "Pod")
 
     def controlled(self, obj: Object, kind: str) -> list[Object]:
-        """What the object is the controller of; who names it only as an owner is none of its business."""
+        """Objects that it controls, without those that only name it as an owner."""
         uid = obj["metadata"]["uid"]
         return [child for child in self.owned(uid) if child["kind"] == kind and is_controlled_by(child, uid)]
 
@@ -98,8 +99,9 @@ def is_controlled_by(child: Object, uid: str) -> bool:
 
 
 def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
-    """The children of a kind that the object selects: its own, and orphans that it adopts. Whom it no
-    longer selects it releases."""
+    """The children of a kind that the object selects: its own, and orphans that it adopts. It
+    releases children that it no longer selects.
+    """
     chooses = selects(obj["spec"].get("selector"))
     mine = []
     for child in view.controlled(obj, kind):
@@ -135,8 +137,9 @@ def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] 
 
 
 def generated_pod(template: Object, owner: Object, name: str, labels: dict[str, str] | None = None) -> Object:
-    """As `pod_from`, for a name that ends in five generated characters: the pod says what they were added
-    to."""
+    """Like `pod_from`, for a name that ends in five generated characters: the pod has
+    `generateName`.
+    """
     pod = pod_from(template, owner, name, labels)
     return {**pod, "metadata": {"generateName": name[:-5], **pod["metadata"]}}
 

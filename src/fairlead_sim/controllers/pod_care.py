@@ -1,4 +1,6 @@
-"""Pods that nobody looks after: those of a lost node are collected, those of a lost Job are let go."""
+"""Pods without a working controller: pods of a lost node are deleted, pods of a lost Job are
+released.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from fairlead_sim.objects.conditions import conditions_of, phase_of, status_of, 
 Object = dict[str, Any]
 
 QUARANTINE_SECONDS = 40.0
-"""How long a pod stays on a node that is not there: the node may come back."""
+"""How long a pod stays bound to a missing node, in seconds: the node may come back."""
 
 
 def reconcile(obj: Object, view: View) -> Plan:

@@ -1,1 +1,1 @@
-"""GPUs: their load, their readings, who runs on them."""
+"""GPUs: their load, their readings, the containers on them."""

@@ -1,4 +1,4 @@
-"""One simulated GPU: who holds it, what runs on it, and what it would answer at any instant.
+"""One simulated GPU: its holders, what runs on it, and its values at any instant.
 
 Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of time and
 counters are exact: a run that ends adds its whole integral as an integer, a live one adds its integral so
@@ -24,7 +24,7 @@ FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
 
 FALLEN_OFF_BUS = 79
 UNKNOWN_FAULT = -1
-"""`failed_by` of a card that is not healthy for a reason that nobody told."""
+"""`failed_by` of a card that is not healthy for an unknown reason."""
 THERMAL_LAG_SECONDS = 75.0
 _FORGET_AFTER = 4 * THERMAL_LAG_SECONDS
 _CAP_SHARE = 0.04  # part of its peak time that a card near its power limit spends throttled
@@ -42,7 +42,7 @@ class Run:
         return self.load.level(now - self.started_at) if self.is_live(now) else 0.0
 
     def part(self, field: int, now: float) -> float:
-        """How busy it keeps the part of which the profiling field tells."""
+        """How busy the part of the chip is that the profiling field measures."""
         return self.load.part(field, now - self.started_at) if self.is_live(now) else 0.0
 
     def moved(self, field: int, until: float) -> float:
@@ -136,7 +136,7 @@ class Card:
     instances: tuple[CardPart, ...] = ()
     instance_uuids: Mapping[int, str] = field(default_factory=dict)
     _recent: list[Run] = field(default_factory=list)
-    _told: Run | None = None
+    _outside_load: Run | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -163,7 +163,7 @@ class Card:
 
     def tell(self, parts: Mapping[int, float], at: float) -> None:
         """What it shows from now on beside the work of its containers; nothing ends that."""
-        before = self._told
+        before = self._outside_load
         if (before.load.parts if before is not None and isinstance(before.load, SteadyLoad) else {}) == parts:
             return
         if before is not None:
@@ -171,7 +171,7 @@ class Card:
             self.counted.add(self._worked(before, at))
             self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
             self._recent.append(before)
-        self._told = Run(SteadyLoad(parts), at) if parts else None
+        self._outside_load = Run(SteadyLoad(parts), at) if parts else None
 
     def report_xid(self, code: int, at: float) -> None:
         before = self.xids.get(code)
@@ -190,7 +190,7 @@ class Card:
         return [stranger for stranger in self.strangers if stranger.run.is_live(now)]
 
     def live_runs(self, now: float) -> list[Run]:
-        runs = (*(hold.run for hold in self.holds), self._told, *(stranger.run for stranger in self.strangers))
+        runs = (*(hold.run for hold in self.holds), self._outside_load, *(stranger.run for stranger in self.strangers))
         return [run for run in runs if run is not None and run.is_live(now)]
 
     def level(self, now: float) -> float:

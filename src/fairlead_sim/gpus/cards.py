@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 
 class CardModel(Struct, frozen=True, gc=False):
-    """Memory in MiB (`reserved_mib` is the driver's), power in watts, clocks in MHz, links in bytes per
-    second at full load.
+    """Memory in MiB (`reserved_mib` is the driver's), power in watts, clocks in MHz, links in bytes
+    per second at full load.
 
-    `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when idle.
-    `has_gpm`: the driver measures how busy each part of the chip is (Hopper and later); other cards have no
-    `DCGM_FI_PROF_*` (docs/spec/telemetry.md#profiling-fields). `slice_gigabytes`: what names of MIG profiles
-    say of 1, 2, 4 and 8 slices of memory; none: it cannot be divided. `links`: NVLinks.
+    `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when
+    idle. `has_gpm`: the driver measures how busy each part of the chip is (Hopper and later); other
+    cards have no `DCGM_FI_PROF_*` (docs/spec/telemetry.md#profiling-fields). `slice_gigabytes`: the
+    gigabytes in names of MIG profiles with 1, 2, 4 and 8 slices of memory; none: it cannot be
+    divided. `links`: NVLinks.
     """
 
     name: str
@@ -66,8 +67,9 @@ def known_memory_mib(name: str) -> int:
 
 
 def card_model(name: str, memory_mib: int) -> CardModel:
-    """The model called `name` with so much memory for containers; one that is not known has the numbers of
-    a middling card."""
+    """The model called `name` with this memory for containers; an unknown model has the numbers of
+    an average card.
+    """
     known = known_model(name)
     if known is not None and known.memory_mib == memory_mib:
         return known

@@ -1,4 +1,4 @@
-"""The GPUs of the simulated cluster and who holds them: the port `Devices`, over all nodes.
+"""The GPUs of the simulated cluster and their holders: the port `Devices`, over all nodes.
 
 Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for
 samples.
@@ -36,11 +36,12 @@ class SimulatedDevices:
         self._cards: dict[str, list[Card]] = {}
         self._answering: list[str] = []
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
-        self._told: set[str] = set()
+        self._loaded: set[str] = set()
 
     def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False, mig: Sequence[str] = ()) -> None:
-        """A node with so many cards, each divided into instances of the profiles `mig`; nobody gets readings
-        of a silent one (its kubelet and its exporter do not answer)."""
+        """A node with `count` cards, each divided into instances of the profiles `mig`; a silent
+        node has no readings (its kubelet and its exporter do not answer).
+        """
         self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
         self._divide(node, mig)
         if not is_silent:
@@ -53,18 +54,19 @@ class SimulatedDevices:
         insort(self._answering, node)
 
     def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool, mig: Sequence[str] = ()) -> None:
-        """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters
-        begin anew."""
-        self._cards[node] = [self._told_card(node, entry) for entry in inventory]
+        """A node with the cards of its inventory (annotation `fairlead.io/gpus`); their counters
+        start at zero.
+        """
+        self._cards[node] = [self._listed_card(node, entry) for entry in inventory]
         self._divide(node, () if any(bad_division(card.model, mig) for card in self._cards[node]) else mig)
         self.set_silent(node, is_silent)
 
-    def _told_card(self, node: str, told: Mapping[str, Any]) -> Card:
-        model = card_model(str(told["model"]), int(told["memoryMiB"]))
-        card = self._new_card(node, int(told["index"]), model, told["mode"] == CardMode.SHARED)
-        card.uuid, card.minor = str(told["uuid"]), int(told["minor"])
-        if told["health"] != Health.HEALTHY:
-            reason = str(told.get("reason") or "").removeprefix("XID ")
+    def _listed_card(self, node: str, listed: Mapping[str, Any]) -> Card:
+        model = card_model(str(listed["model"]), int(listed["memoryMiB"]))
+        card = self._new_card(node, int(listed["index"]), model, listed["mode"] == CardMode.SHARED)
+        card.uuid, card.minor = str(listed["uuid"]), int(listed["minor"])
+        if listed["health"] != Health.HEALTHY:
+            reason = str(listed.get("reason") or "").removeprefix("XID ")
             card.failed_by = int(reason) if reason.isdigit() else UNKNOWN_FAULT
         return card
 
@@ -80,11 +82,11 @@ class SimulatedDevices:
         return self._cards.get(node, ())
 
     def free_cards(self, node: str) -> list[Card]:
-        """Healthy cards that nobody holds and that are not divided, lowest index first."""
+        """Healthy cards without holders that are not divided, lowest index first."""
         return [card for card in self.cards(node) if card.is_healthy and not card.holds and not card.instances]
 
     def free_instances(self, node: str, profile: str) -> list[tuple[Card, CardPart]]:
-        """MIG instances of healthy cards that nobody holds, in order."""
+        """MIG instances of healthy cards without holders, in order."""
         return [
             (card, each)
             for card in self.cards(node)
@@ -103,7 +105,7 @@ class SimulatedDevices:
         """The cards of a pod, or of one of its containers."""
         return [(card, hold) for card, hold in self._holds.get(uid, ()) if not container or hold.container == container]
 
-    def told(self, uid: str) -> list[HeldCard]:
+    def held_by(self, uid: str) -> list[HeldCard]:
         """The cards of a pod, as `restore_node` and `hold` would have them again."""
         held = self._holds.get(uid, ())
         return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib, hold.gpu_instance) for card, hold in held]
@@ -118,8 +120,8 @@ class SimulatedDevices:
     ) -> None:
         """The container began to work on its cards, now or `lived_seconds` ago.
 
-        A load by name is drawn from the container's names, and differs a little from card to card; tests do
-        exactly what they say.
+        A named load is drawn from the container's names, and differs a little from card to card;
+        tests generate exactly what they declare.
         """
         began = self._clock.now() - lived_seconds
         for card, hold in self.held(uid, container):
@@ -143,26 +145,26 @@ class SimulatedDevices:
             self._holds[uid] = kept
 
     def tell(self, loads: Sequence[SimulatedLoad]) -> None:
-        """What cards are told to show from now on; those that are not named do only their containers' work.
+        """What cards show from now on; other cards show only the work of their containers.
 
         Of two loads for one card the greater counts, part by part.
         """
-        if not loads and not self._told:
+        if not loads and not self._loaded:
             return
-        now, told = self._clock.now(), set[str]()
+        now, loaded = self._clock.now(), set[str]()
         for card in (card for cards in self._cards.values() for card in cards):
             mine = [load.parts for load in loads if load.is_for(card.node, card.index, card.uuid)]
             card.tell({field: max(parts.get(field, 0.0) for parts in mine) for field in {part for parts in mine for part in parts}}, now)
             if mine:
-                told.add(card.uuid)
-        self._told = told
+                loaded.add(card.uuid)
+        self._loaded = loaded
 
     def hang(self, node: str, index: int, since: float, until: float | None) -> None:
         """The card's calls do not return between two instants (epoch seconds; `until` None: never)."""
         self._cards[node][index].hangs.append((since, until))
 
     def take_memory(self, node: str, index: int, mib: int, load: str, since: float, until: float | None) -> None:
-        """A program that no container was granted takes so much of the card and works it."""
+        """A program without a grant takes `mib` of the card and works on it."""
         card = self._cards[node][index]
         random = chance(self._seed, "stranger", node, index, len(card.strangers))
         card.strangers.append(Stranger(mib, Run(make_load(load, random, min(1.0, mib / card.model.memory_mib)), since, until)))
@@ -178,8 +180,8 @@ class SimulatedDevices:
         return [read_card(card, now, is_brief=is_brief) for node in self._answering for card in self._cards[node]]
 
     def in_parts(self, *, is_brief: bool = False) -> Iterator[Sequence[DeviceSample]]:
-        """As `sample`, some cards at a time: the world may live on between two parts, and each tells of its
-        own instant. A node that falls silent meanwhile is left out.
+        """Like `sample`, some cards at a time: time may pass between two parts, and each part is of
+        its own instant. A node that falls silent meanwhile is left out.
         """
         nodes = tuple(self._answering)
         for at in range(0, len(nodes), NODES_IN_PART):

@@ -1,7 +1,8 @@
-"""How a card is divided by MIG: the profiles of a model, and the instances that a list of them makes.
+"""How a card is divided by MIG: the profiles of a model, and the instances that a list of them
+makes.
 
-A card has seven slices of compute and eight of memory; a profile says how many of each an instance has, the
-second as gigabytes. NVIDIA numbers GPU instances by size and place, so that ids are not 0, 1, 2, ….
+A card has seven slices of compute and eight of memory; a profile contains the number of each, the
+second in gigabytes. NVIDIA numbers GPU instances by size and place, so that ids are not 0, 1, 2, ….
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def divided(model: CardModel, wanted: Iterable[str]) -> tuple[CardPart, ...]:
 
 
 def offered_profiles(capacity: Mapping[str, int], cards: int) -> tuple[str, ...]:
-    """Into what each of so many equal cards of a node is divided, as the node's capacity says.
+    """The instances of each of this number of equal cards of a node, from the node's capacity.
 
     >>> offered_profiles({"cpu": 96000, "nvidia.com/mig-1g.18gb": 4}, 2)
     ('1g.18gb', '1g.18gb')

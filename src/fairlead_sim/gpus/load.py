@@ -1,9 +1,9 @@
 """How busy a container keeps a GPU at any instant, without ticking.
 
-A load is a shape with a closed-form integral: a ramp, then equal periods of work that end in a dip (a
-checkpoint, a validation), with a ripple of harmonics on the work and a slow drift over all. Counters (energy,
-bytes) are therefore exact integrals: `level_integral(b) - level_integral(a)` is what happened between a and
-b, however often anybody looked.
+A load is a shape with a closed-form integral: a ramp, then equal periods of work that end in a dip
+(a checkpoint, a validation), with a ripple of harmonics on the work and a slow drift over all.
+Counters (energy, bytes) are therefore exact integrals: `level_integral(b) - level_integral(a)` is
+what happened between a and b, however often it is read.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Load(Struct, frozen=True, gc=False):
         return total + (self.drift.integral(t) if self.drift else 0.0)
 
     def part(self, field: int, s: float) -> float:
-        """How busy the part of the chip is of which a profiling field (1001 to 1012) tells."""
+        """How busy the part of the chip is that a profiling field (1001 to 1012) measures."""
         return self.level(s) * self._share(field)
 
     def part_integral(self, field: int, s: float) -> float:

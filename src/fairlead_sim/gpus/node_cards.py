@@ -55,7 +55,7 @@ def simulated_uuid(node: str, index: int) -> str:
 
 
 class SimulatedDriver:
-    """`ports.CardDriver` of a node that has no GPU: healthy cards that nobody uses."""
+    """`ports.CardDriver` of a node without a GPU: healthy cards without processes."""
 
     def __init__(self, node: str, models: Sequence[CardModel]) -> None:
         self._cards = tuple(
@@ -83,7 +83,7 @@ def simulated_node(
     models: Sequence[CardModel],
     now: Callable[[], float],
     interval_seconds: float,
-    told: Callable[[], Sequence[SimulatedLoad]] = tuple,
+    loads: Callable[[], Sequence[SimulatedLoad]] = tuple,
 ) -> SampledDevices:
     """`ports.Devices` of such a node: what its cards would answer that are idle, but for what they are
     `told`.
@@ -94,7 +94,7 @@ def simulated_node(
 
     def read() -> Iterator[Sequence[DeviceSample]]:
         clock.advance_to(max(now(), clock.now()))
-        devices.tell(told())
+        devices.tell(loads())
         yield devices.sample()
 
     return SampledDevices(read, clock.now, interval_seconds)

@@ -1,7 +1,8 @@
-"""What tests of the load generator do to a simulated card: exactly what each says it does, one after another.
+"""What tests of the load generator do to a simulated card: exactly what each declares, one after
+another.
 
-The same questions as of any `Load`, with integrals as exact: every value is a straight line over a test, so
-its mean is its value in the middle.
+It has the methods of any `Load`, with exact integrals: every value is a straight line over a test,
+so its mean is its value in the middle.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ProfLoad(Struct, frozen=True, gc=False):
         return self.part_integral(GRAPHICS, s)
 
     def part(self, field: int, s: float) -> float:
-        """How busy the part is of which this profiling field tells."""
+        """How busy the part is that this profiling field measures."""
         for test, begun in self._begun(s):
             if s < begun + test.seconds:
                 return shown(test.field, test.ratio(s - begun)).get(field, 0.0) * self.ceiling
@@ -53,7 +54,7 @@ class ProfLoad(Struct, frozen=True, gc=False):
         return total * self.ceiling
 
     def peak_seconds(self, s: float) -> float:
-        """None: a test that is steady at its power limit says nothing of throttling."""
+        """None: a test that is steady at its power limit gives no information about throttling."""
         return 0.0
 
     def is_at_peak(self, s: float) -> bool:
@@ -73,7 +74,9 @@ class ProfLoad(Struct, frozen=True, gc=False):
 
 
 class SteadyLoad(Struct, frozen=True, gc=False):
-    """What somebody outside told a card to show, for as long as it is told: profiling field -> ratio."""
+    """A load that a card shows on request from outside, until the request ends: profiling field ->
+    ratio.
+    """
 
     parts: Mapping[int, float]
     memory_ratio: float = 0.0

@@ -1,9 +1,9 @@
-"""What a driver says about a card at an instant: a `DeviceSample` with DCGM's field names and units.
+"""A driver's values of a card at an instant: a `DeviceSample` with DCGM's field names and units.
 
-A card that is divided by MIG has neither utilization nor profiling as a whole, its instances have
-(docs/spec/telemetry.md#mig-instances). A card that has fallen off the bus (XID 79) answers nothing more: its
-sample is there, `up` is False and it has no fields. One whose call hangs is not `up` either, and has what it
-said before.
+A card that is divided by MIG has neither utilization nor profiling as a whole; its instances have
+(docs/spec/telemetry.md#mig-instances). A card that has fallen off the bus (XID 79) answers nothing:
+its sample exists, `up` is False and it has no fields. A card whose call hangs is not `up` either,
+and keeps its last values.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Moment(NamedTuple):
     level: float
 
     def part(self, field: int) -> float:
-        """How busy the part is of which the profiling field tells: 0..1."""
+        """How busy the part is that the profiling field measures: 0..1."""
         return min(1.0, sum((run.part(field, self.now) for run in self.runs), start=0.0))
 
     def codec(self) -> float:
@@ -212,7 +212,7 @@ def _pace(moment: _Moment) -> Values:
 
 @cache
 def _constants(model: CardModel) -> Values:
-    """What all cards of a model say at all times."""
+    """The constant values of all cards of a model."""
     limit = model.limit_watts
     values: Values = dict.fromkeys(("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_MAX", "POWER_MGMT_LIMIT_DEF", "ENFORCED_POWER_LIMIT"), limit)
     values |= {"POWER_MGMT_LIMIT_MIN": round(limit / 4, 1), "MAX_SM_CLOCK": model.sm_mhz, "MAX_MEM_CLOCK": model.memory_mhz}
@@ -320,7 +320,7 @@ def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
 
 
 def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
-    """Those of containers, then those of nobody."""
+    """Processes of containers, then foreign processes."""
     strangers = zip(card.live_strangers(now), card.strange_mib(now), strict=True)
     held = (_held(card, hold, now, card.model.total_mib) for hold in card.holds if hold.gpu_instance is None)
     return (*held, *(_strange(card, stranger, mib, now) for stranger, mib in strangers))

@@ -33,12 +33,12 @@ class SampledDevices:
         self._snapshot = DeviceSnapshot(at=now())
         self._failures: dict[str, int] = {}
 
-    async def run(self, told: Callable[[], None]) -> None:
+    async def run(self, on_snapshot: Callable[[], None]) -> None:
         """A late turn is not caught up."""
         while True:
             began = time.monotonic()
             await self.sample_once()
-            told()
+            on_snapshot()
             await asyncio.sleep(max(0.0, self._interval_seconds - (time.monotonic() - began)))
 
     def latest(self) -> DeviceSnapshot:
@@ -48,14 +48,16 @@ class SampledDevices:
         """Nothing costs much here."""
 
     async def sample_once(self) -> None:
-        """What goes wrong in here is a fault of ours: the cards stay as they were, and grow old."""
+        """An exception in here is a bug of the simulation: the cards keep their last values, which
+        become stale.
+        """
         found: list[DeviceSample] = []
         devices, number, began = self._snapshot.devices, self._snapshot.number + 1, time.monotonic()
         try:
             for part in self._read():
                 found += part
                 await asyncio.sleep(0)
-        except Exception as error:  # noqa: BLE001 - a fault of ours costs values, never the page
+        except Exception as error:  # noqa: BLE001 - a bug costs values, never the page
             self._fail(error)
             run = CollectorRun("device", "", False, time.monotonic() - began, self._succeeded_at(), dict(self._failures))
         else:

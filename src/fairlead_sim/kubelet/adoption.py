@@ -19,7 +19,9 @@ Object = dict[str, Any]
 
 
 def take_status(run: PodRun, pod: Object) -> PodRun:
-    """The run of a pod with what its status says. A pod without `startTime` has not been admitted yet."""
+    """The run of a pod as its status describes it. A pod without `startTime` has not been admitted
+    yet.
+    """
     status = status_of(pod)
     run.phase = str(status.get("phase") or "Pending")
     run.reason, run.message = str(status.get("reason") or ""), str(status.get("message") or "")
@@ -27,19 +29,19 @@ def take_status(run: PodRun, pod: Object) -> PodRun:
     run.is_ending = "deletionTimestamp" in pod["metadata"]
     if status.get("startTime"):
         run.admitted_at = parse_time(status["startTime"])
-    told = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    by_name = {entry["name"]: entry for entry in told}
-    run.is_rejected = run.phase == "Failed" and not told
+    entries = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    by_name = {entry["name"]: entry for entry in entries}
+    run.is_rejected = run.phase == "Failed" and not entries
     for container in run.containers:
         if container.name in by_name:
             _take_container(container, by_name[container.name])
     return run
 
 
-def _take_container(container: ContainerRun, told: Object) -> None:
-    container.restarts = container.failures = int(told.get("restartCount") or 0)
-    container.last = told.get("lastState") or None
-    state = told.get("state") or {}
+def _take_container(container: ContainerRun, entries: Object) -> None:
+    container.restarts = container.failures = int(entries.get("restartCount") or 0)
+    container.last = entries.get("lastState") or None
+    state = entries.get("state") or {}
     if RUNNING in state:
         container.state, container.started_at = RUNNING, parse_time(state[RUNNING]["startedAt"])
     elif TERMINATED in state:
@@ -55,8 +57,9 @@ def _take_container(container: ContainerRun, told: Object) -> None:
 
 
 def _as_before(container: ContainerRun, ended: Object) -> Behaviour:
-    """Of an image whose name does not tell: what could not be pulled cannot be pulled, and what crashes
-    again and again crashes again."""
+    """For an image whose name does not define it: what could not be pulled cannot be pulled, and
+    what crashed again and again crashes again.
+    """
     if container.reason in ("ErrImagePull", "ImagePullBackOff"):
         return replace(container.behaviour, can_pull=False)
     if container.reason == "CrashLoopBackOff" and ended and container.behaviour.run_seconds is None:

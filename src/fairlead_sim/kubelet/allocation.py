@@ -1,8 +1,8 @@
-"""The cards of a pod's containers on their node: what device plugins answer the kubelet.
+"""The cards of a pod's containers on their node, as device plugins assign them for the kubelet.
 
-Whole cards (`nvidia.com/gpu`) and MIG instances are chosen here, when the pod is admitted. Parts of shared
-cards were chosen by the scheduler's extender; the node's agent, a hook, says what a container that starts is
-given of them.
+Whole cards (`nvidia.com/gpu`) and MIG instances are chosen here, when the pod is admitted. Parts of
+shared cards were chosen by the scheduler's extender; the node's agent, a hook, decides what a
+starting container is given of them.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def take_shares(pod: Object, name: str, node: str, devices: SimulatedDevices, ag
 
 
 def take_lasting_shares(pod: Object, node: str, devices: SimulatedDevices, agent: AgentHook) -> bool:
-    """Give containers their parts of shared cards before they start.
+    """Give containers their parts of shared cards before they start. Returns whether all that ask
+    may have them.
 
-    The answer is whether all that ask for some may have them.
-    Where an init container that ends has a share, too, nobody is given anything yet: it runs before the
-    others, perhaps on the memory that they get after it.
+    If an init container that ends has a share, too, no container is given anything yet: it runs
+    before the others, perhaps on the memory that they get after it.
     """
     sharing = [each for each in _containers(pod) if limit_of(each, GPU_MEMORY)]
     inits = [each["name"] for each in pod["spec"].get("initContainers") or () if not is_sidecar(each)]
@@ -72,8 +72,9 @@ def take_lasting_shares(pod: Object, node: str, devices: SimulatedDevices, agent
 
 
 def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
-    """Give a pod that runs the cards back that it held. Where nobody knows which, whole ones that are free:
-    it keeps running without, too."""
+    """Give a running pod the cards back that it held. If those are unknown, whole ones that are
+    free: it keeps running without, too.
+    """
     cards = devices.cards(node)
     for hold in held:
         if hold.index < len(cards):
@@ -85,7 +86,7 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Simula
 
 
 def annotated_shares(pod: Object, name: str, _whole: Collection[str]) -> Sequence[Share] | NoShare:
-    """What the pod's annotation says, for a world without an agent."""
+    """The shares in the pod's annotation, for a world without an agent."""
     grants = granted(pod).get(name)
     if not grants:
         return NoShare("Unknown", f"container {name} has no grant on this node")

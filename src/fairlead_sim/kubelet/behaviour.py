@@ -1,13 +1,13 @@
-"""What a container does once it runs: its image tells, by name and tag, or its command.
+"""What a container does once it runs, from the name and tag of its image, or from its command.
 
     train:10m       works for ten minutes, then exits 0        fail:3s    exits 1 after three seconds
     crash:20s       dies of a segmentation fault (139)         missing:x  can never be pulled
     cuda-malloc:3G  takes 3 GiB of GPU memory and runs on      (dies at once where its grant is smaller)
     nginx, pause …  servers: just run
 
-The registry and path before the name do not matter: `hub.example/team/train:10m` is `train:10m`. Where the
-image does not tell, the command does (`kubelet/program`); where neither does, a container of a pod that is
-not started again for ever ends well after a while, and any other just runs.
+The registry and path before the name do not matter: `hub.example/team/train:10m` is `train:10m`. If
+the image does not define it, the command does (`kubelet/program`); if neither does, a container of
+a pod that is not restarted for ever succeeds after a while, and any other runs on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from fairlead_sim.scheduler.needs import limit_of
 Object = dict[str, Any]
 
 LOAD_ANNOTATION = f"{PREFIX}sim-load"
-"""On a pod: how its containers use their GPUs (a name of `sim.load.LOADS`), where the image does not tell."""
+"""On a pod: how its containers use their GPUs (a name of `sim.load.LOADS`), if the image does not
+define it.
+"""
 
 CUDA_CONTEXT_MIB = 121
 """What a CUDA context itself takes (document 001: 3 GiB allocated show as 3193 MiB used)."""
@@ -41,8 +43,9 @@ INIT_SECONDS = 3.0
 pod for ever."""
 
 SHORT_SECONDS, LONG_SECONDS = (5.0, 30.0), (600.0, 1800.0)
-"""How long a container runs of which nobody knows what it does, in a pod that is not started again for
-ever: long where it trains (it holds a GPU, or is part of a training job)."""
+"""How long a container with unknown work runs, in a pod that is not restarted for ever: long if it
+trains (it holds a GPU, or is part of a training job).
+"""
 
 # fmt: off
 SERVERS = frozenset((
@@ -52,7 +55,7 @@ SERVERS = frozenset((
     "whoami", "zookeeper",
 ))
 # fmt: on
-"""Images by name that serve until somebody ends them, whatever the pod's restart policy."""
+"""Images by name that serve until they are stopped, whatever the pod's restart policy."""
 
 PARAMETER_SERVER = "ps"
 _SUBMITS = "ray job submit"
@@ -78,11 +81,12 @@ _LOAD_BY_NAME = (
 
 
 class Behaviour(Struct, frozen=True, gc=False):
-    """`run_seconds` None = until somebody ends it. `load` is the default use of a held GPU; `gpu_mib` a fixed
-    amount of its memory.
+    """`run_seconds` None = until it is stopped. `load` is the default use of a held GPU; `gpu_mib`
+    a fixed amount of its memory.
 
-    `is_scripted`: the image tells it all. `serves`: it runs on, if its command says nothing else. `program`:
-    what its command does, where that was understood; `test`: what dcgmproftester was told to do.
+    `is_scripted`: the image defines it all. `serves`: it runs on, unless its command defines
+    something else. `program`: what its command does, if that was understood; `test`: the arguments
+    of dcgmproftester.
     """
 
     run_seconds: float | None = None
@@ -97,11 +101,11 @@ class Behaviour(Struct, frozen=True, gc=False):
 
 
 class Surroundings(Struct, frozen=True, gc=False):
-    """What decides how a container behaves whose image does not tell. `ends`: its pod is not started again
-    for ever. `long`: it trains.
+    """What decides how a container behaves whose image does not define it. `ends`: its pod is not
+    restarted for ever. `long`: it trains.
 
-    `draw` is the seed and the names from which its run time is drawn. `is_known`: whether what it says of its
-    command is all there is.
+    `draw` is the seed and the names from which its run time is drawn. `is_known`: whether the pod
+    contains all of its command.
     """
 
     ends: bool = False
@@ -112,26 +116,28 @@ class Surroundings(Struct, frozen=True, gc=False):
 
 
 def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
-    """What one container does: its image tells, or its command, or it ends after a while, or it just runs."""
+    """What one container does: from its image, or its command; else it ends after a while, or runs
+    on.
+    """
     image, command, arguments = container.get("image", ""), container.get("command") or (), container.get("args") or ()
     word = next(iter(command), "")
-    told = behaviour_of(image, word)
-    if told.is_scripted:
-        return told
+    scripted = behaviour_of(image, word)
+    if scripted.is_scripted:
+        return scripted
     words = (*command, *arguments)
     if is_prof_tester(image, word) or runs_our_tester(image, words):
         return _tester(parse_prof_test(words))
     if around.is_known and not (command or arguments) and starts_notebook(image):
-        return replace(told, load="notebook", serves=True)
+        return replace(scripted, load="notebook", serves=True)
     program = program_of(command, arguments, _environment(container))
     if program is not None:
-        return replace(told, run_seconds=program.run_seconds, exit_code=program.exit_code, program=program)
+        return replace(scripted, run_seconds=program.run_seconds, exit_code=program.exit_code, program=program)
     if around.is_init:
-        return replace(told, run_seconds=INIT_SECONDS)
-    if told.serves or not around.ends:
-        return told
-    load = "training" if told.load == "idle" else told.load
-    return replace(told, run_seconds=between(around.draw[0], *_DRAWN[around.long], "run", *around.draw[1:]), load=load)
+        return replace(scripted, run_seconds=INIT_SECONDS)
+    if scripted.serves or not around.ends:
+        return scripted
+    load = "training" if scripted.load == "idle" else scripted.load
+    return replace(scripted, run_seconds=between(around.draw[0], *_DRAWN[around.long], "run", *around.draw[1:]), load=load)
 
 
 def _tester(test: ProfTest) -> Behaviour:
@@ -141,8 +147,8 @@ def _tester(test: ProfTest) -> Behaviour:
 
 @lru_cache(maxsize=4096)
 def behaviour_of(image: str, program: str = "") -> Behaviour:
-    """What the image alone tells. `program` is the first word of the container's command: an sshd or a Ray
-    node serves for ever.
+    """What the image alone defines. `program` is the first word of the container's command: an sshd
+    or a Ray node serves for ever.
 
     >>> behaviour_of("hub.example/vision/train:1h30m").run_seconds, behaviour_of("fail:3s").exit_code
     (5400.0, 1)
@@ -175,8 +181,8 @@ def is_prof_tester(image: str, program: str) -> bool:
 
 
 def runs_our_tester(image: str, words: Sequence[str]) -> bool:
-    """Whether the container runs `fairlead gpu-load`: its command says so, or its image is ours and its words
-    begin so.
+    """Whether the container runs `fairlead gpu-load`: by its command, or by a Fairlead image and
+    its first argument.
 
     >>> runs_our_tester("busybox", ("fairlead", "gpu-load", "-t 1004"))
     True

@@ -28,7 +28,7 @@ _FLAGS = {"-t": "fields", "--fieldId": "fields", "-d": "duration", "--duration":
 
 
 class ProfTest(Struct, frozen=True, gc=False):
-    """One call: the fields it tests, so many seconds each. `is_full`: no load grows slowly.
+    """One call: the fields that it tests, `seconds` each. `is_full`: no load grows slowly.
 
     `validates`: whether it compares with what DCGM measured.
     """
@@ -73,18 +73,18 @@ def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequ
     `jitters` are numbers of [0, 1), taken in turn: no two seconds reach quite the same.
     """
     chip = CHIPS.get(model.name) or CHIPS["NVIDIA A10"]
-    told: list[Line] = [(0.0, line) for line in _beginning(test, chip)]
+    lines: list[Line] = [(0.0, line) for line in _beginning(test, chip)]
     at = 0.0
     for field in test.fields:
         if field not in TESTED:
-            told.append((at, render_unknown(field)))
+            lines.append((at, render_unknown(field)))
             continue
         if field == TENSOR:
-            told += [(at + second, _tensor_line(test, chip, jitters[second % len(jitters)])) for second in range(1, int(test.seconds) + 1)]
+            lines += [(at + second, _tensor_line(test, chip, jitters[second % len(jitters)])) for second in range(1, int(test.seconds) + 1)]
         at += test.seconds
     if not test.validates:
-        told.append((at, render_skipped("UnwatchFields")))
-    return [line for line in told if line[0] <= seconds]
+        lines.append((at, render_skipped("UnwatchFields")))
+    return [line for line in lines if line[0] <= seconds]
 
 
 def _beginning(test: ProfTest, chip: Chip) -> list[str]:

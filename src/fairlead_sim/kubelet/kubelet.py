@@ -41,14 +41,14 @@ COMPONENT = "kubelet"
 BACK_OFF_SECONDS = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
 BACK_OFF_RESET_SECONDS = 600.0
 LOOKUP_SECONDS = 1.0
-"""How long it takes to learn that an image is not there."""
+"""Seconds until a kubelet learns that an image does not exist."""
 LOOK_AGAIN_SECONDS = 12.0
 """How often a kubelet looks for an image that it may not pull."""
 ASK_AGAIN_SECONDS = 0.7
 """How soon a container that its node's agent refused is tried once more; then every `LOOK_AGAIN_SECONDS`."""
 CONFIG_ERROR = "CreateContainerConfigError"
 PULL_ERROR_SECONDS = 2.0
-"""How long a pod says `ErrImagePull` before it says `ImagePullBackOff`."""
+"""Seconds for which a pod has `ErrImagePull` before it has `ImagePullBackOff`."""
 NO_DEVICE = 1
 """How a program that needs a card ends without one."""
 CUDA_ERROR_SECONDS = 2.0
@@ -60,8 +60,9 @@ Behaves = Callable[[Object, Object, bool], Behaviour]
 
 
 class Kubelets:
-    """`goes_on`: whether a container whose image and command tell nothing just runs, also in a pod that is
-    not started again for ever."""
+    """`goes_on`: whether a container whose image and command define nothing runs on, also in a pod
+    that is not restarted for ever.
+    """
 
     def __init__(
         self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder, seed: int, *, goes_on: bool = False
@@ -115,10 +116,11 @@ class Kubelets:
         return render_status(run, status_of(pod), now)
 
     def take_over(self, pod: Object, node: Object, held: Sequence[HeldCard], lived_since: Callable[[float], float]) -> None:
-        """Go on with a pod of an earlier life from where its status stands, on the cards that it `held`;
+        """Continue with a pod of an earlier life from its status, on the cards that it `held`;
         nothing is written.
 
-        `lived_since` says for how long the world has lived since an instant: what a program has left to run.
+        `lived_since` returns for how long the world has lived since an instant: it decides what a
+        program has left to run.
         """
         run = take_status(_new_run(pod, node, self._timers.clock.now(), self._behaviour), pod)
         if run.phase == "Pending" and not status_of(pod).get("startTime"):
@@ -138,15 +140,15 @@ class Kubelets:
         if run.is_ending:
             ends_at = parse_time(pod["metadata"]["deletionTimestamp"])
             self._later(run, max(0.1, -lived_since(ends_at)), self._end)
-        waits_for_nobody = not run.is_ending
+        starts_afresh = not run.is_ending
         for container in run.containers:
             if container.state == RUNNING:
                 self._act(run, container, pod, lived_since(container.started_at))
-                waits_for_nobody = waits_for_nobody and container in run.inits and container.is_sidecar
+                starts_afresh = starts_afresh and container in run.inits and container.is_sidecar
             elif container.restarts or container.last or (container.state == TERMINATED and run.will_restart(container)):
                 self._resume_back_off(run, container, lived_since)
-                waits_for_nobody = False
-        if waits_for_nobody and not run.is_stuck:
+                starts_afresh = False
+        if starts_afresh and not run.is_stuck:
             self._later(run, 0.5, lambda run: self._pull(run, _images(run)))
 
     def _resume_back_off(self, run: PodRun, container: ContainerRun, lived_since: Callable[[float], float]) -> None:
@@ -165,7 +167,9 @@ class Kubelets:
         self._silent.add(node)
 
     def come_back(self, node: str) -> None:
-        """The kubelet is heard again: it reports what happened meanwhile and does what it was asked."""
+        """The kubelet reports again: it writes what happened meanwhile and does what it was asked
+        to.
+        """
         self._silent.discard(node)
         for run in [run for run in self._runs.values() if run.node == node]:
             pod = self._pod(run)
@@ -174,7 +178,7 @@ class Kubelets:
             else:
                 self._write(run)
 
-    # --- what the API tells ---------------------------------------------------------------------------------
+    # --- events of the API ------------------------------------------------------------------------
 
     def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
@@ -201,7 +205,7 @@ class Kubelets:
         if "deletionTimestamp" in pod["metadata"]:
             self._begin_end(run, pod)
 
-    # --- a pod's life ---------------------------------------------------------------------------------------
+    # --- a pod's life -----------------------------------------------------------------------------
 
     def _admit(self, run: PodRun) -> None:
         pod = self._pod(run)
@@ -267,7 +271,7 @@ class Kubelets:
         self._later(run, LOOK_AGAIN_SECONDS, lambda run: self._pull(run, images))
 
     def _refuse_pull(self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]) -> None:
-        """Its owner forbade to pull it: look again whether somebody else has brought it."""
+        """The pod forbids to pull the image: check again whether another pod has brought it."""
         why = f'Container image "{image}" is not present with pull policy of Never'
         self._recorder.warning(pod, "ErrImageNeverPull", why, COMPONENT, run.node)
         self._wait_for_image(run, pod, image, "ErrImageNeverPull", why)
@@ -284,7 +288,7 @@ class Kubelets:
         self._pull(run, images)
 
     def _fail_pull(self, run: PodRun, image: str, images: Sequence[tuple[str, bool]]) -> None:
-        """Say why, then that it will be tried again, each time after a longer pause."""
+        """Report why, then that it will be tried again, each time after a longer pause."""
         pod = self._pod(run)
         if pod is None or run.is_ending:
             return
@@ -383,8 +387,8 @@ class Kubelets:
         wanted = behaviour.gpu_mib
         if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
             return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
-        told = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
-        load = behaviour.test.tests if behaviour.test is not None else told if told in LOADS else behaviour.load
+        named_load = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
+        load = behaviour.test.tests if behaviour.test is not None else named_load if named_load in LOADS else behaviour.load
         self._devices.start(run.uid, container.name, load, wanted, lived_seconds)
         return behaviour
 
@@ -447,7 +451,7 @@ class Kubelets:
             self._devices.release(run.uid)
         self._write(run)
 
-    # --- its end by deletion --------------------------------------------------------------------------------
+    # --- its end by deletion ----------------------------------------------------------------------
 
     def _begin_end(self, run: PodRun, pod: Object) -> None:
         if run.node in self._silent:
@@ -477,7 +481,7 @@ class Kubelets:
         if pod is not None:
             self._recorder.normal(pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node)
 
-    # --- small things ---------------------------------------------------------------------------------------
+    # --- small things -----------------------------------------------------------------------------
 
     def _behaviour(self, pod: Object, container: Object, is_init: bool) -> Behaviour:
         sidecar = is_init and is_sidecar(container)

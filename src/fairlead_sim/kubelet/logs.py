@@ -1,7 +1,7 @@
 """The lines that a container would have written, as a function of its run.
 
-Nothing is stored: the lines of a run are computed when somebody asks, equal for equal runs, and grow only at
-their end.
+Nothing is stored: the lines of a run are computed on request, equal for equal runs, and grow only
+at their end.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _LAST_WORDS = {
 
 
 _NO_MEMORY = 'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)"'
-"""What a program that takes more than its share says and dies of (document 001)."""
+"""The last message of a program that takes more than its share (document 001)."""
 _NO_DEVICE = "no CUDA-capable device is detected"
 _JITTERS = 97
-"""So many different seconds of a test there are."""
+"""Number of different seconds of a test."""
 
 
 class ContainerLogs:

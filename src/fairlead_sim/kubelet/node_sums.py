@@ -1,9 +1,10 @@
-"""Whether a node takes one more pod: what a kubelet asks of pods that no scheduler has placed.
+"""Whether a node accepts one more pod: the kubelet's checks for pods that no scheduler has placed.
 
-The order and the words are the kubelet's (`lifecycle/predicate.go`, `devicemanager/manager.go`, 1.36.3):
-devices of plug-ins first, then pods, cpu, memory and the rest, then the pod's node selector and affinity.
-Extended resources that the node does not name are not asked, nor are ports of the host. Whom a taint of the
-effect `NoExecute` keeps off is deleted before a kubelet looks (`controllers/node_lifecycle`).
+The order and the messages are the kubelet's (`lifecycle/predicate.go`, `devicemanager/manager.go`,
+1.36.3): devices of plugins first, then pods, cpu, memory and the rest, then the pod's node selector
+and affinity. Extended resources that the node does not have are not checked, nor are ports of the
+host. Pods that a taint with the effect `NoExecute` keeps off are deleted before a kubelet looks
+(`controllers/node_lifecycle`).
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ class NodeSums:
 def _rejection(resource: str, wanted: int, used: int, capacity: int) -> Rejection:
     if resource in _DEVICES:
         return Rejection(UNEXPECTED, too_few_devices(resource, wanted, max(0, capacity - used)))
-    told = f"Node didn't have enough resource: {resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
-    return Rejection(f"OutOf{resource}", told)
+    detail = f"Node didn't have enough resource: {resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
+    return Rejection(f"OutOf{resource}", detail)
 
 
 def too_few_devices(resource: str, wanted: int, free: int) -> str:
-    """What the kubelet's device manager says."""
+    """The message of the kubelet's device manager."""
     why = f"requested number of devices unavailable for {resource}. Requested: {wanted}, Available: {free}"
     return f"Allocate failed due to {why}, which is unexpected"

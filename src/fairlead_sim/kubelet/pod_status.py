@@ -58,7 +58,7 @@ class ContainerRun:
 
 _PASSING = ("ContainerCreating", "PodInitializing", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "CrashLoopBackOff")
 NOT_STARTED = "device plugin PreStartContainer rpc failed with err: "
-"""How a kubelet begins to tell that a device plugin does not let a container start."""
+"""How a kubelet's message begins if a device plugin does not let a container start."""
 _REASONS = {0: "Completed", 137: "Error"}
 
 
@@ -91,8 +91,9 @@ class PodRun:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a container waits for something that nobody here brings: a volume, a Secret, a name that
-        can be an image's."""
+        """Whether a container waits for something that does not come here: a volume, a Secret, a
+        valid image name.
+        """
         return any(run.state == WAITING and run.reason not in _PASSING and NOT_STARTED not in run.message for run in self.containers)
 
     @property
@@ -212,31 +213,31 @@ def _terminated(run: ContainerRun) -> Object:
 def _conditions(run: PodRun, before: list[Object], now: float) -> list[Object]:
     reason, message = _not_ready(run)
     ready, has_sandbox = "False" if reason else "True", bool(run.pod_ip) and not run.is_finished
-    told = (
+    conditions = (
         ("PodScheduled", "True", "", ""),
         ("PodReadyToStartContainers", "True" if has_sandbox else "False", "", ""),
         ("Initialized", *_initialized(run)),
         ("ContainersReady", ready, reason, message),
         ("Ready", ready, reason, message),
     )
-    return _with_all(before, told, render_time(now)) if before else _first_conditions(told, render_time(now))
+    return _with_all(before, conditions, render_time(now)) if before else _first_conditions(conditions, render_time(now))
 
 
-_Told = tuple[tuple[str, str, str, str], ...]
+_ConditionRows = tuple[tuple[str, str, str, str], ...]
 """Conditions by type, status, reason, message."""
 
 
-def _with_all(before: list[Object], told: _Told, time: str) -> list[Object]:
-    for each in told:
+def _with_all(before: list[Object], conditions: _ConditionRows, time: str) -> list[Object]:
+    for each in conditions:
         before = with_condition(before, *each, time)
     return before
 
 
 @lru_cache(maxsize=256)
-def _first_conditions(told: _Told, time: str) -> list[Object]:
+def _first_conditions(conditions: _ConditionRows, time: str) -> list[Object]:
     """One list for all pods that begin alike at the same time: a settled world's fifty thousand would hold
     five conditions each."""
-    return _with_all([], told, time)
+    return _with_all([], conditions, time)
 
 
 def _initialized(run: PodRun) -> tuple[str, str, str]:

@@ -1,9 +1,9 @@
-"""What a container's command does as far as its words tell: what it prints, how long it takes, how it ends.
-Pure.
+"""What a container's command does, as far as it is understood: what it prints, how long it takes,
+how it ends. Pure.
 
-The commands that tutorials type: `true`, `false`, `echo`, `date`, `sleep`, `exit`, `tail -f`, and a shell's
-one-liner of these. Where anything else stands in it, the whole is not understood (None): half a script would
-be a wrong one.
+The commands of tutorials: `true`, `false`, `echo`, `date`, `sleep`, `exit`, `tail -f`, and a
+shell's one-liner of these. If anything else is in it, the whole is not understood (None): half a
+script would be a wrong one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 INSTANT_SECONDS = 0.1
 """What a command takes that does not wait."""
 MOST_LINES = 5000
-"""No more lines of a loop are told: the newest ones."""
+"""Lines of a loop that are kept: the newest ones."""
 
 Line = tuple[float, str | None]
 """Seconds after the start, and what was printed; None = the date of that instant."""
@@ -51,14 +51,14 @@ class Program(Struct, frozen=True, gc=False):
     loop_seconds: float = 0.0
 
     def printed(self, seconds: float) -> list[Line]:
-        """What it has printed after so many seconds."""
-        told = [line for line in self.lines if line[0] <= seconds]
+        """What it has printed after this time."""
+        words_shown = [line for line in self.lines if line[0] <= seconds]
         if not self.loop or seconds < self.loop_from:
-            return told
+            return words_shown
         rounds = int((seconds - self.loop_from) / self.loop_seconds) + 1
         first = max(0, rounds - MOST_LINES // len(self.loop))
         begins = (self.loop_from + number * self.loop_seconds for number in range(first, rounds))
-        return told + [(begin + at, text) for begin in begins for at, text in self.loop if begin + at <= seconds]
+        return words_shown + [(begin + at, text) for begin in begins for at, text in self.loop if begin + at <= seconds]
 
 
 def program_of(command: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]) -> Program | None:
@@ -79,12 +79,12 @@ def program_of(command: Sequence[str], arguments: Sequence[str], environment: Ma
 @lru_cache(maxsize=1024)
 def _understood(words: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> Program | None:
     values = dict(environment)
-    told = [_EXPANSION.sub(lambda found: _expanded(found, values), word) for word in words]
+    words_shown = [_EXPANSION.sub(lambda found: _expanded(found, values), word) for word in words]
     try:
-        if _name(told) not in _SHELLS:
-            return _Script([(";", told)], stops_at_error=False).program()
-        if len(told) == 3 and _SHELL_FLAGS.fullmatch(told[1]):
-            return _shell(told[2], values, stops_at_error="e" in told[1])
+        if _name(words_shown) not in _SHELLS:
+            return _Script([(";", words_shown)], stops_at_error=False).program()
+        if len(words_shown) == 3 and _SHELL_FLAGS.fullmatch(words_shown[1]):
+            return _shell(words_shown[2], values, stops_at_error="e" in words_shown[1])
     except _NotUnderstoodError:
         pass
     return None
@@ -198,10 +198,10 @@ class _Script:
 
     def echo(self, words: Sequence[str]) -> None:
         is_open = bool(words) and words[0] == "-n"
-        told = words[1:] if is_open else words
-        if any("\\" in word for word in told) or (told and re.fullmatch("-[neE]+", told[0])):
+        words_shown = words[1:] if is_open else words
+        if any("\\" in word for word in words_shown) or (words_shown and re.fullmatch("-[neE]+", words_shown[0])):
             raise _NotUnderstoodError
-        self._print(" ".join(told), is_open=is_open)
+        self._print(" ".join(words_shown), is_open=is_open)
 
     def date(self, words: Sequence[str]) -> None:
         if words or self._begun:
@@ -241,8 +241,9 @@ _RUN = {
 
 
 def _name(words: Sequence[str]) -> str:
-    """Of the program; "" for one that stands where no system has its own: `/app/echo` is somebody's
-    server."""
+    """The name of the program; "" for a program in an unusual place: `/app/echo` is a user's own
+    server.
+    """
     found = _PROGRAM.fullmatch(words[0])
     return found[1] if found else ""
 

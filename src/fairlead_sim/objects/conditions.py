@@ -49,6 +49,6 @@ def phase_of(pod: Object) -> str:
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    """Whether the object's condition of this type says `True`."""
+    """Whether the object's condition of this type is `True`."""
     condition = find_condition(conditions_of(obj), kind)
     return condition is not None and condition["status"] == "True"

@@ -1,7 +1,9 @@
-"""What is kept of a world when its process ends: its objects, who held which card, and a few numbers.
+"""What is kept of a world when its process ends: its objects, which pods held which cards, and a
+few numbers.
 
-The world stood still while nobody ran it. Its clock jumps to the present, so that ages are true, but nothing
-was lived in between: programs go on with what was left of them, as after a hibernation of all machines.
+The world stands still while no process runs it. Its clock jumps to the present, so that ages are
+true, but nothing happens in between: programs continue with what they had left, as after a
+hibernation of all machines.
 """
 
 from __future__ import annotations

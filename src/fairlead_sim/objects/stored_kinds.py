@@ -1,8 +1,8 @@
-"""The kinds that the simulated cluster keeps without doing anything about them, as `stored_kinds.toml` tells
-them.
+"""The kinds that the simulated cluster stores without acting on them, read from
+`stored_kinds.toml`.
 
-People and charts create them, so they are stored, listed, watched, checked and filled in as the real server
-does it.
+Users and charts create them, so they are stored, listed, watched, checked and defaulted as by the
+real server.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from fairlead_sim.schema.resource import ResourceKind
 
 
 class StoredKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says of a kind; it tells what the fields mean. `is_view`: stored as the kind of this
-    name that stands before it."""
+    """The entry of a kind in the file, which describes the fields. `is_view`: stored as the kind of
+    this name that comes before it.
+    """
 
     kind: str
     plural: str
@@ -39,9 +40,9 @@ class StoredKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _read() -> dict[ResourceKind, StoredKind]:
-    told = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, tuple[StoredKind, ...]])["kinds"]
+    table = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, tuple[StoredKind, ...]])["kinds"]
     kinds: dict[ResourceKind, StoredKind] = {}
-    for one in told:
+    for one in table:
         stored_as = next(ref for ref in kinds if ref.kind == one.kind) if one.is_view else None
         names = (one.group, one.version, one.kind, one.plural, one.kind.lower(), one.short_names, one.namespaced)
         shared = {key: getattr(one, key) for key in ("categories", "subresources", "note", "has_generation")}

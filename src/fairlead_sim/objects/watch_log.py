@@ -1,7 +1,7 @@
 """The writes to the objects of one kind in order, and the cursors that read along.
 
-A reader has no queue of its own: it is a cursor into one bounded log, so a reader that never reads costs
-nothing; when the log has moved past its cursor it is told so with 410 (`Gone`) and starts anew.
+A reader has no queue of its own: it is a cursor into one bounded log, so a reader that never reads
+costs nothing; when the log has moved past its cursor it gets 410 (`Gone`) and starts anew.
 """
 
 from __future__ import annotations
@@ -127,16 +127,16 @@ class Subscription:
     def poll(self, limit: int = 500) -> list[LoggedChange]:
         """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410
         when it fell behind."""
-        told: list[LoggedChange] = []
-        while not told:
+        changes: list[LoggedChange] = []
+        while not changes:
             events = self._log.read(self._cursor, limit)
             if events is None:
                 raise self._fallen_behind()
             if not events:
                 break
             self._cursor += len(events)
-            told = [seen for event in events if (seen := self._as_seen(event)) is not None]
-        return told
+            changes = [seen for event in events if (seen := self._as_seen(event)) is not None]
+        return changes
 
     def _fallen_behind(self) -> ApiStatus:
         return ApiStatus(410, "Expired", f"too old resource version: the watcher was too slow ({self._log.forgotten_version})")

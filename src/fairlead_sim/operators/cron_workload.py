@@ -37,7 +37,7 @@ def reconcile(obj: Object, view: View) -> Plan:
 
 
 def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
-    """Jobs that are not over; the end of one that was at work is told once."""
+    """Jobs that are not over; the end of an active one is reported once."""
     known = {reference["uid"] for reference in status.get("active") or ()}
     for job in jobs:
         if is_over(job) and job["metadata"]["uid"] in known:
@@ -46,7 +46,7 @@ def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
 
 
 def _history(spec: Object, before: list[Object], jobs: list[Object], view: View) -> list[Object]:
-    """The newest entries, oldest first. What is remembered of a job that somebody deleted stays as it was."""
+    """The newest entries, oldest first. The entry of a deleted job stays as it was."""
     found = {entry["object"]["name"]: entry for entry in before}
     for job in jobs:
         name = job["metadata"]["name"]

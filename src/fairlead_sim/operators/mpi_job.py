@@ -55,17 +55,17 @@ def _has_ended(launcher: Object | None) -> bool:
 
 def _created(obj: Object, status: Object, view: View, plan: Plan) -> None:
     if find_condition(status.get("conditions") or (), "Created") is None:
-        set_state(status, "Created", "True", "MPIJobCreated", _told(obj, "is created."), view)
-        plan.normal("MPIJobCreated", _told(obj, "is created."))
+        set_state(status, "Created", "True", "MPIJobCreated", _message(obj, "is created."), view)
+        plan.normal("MPIJobCreated", _message(obj, "is created."))
     if not _is_paused(obj):
         status.setdefault("startTime", view.time)
 
 
-def _told(obj: Object, what: str) -> str:
+def _message(obj: Object, what: str) -> str:
     return f"MPIJob {obj['metadata']['namespace']}/{obj['metadata']['name']} {what}"
 
 
-# --- what it creates ----------------------------------------------------------------------------------------
+# --- what it creates ------------------------------------------------------------------------------
 
 
 def _fill(obj: Object, children: list[Object], workers: list[Object], launcher: Object | None, plan: Plan, view: View) -> None:
@@ -168,7 +168,7 @@ def _metadata(obj: Object, name: str, labels: dict[str, str]) -> Object:
     return {"name": name, "namespace": obj["metadata"]["namespace"], "labels": labels, "ownerReferences": owned_by(obj)}
 
 
-# --- what it sees -------------------------------------------------------------------------------------------
+# --- what it sees ---------------------------------------------------------------------------------
 
 
 def _running(pods: list[Object]) -> int:
@@ -180,9 +180,9 @@ def _observe(obj: Object, workers: list[Object], launcher: Object | None, status
     # Once the launcher has ended the operator looks at the workers no more.
     status["replicaStatuses"] = _replica_statuses(obj, [] if _has_ended(launcher) else workers, launcher, at_work)
     if launcher is not None and is_true(launcher, "Complete"):
-        set_state(status, "Succeeded", "True", "MPIJobSucceeded", _told(obj, "successfully completed."), view)
+        set_state(status, "Succeeded", "True", "MPIJobSucceeded", _message(obj, "successfully completed."), view)
         status["completionTime"] = launcher["status"].get("completionTime", view.time)
-        plan.normal("MPIJobSucceeded", _told(obj, "successfully completed."))
+        plan.normal("MPIJobSucceeded", _message(obj, "successfully completed."))
         _clean(obj, workers, plan)
         plan.wake(view.now)
     elif launcher is not None and is_true(launcher, "Failed"):
@@ -195,9 +195,9 @@ def _observe(obj: Object, workers: list[Object], launcher: Object | None, status
     elif (
         at_work
         and _running(workers) == _replicas(obj, "Worker")
-        and set_state(status, "Running", "True", "MPIJobRunning", _told(obj, "is running."), view)
+        and set_state(status, "Running", "True", "MPIJobRunning", _message(obj, "is running."), view)
     ):
-        plan.normal("MPIJobRunning", _told(obj, "is running"))
+        plan.normal("MPIJobRunning", _message(obj, "is running"))
 
 
 def _failure(launcher: Object, view: View) -> tuple[str, str]:
@@ -239,7 +239,7 @@ def _pause(obj: Object, workers: list[Object], launcher: Object | None, status: 
     ended stay."""
     takes_all = run_policy(obj).get("cleanPodPolicy") != "Running"
     plan.delete += [pod for pod in workers if is_active(pod) or (takes_all and "deletionTimestamp" not in pod["metadata"])]
-    set_state(status, "Running", "False", "MPIJobSuspended", _told(obj, "is suspended."), view)
+    set_state(status, "Running", "False", "MPIJobSuspended", _message(obj, "is suspended."), view)
     at_work = launcher is not None and _running(view.pods_of(launcher)) >= 1
     status["replicaStatuses"] = _replica_statuses(obj, [], launcher, at_work)
 

@@ -1,7 +1,7 @@
 """training-operator's TFJobs and PyTorchJobs: a pod and a Service per replica; the chief's end is the job's
 end.
 
-The two kinds differ in a few words (`_KINDS`, `_told`) and in who is chief; everything else is the operator's
+The two kinds differ in a few words (`_KINDS`, `_message`) and in the chief; everything else is the operator's
 common code. One liberty: a job that is active too long fails at that moment, not when the real one happens to
 look at it next.
 """
@@ -104,7 +104,7 @@ def _by_role(obj: Object, pods: list[Object]) -> dict[str, list[Object]]:
     return roles
 
 
-# --- what it creates ----------------------------------------------------------------------------------------
+# --- what it creates ------------------------------------------------------------------------------
 
 
 def _fill(obj: Object, pods: Pods, view: View, plan: Plan) -> None:
@@ -166,7 +166,7 @@ def _service(obj: Object, role: str, index: int, name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None", "selector": labels, "ports": ports}}
 
 
-# --- what it sees -------------------------------------------------------------------------------------------
+# --- what it sees ---------------------------------------------------------------------------------
 
 
 _RESTARTED = ("OnFailure", "Always")
@@ -222,15 +222,15 @@ def _judge(obj: Object, pods: Pods, lost: list[Object], status: Object, view: Vi
     failed = {role: sum(phase_of(pod) == "Failed" and pod not in lost for pod in found) for role, found in pods.items()}
     bad_role = next((role for role, count in failed.items() if count), "")
     if bad_role:
-        _end(obj, status, "Failed", _told(obj, "failed").format(f"{failed[bad_role]} {bad_role}"), view, plan)
+        _end(obj, status, "Failed", _message(obj, "failed").format(f"{failed[bad_role]} {bad_role}"), view, plan)
     elif _is_done(obj, pods):
-        _end(obj, status, "Succeeded", _told(obj, "succeeded"), view, plan)
+        _end(obj, status, "Succeeded", _message(obj, "succeeded"), view, plan)
     elif lost:
         message = f"job {obj['metadata']['name']} is restarting because {_role_of(lost[0], pods)} replica(s) failed."
         set_state(status, "Restarting", "True", f"{obj['kind']}Restarting", message, view)
         plan.warning(f"{obj['kind']}Restarting", message)
     elif _is_at_work(obj, pods):
-        set_state(status, "Running", "True", f"{obj['kind']}Running", _told(obj, "running"), view)
+        set_state(status, "Running", "True", f"{obj['kind']}Running", _message(obj, "running"), view)
 
 
 _WORDS = {
@@ -243,10 +243,10 @@ _PYTORCH_WORDS = {
     "succeeded": "is successfully completed.",
     "failed": "is failed because {} replica(s) failed.",
 }
-"""Of a PyTorchJob with a master; where workers alone decide, only its failure is said so."""
+"""For a PyTorchJob with a master; if workers alone decide, only its failure uses this message."""
 
 
-def _told(obj: Object, what: str) -> str:
+def _message(obj: Object, what: str) -> str:
     metadata = obj["metadata"]
     if obj["kind"] == "PyTorchJob" and ("Master" in _roles(obj) or what == "failed"):
         return f"PyTorchJob {metadata['name']} {_PYTORCH_WORDS[what]}"
@@ -260,8 +260,9 @@ def _deadline(obj: Object, status: Object) -> float | None:
 
 
 def _is_beyond_limit(obj: Object, pods: Pods, status: Object) -> bool:
-    """Containers restarted as often as the limit says; of a limit of 0, any pod that has failed since the
-    last look."""
+    """Containers restarted as often as the limit allows; with a limit of 0, any pod that has failed
+    since the last look.
+    """
     limit = run_policy(obj).get("backoffLimit")
     if limit is None:
         return False
@@ -326,7 +327,7 @@ def _end(obj: Object, status: Object, state: str, message: str, view: View, plan
     set_state(status, state, "True", f"{obj['kind']}{state}", message, view)
     status["completionTime"] = view.time
     plan.create.clear()
-    plan.tell = [told for told in plan.tell if not told[1].startswith("SuccessfulCreate")]
+    plan.tell = [event for event in plan.tell if not event[1].startswith("SuccessfulCreate")]
     plan.normal(f"{obj['kind']}{state}", message)
     plan.wake(view.now)
 

@@ -1,7 +1,7 @@
-"""Scenarios read from TOML files, and what is said when one is wrong.
+"""Scenarios read from TOML files, and messages about errors in them.
 
-Every refusal names the file, the line and the key: `tomllib` forgets lines, so `locate_keys` reads them from
-the text. Checks that need more than one key (an unknown namespace, a card that does not exist) stand in
+Every error names the file, the line and the key: `tomllib` drops lines, so `locate_keys` reads them
+from the text. Checks of more than one key (an unknown namespace, a card that does not exist) are in
 `rules`.
 """
 
@@ -57,7 +57,7 @@ def parse_scenario(text: str, source: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        what, path = _told_by_msgspec(str(error))
+        what, path = _from_msgspec(str(error))
         raise _refusal(text, source, path, what) from error
     for path, what in _bad_counts(scenario):
         raise _refusal(text, source, path, what)
@@ -133,7 +133,7 @@ def _decode(kind: type, value: Any) -> Any:
     raise NotImplementedError(kind)
 
 
-def _told_by_msgspec(message: str) -> tuple[str, KeyPath]:
+def _from_msgspec(message: str) -> tuple[str, KeyPath]:
     """Its sentence and the path it names; an unknown or missing field belongs to the path."""
     what, _, where = message.partition(" - at `$")
     path: KeyPath = tuple(int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where))

@@ -100,11 +100,11 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
 
 
 def _with_isolation(node: Object, *, is_sharing: bool) -> dict[str, str]:
-    """The node agent says what keeps sharers apart as long as there may be some: here the guard, unless
-    labels ask for something else.
+    """The node agent's label for the isolation provider, while the node shares: here the guard,
+    unless labels ask for something else.
 
-    The simulated containers do keep to their grants (`card.Hold`), as programs do under the guard. Other
-    words stay as they are.
+    The simulated containers keep to their grants (`card.Hold`), as programs do under the guard.
+    Other labels stay as they are.
     """
     labels = node["metadata"].get("labels") or {}
     if not is_sharing:
@@ -121,20 +121,21 @@ def with_heartbeat(node: Object, now: float) -> Object:
     return {**node, "status": {**status_of(node), "conditions": conditions}}
 
 
-def with_voice(node: Object, now: float, is_heard: bool) -> Object:
-    """The node when its kubelet fell silent (every condition unknown), or is heard again."""
+def with_voice(node: Object, now: float, is_reporting: bool) -> Object:
+    """The node when its kubelet fell silent (every condition unknown), or reports again."""
     time = render_time(now)
     states = {kind: ("False", reason, message) for kind, reason, message in _CONDITIONS} | {"Ready": _READY}
     conditions = conditions_of(node)
     for kind, state in states.items():
-        conditions = with_condition(conditions, kind, *(state if is_heard else _SILENT), time)
-    beats = [{"lastHeartbeatTime": time, **condition} if is_heard else condition for condition in conditions]
+        conditions = with_condition(conditions, kind, *(state if is_reporting else _SILENT), time)
+    beats = [{"lastHeartbeatTime": time, **condition} if is_reporting else condition for condition in conditions]
     return {**node, "status": {**status_of(node), "conditions": beats}}
 
 
 def render_lease(node: Object, now: float) -> Object:
-    """The node's Lease. Renewed with the node's report, not every ten seconds: those writes nobody would
-    read."""
+    """The node's Lease. It is renewed with the node's report, not every ten seconds: nothing would
+    read those writes.
+    """
     metadata = node["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
     return {
@@ -161,21 +162,21 @@ def _offer(cards: Sequence[Card], is_shared: bool, has_cores: bool) -> dict[str,
 
 
 def inventory_of(node: Object, *, is_wished_shared: bool = False) -> list[Object]:
-    """The cards that a node's annotation tells; none where there is no annotation or it is no such list.
+    """The cards in a node's annotation; none if there is no annotation or it is malformed.
 
-    `mode` is the node's: whether a card drains follows from who holds it.
+    `mode` is the node's: whether a card drains follows from its holders.
     """
     wish = CardMode.SHARED if is_wished_shared else CardMode.EXCLUSIVE
     try:
-        told = json.loads((node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS) or "[]")
-        known = [entry for entry in told if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
+        detail = json.loads((node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS) or "[]")
+        known = [entry for entry in detail if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
         return [{**entry, "mode": wish} if entry["mode"] == CardMode.DRAINING else entry for entry in known]
     except (ValueError, AttributeError, TypeError):
         return []
 
 
 def has_draining_cards(node: Object) -> bool:
-    """Whether the node tells of cards that wait for pods of its old mode to leave."""
+    """Whether the node has cards that wait for pods of its old mode to stop."""
     return f'"mode":"{CardMode.DRAINING}"' in (node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS, "")
 
 

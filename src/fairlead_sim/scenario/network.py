@@ -1,6 +1,7 @@
-"""The Services that a cluster has without anybody's asking, and the addresses that it gives outside.
+"""The Services that every cluster has from the start, and the addresses that it gives outside.
 
-No packet ever goes anywhere: a Service is an object with addresses, as `kubectl get svc` prints them.
+No packet ever goes anywhere: a Service is an object with addresses, as `kubectl get svc` prints
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ API_SERVICE: Object = {
     "metadata": {"name": "kubernetes", "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
     "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]},
 }
-"""The API server's own, which every cluster has, and which comes back when somebody deletes it."""
+"""The API server's own Service, which every cluster has, and which comes back when it is deleted.
+"""
 API_SERVICE_SECONDS = 10.0
 BALANCER_SECONDS = 3.0
 
@@ -68,7 +70,7 @@ def keep_api_service(cluster: StoredCluster, timers: Timers) -> None:
     """From now on."""
 
     def make() -> None:
-        with suppress(ApiStatus):  # somebody was quicker
+        with suppress(ApiStatus):  # another writer was faster
             cluster.create(API_SERVICE)
 
     def on_service(event: LoggedChange) -> None:

@@ -60,7 +60,7 @@ def _twice(section: str, names: Iterable[tuple[str, str]], pattern: re.Pattern[s
         seen.setdefault((namespace, name), index)
 
 
-# --- machines -----------------------------------------------------------------------------------------------
+# --- machines -------------------------------------------------------------------------------------
 
 
 def _bad_pools(scenario: Scenario) -> Faults:
@@ -114,7 +114,7 @@ def _bad_node_names(scenario: Scenario) -> Faults:
             addresses.setdefault(address, index)
 
 
-# --- people and quotas --------------------------------------------------------------------------------------
+# --- people and quotas ----------------------------------------------------------------------------
 
 
 def _bad_teams(scenario: Scenario) -> Faults:
@@ -125,7 +125,7 @@ def _bad_teams(scenario: Scenario) -> Faults:
             if not _NAME.fullmatch(namespace):
                 yield ("teams", index, "namespaces"), f"`{namespace}` is not a Kubernetes name (lower-case letters, digits and `-`)"
             elif namespace in FIRST_NAMESPACES:
-                yield ("teams", index, "namespaces"), f"`{namespace}` is the cluster's own and nobody's"
+                yield ("teams", index, "namespaces"), f"`{namespace}` belongs to the cluster and to no team"
             elif namespace in holders:
                 yield ("teams", index, "namespaces"), f"`{namespace}` is already of team `{holders[namespace]}`"
             holders.setdefault(namespace, team.name)
@@ -174,7 +174,7 @@ def _bad_path(path: str, before: Mapping[str, int], paths: Set[str]) -> Iterator
 
 
 def _bad_amounts_together(scenario: Scenario) -> Faults:
-    """Nobody is guaranteed more than it may have, and children together no more than their parent."""
+    """No quota is guaranteed more than its max, and children together no more than their parent."""
     families = _children(scenario)
     for index, node in enumerate(scenario.quota):
         low, high = parse_amounts(node.min), parse_amounts(node.max)
@@ -188,10 +188,10 @@ def _bad_amounts_together(scenario: Scenario) -> Faults:
                 asked[resource] = asked.get(resource, 0) + amount
         for resource, amount in asked.items():
             if amount > low.get(resource, 0):
-                told = ", ".join(f"{child.path} {child.min[resource]}" for child in children if resource in child.min)
+                detail = ", ".join(f"{child.path} {child.min[resource]}" for child in children if resource in child.min)
                 yield (
                     ("quota", index, "min"),
-                    f"its children's min of {resource} ({told}) is more than its own min {node.min.get(resource, 0)}",
+                    f"its children's min of {resource} ({detail}) is more than its own min {node.min.get(resource, 0)}",
                 )
 
 
@@ -215,7 +215,7 @@ def _bad_priorities(scenario: Scenario) -> Faults:
         default = default or (item.name if item.global_default else "")
 
 
-# --- work ---------------------------------------------------------------------------------------------------
+# --- work -----------------------------------------------------------------------------------------
 
 
 def _bad_asks(scenario: Scenario) -> Faults:
@@ -301,7 +301,7 @@ def _bad_stream(stream: Stream) -> Iterator[tuple[str, str]]:
         yield "failing", "`failing` and `crashing` together are more than 1"
 
 
-# --- single pods, Services, faults --------------------------------------------------------------------------
+# --- single pods, Services, faults ----------------------------------------------------------------
 
 
 def _bad_pods(scenario: Scenario) -> Faults:
@@ -344,7 +344,7 @@ def _bad_network(scenario: Scenario) -> Faults:
 
 
 def _bad_devices(scenario: Scenario) -> Faults:
-    """What happens to cards: XIDs, hangs, processes of nobody."""
+    """Events of cards: XIDs, hangs, foreign processes."""
     pools = {node: pool for pool in scenario.node_pools for node in pool_nodes(pool)}
     for index, xid in enumerate(scenario.xids):
         yield from ((("xids", index, field), problem) for field, problem in _no_such_card(xid, pools))
@@ -362,7 +362,7 @@ def _bad_devices(scenario: Scenario) -> Faults:
         if problem := _bad_quantity(process.memory):
             yield (*here, "memory"), problem
         if process.node in pools and pools[process.node].mig:
-            yield (*here, "node"), f"the GPUs of `{process.node}` are divided by MIG; a process of nobody takes memory of whole ones"
+            yield (*here, "node"), f"the GPUs of `{process.node}` are divided by MIG; a foreign process takes memory of whole GPUs only"
 
 
 def _no_such_card(named: Xid | Hang | ForeignProcess, pools: Mapping[str, NodePool]) -> Iterator[tuple[str, str]]:

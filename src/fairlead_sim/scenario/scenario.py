@@ -1,8 +1,8 @@
 """The parts of a scenario, as values.
 
-A scenario says what a company has and wants (machines, teams, quotas, services, jobs that keep coming), never
-what happens: that follows from it and the seed. Field names here are the keys of the TOML file;
-`docs/how-to/scenarios.md` explains them by example.
+A scenario contains what a company has and wants (machines, teams, quotas, services, jobs that keep
+coming), never what happens: that follows from it and the seed. Field names here are the keys of the
+TOML file; `docs/how-to/scenarios.md` explains them by example.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ class PoolTaint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
-    """`count` equal machines, named `<name>-1` …, or those of `names`; with `gpus` each has so many cards of
-    `gpu_model` (`gpus/cards.py`), and with `mig` each of these is divided into instances of the profiles.
+    """`count` equal machines, named `<name>-1` …, or those of `names`; each has `gpus` cards of
+    `gpu_model` (`gpus/cards.py`), and with `mig` each card is divided into instances of the
+    profiles.
 
-    A machine's address is that of `addresses`, else the one its name ends in (`cn-beijing.192.168.1.151`),
-    else follows from its number.
+    A machine's address is that of `addresses`, else the one that its name ends in
+    (`cn-beijing.192.168.1.151`), else follows from its number.
     """
 
     name: str = ""
@@ -80,8 +81,9 @@ class Xid(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hang(Struct, frozen=True, forbid_unknown_fields=True):
-    """A card whose driver calls hang from `at` (of the history) on and, with `until`, return: it says nothing
-    new meanwhile."""
+    """A card whose driver calls hang from `at` (of the history) on and, with `until`, return: it
+    has no new values meanwhile.
+    """
 
     node: str
     gpu: int
@@ -90,8 +92,7 @@ class Hang(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForeignProcess(Struct, frozen=True, forbid_unknown_fields=True):
-    """A program on a card that no container was granted: somebody logged in on the machine. `memory` as a
-    quantity."""
+    """A program on a card without a grant: a user logged in on the machine. `memory` as a quantity."""
 
     node: str
     gpu: int
@@ -249,8 +250,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_copy(self) -> bool:
-        """Whether its machines are taken over from another cluster: no pool of its own says which there
-        are."""
+        """Whether its machines are copied from another cluster: no pool of its own lists them."""
         return not self.node_pools
 
 

@@ -30,7 +30,7 @@ def _terms(spec: Object, kind: str, strength: str) -> Any:
     return ((spec.get("affinity") or {}).get(kind) or {}).get(strength) or ()
 
 
-# --- nodes --------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 def suits_node(spec: Object, name: str, labels: Labels) -> bool:
@@ -77,7 +77,7 @@ def _holds(expression: Object, labels: Labels) -> bool:
     return int(held) > bound if operator == "Gt" else int(held) < bound
 
 
-# --- other pods ---------------------------------------------------------------------------------------------
+# --- other pods -----------------------------------------------------------------------------------
 
 
 def keeps_others_away(spec: Object) -> bool:
@@ -146,8 +146,9 @@ _NOWHERE = frozenset(("",))
 
 
 def neighbourhood(pod: Object, placed: Iterable[Placed]) -> Neighbourhood:
-    """What the placed pods mean for `pod`. `placed` may be only those that keep others away if the pod
-    itself looks at nobody."""
+    """What the placed pods mean for `pod`. `placed` may be only the pods that keep others away, if
+    the pod itself has no affinity.
+    """
     near, far = (_compiled(pod, kind) for kind in ("podAffinity", "podAntiAffinity"))
     beside: list[set[str]] = [set() for _ in near]
     avoided: set[tuple[str, str]] = set()

@@ -1,7 +1,9 @@
-"""The places where a real cluster asks somebody outside: the scheduler's extender, admission, a node's agent.
+"""The places where a cluster asks an outside component: the scheduler's extender, admission, a
+node's agent.
 
-Nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
-without any runs, too: pods that need the extender then wait, as they do when a real one is down.
+Nothing is decided here. The simulation has none of Fairlead's rules; the creator of a world fills
+the hooks, and a world without any runs, too: pods that need the extender then wait, as they do when
+a real one is down.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class SchedulerHook(Protocol):
         ...
 
     def on_change(self, tell: Callable[[], None]) -> None:
-        """Call `tell` when pods that `filter` refused may find room, and no node or pod has said so.
+        """Call `tell` when pods that `filter` refused may have room, without an event of a node or
+        pod.
 
         A real extender touches such pods, and kube-scheduler tries them again.
         """
@@ -78,8 +81,9 @@ class NoShare(NamedTuple):
 
 
 AgentHook = Callable[[Object, str, Collection[str]], Sequence[Share] | NoShare]
-"""What the agent of a pod's node gives one of its containers, by name; with the UUIDs of cards that somebody
-has as a whole."""
+"""What the agent of a pod's node gives to one of its containers, by name; with the UUIDs of cards
+that a container holds as a whole.
+"""
 
 
 def by_label_cgpu(labels: Mapping[str, str]) -> bool:
@@ -90,8 +94,8 @@ def by_label_cgpu(labels: Mapping[str, str]) -> bool:
 class Hooks:
     """`shares`: whether the labels of a node ask its agent to share the GPUs.
 
-    `agent`: what containers are given of shared cards; None: what the pod's annotation says. `lives`: begins
-    what else lives in the cluster's time, such as a controller.
+    `agent`: what containers are given of shared cards; None: what the pod's annotation grants.
+    `lives`: starts what else lives in the cluster's time, such as a controller.
     """
 
     extender: SchedulerHook | None = None
@@ -102,5 +106,5 @@ class Hooks:
 
 
 def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
-    """A world that asks nobody."""
+    """A world without outside components."""
     return Hooks()

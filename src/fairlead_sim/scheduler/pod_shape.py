@@ -1,7 +1,8 @@
-"""Whether the world can read a pod: the scheduler and the kubelets look here before they touch it.
+"""Whether the simulation can read a pod: the scheduler and the kubelets check it before they touch
+the pod.
 
-A real API server would have refused such an object by its types. Here it is stored and simply never runs,
-with an event that says why.
+A real API server would have refused such an object by its types. Here it is stored and never runs;
+an event gives the reason.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Preemption:
 
 
 def refused_to_preempt(asker: Lodger, promised_room: Room | None) -> str:
-    """Why the pod may push nobody aside (again); "" if it may."""
+    """Why the pod may not preempt (again); "" if it may."""
     if asker.pod["spec"].get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
     if promised_room is not None and any(_is_leaving(victim, asker) for victim in promised_room.tenants.values()):
@@ -64,8 +64,9 @@ def find_candidates(
     budgets: Sequence[Object],
     neighbours: Callable[[set[str]], Neighbourhood],
 ) -> tuple[list[Preemption], dict[str, list[str]]]:
-    """Preemptions that would help, and per node why none does. `neighbours` tells what other pods mean
-    once those uids are gone."""
+    """Preemptions that would help, and per node why none does. `neighbours` returns what other pods
+    mean once those uids are gone.
+    """
     found: list[Preemption] = []
     why: dict[str, list[str]] = {}
     for name, refusal in refused.items():
@@ -125,7 +126,7 @@ def _kept_by_budget(tenants: Iterable[Lodger], budgets: Sequence[Object]) -> set
 def _chooser(budget: Object) -> Callable[[Object], bool]:
     try:
         return selects((budget.get("spec") or {}).get("selector"))
-    except (ApiStatus, KeyError, TypeError):  # a selector that nobody can read chooses nothing
+    except (ApiStatus, KeyError, TypeError):  # an unreadable selector selects nothing
         return lambda pod: False
 
 

@@ -72,7 +72,7 @@ class RoomLedger:
         return True
 
     def by_free_gpus(self, least: int) -> Iterator[list[Room]]:
-        """Rooms with at least so many free GPUs in groups, those with the fewest first."""
+        """Rooms with at least `least` free GPUs in groups, those with the fewest first."""
         for free in sorted(self._by_free_gpus):
             if free >= least:
                 yield [self.rooms[name] for name in self._by_free_gpus[free]]
@@ -92,7 +92,7 @@ class RoomLedger:
         if free is not None:
             self._by_free_gpus.setdefault(free, {})[name] = None
 
-    # --- promises -------------------------------------------------------------------------------------------
+    # --- promises ---------------------------------------------------------------------------------
 
     def promise(self, asker: Lodger, room: Room) -> None:
         self.take_back(asker.uid)
@@ -108,14 +108,14 @@ class RoomLedger:
     def promised_room(self, uid: str) -> Room | None:
         return self.rooms.get(self._promises.get(uid, ""))
 
-    # --- what others mean -----------------------------------------------------------------------------------
+    # --- what others mean -------------------------------------------------------------------------
 
     def is_lowest(self, priority: int) -> bool:
-        """Whether nobody of lower priority has a place."""
+        """Whether no pod of lower priority has a place."""
         return all(priority <= other for other in self._priorities)
 
     def minds_others(self, spec: Object) -> bool:
-        """Whether it matters who else is where: the pod looks at others, or others keep some away."""
+        """Whether other pods matter: the pod has affinity to others, or others keep pods away."""
         return bool(self._loners) or looks_at_others(spec) or prefers_others(spec)
 
     def is_loner(self, uid: str) -> bool:

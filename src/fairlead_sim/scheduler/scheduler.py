@@ -33,17 +33,19 @@ Object = dict[str, Any]
 
 COMPONENT = "default-scheduler"
 SCHEDULERS = frozenset({COMPONENT, "fairlead-scheduler"})
-"""The scheduler's profiles: names under which pods are ours, and whose events tell of them. A pod of
-another scheduler waits for it."""
+"""The scheduler's profiles: names under which it schedules pods, and which its events have. Pods of
+another scheduler wait for theirs.
+"""
 
 NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
 NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
 MOST_LOOKS = 20_000
-"""How many rooms are looked at in one step, so that who waits for the API is never kept for long."""
+"""How many rooms are looked at in one step, so that requests to the API never wait for long."""
 LOOKS_PER_WRITE = 400
 MOST_ALIKE = 64
-"""Of rooms with equally many free GPUs so many are compared, and not all five thousand."""
+"""`MOST_ALIKE`: rooms with equally many free GPUs that are compared, instead of all five thousand.
+"""
 
 
 class Scheduler:
@@ -66,7 +68,7 @@ class Scheduler:
         if extender is not None:
             extender.on_change(self._on_extender)
 
-    # --- what the API tells ---------------------------------------------------------------------------------
+    # --- events of the API ------------------------------------------------------------------------
 
     def _on_node(self, event: LoggedChange) -> None:
         name = event.object["metadata"]["name"]
@@ -147,11 +149,11 @@ class Scheduler:
         alike: tuple[Any, ...] = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
         if is_social:
             alike += (metadata["namespace"], metadata.get("labels"), spec.get("topologySpreadConstraints"))
-        if self._extender_of(pod) is not None:  # it looks at more: who has written what on the pod, and what each container asks
+        if self._extender_of(pod) is not None:  # it reads more: what was written to the pod, and what each container asks
             alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
         return str(alike)
 
-    # --- a round --------------------------------------------------------------------------------------------
+    # --- a round ----------------------------------------------------------------------------------
 
     def _wake(self, seconds: float) -> None:
         """Look at the waiting pods soon; a sooner wish replaces a later one."""
@@ -187,7 +189,7 @@ class Scheduler:
             self._wake_at(max(later, now))
 
     def _rouse(self) -> None:
-        """Let those rest no longer whom a change could help; a group that was tried long ago too."""
+        """Try pods again that a change could help, and a group that was tried long ago."""
         changed, self._changed_rooms = self._changed_rooms, {}
         moved, self._pods_moved = self._pods_moved, False
         everybody, self._all_helped = self._all_helped, False
@@ -204,8 +206,9 @@ class Scheduler:
         return self._extender_of(asker.pod) is not None
 
     def _is_helped(self, asker: Lodger, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
-        """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it
-        was the node that changed."""
+        """Whether one of these rooms has, or might make, room for the pod now; `changed`: whether
+        it was the node that changed.
+        """
         if has_moved and looks_at_others(asker.pod["spec"]):
             return True
         for name, is_node in changed.items():
@@ -327,8 +330,9 @@ class Scheduler:
         return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
     def _bind(self, asker: Lodger, waiting: WaitingPod, room: Room) -> bool:
-        """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of
-        it come while it is bound."""
+        """The room counts as taken before the bind is sent, as kube-scheduler "assumes" a pod: the
+        pod's event comes while it is being bound.
+        """
         pod = asker.pod
         metadata = pod["metadata"]
         self._forget(asker.uid)
@@ -348,7 +352,7 @@ class Scheduler:
         self._recorder.normal(pod, "Scheduled", message, _profile(pod))
         return True
 
-    # --- pushing others aside -------------------------------------------------------------------------------
+    # --- pushing others aside ---------------------------------------------------------------------
 
     def _preempt(self, asker: Lodger, refused: Mapping[str, Shortfall]) -> tuple[str, bool]:
         """Make room by preemption if that can be. The sentence to write, and whether it holds for equal
@@ -368,9 +372,9 @@ class Scheduler:
         self.ledger.take_back(asker.uid)
         self._nominate(asker.pod, "")
         strange = sorted(reason for reasons in why_not.values() for reason in reasons if reason.startswith(NO_VICTIM_ON))
-        if strange:  # kube-scheduler takes it for an error of its own and says nothing else
-            told = ", ".join(strange)
-            return f"{sentence} preemption: {told if len(strange) == 1 else f'[{told}]'}", False
+        if strange:  # kube-scheduler treats it as an internal error and reports nothing else
+            detail = ", ".join(strange)
+            return f"{sentence} preemption: {detail if len(strange) == 1 else f'[{detail}]'}", False
         return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), why_not.values())}", True
 
     def _corrected(self, asker: Lodger, found: list[Preemption]) -> list[Preemption]:
@@ -406,17 +410,17 @@ class Scheduler:
         if status_of(pod).get("nominatedNodeName", "") != node:
             self._cluster.mutate(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"], change)
 
-    # --- what is written ------------------------------------------------------------------------------------
+    # --- what is written --------------------------------------------------------------------------
 
     def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> bool:
-        """Say why the pod waits; whether that was news."""
+        """Write why the pod waits; returns whether that is new."""
         is_news = self._write_condition(pod, reason, why)
         if is_news:
             self._recorder.warning(pod, "FailedScheduling", why, _profile(pod))
         return is_news
 
     def _write_condition(self, pod: Object, reason: str, message: str) -> bool:
-        """Write why the pod waits; False when it already says so."""
+        """Write why the pod waits; False if its condition already has it."""
         before = find_condition(conditions_of(pod), "PodScheduled")
         if before is not None and (before.get("reason"), before.get("message")) == (reason, message):
             return False
@@ -468,8 +472,9 @@ def _asks_other(before: Object, now: Object) -> bool:
 
 
 _NO_CLAIMS = " no new claims to deallocate, preemption: "
-"""kube-scheduler 1.36 tries to free resource claims before it preempts; there are none here, and it says
-so each time."""
+"""kube-scheduler 1.36 tries to free resource claims before it preempts; there are none here, and
+its message always has this part.
+"""
 
 
 def _unschedulable(nodes: int, refused: Iterable[Shortfall | list[str]]) -> str:
@@ -482,5 +487,5 @@ def _unschedulable(nodes: int, refused: Iterable[Shortfall | list[str]]) -> str:
     if not nodes:
         return "no nodes available to schedule pods"
     counts = Counter(reason for item in refused for reason in (item.reasons if isinstance(item, Shortfall) else item))
-    told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"0/{nodes} nodes are available: {told}."
+    detail = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{nodes} nodes are available: {detail}."

@@ -1,7 +1,8 @@
-"""Whether one more pod may stand here when pods shall be spread evenly (`topologySpreadConstraints`). Pure.
+"""Whether one more pod may run here if pods must be spread evenly (`topologySpreadConstraints`).
+Pure.
 
-A domain is a value of the topology key among nodes that suit the pod by labels. Taints do not count, unless
-`nodeTaintsPolicy` says so, which is left out, as is `minDomains`.
+A domain is a value of the topology key among nodes that suit the pod by labels. Taints count only
+with `nodeTaintsPolicy`, which is not simulated, as is `minDomains`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scheduler's queue: by priority and age, with back-off for who was refused.
+"""The scheduler's queue: by priority and age, with back-off for rejected pods.
 
 Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod,
 and a group that was refused rests until something changes that could help it.
@@ -16,8 +16,9 @@ from fairlead_sim.scheduler.rooms import Lodger
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
 FORGOTTEN_SECONDS = 300.0
-"""After so long a group that might push others aside is tried again, whatever happened; kube-scheduler
-does so with all."""
+"""Seconds after which a group that might preempt is tried again in any case; kube-scheduler does so
+with all.
+"""
 
 Signature = tuple[object, ...]
 
@@ -42,9 +43,10 @@ class WaitingPod:
 
 @dataclass(slots=True)
 class Group:
-    """`untried` are the pods to look at now; `answer` (reason, message) is what the last try told all others.
+    """`untried` are the pods to look at now; `answer` (reason, message) is the last result for all
+    others.
 
-    `known` is what all members but the `strangers` were told before.
+    `known`: the earlier result of all members except the `strangers`.
     """
 
     members: dict[str, WaitingPod] = field(default_factory=dict)
@@ -62,8 +64,9 @@ class Group:
         return self.members[next(iter(self.untried))]
 
     def skip_who_knows(self) -> None:
-        """Look at nobody again who was told the very answer before: of thousands that wait for the same,
-        one is tried."""
+        """Skip pods that have had this very answer before: of thousands that wait for the same, one
+        is tried.
+        """
         if self.answer is None:
             return
         if self.answer == self.known:
@@ -88,7 +91,7 @@ class WaitingPods:
         return bool(self._group_of)
 
     def add(self, waiting: WaitingPod) -> Group:
-        """Take in a pod that was never tried: it is looked at soon, whatever its group was told."""
+        """Add a pod that was never tried: it is tried soon, whatever the group's answer was."""
         group = self._groups.setdefault(waiting.signature, Group())
         group.members[waiting.uid] = waiting
         group.strangers[waiting.uid] = None
@@ -132,7 +135,7 @@ class WaitingPods:
             self._push(next(iter(group.members.values())).signature, group, list(group.members))
 
     def pop(self, now: float) -> Group | None:
-        """The next group to try; it keeps its place until nobody of it is untried."""
+        """The next group to try; it keeps its place until none of its pods is untried."""
         paused = []
         found = None
         while self._heap:
@@ -152,7 +155,7 @@ class WaitingPods:
         return found
 
     def next_at(self, may_preempt: Iterator[Group]) -> float | None:
-        """When somebody is to be looked at again though nothing happens."""
+        """When a pod must be tried again although nothing happens."""
         times = [group.rests_until for group in self._groups.values() if group.untried]
         times += [group.tried_at + FORGOTTEN_SECONDS for group in may_preempt]
         return min(times, default=None)

@@ -32,12 +32,12 @@ class Layout:
 
 
 def layout(shown: Mapping[str, str | Fill]) -> Layout:
-    """A table from `{Title or Title:type: path or function}`; `+Title` is a wide column, the name stands
-    first unless it is wide.
+    """A table from `{Title or Title:type: path or function}`; `+Title` is a wide column, the name
+    is first unless it is wide.
 
-    A path is a JSONPath. What is found becomes a text, in columns of integers and booleans one of those;
-    `#.spec.a` is an integer in any column, `.spec.a|<none>` a text that says what stands there when nothing
-    is found.
+    A path is a JSONPath. What is found becomes a text, in columns of integers and booleans one of
+    those; `#.spec.a` is an integer in any column, `.spec.a|<none>` a text with the word that is
+    shown if nothing is found.
     """
     shown = shown if f"+{NAME}" in shown else {NAME: ".metadata.name", **shown}
     fills = [fill if callable(fill) else _read(title.partition(":")[2], fill) for title, fill in shown.items()]
@@ -77,7 +77,7 @@ def _read(kind: str, path: str) -> Fill:
     return text_of
 
 
-# --- functions that many tables fill cells with -------------------------------------------------------------
+# --- functions that many tables fill cells with ---------------------------------------------------
 
 
 def since(text: Any, now: float) -> str:

@@ -25,8 +25,9 @@ _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CustomVersion:
-    """What one version of a definition says beyond names. `stored_schema` is of the version in which
-    objects are kept."""
+    """One version of a definition, without its names. `stored_schema` is of the version in which
+    objects are stored.
+    """
 
     list_kind: str
     schema: Mapping[str, Any]
@@ -38,7 +39,7 @@ class CustomVersion:
 
 
 def condition_of(definition: Object, kind: str) -> str:
-    """The status of a condition: `True`, `False` or "" when it is not there."""
+    """The status of a condition: `True`, `False`, or "" if it is absent."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return next((str(condition["status"]) for condition in conditions if condition["type"] == kind), "")
 
@@ -106,13 +107,13 @@ def _warning(group: str, kind: str, version: Object) -> str:
 
 
 def ignored_parts(definition: Object) -> list[str]:
-    """What stands in a definition and has no effect here, as sentences for whoever writes it."""
-    told = []
+    """Parts of a definition that have no effect here, as sentences for its author."""
+    ignored = []
     if ((definition.get("spec") or {}).get("conversion") or {}).get("strategy") == "Webhook":
-        told.append("the simulated cluster calls no conversion webhook: all versions show the same fields")
+        ignored.append("the simulated cluster calls no conversion webhook: all versions show the same fields")
     if _mentions(definition.get("spec"), "x-kubernetes-validations"):
-        told.append("the simulated cluster does not evaluate x-kubernetes-validations")
-    return told
+        ignored.append("the simulated cluster does not evaluate x-kubernetes-validations")
+    return ignored
 
 
 def _mentions(value: Any, key: str) -> bool:
@@ -121,7 +122,7 @@ def _mentions(value: Any, key: str) -> bool:
     return isinstance(value, list) and any(_mentions(item, key) for item in value)
 
 
-# --- printer columns ----------------------------------------------------------------------------------------
+# --- printer columns ------------------------------------------------------------------------------
 
 
 def _layout(shown: list[Mapping[str, Any]]) -> Layout:

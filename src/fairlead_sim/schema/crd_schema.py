@@ -21,7 +21,7 @@ INT_OR_STRING = "x-kubernetes-int-or-string"
 _META = ("apiVersion", "kind", "metadata")
 
 
-# --- pruning ------------------------------------------------------------------------------------------------
+# --- pruning --------------------------------------------------------------------------------------
 
 
 def pruned(schema: Schema, obj: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _field_schema(schema: Schema | None, key: str) -> tuple[bool, Schema | None]
     return bool(schema.get(PRESERVE)), _ANYTHING
 
 
-# --- defaults -----------------------------------------------------------------------------------------------
+# --- defaults -------------------------------------------------------------------------------------
 
 
 def defaulted(schema: Schema | None, value: Any) -> Any:
@@ -114,7 +114,7 @@ def _unless_null(schema: Schema | None, item: Any) -> Any:
     return schema["default"] if item is None and schema and "default" in schema and not schema.get("nullable") else item
 
 
-# --- validation ---------------------------------------------------------------------------------------------
+# --- validation -----------------------------------------------------------------------------------
 
 
 def schema_errors(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
@@ -180,7 +180,7 @@ def _nearest(failures: list[list[FieldError]]) -> list[FieldError]:
 
 
 def _nameless(why: str) -> FieldError:
-    """The real server does not say of which field it speaks."""
+    """The real server does not name the field of this error."""
     return wrong_value("<nil>", "", why)
 
 

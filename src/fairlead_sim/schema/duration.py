@@ -31,7 +31,7 @@ def render_duration(seconds: float) -> str:
     return f"{whole // _YEAR}y"
 
 
-# Up to which length: the larger unit, and where it is told the smaller one.
+# Up to which length: the larger unit, and the smaller one where it is printed.
 _SHAPES = (
     (2 * _MINUTE, 1, "s", 0, ""),
     (10 * _MINUTE, _MINUTE, "m", 1, "s"),

@@ -23,7 +23,7 @@ _AFTER: Final[Mapping[str, str]] = {
 
 
 def decode_json(body: bytes) -> Any:
-    """The value of a JSON body. Raises ValueError, as Go says it.
+    """The value of a JSON body. Raises ValueError with Go's message.
 
     >>> decode_json(b'{"a": 1}')
     {'a': 1}
@@ -34,10 +34,10 @@ def decode_json(body: bytes) -> Any:
         except UnicodeDecodeError:
             return msgspec.json.decode(body.decode(errors="replace"))
     except msgspec.DecodeError as error:
-        raise ValueError(_told(body, str(error))) from error
+        raise ValueError(_go_message(body, str(error))) from error
 
 
-def _told(body: bytes, fault: str) -> str:
+def _go_message(body: bytes, fault: str) -> str:
     if "truncated" in fault:
         return "unexpected end of JSON input"
     found = re.search(r"malformed: (.*) \(byte (\d+)\)", fault)

@@ -1,7 +1,7 @@
-r"""The rules for names, label keys, label values and the like.
+r"""The rules for names, label keys, label values and similar texts.
 
-Each function lists the faults of a text in the words of `k8s.io/apimachinery/pkg/util/validation`; an empty
-list is a good text.
+Each function lists the faults of a text in the words of `k8s.io/apimachinery/pkg/util/validation`;
+an empty list is a good text.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _INFO = {"title": "Fairlead simulated Kubernetes API", "version": "v1"}
 _QUERY = ("dryRun", "fieldManager", "fieldValidation")
 _BUILTIN_WORDS = (
     "The simulated API server knows the fields of this kind and their types, but not what they mean: "
-    "https://kubernetes.io/docs/reference/kubernetes-api/ tells."
+    "see https://kubernetes.io/docs/reference/kubernetes-api/."
 )
 _UNKNOWN_WORDS = "The simulated API server keeps this kind without knowing its fields."
 _OBJECT_META = "meta.ObjectMeta"
@@ -50,7 +50,7 @@ def _place(ref: ResourceKind) -> str:
     return f"apis/{ref.api_version}" if ref.group else f"api/{ref.version}"
 
 
-# --- paths --------------------------------------------------------------------------------------------------
+# --- paths ----------------------------------------------------------------------------------------
 
 
 def _v3_parameter(name: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _gvk(ref: ResourceKind) -> dict[str, str]:
     return {"group": ref.group, "version": ref.version, "kind": ref.kind}
 
 
-# --- schemas ------------------------------------------------------------------------------------------------
+# --- schemas --------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)

@@ -38,13 +38,15 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-# --- strategic merge ----------------------------------------------------------------------------------------
+# --- strategic merge ------------------------------------------------------------------------------
 
 
 def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
-    """Kubernetes' strategic merge with its directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, …).
+    """Kubernetes' strategic merge with its directives (`$patch`, `$retainKeys`,
+    `$setElementOrder/…`, …).
 
-    `message` (of `schema.fields`) says which lists are merged by which key; all others are replaced.
+    `message` (of `schema.fields`) defines which lists are merged by which key; all others are
+    replaced.
 
     >>> pod = {"containers": [{"name": "a"}, {"name": "b"}]}
     >>> patch = {"containers": [{"name": "a", "tty": True}]}
@@ -121,8 +123,8 @@ def _check_order(order: list[Any], patch: Any, key: str | None) -> None:
     named = [item for item in patch if not (isinstance(item, dict) and "$patch" in item)] if isinstance(patch, list) else []
     left = iter([_identity(item, key) for item in order])
     if order and not all(_identity(item, key) in left for item in named):
-        told = f"The order in patch list:\n{go_value(patch)}\n doesn't match $setElementOrder list:\n{go_value(order)}\n"
-        raise ApiStatus(500, "", told)
+        detail = f"The order in patch list:\n{go_value(patch)}\n doesn't match $setElementOrder list:\n{go_value(order)}\n"
+        raise ApiStatus(500, "", detail)
 
 
 def _without_key(item: Any, key: str | None) -> ApiStatus:
@@ -164,7 +166,7 @@ def _identity(item: Any, key: str | None) -> str:
     return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
 
 
-# --- JSON patch ---------------------------------------------------------------------------------------------
+# --- JSON patch -----------------------------------------------------------------------------------
 
 
 def apply_json_patch(target: Any, operations: Any) -> Any:
@@ -220,7 +222,7 @@ def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
 
 
 def _rejected() -> ApiStatus:
-    """All that the real server says of an operation that does not apply."""
+    """The real server's whole message about an operation that does not apply."""
     return ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request")
 
 

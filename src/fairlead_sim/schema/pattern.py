@@ -1,7 +1,8 @@
-"""Patterns of a CustomResourceDefinition, in the dialect and the time of Kubernetes' own (RE2, as Go has it).
+"""Patterns of a CustomResourceDefinition, in the dialect and the time of Kubernetes' own (RE2, as
+Go has it).
 
-RE2 needs time linear in the text. Python's `re` tries alternatives one by one: `^(a+)+$` takes seconds for
-thirty letters, and whoever may write a definition could stop the server.
+RE2 needs time linear in the text. Python's `re` tries alternatives one by one: `^(a+)+$` takes
+seconds for thirty letters, and any client that may write a definition could stop the server.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WORDS: Final = {
     "invalid repetition size": "invalid repeat count",
     "pattern too large - compile failed": "expression too large",
 }
-"""What the C++ library says, and what Go says for the same fault."""
+"""The C++ library's messages, and Go's for the same fault."""
 
 
 class Pattern(Protocol):
@@ -40,8 +41,8 @@ def fault_of(pattern: str) -> str:
     try:
         _compiled(pattern)
     except re2.error as error:
-        told = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
-        what, colon, where = told.partition(": ")
+        detail = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
+        what, colon, where = detail.partition(": ")
         return f"{_WORDS.get(what, what)}{colon}" + (f"`{where}`" if colon else "")
     return ""
 

@@ -15,7 +15,7 @@ from fairlead_sim.schema.status import ApiStatus, forbidden
 
 Object = Mapping[str, Any]
 
-# In the order in which a rule is told.
+# In the order in which a rule is printed.
 _FIELDS = (
     ("apiGroups", "groups"),
     ("resources", "resources"),
@@ -77,8 +77,8 @@ def _cannot(user: str, request: AccessRequest) -> str:
 def escalation(ref: ResourceKind, name: str, who: Identity, missing: Iterable[PolicyRule], unresolved: str = "") -> ApiStatus:
     """The 403 for giving away rights that the giver does not have. `unresolved` names roles that could not
     be looked into."""
-    told = "\n".join(sorted({_compact(rule) for rule in missing}))
-    why = f"user {_quoted(who.name)} (groups={_list(who.groups)}) is attempting to grant RBAC permissions not currently held:\n{told}"
+    detail = "\n".join(sorted({_compact(rule) for rule in missing}))
+    why = f"user {_quoted(who.name)} (groups={_list(who.groups)}) is attempting to grant RBAC permissions not currently held:\n{detail}"
     if unresolved:
         why += f"; resolution errors: [{unresolved}]"
     return forbidden(ref, name, why)

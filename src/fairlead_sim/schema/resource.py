@@ -17,13 +17,13 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ResourceKind:
-    """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`,
-    `log`, …).
+    """A served resource. `subresources` are the names after the object's name in a path (`status`,
+    `scale`, `log`, …).
 
-    `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects keep `kind`
-    inside of lists; `custom` is the rest of what it says. `stored_as` is the kind in which the objects are
-    stored when this is another view of them; `note` warns whoever writes one of what they might wrongly
-    expect. `has_generation`: whether `metadata.generation` counts the writers' wishes.
+    `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects
+    keep `kind` inside of lists; `custom` is the rest of the definition. `stored_as` is the kind in
+    which the objects are stored if this is another view of them; `note` warns writers of a wrong
+    expectation. `has_generation`: whether `metadata.generation` counts changes of the spec.
     """
 
     group: str
@@ -44,7 +44,7 @@ class ResourceKind:
 
     @property
     def api_version(self) -> str:
-        """`v1` or `apps/v1`: what an object's `apiVersion` says."""
+        """`v1` or `apps/v1`: the `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

@@ -1,7 +1,8 @@
 """Objects of the built-in kinds as the API server reads them: known fields only, each of its type.
 
-Unknown fields are dropped and told, wrong types refused in Go's words, nulls left out, quantities made
-canonical. Of custom resources only the metadata has types here; the rest passes as it is.
+Unknown fields are dropped and reported, wrong types refused in Go's words, nulls omitted,
+quantities made canonical. Of custom resources only the metadata has types here; the rest passes as
+it is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _GO_QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]
 
 
 class _Mistyped(Exception):
-    """Why the object is not of its kind, as the decoder says it."""
+    """Why the object is not of its kind, in the decoder's words."""
 
 
 def typed(api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> tuple[Object, list[str]]:
@@ -69,7 +70,7 @@ def strict_error(api_version: str, kind: str, faults: Sequence[str]) -> Unhandle
 
 
 def check_kind(obj: Object, api_version: str, kind: str) -> None:
-    """Raise 400 where an object says that it is of another kind than its path."""
+    """Raise 400 if an object has another kind than its path."""
     found = (obj.get("apiVersion") or api_version, obj.get("kind") or kind)
     if found != (api_version, kind):
         raise Unhandled(*found, kind, f"the path is that of {api_version} {kind}")
@@ -85,8 +86,8 @@ def _message(message: str, obj: Object, path: str, place: str, unknown: list[str
         if field is None:
             unknown.append(here)
         elif value is not None:
-            told = f"{path}.{key}" if path else key
-            read[key] = _field(field, value, f"{message.rpartition('.')[2]}.{told}", told, here, unknown)
+            detail = f"{path}.{key}" if path else key
+            read[key] = _field(field, value, f"{message.rpartition('.')[2]}.{detail}", detail, here, unknown)
     return read
 
 
@@ -103,7 +104,7 @@ def _field(field: Field, value: Any, struct: str, path: str, place: str, unknown
 
 
 def _one(kind: str, value: Any, struct: str, path: str, place: str, unknown: list[str]) -> Any:
-    if kind == "j" and isinstance(value, dict):  # a schema within a schema: its unknown fields go untold
+    if kind == "j" and isinstance(value, dict):  # a schema within a schema: its unknown fields are not reported
         return _message("apiextensions.JSONSchemaProps", value, path, place, [])
     if kind == "j" and not isinstance(value, bool | list):
         raise _Mistyped("boolean or JSON schema expected")
@@ -131,7 +132,7 @@ def _wrong(value: Any, struct: str, wanted: str) -> _Mistyped:
     return _Mistyped(f"json: cannot unmarshal {found} into Go struct field {struct} of type {wanted}")
 
 
-# --- scalars ------------------------------------------------------------------------------------------------
+# --- scalars --------------------------------------------------------------------------------------
 
 
 def _text(kind: str, value: Any, struct: str) -> str:

@@ -100,8 +100,8 @@ def wrong_value(field: str, value: Any, why: str) -> FieldError:
 
 
 def unsupported(field: str, value: Any, known: Sequence[Any]) -> FieldError:
-    told = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in known)
-    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {told}")
+    detail = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in known)
+    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {detail}")
 
 
 def forbidden_field(field: str, why: str) -> FieldError:
@@ -132,9 +132,11 @@ def shown_as_written(value: Any) -> str:
 
 
 def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiStatus:
-    """The 422 for an object that breaks the rules of its kind; several faults are told in one bracket."""
-    told = [f"{error.field}: {error.message}" for error in errors]
-    text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    """The 422 for an object that breaks the rules of its kind; several faults are listed in one
+    bracket.
+    """
+    detail = [f"{error.field}: {error.message}" for error in errors]
+    text = detail[0] if len(detail) == 1 else f"[{', '.join(detail)}]"
     causes = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
     details = {"name": name, "group": ref.group, "kind": ref.kind, "causes": causes}
     return ApiStatus(
@@ -145,9 +147,9 @@ def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiSt
 def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
     """The 422 for replacing a custom resource unconditionally; it alone names the resource where others
     name the kind."""
-    told = "Invalid value: 0: must be specified for an update"
-    causes = [{"reason": "FieldValueInvalid", "message": told, "field": "metadata.resourceVersion"}]
-    message = f'{ref.group_resource} "{name}" is invalid: metadata.resourceVersion: {told}'
+    detail = "Invalid value: 0: must be specified for an update"
+    causes = [{"reason": "FieldValueInvalid", "message": detail, "field": "metadata.resourceVersion"}]
+    message = f'{ref.group_resource} "{name}" is invalid: metadata.resourceVersion: {detail}'
     return ApiStatus(422, "Invalid", message, {"name": name, "group": ref.group, "kind": ref.plural, "causes": causes})
 
 

@@ -1,7 +1,7 @@
-"""How the versions of one kind differ, so that one stored object can be shown in each.
+"""How the versions of one kind differ, so that a stored object can be shown in each.
 
-Custom resources (conversion `None`) differ in nothing but `apiVersion`, built-in kinds also in the fields
-told here.
+Custom resources (conversion `None`) differ in nothing but `apiVersion`, built-in kinds also in the
+fields listed here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What every namespace has: the ServiceAccount `default` and the ConfigMap with the server's authority.
+"""What every namespace has: the ServiceAccount `default` and the ConfigMap with the server's
+authority.
 
-They come in the very instant of the namespace (on a real cluster a few milliseconds later) and come back when
-somebody deletes them. The authority is not part of the history: it exists from when somebody serves the
-world, and is another one at every start.
+They are created in the same instant as the namespace (on a real cluster a few milliseconds later)
+and come back when they are deleted. The authority is not part of the history: it exists while a
+server serves the world, and is a new one at every start.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Accounts:
         self._provide_all()
 
     def publish(self, authority: str) -> None:
-        """Say which authority (PEM) has signed the server's certificate."""
+        """Publish the authority (PEM) that has signed the server's certificate."""
         self._authority = authority
         self._provide_all()
 
@@ -59,7 +60,7 @@ class Accounts:
             self._keep(CONFIG_MAPS, {"metadata": metadata, "data": {"ca.crt": self._authority}})
 
     def _keep(self, ref: ResourceKind, wanted: Object) -> None:
-        """Make the object where it is missing, and give it back its data where somebody changed them."""
+        """Create the object if it is missing, and restore its data if they were changed."""
         metadata = wanted["metadata"]
         found = self._cluster.get(ref, metadata["namespace"], metadata["name"])
         if found is None:

@@ -1,8 +1,9 @@
-"""Admission, asked before a write is stored: mutating policies change the object, validating ones refuse it.
+"""Admission, called before a write is stored: mutating policies change the object, validating ones
+refuse it.
 
-The cluster's own controllers are asked about, too. A pod that a ReplicaSet makes from a template is judged
-like one that a person made; only status and what kubelets note on their pods is not a write of somebody's
-wish.
+It is called for the cluster's own controllers, too. A pod that a ReplicaSet creates from a template
+is judged like one that a user creates; only status, and what kubelets write to their pods, is not
+admitted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ UPDATE = "UPDATE"
 
 
 class Write(NamedTuple):
-    """`user` is who asks the API, "" = a part of the cluster itself. `old` is None for a create.
+    """`user` sends the request, "" = a part of the cluster itself. `old` is None for a create.
     `subresource`: `binding`, or ""."""
 
     verb: str
@@ -30,7 +31,7 @@ class Write(NamedTuple):
 
 
 class Admission(Protocol):
-    """What mutating and validating admission say of a write."""
+    """Mutating and validating admission of a write."""
 
     def __call__(self, write: Write) -> Object:
         """The object to store. Raises ApiStatus for what may not be written."""

@@ -1,8 +1,8 @@
 """The objects of the simulated cluster, and what a write does to them.
 
-The store is the API server without HTTP: versions, graceful deletion, finalizers, owners, watches. Stored
-objects are immutable by convention: a write stores a new dict and shares what did not change, so whoever
-holds an object holds a snapshot of it. Never change a dict that came out of here.
+The store is the API server without HTTP: versions, graceful deletion, finalizers, owners, watches.
+Stored objects are immutable by convention: a write stores a new dict and shares what did not
+change, so a reference to an object is a snapshot of it. Never change a dict that came out of here.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _SYSTEM_METADATA = ("uid", "creationTimestamp", "generation", "deletionTimestamp
 
 
 class StoredCluster:
-    """The object store. Every write raises `resource_version` by one, appends one event and then calls the
-    listeners.
+    """The object store. Every write raises `resource_version` by one, appends one event and then
+    calls the listeners.
 
-    Listeners are called in the order in which they came, after the write is stored; a write made inside a
-    listener is stored at once and told after the current event has reached everyone, so all listeners see one
-    order.
+    Listeners are called in the order in which they were added, after the write is stored; a write
+    made inside a listener is stored at once and its event is sent after the current event has
+    reached all listeners, so all of them see one order.
     """
 
     def __init__(self, clock: Clock, seed: int = 0, resources: Sequence[ResourceKind] = RESOURCES, log_capacity: int = LOG_CAPACITY):
@@ -69,7 +69,7 @@ class StoredCluster:
         self._witnesses: list[Callable[[LoggedChange], None]] = []
         self._oldest_version = 0
         self._untold: deque[tuple[ResourceKind, LoggedChange]] = deque()
-        self._telling = False
+        self._notifying = False
         self._is_rehearsal = False
         self.admission: Admission | None = None
         for ref in resources:
@@ -85,7 +85,7 @@ class StoredCluster:
         for definition in builtin_definitions(seed):
             self.load(definition)
 
-    # --- kinds ----------------------------------------------------------------------------------------------
+    # --- kinds ------------------------------------------------------------------------------------
 
     def serve(self, ref: ResourceKind, log_capacity: int = LOG_CAPACITY) -> None:
         """Add a kind to those that can be stored."""
@@ -127,7 +127,7 @@ class StoredCluster:
     def served(self, api_version: str, kind: str) -> ResourceKind | None:
         return self._kinds.get((api_version, kind))
 
-    # --- reading --------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def get(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
         bucket = self._objects[ref].get(namespace or "" if ref.namespaced else "")
@@ -160,13 +160,13 @@ class StoredCluster:
         found = [self.get(*key) for key in self._dependents.get(uid, ())]
         return [obj for obj in found if obj is not None]
 
-    # --- writing --------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def create(self, obj: Object, user: str = "", *, is_trusted: bool = False) -> Object:
         """Store a new object with system metadata and the kind's defaults; its status is kept only where the
         kind has no status of its own.
 
-        `user` is who asks, "" = a part of the cluster itself; here and below. `is_trusted`: nothing in it
+        `user` sends the request, "" = the cluster itself; here and below. `is_trusted`: nothing in it
         comes from a person, so its fields are not checked (events and leases are most of what a world
         writes).
 
@@ -207,15 +207,17 @@ class StoredCluster:
         return self._store(ref, {**obj, "metadata": metadata}, old, MODIFIED if old else ADDED)
 
     def begin_again(self, resource_version: int) -> None:
-        """Go on after an earlier life, which has handed out versions up to this one: whoever watches from
-        one of them gets 410."""
+        """Continue after an earlier life, which has used versions up to this one: a watch from one
+        of them gets 410.
+        """
         self.resource_version = self._oldest_version = resource_version
         for log in self._logs.values():
             log.forgotten_version = resource_version
 
     def restore(self, obj: Object) -> None:
-        """Put an object of an earlier life back exactly as it was, version included. Listeners are told;
-        nobody can have watched."""
+        """Put an object of an earlier life back exactly as it was, version included. Listeners are
+        called; no watch can exist yet.
+        """
         ref, metadata = self.kind_of(obj), obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         bucket = self._objects[ref].setdefault(namespace, {})
@@ -272,11 +274,11 @@ class StoredCluster:
         propagation: str = "Background",
         resource_version: str | None = None,
     ) -> Object:
-        """Delete, or begin to: a running pod gets its grace (the kubelet ends it with `grace_seconds=0`),
-        finalizers hold an object.
+        """Delete, or begin to: a running pod gets its grace (the kubelet ends it with
+        `grace_seconds=0`), finalizers keep an object.
 
-        Returns the object as it then is; it is gone when `get` says so. `uid` and `resource_version` are
-        preconditions (409).
+        Returns the object as it then is; `get` shows whether it is gone. `uid` and
+        `resource_version` are preconditions (409).
         """
         old = self._existing(ref, namespace, name)
         for what, key, wanted in (("UID", "uid", uid), ("ResourceVersion", "resourceVersion", resource_version)):
@@ -309,7 +311,7 @@ class StoredCluster:
         twin._is_rehearsal = True
         return twin
 
-    # --- what deletion and defaults build on ----------------------------------------------------------------
+    # --- what deletion and defaults build on ------------------------------------------------------
 
     def replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
         """Store `new` as it stands over `old`: system metadata included. For the store's own parts."""
@@ -424,7 +426,7 @@ class StoredCluster:
         for owner in after or ():
             self._dependents.setdefault(owner["uid"], {})[key] = None
 
-    # --- watching -------------------------------------------------------------------------------------------
+    # --- watching ---------------------------------------------------------------------------------
 
     def subscribe(self, ref: ResourceKind, listener: Callable[[LoggedChange], None]) -> Callable[[], None]:
         """Call `listener` after every write of this kind; the returned function ends it."""
@@ -438,16 +440,16 @@ class StoredCluster:
             listeners.append(listener)
 
     def _tell(self) -> None:
-        if self._telling:
+        if self._notifying:
             return
-        self._telling = True
+        self._notifying = True
         try:
             while self._untold:
                 ref, event = self._untold.popleft()
                 for listener in tuple(self._listeners[ref]):
                     listener(event)
         finally:
-            self._telling = False
+            self._notifying = False
 
     def watch(
         self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None
@@ -463,7 +465,7 @@ class StoredCluster:
         return self._logs[ref].readers
 
     def compact(self, ref: ResourceKind) -> None:
-        """Forget all events of a kind: who watches from an older version gets 410."""
+        """Forget all events of a kind: a watch from an older version gets 410."""
         log = self._logs[ref]
         log.forget(log.end)
 

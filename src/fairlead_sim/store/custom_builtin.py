@@ -60,8 +60,8 @@ def builtin_definitions(seed: int) -> list[Object]:
     return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]
 
 
-def _ours(uid: str) -> Object:
-    """The quota tree's definition is ours, and therefore whole."""
+def _quota_definition(uid: str) -> Object:
+    """The definition of the quota tree is Fairlead's own, and therefore complete."""
     definition = quota_tree_definition()
     (version,) = definition["spec"]["versions"]
     return {
@@ -74,7 +74,7 @@ def _ours(uid: str) -> Object:
 
 def _definition(ref: ResourceKind, uid: str) -> Object:
     if ref is served.ELASTIC_QUOTA_TREES:
-        return _ours(uid)
+        return _quota_definition(uid)
     subresources: Object = {"status": {}} if "status" in ref.subresources else {}
     if ref in _SCALES:
         subresources["scale"] = _SCALES[ref]

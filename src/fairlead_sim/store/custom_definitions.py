@@ -1,8 +1,8 @@
 """How a CustomResourceDefinition comes to be served, and how it goes.
 
-It gets its names (or is told who has them), is served at once, and when it is deleted waits until its last
-object is gone. The objects stay in one bucket of the store for as long as the definition lives, whatever its
-versions become.
+It gets its names (or a condition with the definition that has them), is served at once, and when it
+is deleted waits until its last object is gone. The objects stay in one bucket of the store while
+the definition exists, whatever its versions become.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CustomDefinitions:
         else:
             self._settle(definition)
 
-    # --- names ----------------------------------------------------------------------------------------------
+    # --- names ------------------------------------------------------------------------------------
 
     def _settle(self, definition: Object) -> None:
         """Give the definition the names that are free. Both conditions and the names are one write."""
@@ -78,8 +78,8 @@ class CustomDefinitions:
             listed = (values,) if isinstance(values, str) else values
             taken = [value for value in listed if value in used]
             if taken:
-                told = ", ".join(f'"{value}" is already in use' for value in taken)
-                reason, message = f"{word}Conflict", f"[{told}]" if len(taken) > 1 else told
+                detail = ", ".join(f'"{value}" is already in use' for value in taken)
+                reason, message = f"{word}Conflict", f"[{detail}]" if len(taken) > 1 else detail
             elif values:
                 names[key] = values
             else:
@@ -111,7 +111,7 @@ class CustomDefinitions:
             if condition_of(other, "NamesAccepted") == "False" and "deletionTimestamp" not in other["metadata"]:
                 self._settle(other)
 
-    # --- serving --------------------------------------------------------------------------------------------
+    # --- serving ----------------------------------------------------------------------------------
 
     def _stored_kind(self, definition: Object) -> ResourceKind:
         """Where its objects are kept: for a kind that the simulated world itself knows, the place where
@@ -130,7 +130,7 @@ class CustomDefinitions:
             self._served[name] = kinds
         self._cluster.set_views(before, kinds)
 
-    # --- going ----------------------------------------------------------------------------------------------
+    # --- going ------------------------------------------------------------------------------------
 
     def _clean(self, definition: Object) -> None:
         """Delete the objects; when none is left (those with finalizers may take their time), let go of the

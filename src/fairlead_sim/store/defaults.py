@@ -67,7 +67,7 @@ def _filled(target: Mapping[str, Any] | None, **values: Any) -> Object:
     return {**{key: value for key, value in values.items() if value is not None}, **(target or {})}
 
 
-# --- pods ---------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 _EVICTION_TOLERATIONS = tuple(
     {"key": f"node.kubernetes.io/{condition}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -153,7 +153,7 @@ def qos_class(spec: Object) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-# --- controllers --------------------------------------------------------------------------------------------
+# --- controllers ----------------------------------------------------------------------------------
 
 
 def _templated(spec: Object, **values: Any) -> Object:
@@ -237,7 +237,7 @@ def _cron_job(obj: Object) -> Object:
     return {**obj, "spec": spec}
 
 
-# --- the rest -----------------------------------------------------------------------------------------------
+# --- the rest -------------------------------------------------------------------------------------
 
 
 def _pod_template(obj: Object) -> Object:
@@ -255,8 +255,9 @@ _CLIENT_SECONDS = 10800
 
 
 def _service(obj: Object) -> Object:
-    """What is empty in a Service is not there: a `nodePort` of 0 asks for any, a `clusterIP` of "" for the
-    one that it has."""
+    """Empty fields of a Service count as absent: a `nodePort` of 0 asks for any, a `clusterIP` of
+    "" for the existing one.
+    """
     held = {key: value for key, value in (obj.get("spec") or {}).items() if key in _MAY_BE_EMPTY or value not in _WORDLESS}
     spec = _filled(held, sessionAffinity="None", type="ClusterIP")
     if spec["type"] in ("NodePort", "LoadBalancer") or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):

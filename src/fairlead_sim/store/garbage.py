@@ -1,7 +1,7 @@
-"""Objects that name an owner that is not there: such an object goes.
+"""Objects that name an owner that does not exist: such an object is deleted.
 
-One with another owner keeps that one alone. What an owner takes along when it goes is `deletion`'s business;
-this is for those that come, or choose an owner, too late.
+An object with another owner keeps only that owner. What is deleted with an owner is in `deletion`;
+this is for objects that are created, or choose an owner, too late.
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def asked_name(pod: Object) -> str:
-    """How admission names a new pod: what its writer has said, before the server has made a name of it."""
+    """How admission names a new pod: as its writer named it, before the server has generated a
+    name.
+    """
     name, prefix = str(pod["metadata"]["name"]), str(pod["metadata"].get("generateName") or "")
     return prefix if prefix and is_generated(name, prefix) else name
 

@@ -24,7 +24,7 @@ Object = dict[str, Any]
 EVENT_TTL_SECONDS = 3600.0
 _STAMP = re.compile(r"\.([0-9a-f]{15,16})$")
 
-Told = tuple[str, str, str, str]
+EventKey = tuple[str, str, str, str]
 """What makes two events equal: uid of the object, reason, message, component."""
 
 
@@ -39,7 +39,7 @@ class Recorder:
     def __init__(self, cluster: StoredCluster, timers: Timers) -> None:
         self._cluster = cluster
         self._timers = timers
-        self._seen: dict[Told, _Seen] = {}
+        self._seen: dict[EventKey, _Seen] = {}
         self._stamp = 0
 
     def take_over(self) -> None:
@@ -49,10 +49,10 @@ class Recorder:
         for event in self._cluster.scan(EVENTS):
             metadata, about = event["metadata"], event.get("involvedObject") or {}
             component = event.get("reportingComponent") or (event.get("source") or {}).get("component") or ""
-            told = (str(about.get("uid", metadata["uid"])), str(event.get("reason")), str(event.get("message")), str(component))
+            key = (str(about.get("uid", metadata["uid"])), str(event.get("reason")), str(event.get("message")), str(component))
             at = parse_time(event.get("lastTimestamp") or metadata["creationTimestamp"])
-            self._seen[told] = _Seen(metadata["namespace"], metadata["name"], at)
-            self._timers.at(at + EVENT_TTL_SECONDS, partial(self._forget, told))
+            self._seen[key] = _Seen(metadata["namespace"], metadata["name"], at)
+            self._timers.at(at + EVENT_TTL_SECONDS, partial(self._forget, key))
             self._stamp = max(self._stamp, _stamp_of(metadata["name"], now))
 
     def normal(self, about: Object, reason: str, message: str, component: str, host: str = "") -> None:
@@ -63,9 +63,9 @@ class Recorder:
 
     def _record(self, about: Object, kind: str, reason: str, message: str, component: str, host: str) -> None:
         metadata = about["metadata"]
-        told = (metadata["uid"], reason, message, component)
+        key = (metadata["uid"], reason, message, component)
         now = self._timers.clock.now()
-        seen = self._seen.get(told)
+        seen = self._seen.get(key)
         if seen is not None:
             seen.at = now
             if self._cluster.mutate(EVENTS, seen.namespace, seen.name, lambda event: _counted(event, now)) is not None:
@@ -73,28 +73,28 @@ class Recorder:
         namespace, name = metadata.get("namespace", "default"), f"{metadata['name'][:200]}.{self._next_stamp(now):x}"
         try:
             self._cluster.create(_event(about, namespace, name, kind, reason, message, component, host, now), is_trusted=True)
-        except ApiStatus:  # its namespace is going or gone: nobody will read it
-            self._seen.pop(told, None)
+        except ApiStatus:  # its namespace is going or gone: its events are not read
+            self._seen.pop(key, None)
             return
-        self._seen[told] = _Seen(namespace, name, now)
+        self._seen[key] = _Seen(namespace, name, now)
         if seen is None:
-            self._timers.after(EVENT_TTL_SECONDS, lambda: self._forget(told))
+            self._timers.after(EVENT_TTL_SECONDS, lambda: self._forget(key))
 
     def _next_stamp(self, now: float) -> int:
         """Nanoseconds since 1970, or one more than the last: the clock may stand still."""
         self._stamp = max(self._stamp + 1, int(now * 1e9))
         return self._stamp
 
-    def _forget(self, told: Told) -> None:
+    def _forget(self, key: EventKey) -> None:
         """Delete the event, or look again later if it was seen meanwhile."""
-        seen = self._seen.get(told)
+        seen = self._seen.get(key)
         if seen is None:
             return
         until = seen.at + EVENT_TTL_SECONDS
         if until > self._timers.clock.now():
-            self._timers.at(until, lambda: self._forget(told))
+            self._timers.at(until, lambda: self._forget(key))
             return
-        del self._seen[told]
+        del self._seen[key]
         if self._cluster.get(EVENTS, seen.namespace, seen.name) is not None:
             self._cluster.delete(EVENTS, seen.namespace, seen.name)
 

@@ -27,14 +27,14 @@ from fairlead_sim.validation.service import (
 
 SERVICE_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS = range(30000, 32768)
-_KEPT_ADDRESSES = 256  # at the beginning of either range, those that are given only to who asks for them
+_KEPT_ADDRESSES = 256  # at the beginning of either range, those that are given only on request
 _KEPT_PORTS = 86
 
 Services = Callable[[], Iterable[Object]]
 
 
 class _Pool:
-    """What is free; `number` says where the search for it begins."""
+    """The free values; `number`: where the search begins."""
 
     def __init__(self, services: Services, number: int) -> None:
         self._services = services
@@ -143,7 +143,7 @@ def _status_of(spec: Object, status: Object) -> Object:
     return status if service_type(spec) == "LoadBalancer" or not status.get("loadBalancer") else {**status, "loadBalancer": {}}
 
 
-# --- what was given before ----------------------------------------------------------------------------------
+# --- what was given before ------------------------------------------------------------------------
 
 
 def _keep_what_was_given(spec: Object, before: Object) -> None:
@@ -179,7 +179,7 @@ def _even_addresses(spec: Object, before: Object | None) -> None:
             spec.pop("clusterIPs", None)
 
 
-# --- families -----------------------------------------------------------------------------------------------
+# --- families -------------------------------------------------------------------------------------
 
 
 def _give_families(name: str, spec: Object, before: Object | None) -> None:
@@ -187,8 +187,8 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
     if not has_address(spec):
         return
     if spec.get("ipFamilyPolicy") is None:
-        selects_nobody = is_headless(spec) and not spec.get("selector")
-        spec["ipFamilyPolicy"] = (before or {}).get("ipFamilyPolicy") or ("RequireDualStack" if selects_nobody else "SingleStack")
+        selects_no_pods = is_headless(spec) and not spec.get("selector")
+        spec["ipFamilyPolicy"] = (before or {}).get("ipFamilyPolicy") or ("RequireDualStack" if selects_no_pods else "SingleStack")
     _refuse(name, address_errors(spec))
     families = list(spec.get("ipFamilies") or ())
     addresses = () if is_headless(spec) else spec.get("clusterIPs") or ()
@@ -211,7 +211,7 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
     spec["ipFamilies"] = families or ["IPv4"]
 
 
-# --- address and ports --------------------------------------------------------------------------------------
+# --- address and ports ----------------------------------------------------------------------------
 
 
 def _give_address(name: str, spec: Object, before: Object | None, pool: _Pool) -> None:
@@ -294,12 +294,13 @@ def _refused(name: str, field: str, value: Any, why: str) -> ApiStatus:
     return invalid(SERVICES, name, [wrong_value(field, value, why)])
 
 
-# --- what another type has no use for -----------------------------------------------------------------------
+# --- what another type has no use for -------------------------------------------------------------
 
 
 def _drop_what_has_no_use(spec: Object, before: Object) -> None:
-    """What was given or filled in, and what nobody changed together with the type; anything else is for
-    validation to refuse."""
+    """Drops what was given or filled in and was not changed together with the type; anything else
+    is refused by validation.
+    """
     if has_address(before) and not has_address(spec):
         if all(spec.get(key) == before.get(key) for key in ("clusterIP", "clusterIPs")):
             _drop(spec, "clusterIP", "clusterIPs")

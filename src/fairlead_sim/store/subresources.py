@@ -73,8 +73,9 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
 
 
 def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) -> None:
-    """Delete a pod if its disruption budget allows it (429 otherwise); pods that are done, pending or
-    going need nobody's leave."""
+    """Delete a pod if its disruption budget allows it (429 otherwise); pods that are done, pending
+    or stopping need no permission.
+    """
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
         raise not_found(served.PODS, name)
@@ -118,7 +119,8 @@ def _over_budget(why: str, retry_seconds: int) -> ApiStatus:
     return ApiStatus(429, "TooManyRequests", _VIOLATES_BUDGET, details)
 
 
-# Where the built-in kinds keep their number of replicas, the number they reached, and their selector.
+# Where the built-in kinds keep their number of replicas, the number they reached, and their
+# selector.
 _SCALE_PATHS = {
     "specReplicasPath": ".spec.replicas",
     "statusReplicasPath": ".status.replicas",

@@ -1,7 +1,7 @@
-"""The table of pods, and the word in it that says what a pod is doing.
+"""The table of pods, with the word for a pod's state.
 
-The STATUS word is no field of the pod: it is found by walking init containers, containers and the deletion
-mark, in this order.
+The STATUS word is no field of the pod: it is found by walking init containers, containers and the
+deletion mark, in this order.
 """
 
 from __future__ import annotations

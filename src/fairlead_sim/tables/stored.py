@@ -1,5 +1,6 @@
-"""The tables of the kinds that are only stored: what `objects/stored_kinds.toml` says of their columns,
-and the functions named there."""
+"""The tables of the kinds that are only stored: the columns of `objects/stored_kinds.toml`, and the
+functions named there.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +66,11 @@ def _addresses(obj: Object, now: float) -> str:
 
 
 def _parameters(obj: Object, now: float) -> str:
-    told = part(obj, "spec", "parameters")
-    if not told:
+    cell = part(obj, "spec", "parameters")
+    if not cell:
         return NONE
-    group = f".{told['apiGroup']}" if told.get("apiGroup") else ""
-    return f"{told.get('kind', '')}{group}/{told.get('name', '')}"
+    group = f".{cell['apiGroup']}" if cell.get("apiGroup") else ""
+    return f"{cell.get('kind', '')}{group}/{cell.get('name', '')}"
 
 
 def _slice_ports(obj: Object, now: float) -> str:
@@ -91,8 +92,8 @@ def _param_kind(obj: Object, now: float) -> str:
 
 
 def _param_ref(obj: Object, now: float) -> str:
-    told = part(obj, "spec", "paramRef") or {}
-    return f"{told.get('namespace') or '*'}/{told['name']}" if told.get("name") else _UNSET
+    cell = part(obj, "spec", "paramRef") or {}
+    return f"{cell.get('namespace') or '*'}/{cell['name']}" if cell.get("name") else _UNSET
 
 
 def _quota(*, is_limit: bool) -> Fill:
@@ -131,13 +132,13 @@ _FUNCTIONS_OF_PATHS: Mapping[str, Callable[[str], Fill]] = {
 }
 
 
-def _fill(told: str) -> str | Fill:
-    if not told.startswith("="):
-        return told
-    name, _, path = told[1:].partition(":")
+def _fill(cell: str) -> str | Fill:
+    if not cell.startswith("="):
+        return cell
+    name, _, path = cell[1:].partition(":")
     return _FUNCTIONS_OF_PATHS[name](path) if path else _FUNCTIONS[name]
 
 
 LAYOUTS: Mapping[str, Layout] = {
-    ref.group_resource: layout({title: _fill(told) for title, told in kind.columns.items()}) for ref, kind in STORED.items() if kind.columns
+    ref.group_resource: layout({title: _fill(cell) for title, cell in kind.columns.items()}) for ref, kind in STORED.items() if kind.columns
 }

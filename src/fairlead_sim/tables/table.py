@@ -1,7 +1,7 @@
 """The server-side `Table` that `kubectl get` shows, with columns and words of the real API server.
 
-Wide columns are always sent; kubectl drops those of priority 1 when nobody asked for them. Ages are rendered
-here, relative to `now`, the cluster's time.
+Wide columns are always sent; kubectl drops those of priority 1 unless they were asked for. Ages are
+rendered here, relative to `now`, the cluster's time.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def partial_metadata(obj: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
-def _row(layout: Layout, obj: Mapping[str, Any], told: Mapping[str, Any], now: float, include: str) -> dict[str, Any]:
-    """The row of an object; its cells tell it in the version in which it is stored."""
-    row: dict[str, Any] = {"cells": layout.cells(told, now)}
+def _row(layout: Layout, obj: Mapping[str, Any], stored: Mapping[str, Any], now: float, include: str) -> dict[str, Any]:
+    """The row of an object; its cells come from the version in which it is stored."""
+    row: dict[str, Any] = {"cells": layout.cells(stored, now)}
     condition = layout.condition(obj) if layout.condition else None
     if condition:
         row["conditions"] = [{"type": "Completed", "status": "True", "reason": condition[0], "message": condition[1]}]

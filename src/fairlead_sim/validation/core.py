@@ -29,7 +29,7 @@ def core_change_errors(ref: ResourceKind, old: Object, new: Object) -> list[Fiel
     return rule(old, new) if rule else []
 
 
-# --- ConfigMaps and Secrets ---------------------------------------------------------------------------------
+# --- ConfigMaps and Secrets -----------------------------------------------------------------------
 
 
 def _config_map(obj: Object) -> list[FieldError]:
@@ -78,7 +78,7 @@ def _secret_change(old: Object, new: Object) -> list[FieldError]:
     return errors + _frozen_data(old, new)
 
 
-# --- claims, budgets, classes -------------------------------------------------------------------------------
+# --- claims, budgets, classes ---------------------------------------------------------------------
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 
@@ -135,7 +135,7 @@ def _priority_class(obj: Object) -> list[FieldError]:
     return one_of("PreemptLowerPriority", "Never")("preemptionPolicy", obj.get("preemptionPolicy", "Never"))
 
 
-# --- nodes and events ---------------------------------------------------------------------------------------
+# --- nodes and events -----------------------------------------------------------------------------
 
 _TAINT = fields({"key": spelled(qualified_name_faults), "effect": one_of("NoSchedule", "PreferNoSchedule", "NoExecute")}, needs=("key",))
 
@@ -145,8 +145,8 @@ def _node(obj: Object) -> list[FieldError]:
     errors = each(_TAINT)("metadata.taints", taints)
     for index, taint in enumerate(taints):
         if (taint.get("key"), taint.get("effect")) in [(held.get("key"), held.get("effect")) for held in taints[:index]]:
-            told = {"Key": taint.get("key"), "Value": taint.get("value", ""), "Effect": taint.get("effect"), "TimeAdded": None}
-            why = f"Duplicate value: {shown(told)}: taints must be unique by key and effect pair"
+            detail = {"Key": taint.get("key"), "Value": taint.get("value", ""), "Effect": taint.get("effect"), "TimeAdded": None}
+            why = f"Duplicate value: {shown(detail)}: taints must be unique by key and effect pair"
             errors.append(FieldError(f"metadata.taints[{index}]", "FieldValueDuplicate", why))
     return errors
 

@@ -112,8 +112,9 @@ def _names_errors(names: Object) -> list[FieldError]:
 
 
 def _version_errors(versions: list[Object]) -> list[FieldError]:
-    """Schemas and columns that all versions share are told once, by the names that they have inside the
-    real server."""
+    """Schemas and columns that all versions share are reported once, with the names that they have
+    inside the real server.
+    """
     errors = []
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
     for index, version in enumerate(versions):
@@ -122,18 +123,18 @@ def _version_errors(versions: list[Object]) -> list[FieldError]:
             errors.append(wrong_value(f"{place}.name", version.get("name") or "", _DNS_LABEL_RULE))
         if not isinstance(schemas[index], dict):
             errors.append(required(f"{place}.schema.openAPIV3Schema"))
-    for place, schema in _told(schemas, "spec.validation.openAPIV3Schema", "spec.versions[{}].schema.openAPIV3Schema"):
+    for place, schema in _labelled(schemas, "spec.validation.openAPIV3Schema", "spec.versions[{}].schema.openAPIV3Schema"):
         errors += _schema_faults(place, schema, "at the root") if isinstance(schema, dict) else []
     columns = [version.get("additionalPrinterColumns") or [] for version in versions]
     scales = [(version.get("subresources") or {}).get("scale") for version in versions]
-    for place, scale in _told(scales, "spec.subresources.scale", "spec.versions[{}].subresources.scale"):
+    for place, scale in _labelled(scales, "spec.subresources.scale", "spec.versions[{}].subresources.scale"):
         errors += _scale_errors(place, scale) if isinstance(scale, dict) else []
-    for place, shown in _told(columns, "spec.additionalPrinterColumns", "spec.versions[{}].additionalPrinterColumns"):
+    for place, shown in _labelled(columns, "spec.additionalPrinterColumns", "spec.versions[{}].additionalPrinterColumns"):
         errors += [error for index, column in enumerate(shown) for error in _column_errors(f"{place}[{index}]", column)]
     return errors
 
 
-def _told(values: list[Any], shared: str, own: str) -> list[tuple[str, Any]]:
+def _labelled(values: list[Any], shared: str, own: str) -> list[tuple[str, Any]]:
     if values and all(value == values[0] for value in values):
         return [(shared, values[0])]
     return [(own.format(index), value) for index, value in enumerate(values)]

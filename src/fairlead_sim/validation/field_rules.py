@@ -1,9 +1,9 @@
 """Rules of an object's fields, so that those of a kind are a table and not a program.
 
-A rule takes a field's name and its value and lists its faults, in the order of its table. A field that is
-missing or null is only ever told by `needs`. Types are not looked at: what comes over HTTP has the right
-ones, and what a controller copies out of a custom resource may have any; a value of another type than a rule
-is about has no faults here.
+A rule takes a field's name and its value and lists its faults, in the order of its table. Only
+`needs` reports a missing or null field. Types are not checked: what comes over HTTP has the right
+ones, and what a controller copies out of a custom resource may have any; a value of another type
+than a rule is about has no faults here.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ _HANDLERS: dict[str, Callable[[str, Any], list[FieldError]]] = {
 
 
 def _headers(field: str, headers: Any) -> list[FieldError]:
-    """Faults are told of the list, not of its items."""
+    """Faults are reported for the list, not for its items."""
     found = each(fields({"name": spelled(header_name_faults)}))(field, headers)
     return [FieldError(field, error.reason, error.message) for error in found]
 

@@ -61,14 +61,14 @@ def check_deletion(ref: ResourceKind, new: Object, old: Object) -> None:
         errors.append(wrong_value("metadata.deletionTimestamp", date, "field is immutable"))
     added = [name for name in metadata.get("finalizers") or () if name not in (before.get("finalizers") or ())]
     if added and "deletionTimestamp" in before:
-        told = ", ".join(shown(name) for name in sorted(added))
-        why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{told}}}"
+        detail = ", ".join(shown(name) for name in sorted(added))
+        why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{detail}}}"
         errors.append(forbidden_field("metadata.finalizers", why))
     if errors:
         raise invalid(ref, before["name"], errors)
 
 
-# --- metadata -----------------------------------------------------------------------------------------------
+# --- metadata -------------------------------------------------------------------------------------
 
 
 def _metadata_errors(ref: ResourceKind, metadata: Object) -> list[FieldError]:
@@ -120,13 +120,13 @@ def _owner_errors(owners: Any) -> list[FieldError]:
             errors.append(wrong_value(field, owner, "/v1, Kind=Event is disallowed from being an owner"))
     controllers = [owner for owner in owners if owner.get("controller")]
     if len(controllers) > 1:
-        told = " and ".join(f"{owner.get('kind')}/{owner.get('name')}" for owner in controllers[:2])
-        why = f'Only one reference can have Controller set to true. Found "true" in references for {told}'
+        detail = " and ".join(f"{owner.get('kind')}/{owner.get('name')}" for owner in controllers[:2])
+        why = f'Only one reference can have Controller set to true. Found "true" in references for {detail}'
         errors.append(wrong_value(field, list(owners), why))
     return errors
 
 
-# --- specs --------------------------------------------------------------------------------------------------
+# --- specs ----------------------------------------------------------------------------------------
 
 _OWN_CUSTOM_KINDS = frozenset(ref for ref in served.RESOURCES if ref.is_custom)
 

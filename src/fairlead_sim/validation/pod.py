@@ -63,7 +63,7 @@ def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
     return errors
 
 
-# --- containers ---------------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 
 
 def _container_errors(field: str, spec: Object) -> list[FieldError]:
@@ -116,7 +116,7 @@ _CONTAINER = fields(
 )
 
 
-# --- resources ----------------------------------------------------------------------------------------------
+# --- resources ------------------------------------------------------------------------------------
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 _OF_WHOLE_POD = ("cpu", "hugepages-", "memory")
@@ -195,11 +195,11 @@ def _parsed(text: str) -> int:
 
 
 def _is_counted(name: str) -> bool:
-    """Extended resources: whole things of somebody's domain."""
+    """Extended resources: whole numbers of a resource with a domain."""
     return "/" in name and not name.startswith("kubernetes.io/")
 
 
-# --- volumes ------------------------------------------------------------------------------------------------
+# --- volumes --------------------------------------------------------------------------------------
 
 
 def _volume_errors(field: str, spec: Object) -> list[FieldError]:
@@ -230,7 +230,7 @@ _VOLUMES = each(
 )
 
 
-# --- where it may run ---------------------------------------------------------------------------------------
+# --- where it may run -----------------------------------------------------------------------------
 
 
 def _toleration(field: str, toleration: Object) -> list[FieldError]:
@@ -320,7 +320,7 @@ def _gate_errors(field: str, gates: Any) -> list[FieldError]:
     return errors
 
 
-# --- changes of a pod ---------------------------------------------------------------------------------------
+# --- changes of a pod -----------------------------------------------------------------------------
 
 _CONTAINER_LISTS = ("containers", "initContainers")
 _POD_RULE = (

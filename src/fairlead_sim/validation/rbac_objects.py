@@ -34,8 +34,8 @@ def rbac_errors(ref: ResourceKind, new: Object, old: Object | None) -> list[Fiel
     for number, subject in enumerate(new.get("subjects") or ()):
         errors += _subject_errors(f"subjects[{number}]", subject, ref)
     if old is not None and old.get("roleRef") != new["roleRef"]:
-        told = {key[0].upper() + key[1:] if key != "apiGroup" else "APIGroup": value for key, value in new["roleRef"].items()}
-        errors.append(wrong_value("roleRef", told, "cannot change roleRef"))
+        detail = {key[0].upper() + key[1:] if key != "apiGroup" else "APIGroup": value for key, value in new["roleRef"].items()}
+        errors.append(wrong_value("roleRef", detail, "cannot change roleRef"))
     return errors
 
 

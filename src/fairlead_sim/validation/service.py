@@ -1,4 +1,6 @@
-"""The Services and changes of them that the API server refuses, in the order in which it tells the faults."""
+"""The Services and changes of them that the API server refuses, with the faults in the order in
+which it lists them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,13 @@ from fairlead_sim.schema.status import FieldError, duplicate, forbidden_field, r
 from fairlead_sim.validation.field_rules import between, each, fields, labels, one_of, port_or_name, spelled
 from fairlead_sim.validation.pod_settings import is_address
 
-# --- what a Service is --------------------------------------------------------------------------------------
+# --- what a Service is ----------------------------------------------------------------------------
 
 
 def service_type(spec: Object) -> str:
-    """`ClusterIP` also where nobody has filled it in: a world is given Services of other clusters as they
-    are."""
+    """`ClusterIP` also if it is not filled in: a world may be given Services of other clusters as
+    they are.
+    """
     return str(spec.get("type") or "ClusterIP")
 
 
@@ -42,7 +45,7 @@ def needs_health_port(spec: Object) -> bool:
     return bool(service_type(spec) == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
 
 
-# --- changes ------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 
 def service_errors(new: Object, old: Object | None) -> list[FieldError]:
@@ -75,7 +78,7 @@ def _frozen_list(before: Object, after: Object, key: str) -> list[FieldError]:
     return [wrong_value(f"spec.{key}[{index}]", now, "may not change once set") for index in changed]
 
 
-# --- the whole spec -----------------------------------------------------------------------------------------
+# --- the whole spec -------------------------------------------------------------------------------
 
 _NUMBER = between(1, 65535)
 _OTHERS = "may only be used when `type` is 'LoadBalancer'"
@@ -196,7 +199,7 @@ def _traffic_errors(spec: Object) -> list[FieldError]:
     return errors
 
 
-# --- addresses ----------------------------------------------------------------------------------------------
+# --- addresses ------------------------------------------------------------------------------------
 
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")

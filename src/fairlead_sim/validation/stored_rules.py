@@ -48,11 +48,11 @@ def stored_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Empty is missing, but for objects that say nothing and mean it."""
+    """Empty is missing, except for objects, which may be empty on purpose."""
     return value is None or (value in ("", [], 0) and value is not False)
 
 
-# --- paths --------------------------------------------------------------------------------------------------
+# --- paths ----------------------------------------------------------------------------------------
 
 
 def _filled(obj: Any, steps: list[str], value: Any) -> Any:
@@ -83,7 +83,7 @@ def _values(obj: Any, steps: list[str], place: str = "") -> Iterator[tuple[str, 
         yield from _values(item, rest, f"{here}[{index}]") if rest else [(f"{here}[{index}]", item)]
 
 
-# --- what no table says -------------------------------------------------------------------------------------
+# --- what no table contains -----------------------------------------------------------------------
 
 
 def _network_policy(obj: Object) -> Object:
@@ -108,7 +108,7 @@ def _limit(limit: Object) -> Object:
 
 
 def _replication_controller(obj: Object) -> Object:
-    """Labels and selector are those of the template, where nothing else is said."""
+    """Labels and selector are those of the template, unless they are given."""
     spec = obj.get("spec") or {}
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if not labels:

@@ -66,7 +66,7 @@ def _indexed_completions(spec: Object) -> list[FieldError]:
     return [] if spec["completions"] == spec.get("parallelism") else [wrong_value("spec.completions", spec["completions"], why)]
 
 
-# --- what they share ----------------------------------------------------------------------------------------
+# --- what they share ------------------------------------------------------------------------------
 
 
 def _selector_errors(ref: ResourceKind, spec: Object) -> list[FieldError]:
@@ -101,14 +101,14 @@ def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> lis
     return errors
 
 
-# --- Deployments and their like -----------------------------------------------------------------------------
+# --- Deployments and their like -------------------------------------------------------------------
 
 
 def _strategy(field: str, strategy: Object) -> list[FieldError]:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate") or {}
     if kind not in ("Recreate", "RollingUpdate"):
-        told = shown({"RollingUpdate": None, "Type": kind})
-        return [FieldError(field, "FieldValueNotSupported", f'Unsupported value: {told}: supported values: "Recreate", "RollingUpdate"')]
+        got = shown({"RollingUpdate": None, "Type": kind})
+        return [FieldError(field, "FieldValueNotSupported", f'Unsupported value: {got}: supported values: "Recreate", "RollingUpdate"')]
     if kind == "Recreate":
         return [forbidden_field(f"{field}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")] if rolling else []
     errors = _ROLLING(f"{field}.rollingUpdate", rolling)
@@ -122,8 +122,8 @@ def _set_strategy(field: str, strategy: Any) -> list[FieldError]:
     rolling = strategy.get("rollingUpdate") if isinstance(strategy, dict) else None
     if rolling is None or strategy.get("type") != "OnDelete":
         return []
-    told = {"Partition": rolling.get("partition"), "MaxUnavailable": rolling.get("maxUnavailable")}
-    why = f"Invalid value: {shown_as_written(told)}: only allowed for updateStrategy 'RollingUpdate'"
+    strategy = {"Partition": rolling.get("partition"), "MaxUnavailable": rolling.get("maxUnavailable")}
+    why = f"Invalid value: {shown_as_written(strategy)}: only allowed for updateStrategy 'RollingUpdate'"
     return [FieldError(f"{field}.rollingUpdate", "FieldValueInvalid", why)]
 
 
@@ -160,7 +160,7 @@ _RULES: Mapping[ResourceKind, Rule] = {
 }
 
 
-# --- Jobs ---------------------------------------------------------------------------------------------------
+# --- Jobs -----------------------------------------------------------------------------------------
 
 _JOB = fields(
     {

@@ -93,7 +93,8 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
 }
 _OWNED = (ENDPOINT_SLICES, CONTROLLER_REVISIONS)
 _LAST_CARE = (NAMESPACES, PODS)
-"""Kinds whose controllers look at what is going, too; at pods only when nobody else does."""
+"""Kinds whose controllers look at stopping objects, too; at pods only if no other controller does.
+"""
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
 
 _MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
@@ -150,8 +151,9 @@ class Controllers:
             self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
     def _care_for(self, event: LoggedChange) -> None:
-        """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer
-        holds although that is gone."""
+        """Look at a pod that is bound to a missing node, and at one that its Job's finalizer holds
+        although the Job is gone.
+        """
         pod, before = event.object, event.previous
         if event.type == DELETED:
             return

@@ -1,8 +1,8 @@
-"""The moment in which a card joins its node's new mode: when the last pod of the old mode has left it.
+"""When a card joins its node's new mode: after the last pod of the old mode has left it.
 
-(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive) What the node says of its cards
-(inventory, capacity) is in `scenario/machines`; here is only the moment when it changes, and the Events that
-tell of it, as the device plugin of a node would write them.
+(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive) The node's inventory and
+capacity are in `scenario/machines`; here are only the time of the change and its Events, as the
+device plugin of a node would write them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
 
 JOIN_SECONDS = 2.0
-"""The device plugin looks again so long after a pod has ended."""
+"""Seconds between the end of a pod and the device plugin's next look."""
 COMPONENT = "fairlead-device-plugin"
 DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
 """Reasons of its Events on the node: cards still have pods of the old mode; none has any more."""
@@ -44,8 +44,9 @@ class Draining:
             self._timers.after(JOIN_SECONDS, lambda: self._join(name))
 
     def switch(self, name: str) -> None:
-        """The node has another mode, which its cards know: it offers what is free of the old one, and says
-        what is not."""
+        """The node has another mode, which its cards know: it offers the cards that are free of the
+        old mode, and reports the others.
+        """
         self._look(name)
         waiting = [card for card in self._devices.cards(name) if card.is_draining]
         node = self._cluster.get(NODES, None, name)
@@ -53,8 +54,8 @@ class Draining:
             return
         old = [hold for card in waiting for hold in card.holds if (hold.mode == GpuMode.SHARE) is not card.is_shared]
         holders = sorted({f"{hold.namespace}/{hold.pod}" for hold in old})
-        told = DrainingCards(name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared)
-        self._recorder.normal(node, DRAINING, render_draining(told), COMPONENT, name)
+        event = DrainingCards(name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared)
+        self._recorder.normal(node, DRAINING, render_draining(event), COMPONENT, name)
 
     def _look(self, name: str) -> None:
         self._cluster.mutate(NODES, None, name, lambda node: with_cards(node, self._devices.cards(name)))

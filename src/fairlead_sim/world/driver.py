@@ -1,7 +1,9 @@
-"""How simulated time follows the wall, and how people move it. Nothing else in this package waits.
+"""How simulated time follows the wall clock, and how users move it. Nothing else in this package
+waits.
 
-Everything runs on the event loop that also serves the API: between two awaits the world is still. A run to a
-later time is not a jump. The world lives through it in slices, and whoever asks meanwhile is answered.
+Everything runs on the event loop that also serves the API: between two awaits the world is still. A
+run to a later time is not a jump. The world lives through it in slices, and requests are answered
+meanwhile.
 """
 
 from __future__ import annotations
@@ -81,11 +83,12 @@ class Driver:
         if wanted - self.world.clock.now() > self.pace.speed * LONGEST_LAG_SECONDS:
             self._stand_here()
 
-    # --- the port: what people ask for ----------------------------------------------------------------------
+    # --- the port: what people ask for ------------------------------------------------------------
 
     def now(self) -> float:
-        """The world's time. Between its steps time flows on: the driver wakes up for events, not for
-        whoever looks at the clock."""
+        """The world's time. Between its steps time flows on: the driver wakes up for events, not
+        for readers of the clock.
+        """
         stood = self.world.clock.now()
         return stood if self._until is not None else max(stood, self.pace.simulated_at(self._wall()))
 
@@ -114,8 +117,9 @@ class Driver:
         self._note_order()
 
     def step(self) -> list[Happening]:
-        """Pause, go to the next instant at which something is written, and tell what; at most a moment of
-        work."""
+        """Pause, go to the next instant at which something is written, and return the writes; at
+        most a moment of work.
+        """
         self.pause()
         began, before = self._wall(), self.world.cluster.resource_version
         while self.world.step() and self._wall() - began < LONGEST_WORK_SECONDS:
@@ -139,7 +143,7 @@ class Driver:
         self._since, self._until = self.world.clock.now(), at
         self._note_order()
 
-    # --- how ------------------------------------------------------------------------------------------------
+    # --- how --------------------------------------------------------------------------------------
 
     def _live_until(self, until: float, work_seconds: float) -> bool:
         """Whether `until` was reached before the work became too long."""

@@ -1,8 +1,9 @@
-"""A world that goes on from the snapshot of a real cluster: its objects, and the cards of every pod.
+"""A world that continues from the snapshot of a real cluster: its objects, and the cards of every
+pod.
 
-A snapshot does not always say which cards: what the scheduler granted or the exporters saw is kept, the rest
-gets the lowest cards that are free. Nothing here judges: a pod that runs keeps running, also on a node that
-has fewer cards than its pods hold.
+A snapshot does not always contain the cards: what the scheduler granted or the exporters saw is
+kept, the other pods get the lowest free cards. Nothing here judges: a pod that runs keeps running,
+also on a node with fewer cards than its pods hold.
 """
 
 from __future__ import annotations
@@ -77,13 +78,13 @@ def _prepared(obj: Object, cards: Mapping[str, _Cards], snapshot: ClusterSnapsho
 
 
 class _Cards:
-    """The cards of one node: which there are, and who holds them. Call `settle` once before asking."""
+    """The cards of one node and their holders. Call `settle` once before asking."""
 
     def __init__(self, node: Node, snapshot: ClusterSnapshot) -> None:
         self._node = node
         self._pods = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding]
         self._readings = {reading.index: reading for reading in snapshot.gpus_on(node.name)}
-        self._inventory = [dict(entry) for entry in _told(node)] or [self._entry(index) for index in range(_count(node))]
+        self._inventory = [dict(entry) for entry in _listed_cards(node)] or [self._entry(index) for index in range(_count(node))]
         self.held: dict[str, list[HeldCard]] = {}
 
     def settle(self) -> None:
@@ -95,7 +96,7 @@ class _Cards:
             self._fill(pod)
 
     def with_inventory(self, obj: Object) -> Object:
-        """The Node with the annotation that tells its cards."""
+        """The Node with the annotation that lists its cards."""
         if not self._inventory or inventory_of(obj):
             return obj
         text = json.dumps(self._inventory, separators=(",", ":"))
@@ -103,8 +104,9 @@ class _Cards:
         return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
     def grant_text(self, pod: Pod) -> str:
-        """Our annotation for a pod whose shares were granted in another's words; "" where there is nothing
-        to say."""
+        """Fairlead's annotation for a pod whose shares were granted by another annotation; "" if
+        there is none.
+        """
         shares = {container: given for container, given in pod.grants.items() if container and any(grant.units for grant in given)}
         if not shares or names.ANNOTATION_ALLOCATION in pod.annotations:
             return ""
@@ -117,7 +119,7 @@ class _Cards:
         mib = grant.memory_mib or entry["memoryMiB"] * grant.units // max(1, entry["units"])
         return replace(grant, uuid=grant.uuid or entry["uuid"], memory_mib=mib)
 
-    # --- which cards there are ------------------------------------------------------------------------------
+    # --- which cards there are --------------------------------------------------------------------
 
     def _entry(self, index: int) -> Object:
         node, reading = self._node, self._readings.get(index)
@@ -137,8 +139,10 @@ class _Cards:
         }
 
     def _mark_unhealthy(self) -> None:
-        """As many as the node does not offer; where nobody says which, the last ones that nobody holds."""
-        if _told(self._node):
+        """As many as the node does not offer; if it is unknown which, the last ones without
+        holders.
+        """
+        if _listed_cards(self._node):
             return
         key = GPU_COUNT if self._node.capacity.get(GPU_MEMORY) else NVIDIA_GPU
         missing = self._node.capacity.get(key, 0) - self._node.allocatable.get(key, 0)
@@ -148,7 +152,7 @@ class _Cards:
         for entry in sorted(spare, key=lambda entry: entry["index"] in taken)[: max(0, missing)]:
             entry["health"] = Health.UNHEALTHY
 
-    # --- who holds them -------------------------------------------------------------------------------------
+    # --- holders ----------------------------------------------------------------------------------
 
     def _granted(self, pod: Pod) -> Iterator[HeldCard]:
         first = pod.containers[0].name if pod.containers else ""
@@ -170,7 +174,9 @@ class _Cards:
         return found
 
     def _fill(self, pod: Pod) -> None:
-        """Whole cards that the pod asks for and nobody placed: the lowest free ones, healthy first."""
+        """Whole cards that the pod asks for without a known card: the lowest free ones, healthy
+        first.
+        """
         mine = self.held[pod.uid]
         for container in pod.containers:
             has = sum(card.container == container.name for card in mine)
@@ -180,7 +186,7 @@ class _Cards:
             mine += [HeldCard(container.name, entry["index"]) for entry in free[: max(0, container.limits.get(NVIDIA_GPU, 0) - has)]]
 
 
-def _told(node: Node) -> Sequence[Object]:
+def _listed_cards(node: Node) -> Sequence[Object]:
     return inventory_of({"metadata": {"annotations": node.annotations}})
 
 
@@ -191,7 +197,9 @@ def _count(node: Node) -> int:
 
 
 def _memory_of(capacity: Amounts, reading: GpuReading | None) -> int:
-    """MiB of one card: what the node hands out in GiB, or what the exporter read; 0 when neither says."""
+    """MiB of one card: the GiB that the node offers, or the exporter's value; 0 if both are
+    unknown.
+    """
     if capacity.get(GPU_MEMORY):
         return 1024 * (capacity[GPU_MEMORY] // max(1, capacity.get(GPU_COUNT, 1)))
     return int(reading.memory_total_mib or 0) if reading else 0

@@ -1,9 +1,9 @@
-"""The beginning of a world that has stood for long: its services are in place.
+"""The start of a world that has existed for long: its services are in place.
 
-They stand as controllers, scheduler and kubelets would have made them. Each pod is one write
-instead of a dozen, which is what makes fifty thousand of them a matter of seconds. Nothing is decided here
-that would not hold later: a pod goes only where the scheduler's account says it fits, and what finds no room
-waits as any other pod.
+They are as controllers, scheduler and kubelets would have made them. Each pod is one write instead
+of a dozen, so that fifty thousand of them take seconds. Nothing is decided here that would not hold
+later: a pod is placed only where the scheduler's account has room, and a pod without room waits
+like any other.
 """
 
 from __future__ import annotations

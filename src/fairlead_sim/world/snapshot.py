@@ -103,17 +103,17 @@ def take_objects(world: World) -> list[dict[str, Any]]:
 
 
 def reading_of(sample: DeviceSample, now: float) -> GpuReading:
-    """The part of a device's sample that boards and tables show, as told `now`.
+    """The part of a device's sample that boards and tables show, as reported `now`.
 
-    A card that is off the bus has no values, only its fault; one that hangs has soon none either, only its
-    holders. Who was granted nothing holds nothing.
+    A card that is off the bus has no values, only its fault; a card that hangs soon has none
+    either, only its holders. A process without a grant is no holder.
     """
     is_fresh = now - sample.sampled_at <= LEAST_STALE_SECONDS
     fields = sample.fields if is_fresh else {}
     total, percent = fields.get("DCGM_FI_DEV_FB_TOTAL"), fields.get("DCGM_FI_DEV_GPU_UTIL")
     used = fields.get("DCGM_FI_DEV_FB_USED")
     instances = tuple(_instance(each, is_fresh=is_fresh) for each in sample.instances)
-    if instances and fields:  # what exporters' pages say of a divided card: its instances together
+    if instances and fields:  # as exporters' pages show a divided card: its instances together
         total, used = sum(each.memory_total_mib or 0 for each in instances), sum(each.memory_used_mib or 0 for each in instances)
     newest = max(sample.xids, key=lambda event: event.last_at, default=None)
     return GpuReading(
@@ -139,13 +139,13 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
     )
 
 
-def _instance(told: MigInstance, *, is_fresh: bool) -> GpuInstance:
-    fields = told.fields if is_fresh else {}
+def _instance(instance: MigInstance, *, is_fresh: bool) -> GpuInstance:
+    fields = instance.fields if is_fresh else {}
     busy = fields.get("DCGM_FI_PROF_GR_ENGINE_ACTIVE")
-    held = (_holder(process, is_fresh=is_fresh) for process in told.processes if process.pod)
+    held = (_holder(process, is_fresh=is_fresh) for process in instance.processes if process.pod)
     return GpuInstance(
-        id=told.gpu_instance,
-        profile=told.profile,
+        id=instance.gpu_instance,
+        profile=instance.profile,
         memory_total_mib=fields.get("DCGM_FI_DEV_FB_TOTAL"),
         memory_used_mib=fields.get("DCGM_FI_DEV_FB_USED"),
         utilization_ratio=busy,

@@ -71,10 +71,11 @@ _XID_TEXTS = {
 
 
 class World:
-    """`epoch` is the instant (epoch seconds) at which the history begins; `hooks` is whom the cluster asks
-    for what it does not decide.
+    """`epoch` is the instant (epoch seconds) at which the history begins; `hooks` are the outside
+    components that the cluster asks.
 
-    With `saved`, the world goes on where that one stopped, whose epoch `epoch` must be.
+    With `saved`, the world continues where the saved one stopped; `epoch` must be the saved
+    world's.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class World:
         """Live through the scenario's history, so that the world is in full swing."""
         self.run_until(self.epoch + self.scenario.history.seconds)
 
-    # --- what is there at the beginning ---------------------------------------------------------------------
+    # --- what is there at the beginning -----------------------------------------------------------
 
     def _populate(self) -> None:
         number = 0
@@ -198,7 +199,9 @@ class World:
         self._plan_devices()
 
     def _plan_devices(self) -> None:
-        """Cards that hang and programs of nobody follow from their times; nothing has to happen for them."""
+        """Cards that hang and foreign programs follow from their times; no event is needed for
+        them.
+        """
         for hang in self.scenario.hangs:
             if self.devices.cards(hang.node):  # in a life that goes on, its node may be gone
                 self.devices.hang(hang.node, hang.gpu, *self._instants(hang))
@@ -235,13 +238,12 @@ class World:
         self.cluster.subscribe(NODES, self._on_node)
 
     def _take_over_node(self, node: Object) -> None:
-        """A node that was ready reports soon; whoever was not is not heard, until somebody makes it come
-        back."""
-        name, is_heard = node["metadata"]["name"], is_true(node, "Ready")
-        if told := inventory_of(node, is_wished_shared=self._shares(_labels(node))):
-            mig = offered_profiles(amounts_of(status_of(node).get("capacity")), len(told))
-            self.devices.restore_node(name, told, is_silent=not is_heard, mig=mig)
-        if is_heard:
+        """A node that was ready reports soon; another node stays silent until it is brought back."""
+        name, is_reporting = node["metadata"]["name"], is_true(node, "Ready")
+        if inventory := inventory_of(node, is_wished_shared=self._shares(_labels(node))):
+            mig = offered_profiles(amounts_of(status_of(node).get("capacity")), len(inventory))
+            self.devices.restore_node(name, inventory, is_silent=not is_reporting, mig=mig)
+        if is_reporting:
             self.timers.after(FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
         else:
             self.silent.add(name)
@@ -257,10 +259,10 @@ class World:
         if pool.ready:
             self.timers.after(HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
 
-    # --- what goes on by itself -----------------------------------------------------------------------------
+    # --- what goes on by itself -------------------------------------------------------------------
 
     def _beat(self, name: str) -> None:
-        """The kubelet's report when nothing changed; a node that somebody deleted reports no more."""
+        """The kubelet's report when nothing changed; a deleted node reports no more."""
         now = self.clock.now()
         if name in self.silent:
             return
@@ -269,18 +271,18 @@ class World:
             return
         lease = render_lease(node, now)
         if self.cluster.mutate(LEASES, LEASE_NAMESPACE, name, lambda old: {**old, "spec": lease["spec"]}) is None:
-            with suppress(ApiStatus):  # somebody deleted the namespace of leases
+            with suppress(ApiStatus):  # the namespace of leases was deleted
                 self.cluster.create(lease)
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
     def _on_node(self, event: LoggedChange) -> None:
-        """Labels decide whether a node shares its cards, and how; whoever holds one keeps it."""
+        """Labels decide whether a node shares its cards, and how; holders keep their cards."""
         if event.type == DELETED or event.previous is None:
             return
         name, cards = event.object["metadata"]["name"], self.devices.cards(event.object["metadata"]["name"])
         had, wishes = _labels(event.previous), _labels(event.object)
         if any(card.instances for card in cards):
-            return  # divided by MIG, whatever labels say
+            return  # divided by MIG, whatever its labels are
         is_shared = self._shares(wishes)
         moves = self._shares(had) is not is_shared and cards and cards[0].is_shared is not is_shared
         if cards and (moves or any(had.get(label) != wishes.get(label) for label in SHARING_LABELS)):
@@ -289,8 +291,9 @@ class World:
             self.draining.switch(name)
 
     def fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
-        """Nothing is heard of the node any more (`for_seconds` already); the cluster notices when the
-        grace of its lease is over."""
+        """The node stops reporting (`for_seconds` ago); the cluster notices it when the grace of
+        its lease is over.
+        """
         self.silent.add(name)
         self.kubelets.fall_silent(name)
         self.devices.set_silent(name, True)
@@ -301,7 +304,7 @@ class World:
         if name not in self.silent:
             return
         now = self.clock.now()
-        node = self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, now, is_heard=False))
+        node = self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, now, is_reporting=False))
         if node is None:
             return
         self.recorder.normal(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady", "node-controller")
@@ -312,7 +315,7 @@ class World:
 
     def come_back(self, name: str) -> None:
         self.silent.discard(name)
-        self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, self.clock.now(), is_heard=True))
+        self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, self.clock.now(), is_reporting=True))
         self.devices.set_silent(name, False)
         self.kubelets.come_back(name)
         self._beat(name)
@@ -331,7 +334,7 @@ class World:
 
 
 def _staying(obj: dict[str, Any]) -> dict[str, Any]:
-    """The object as if nobody had deleted it."""
+    """The object as if it had not been deleted."""
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "deletionTimestamp"}}
 
 

@@ -358,7 +358,7 @@ def test_guarded_an_answer_is_kept_and_held_against_the_start(world: World) -> N
         world.api.put(other)
         refused = await world.memory.answers.start(chosen)
         assert isinstance(refused, DeviceRefusal) and refused.is_final
-        assert "the kubelet was told 4308 MiB of GPU" in refused.reason
+        assert "the kubelet was given 4308 MiB of GPU" in refused.reason
 
     world.play(story)
 

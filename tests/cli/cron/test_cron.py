@@ -13,6 +13,7 @@ import pytest
 import yaml
 from tests.cli.arena import arena, kubeconfig
 from tests.cli.command import Printed
+from tests.cli.cron.crons import NIGHTLY
 from tests.cli.submitting import KeepingCluster, Manifest, at, create
 from tests.edge.scripted import Reply, ScriptedServer, status
 
@@ -20,28 +21,6 @@ from fairlead.errors import UserError
 
 CRON = "cron tfjob --name=nightly --image=i --schedule='0 22 * * *'"
 COLLECTION = "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons"
-NIGHTLY = {
-    "metadata": {"name": "nightly", "namespace": "default", "uid": "u1", "creationTimestamp": "2026-01-05T08:00:00Z"},
-    "spec": {
-        "schedule": "0 22 * * *",
-        "concurrencyPolicy": "Allow",
-        "deadline": "2026-10-01T13:00:12Z",
-        "historyLimit": 10,
-        "template": {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "workload": {}},
-    },
-    "status": {
-        "lastScheduleTime": "2026-01-06T22:00:00Z",
-        "history": [
-            {
-                "object": {"apiGroup": "kubeflow.org/v1", "kind": "TFJob", "name": "nightly-1767650400"},
-                "status": "Succeeded",
-                "created": "2026-01-05T22:00:00Z",
-                "finished": "2026-01-05T22:10:00Z",
-            },
-            {"object": {"kind": "TFJob", "name": "nightly-1767736800"}, "status": "Running", "created": "2026-01-06T22:00:00Z"},
-        ],
-    },
-}
 BARE = {"metadata": {"name": "bare", "namespace": "default"}, "spec": {"schedule": "@daily", "suspend": True, "template": {}}}
 TABLE = """\
 NAME     TYPE   SCHEDULE    SUSPEND  DEADLINE              CONCURRENCYPOLICY
@@ -121,9 +100,9 @@ def test_a_dry_run_is_what_is_created() -> None:
         ("cron tfjob --name=j --image=i --schedule='@every 1d' run", 'unknown unit "d" in duration "1d"'),
         ("cron tfjob --name=j --image=i --schedule=@reboot run", "`@reboot`: unrecognized descriptor: @reboot"),
         ("cron tfjob --name=j --image=i --schedule='TZ=Mars/One @daily' run", "unknown time zone Mars/One"),
-        ("cron tfjob --name=j --image=i --schedule='0 0 31 2 *' run", "`0 0 31 2 *` never comes"),
+        ("cron tfjob --name=j --image=i --schedule='0 0 31 2 *' run", "`0 0 31 2 *` never occurs"),
         (f"{CRON} --concurrency-policy=Maybe run", "--concurrency-policy is invalid: unknown value Maybe"),
-        (f"{CRON} --deadline=tomorrow run", "--deadline is invalid: `tomorrow` is no time"),
+        (f"{CRON} --deadline=tomorrow run", "--deadline is invalid: `tomorrow` is not a time"),
         (f"{CRON} --history-limit=-1 run", "--history-limit is invalid"),
         (f"{CRON} --tensorboard run", "--tensorboard is invalid: a cron has none"),
         (f"{CRON}", "not found command args"),

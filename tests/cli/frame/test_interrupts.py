@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.arena import kubeconfig
-from tests.cli.jobs.test_job_requests import collection, discovery, script
+from tests.cli.jobs.scripted_jobs import collection, discovery, script
 from tests.edge.scripted import Reply, ScriptedServer
 from tests.waiting import wait_until
 

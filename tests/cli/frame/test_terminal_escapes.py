@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from tests.cli.api_objects import Object, node, snapshot_of
 from tests.cli.arena import kubeconfig
 from tests.cli.command import run_command
-from tests.cli.cron.test_cron import NIGHTLY
+from tests.cli.cron.crons import NIGHTLY
 from tests.cli.job_objects import job, job_pod, moment
-from tests.cli.jobs.test_job_requests import discovery, listed
+from tests.cli.jobs.scripted_jobs import discovery, listed
 from tests.cli.serving_objects import claim, deployment, service, serving_pod
 from tests.edge.scripted import Reply, ScriptedServer, Seen, Stream, status
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.arena import arena
-from tests.cli.jobs.test_job_requests import collection, listed, script
+from tests.cli.jobs.scripted_jobs import collection, listed, script
 from tests.edge.scripted import Reply, ScriptedServer, Stream
 
 PLACES = ("default", "of-context", "of-file", "of-flag")

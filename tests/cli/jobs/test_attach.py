@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +14,20 @@ from aiohttp import web
 from tests.cli.arena import PROGRAM, run_main
 from tests.cli.command import run_command
 from tests.cli.job_objects import cluster, job_pod
-from tests.cli.jobs.test_job_requests import MPI, PODS, listed, script
-from tests.edge.exec_server import STATUS, STDOUT, ExecServer, Script, ended
-from tests.edge.kubeconfigs import encoded, write_kubeconfig
-from tests.edge.pki import Authority
+from tests.cli.jobs.attaching import CA, POD_LIST, SECONDS, environment, eventually, jobs
+from tests.cli.jobs.scripted_jobs import MPI, PODS, listed
+from tests.edge.exec_server import STATUS, STDOUT, ExecServer, ended
 from tests.edge.scripted import Reply, status
-from tests.waiting import wait_until
 
 from fairlead.errors import UserError
 
-POD_LIST = "/api/v1/namespaces/default/pods"
 CHIEF = "bert-launcher-x"
-CA = Authority()
-SECONDS = 60
-
-
-def jobs(*pods: Any) -> Script:
-    return script() | {POD_LIST: [listed(pods or PODS)]}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ExecServer]:
     with ExecServer(jobs(), CA.issue("api")) as running:
         yield running
-
-
-def environment(folder: Path, server: ExecServer) -> dict[str, str]:
-    config = write_kubeconfig(folder / "config", cluster={"server": server.url, "certificate-authority-data": encoded(CA.pem)})
-    return {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "KUBECONFIG": str(config)}
 
 
 def attach(folder: Path, server: ExecServer, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -58,10 +43,6 @@ def attach_here(folder: Path, server: ExecServer, *words: str) -> subprocess.Com
 def start(folder: Path, server: ExecServer, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     argv = [*PROGRAM, "attach", *words]
     return subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(folder, server))
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    wait_until(what, holds, SECONDS, 0.02)
 
 
 def test_a_command_with_its_streams_and_its_exit_code(tmp_path: Path, server: ExecServer) -> None:
@@ -198,7 +179,7 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
         (_die, "half\n", "API server"),
         (_rubbish, "", "does not speak WebSocket as it should"),
         (_text, "", "does not speak WebSocket as it should"),
-        (_no_status, "", "did not tell with a Status how the command ended"),
+        (_no_status, "", "did not report with a Status how the command ended"),
     ],
 )
 def test_a_command_that_does_not_come_to_its_end_is_an_error(on_exec: Any, stdout: str, told: str, tmp_path: Path) -> None:

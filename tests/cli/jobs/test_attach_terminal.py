@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.cli.jobs.test_attach import CA, COMMAND, SECONDS, environment, eventually, jobs
+from tests.cli.arena import PROGRAM
+from tests.cli.jobs.attaching import CA, SECONDS, environment, eventually, jobs
 from tests.edge.exec_server import STDOUT, ExecServer
 
 
@@ -31,7 +32,7 @@ class Terminal:
         self.shown = b""
         self.before = termios.tcgetattr(self._slave)
         self.process = subprocess.Popen(
-            [*COMMAND, "attach", *words],
+            [*PROGRAM, "attach", *words],
             stdin=self._slave,
             stdout=self._slave,
             stderr=self._slave,

@@ -9,7 +9,8 @@ import pytest
 from tests.cli.arena import kubeconfig
 from tests.cli.command import run_command
 from tests.cli.job_objects import cluster, job, job_pod
-from tests.cli.jobs.test_job_requests import MPI, PODS, Reply, ScriptedServer, Stream, collection, listed, run, script, status
+from tests.cli.jobs.scripted_jobs import MPI, PODS, collection, listed, run, script
+from tests.edge.scripted import Reply, ScriptedServer, Stream, status
 
 from fairlead.errors import UserError
 from fairlead.run.main import main
@@ -234,7 +235,7 @@ def test_following_says_once_that_the_job_is_suspended_and_goes_on_when_it_is_re
 def test_a_job_without_pods_says_what_it_waits_for(tmp_path: Path) -> None:
     with ScriptedServer(of_job(MPI)) as server:
         done = run(tmp_path, server, "logs", "bert")
-    assert "not found instances of the job bert: 0 of 2 pods exist; the job's controller has yet to make the others" in done.stderr
+    assert "not found instances of the job bert: 0 of 2 pods exist" in done.stderr
 
 
 def test_a_saved_cluster_does_not_change_so_nothing_in_it_is_waited_for() -> None:

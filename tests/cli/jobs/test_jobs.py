@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -14,27 +13,12 @@ from tests.cli.api_objects import pod as any_pod
 from tests.cli.arena import arena, arena_process
 from tests.cli.command import run_command
 from tests.cli.job_objects import CREATED, as_job, cluster, job, job_pod
+from tests.cli.jobs.company import ASIDE, BERT, MNIST, company
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.event import Event
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
-
-BERT = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (2, 4)}, created=-100, started=-90)
-MNIST = job("TFJob", "mnist", {"Chief": (1, 1), "PS": (2, 0), "Worker": (3, 1), "Evaluator": (1, 1)}, created=-50, started=-50)
-OVER = job("PyTorchJob", "over", {"Master": (1, 1)}, states=["Running", "Failed"], created=-7200, started=-7200, ended=-3500)
-ASIDE = job("PyTorchJob", "aside", {"Master": (1, 2)}, states=["Suspended"], started=None, created=-20)
-OTHER = job("MPIJob", "bert", {"Worker": (1, 1)}, namespace="other", created=-10)
-MASTER = job_pod(ASIDE, "aside-master-0", "master")
-BERT_PODS = [
-    job_pod(BERT, "bert-launcher-z", "launcher", on="n1", ip="10.0.0.1", owner="Job"),
-    job_pod(BERT, "bert-worker-10", "worker", gpus=4, on="n1", ip="10.0.0.1"),
-    job_pod(BERT, "bert-worker-9", "worker", gpus=4, on="n2", ip="10.0.0.2"),
-]
-
-
-def company(**more: Any) -> ClusterSnapshot:
-    return cluster([BERT, MNIST, OVER, ASIDE, OTHER], [*BERT_PODS, MASTER], **more)
 
 
 def names(printed: str) -> list[str]:

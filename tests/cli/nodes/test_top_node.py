@@ -228,7 +228,7 @@ class TestResources:
     def test_fields_that_do_not_exist_and_flags_that_do_not_go_together(self) -> None:
         with pytest.raises(UserError, match="nodes cannot be sorted by `age`"):
             self.table("--sort-by age")
-        with pytest.raises(UserError, match="`--resources` is about the table"):
+        with pytest.raises(UserError, match="`--resources` applies to the table"):
             self.table("--resources -s")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.api_objects import Object, node, pod, snapshot_of
 from tests.cli.command import run_command
-from tests.cli.jobs.test_jobs import company
+from tests.cli.jobs.company import company
 
 from fairlead.cli.frame.arena_config import is_legacy_layout
 from fairlead.cli.frame.messages import Messages
@@ -208,10 +208,10 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
     assert told.getvalue() == ""
     config.write_text("output=wrong\n")
     assert not is_legacy_layout(home, OwnMachine(home), messages) and not is_legacy_layout(home, OwnMachine(home), messages)
-    is_wrong = f"warning: `output=wrong` in `{config}` is no layout of tables and is left aside: it is `legacy` or `current`\n"
+    is_wrong = f"warning: `output=wrong` in `{config}` is not a layout of tables and is ignored: use `legacy` or `current`\n"
     assert told.getvalue() == is_wrong
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, OwnMachine(home), messages)
-    assert told.getvalue().removeprefix(is_wrong).startswith("warning: `ARENA_OUTPUT=Legacy` is no layout")
+    assert told.getvalue().removeprefix(is_wrong).startswith("warning: `ARENA_OUTPUT=Legacy` is not a layout")
 
 
 @pytest.mark.parametrize("line", ["top node", "list", "get bert", "top job"])
@@ -219,4 +219,4 @@ def test_a_layout_that_there_is_none_of_is_told_once(line: str) -> None:
     snapshot = document_003(*NOTEBOOKS) if line == "top node" else company()
     printed = run_command(line, snapshot, env={"ARENA_OUTPUT": "0.4"})
     assert printed.out == run_command(line, snapshot).out
-    assert printed.err.count("`ARENA_OUTPUT=0.4` is no layout") == 1
+    assert printed.err.count("`ARENA_OUTPUT=0.4` is not a layout") == 1

@@ -46,7 +46,7 @@ def test_why_a_pod_waits() -> None:
         "Pod:        default/waits\n"
         "Status:     Pending, priority 0, scheduler fairlead-scheduler\n"
         "Why:        needs 6 GiB on one GPU; the only node that shares GPUs, gpu, has 4 GiB left on one\n"
-        "Told:       Unschedulable: 0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem.\n"
+        "Message:    Unschedulable: 0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem.\n"
         "Needs:      6 GiB on one GPU\n"
         "Would fit:  on gpu without default/b (priority 0)\n"
         "\n"
@@ -85,24 +85,24 @@ def test_where_a_pod_sits() -> None:
         "Status:  Running on gpu, priority 5, scheduler fairlead-scheduler\n"
         "Card:    GPU 0 GPU-gpu-0: container main has 8 of 15 GiB\n"
     )
-    assert "Cards:   unknown: no annotation says which (it counts as PENDING)\n" in answer("why unplaced")
+    assert "Cards:   unknown: no annotation names them (it counts as PENDING)\n" in answer("why unplaced")
 
 
 def test_pods_that_wait_for_something_else() -> None:
-    assert "Room:    gpu has room on its GPUs now: what keeps it is something else\n" in answer("why small")
-    assert answer("why plain").endswith("Shared GPUs:  it asks for none\n")
-    assert answer("why nothing").endswith("Shared GPUs:  it asks for none\n")
+    assert "Room:    gpu has room on its GPUs now: it waits for another reason\n" in answer("why small")
+    assert answer("why plain").endswith("Shared GPUs:  it requests none\n")
+    assert answer("why nothing").endswith("Shared GPUs:  it requests none\n")
 
 
 def test_a_pod_that_is_not_there() -> None:
     with pytest.raises(UserError) as refusal:
         answer("why other/waits")
-    assert (refusal.value.what, refusal.value.hint) == ("pod `other/waits` is not there", "there is default/waits")
+    assert (refusal.value.what, refusal.value.hint) == ("pod `other/waits` does not exist", "pods of that name: default/waits")
 
 
 @pytest.mark.parametrize("text", ["a/b/c", "default/", "/"])
 def test_what_is_no_name_of_a_pod(text: str) -> None:
-    with pytest.raises(UserError, match="names no pod"):
+    with pytest.raises(UserError, match="is not the name of a pod"):
         answer(f"why {text}")
 
 
@@ -112,7 +112,7 @@ def test_place_one_after_another() -> None:
         "POD    NODE  GPU  MEMORY\n"
         "pod-0  gpu   1    2 GiB (2150 MiB)\n"
         "pod-1  gpu   1    2 GiB (2150 MiB)\n"
-        "pod-2  -     -    finds no room\n"
+        "pod-2  -     -    no room\n"
         "\n"
         "0/2 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 2 GiB, largest free 1 GiB, "
         "1 node does not share GPUs (label cgpu=true missing)\n"
@@ -125,7 +125,7 @@ def test_a_pod_that_was_only_planned_need_not_go() -> None:
     empty = ClusterSnapshot(nodes=(node("gpu"),))
     printed = run_command("place --gpu-mem 15 --replicas 3", empty, "fairlead")
     assert printed.out.splitlines()[3:] == [
-        "pod-2  -     -    finds no room",
+        "pod-2  -     -    no room",
         "",
         "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 15 GiB, largest free 0 GiB",
     ]
@@ -145,7 +145,7 @@ def test_place_a_manifest(tmp_path: Path) -> None:
     path = tmp_path / "web.yaml"
     path.write_text(yaml.safe_dump(manifest))
     lines = run_command(f"place -f {path}", cluster(), "fairlead").out.splitlines()
-    assert lines[1:3] == ["web-0  gpu   1    3 GiB (3226 MiB)", "web-1  -     -    finds no room"]
+    assert lines[1:3] == ["web-0  gpu   1    3 GiB (3226 MiB)", "web-1  -     -    no room"]
 
 
 @pytest.mark.parametrize("file", ["mem_deployment.yaml", "-"])
@@ -166,16 +166,16 @@ def test_objects_of_one_name_are_several_pods(tmp_path: Path) -> None:
     }
     path.write_text(yaml.safe_dump_all([one, one]))
     lines = run_command(f"place -f {path}", cluster(), "fairlead").out.splitlines()
-    assert lines[1:3] == ["p    gpu   1    3 GiB (3226 MiB)", "p    -     -    finds no room"]
+    assert lines[1:3] == ["p    gpu   1    3 GiB (3226 MiB)", "p    -     -    no room"]
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
         ("a: [", "is not YAML"),
-        ("just words", "holds no object"),
-        ("", "holds no object"),
-        ("kind: Pod\n---\njust words", "something else beside it"),
+        ("just words", "contains no object"),
+        ("", "contains no object"),
+        ("kind: Pod\n---\njust words", "contains no object, or other data"),
         ("kind: Service\nspec: {ports: []}\n---\nkind: ConfigMap", "no object of manifest"),
         ("kind: Pod\nspec: {containers: []}\n---\nkind: Job\nspec: {parallelism: 1000, template: {spec: {}}}", "1001 replicas"),
         ("kind: ConfigMap\ndata: {}", "the ConfigMap has no spec"),
@@ -196,7 +196,7 @@ def test_manifests_that_cannot_be_placed(tmp_path: Path, text: str, what: str) -
 
 def test_nothing_is_asked() -> None:
     for line in ("place", "place --gpu-mem 4 -f x"):
-        with pytest.raises(UserError, match="say which pods"):
+        with pytest.raises(UserError, match="name the pods"):
             run_command(line, cluster(), "fairlead")
     for units in (0, -1):
         with pytest.raises(UserError, match=f"a pod cannot have {units} units"):

@@ -41,11 +41,11 @@ def test_all_is_well() -> None:
         "ok     max         no node uses more than its max\n"
         "ok     tree        4 leaves with 4 namespaces\n"
         "ok     labels      4 namespaces are enforced\n"
-        "ok     injector    MutatingAdmissionPolicy and its binding are there\n"
-        "ok     guard       ValidatingAdmissionPolicy and its binding are there\n"
+        "ok     injector    MutatingAdmissionPolicy and its binding exist\n"
+        "ok     guard       ValidatingAdmissionPolicy and its binding exist\n"
         "ok     controller  2 ready\n"
         "ok     lease       held by controller-1, renewed 3 s ago\n"
-        "ok     rights      the controller may do what it has to\n"
+        "ok     rights      the controller has all rights that it needs\n"
     )
 
 
@@ -68,25 +68,25 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
     [
         (
             {"missing": ("MutatingAdmissionPolicy/fairlead-quota-gate",)},
-            "injector    MutatingAdmissionPolicy/fairlead-quota-gate: not there",
+            "injector    MutatingAdmissionPolicy/fairlead-quota-gate: not found",
             "injector: kubectl apply -f deploy/quota-admission.yaml",
         ),
         (
             {"missing": ("ValidatingAdmissionPolicyBinding/fairlead-quota-guard",)},
-            "guard       ValidatingAdmissionPolicyBinding/fairlead-quota-guard: not there",
+            "guard       ValidatingAdmissionPolicyBinding/fairlead-quota-guard: not found",
             "guard: kubectl apply -f deploy/quota-admission.yaml",
         ),
         ({"ready": 0, "holder": ""}, "controller  none is ready", "controller: `kubectl describe pods -n fairlead-system"),
         (
             {"ready": None, "holder": ""},
-            "controller  Deployment fairlead-system/fairlead-quota-controller is not there",
+            "controller  Deployment fairlead-system/fairlead-quota-controller does not exist",
             "controller: kubectl apply",
         ),
-        ({"holder": ""}, "lease       nobody holds fairlead-quota", "lease: a running controller takes it"),
-        ({"renewed_at": -16.0}, "lease       controller-1 let it go 16 s ago", "lease: a running controller takes it"),
+        ({"holder": ""}, "lease       no process holds fairlead-quota", "lease: a running controller acquires it"),
+        ({"renewed_at": -16.0}, "lease       controller-1 released it 16 s ago", "lease: a running controller acquires it"),
         (
             {"denied": ("patch pods", "create pods/eviction")},
-            "rights      the controller may not patch pods, create pods/eviction",
+            "rights      the controller is not allowed to patch pods, create pods/eviction",
             "rights: kubectl apply -f deploy/quota-controller.yaml",
         ),
     ],
@@ -103,7 +103,7 @@ def test_a_webhook_stands_for_a_policy_and_a_controller_may_run_elsewhere() -> N
     printed = doctor(replace(WELL, missing=missing, webhooks=("MutatingWebhookConfiguration/fairlead-quota",), ready=None))
     assert printed.status == 0
     assert "injector    MutatingWebhookConfiguration/fairlead-quota in the place of a policy" in printed.out
-    assert "controller  controller-1 works; no pod of its Deployment is ready" in printed.out
+    assert "controller  controller-1 is active; no pod of its Deployment is ready" in printed.out
 
 
 def test_what_may_not_be_asked_is_neither_ok_nor_bad() -> None:
@@ -120,7 +120,7 @@ def test_labels_that_do_not_follow_the_tree() -> None:
     assert printed.status == 1
     assert (
         "BAD    labels      namespace1 is not enforced as root.a.1, namespace2 is not enforced as root.a.2, "
-        "old is on no leaf and is still enforced\n"
+        "old is on no leaf but is still enforced\n"
     ) in printed.out
 
 
@@ -143,7 +143,7 @@ def test_trees_that_are_not_there_not_sound_or_not_defined() -> None:
 def test_a_snapshot_is_told_from_a_cluster_where_nothing_is_installed() -> None:
     printed = doctor(None)
     assert printed.status == 0
-    assert printed.out.count("nothing is installed there that could be asked") == 5
+    assert printed.out.count("not available in a snapshot or the embedded cluster") == 5
 
 
 LAPTOP = BuiltInQuota("namespace1", has_gate=True, is_guarded=True)

@@ -46,7 +46,7 @@ def test_what_is_done_now() -> None:
 
 def test_who_is_admitted() -> None:
     assert plan(snapshot=demo(nginx(3, 1, 2))).out == (
-        "The controller would admit 2 pods; nobody waits. Nothing was written.\n"
+        "The controller would admit 2 pods; nothing waits. Nothing was written.\n"
         "\n"
         "ADMIT                LEAF      GUARANTEED\n"
         "namespace3/nginx3-1  root.b.1  yes\n"
@@ -55,7 +55,7 @@ def test_who_is_admitted() -> None:
 
 
 def test_nothing_to_do() -> None:
-    assert plan(snapshot=demo(nginx(1, 2, 0))).out == "The controller would do nothing; nobody waits. Nothing was written.\n"
+    assert plan(snapshot=demo(nginx(1, 2, 0))).out == "The controller would do nothing; nothing waits. Nothing was written.\n"
 
 
 def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
@@ -72,7 +72,7 @@ def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
         "\n"
         "EVICT                LEAF      HOW    FREES  FOR\n"
     )
-    sentence = "cpu asks 5; root 40/40 in use; root.b.2 uses 10 of guaranteed 10, so it may only borrow idle quota; nobody borrows"
+    sentence = "cpu asks 5; root 40/40 in use; root.b.2 uses 10 of guaranteed 10, so it may only borrow idle quota; no leaf borrows"
     assert printed.out.endswith(f"root.b.2 (3): {sentence}\n")
 
 
@@ -110,7 +110,7 @@ def test_a_tree_that_stops_every_plan(tmp_path: Path) -> None:
 
     assert printed.status == 1
     assert "NamespaceInTwoLeaves" in printed.out
-    assert "The quota tree is invalid: nobody is admitted, nobody is evicted.\n" in printed.out
+    assert "The quota tree is invalid: no pods are admitted or evicted.\n" in printed.out
 
 
 def test_without_a_pod() -> None:
@@ -130,17 +130,17 @@ def test_a_tree_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("-o xml", "output format `xml` is not known"),
         ("--add nonsense", "`nonsense` in `--add nonsense` is not KEY=VALUE"),
         ("--add ns=namespace1,cpu=", "`cpu=` in"),
-        ("--add cpu=5", "names no namespace"),
-        ("--add ns=namespace1,count=2", "ask for nothing"),
+        ("--add cpu=5", "has no namespace"),
+        ("--add ns=namespace1,count=2", "request nothing"),
         ("--add ns=namespace1,count=0,cpu=5", "count cannot be 0"),
         ("--add ns=namespace1,count=two,cpu=5", "count is `two` and not a whole number"),
         ("--add ns=namespace1,count=1001,cpu=5", "1001 pods are too many"),
-        ("--add ns=namespace1,cpu=5,cpu=6", "says cpu twice"),
+        ("--add ns=namespace1,cpu=5,cpu=6", "contains cpu twice"),
         ("--add ns=namespace1,cpu=five", "quantity `five` is not a Kubernetes quantity"),
-        ("--add ns=namespace1,cpu=-5", "`-5` is nothing that a pod could ask for"),
+        ("--add ns=namespace1,cpu=-5", "`-5` is not an amount that a pod can request"),
         ("--add ns=namespace1,cpu=5,gang=-1", "gang cannot be -1"),
         ("--add ns=elsewhere,cpu=5", "namespace `elsewhere` is on no leaf"),
-        ("--remove nginx1-0", "`--remove nginx1-0` names no pod"),
+        ("--remove nginx1-0", "`--remove nginx1-0` is not the name of a pod"),
         ("--remove namespace1/other", "quota counts no pod `namespace1/other`"),
         ("--tree /nowhere.yaml", "cannot be read: No such file or directory"),
     ],

@@ -90,7 +90,7 @@ def test_use_above_a_max_that_was_lowered_is_marked() -> None:
     pods = [runs("ns1", name) for name in "xyz"]
     lines = show(cluster(manifest(max={"cpu": 10}), *pods)).splitlines()
     assert next(row.split()[3] for row in lines if row.split()[0] == "1") == "15!"
-    assert lines[-1] == "! root.a.1 uses 15 cpu, 5 more than its max 10: nothing is admitted there until it uses less."
+    assert lines[-1] == "! root.a.1 uses 15 cpu, 5 more than its max 10: no pods are admitted there until it uses less."
 
 
 def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_tree_that_cannot_be_shown_is_an_error(snapshot: ClusterSnapshot, erro
 
 # --- validate -----------------------------------------------------------------------------------------------
 
-OFFLINE = "no cluster was looked at: nobody knows which pods run"
+OFFLINE = "not checked against a cluster: running pods are unknown"
 
 
 def check(tmp_path: Path, tree: Any, snapshot: ClusterSnapshot | None = None) -> Printed:
@@ -217,7 +217,7 @@ def test_namespaces_that_are_not_there_are_told_where_they_were_read(tmp_path: P
 
 def test_pods_that_cannot_be_read_are_warned_of(tmp_path: Path) -> None:
     told = check(tmp_path, manifest(), cluster(sources=(Source("pods", SourceState.FORBIDDEN, "no"),)))
-    assert (told.status, told.err) == (0, "warning: pods cannot be read, so nobody knows which namespaces are busy\n")
+    assert (told.status, told.err) == (0, "warning: pods cannot be read, so it is unknown which namespaces have running pods\n")
 
 
 def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

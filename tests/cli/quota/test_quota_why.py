@@ -135,13 +135,13 @@ def test_the_sentence_of_the_condition_everywhere() -> None:
 
     assert why("namespace3/nginx3-2", snapshot).startswith("the sentence that stands in the condition\n")
     assert (
-        "Told:         WaitingForIdleQuota: the sentence that stands in the condition\n"
+        "Message:      WaitingForIdleQuota: the sentence that stands in the condition\n"
         in run_command("why namespace3/nginx3-2", snapshot, "fairlead").out
     )
 
 
 def test_without_a_condition_fairlead_why_says_what_the_plan_says() -> None:
-    assert f"Told:         WaitingForIdleQuota: {SENTENCE}\n" in run_command("why namespace3/nginx3-2", demo(), "fairlead").out
+    assert f"Message:      WaitingForIdleQuota: {SENTENCE}\n" in run_command("why namespace3/nginx3-2", demo(), "fairlead").out
 
 
 def test_the_namespace_may_be_that_of_the_context() -> None:
@@ -152,7 +152,7 @@ def test_the_namespace_may_be_that_of_the_context() -> None:
 
 @pytest.mark.parametrize("text", ["a/b/c", "namespace3/", "/"])
 def test_what_is_no_name(text: str) -> None:
-    with pytest.raises(UserError, match="names no pod and no job"):
+    with pytest.raises(UserError, match="is not the name of a pod or a job"):
         why(text)
 
 

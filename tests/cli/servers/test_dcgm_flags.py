@@ -140,7 +140,7 @@ def test_lists_may_be_repeated() -> None:
 
 def test_a_configuration_file_comes_after_flags_and_variables() -> None:
     args = parsed("-f mine.csv", {"DCGM_EXPORTER_INTERVAL": "1000", "FAIRLEAD_EXPORTER_KMSG": ""})
-    assert {"collectors", "collect_interval"} <= args.told and "kmsg" not in args.told
+    assert {"collectors", "collect_interval"} <= args.given_flags and "kmsg" not in args.given_flags
 
 
 @pytest.mark.parametrize("spelling", ["-rbmn", "--rbmn", "-rbmn=true", "--replace-blanks-in-model-name"])

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.apps.test_console_clock import moved
+from tests.apps.moved_console import moved
 from tests.cli.command import Printed
-from tests.run.test_laptop_kubeconfig import laptop_config
+from tests.run.laptop_config import laptop_config
 from tests.sim.small_world import EPOCH, pod
 
 from fairlead.cli.frame.context import Context
@@ -129,7 +129,7 @@ async def test_ctrl_c_pauses_a_run_where_it_is() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("rewind", "`rewind` is no action"),
+        ("rewind", "`rewind` is not an action"),
         ("pause 5m", "`pause` takes nothing, not `5m`"),
         ("advance", "`advance` takes a span of time, such as `10m`, not nothing"),
         ("advance 10", "`10` is not a length of time"),
@@ -137,8 +137,8 @@ async def test_ctrl_c_pauses_a_run_where_it_is() -> None:
         ("advance 999999d", "days ahead; at most 366"),
         ("until yesterday", "`yesterday` is no time"),
         ("until 2026-01-05T07:00:00Z", "is not after the world's time"),
-        ("speed quick", "`quick` is no speed"),
-        ("speed nan", "`nan` is no speed"),
+        ("speed quick", "`quick` is not a speed"),
+        ("speed nan", "`nan` is not a speed"),
         ("speed 0", "speed `0` is not between 0.01 and 100000"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.api_objects import node
-from tests.cli.jobs.test_job_requests import listed, run
+from tests.cli.jobs.scripted_jobs import listed, run
 from tests.cli.serving_objects import deployment, service, serving_pod
 from tests.edge.exec_server import ExecServer
 from tests.edge.kubeconfigs import write_kubeconfig

@@ -10,19 +10,12 @@ import shlex
 
 import pytest
 import yaml
+from tests.cli.submit.document_000 import DOCUMENT_000
 from tests.cli.submitting import KeepingCluster, at, dry_run, submit
 
 from fairlead.cli.frame.parser import split_verb
 from fairlead.errors import OutsideError, UserError
 
-DOCUMENT_000 = r"""mpijob \
-        --name=mpi-test \
-        --gpus=1 \
-        --workers=1 \
-        --working-dir=/perseus-demo/tensorflow-demo/ \
-        --image=registry.cn-beijing.aliyuncs.com/ai-samples/horovod:0.13.11-tf1.10.0-torch0.4.0-py3.5 \
-        'mpirun python /benchmarks/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py --model resnet101 --batch_size 64 --num_batches 5000 --variable_update horovod --train_dir=/training_logs --summary_verbosity=3 --save_summaries_steps=10'
-"""  # noqa: E501
 PT = "pytorchjob --name=j --image=i"
 FIRST = "template|spec|containers|0"
 
@@ -78,7 +71,7 @@ def test_fields_follow_the_served_schema() -> None:
     printed = submit("tf --name=j --image=i --starting-timeout 5s run", old)
     spec = old.created[0]["spec"]
     assert "runPolicy" not in spec and spec["cleanPodPolicy"] == "Running" and "startingDeadlineSeconds" not in spec
-    assert "the cluster's operator knows no `spec.startingDeadlineSeconds`: it is left out" in printed.err
+    assert "the cluster's operator does not support `spec.startingDeadlineSeconds`: it is omitted" in printed.err
     new = KeepingCluster(spec_fields=frozenset({"runPolicy", "nprocPerNode"}))
     assert "knows no" not in submit(f"{PT} --nproc-per-node 2 run", new).err
     assert (new.created[0]["spec"]["nprocPerNode"], "runPolicy" in new.created[0]["spec"]) == ("2", True)
@@ -175,7 +168,7 @@ def test_a_dry_run_prints_yaml_and_nothing_else_with_and_without_a_cluster() -> 
     assert alone.out == asked.out and alone.err == asked.err == "" and not cluster.created
     assert alone.out.count("\n---\n") == 2 and alone.out.startswith("apiVersion: ")
     unreachable = submit(f"{PT} --dry-run --tensorboard run", KeepingCluster(unreachable=True))
-    assert unreachable.out == alone.out and "the cluster was not asked: no answer" in unreachable.err
+    assert unreachable.out == alone.out and "not checked against the cluster: no answer" in unreachable.err
 
 
 def test_without_a_cluster_nothing_can_be_submitted() -> None:
@@ -199,7 +192,7 @@ def test_what_kubectls_reader_takes_for_a_number_or_a_truth_is_quoted(text: str)
 
 @pytest.mark.parametrize("words", [["-e", "A=\udcff", "run"], ["run", "\udcff"]])
 def test_bytes_that_are_no_text_are_refused(words: list[str]) -> None:
-    with pytest.raises(UserError, match=r"udcff` is no text in UTF-8"):
+    with pytest.raises(UserError, match=r"udcff` is not UTF-8 text"):
         submit([*shlex.split(PT), "--dry-run", *words])
 
 

@@ -88,8 +88,8 @@ def test_the_command_runs_before_a_container_stops_and_code_comes_before_it_star
         (f"{RJ} --worker-min-replicas=3 run", "2 is not between --worker-min-replicas 3 and --worker-max-replicas 0"),
         (f"{RJ} --suspend --shutdown-after-finished=false run", "--suspend needs --shutdown-after-finished"),
         (f"{RJ} --gpus=1 run", "unknown flag: --gpus"),
-        (f"rj --name={'a' * 48} --image=i --worker-replicas=1 run", "is none of a RayJob"),
-        ("rj --name=1j --image=i --worker-replicas=1 run", "is none of a RayJob"),
+        (f"rj --name={'a' * 48} --image=i --worker-replicas=1 run", "is not valid for a RayJob"),
+        ("rj --name=1j --image=i --worker-replicas=1 run", "is not valid for a RayJob"),
         (f"{RJ}", "not found command args"),
     ],
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
 import pytest
-from grpc import aio
+from tests.edge.kubelet.pod_resources import answering, container, devices
 from tests.edge.kubelet.wire_bytes import packed
 from tests.waiting import until
 
@@ -18,15 +16,6 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.kubelet import HeldDevices
 
 MEMORY, WHOLE = "aliyun.com/gpu-mem", "nvidia.com/gpu"
-
-
-def devices(resource: str, *ids: str) -> bytes:
-    numa = packed((1, packed((1, 1))))
-    return packed((1, resource), *((2, each) for each in ids), (3, numa))
-
-
-def container(name: str, *held: bytes) -> bytes:
-    return packed((1, name), *((2, each) for each in held), (3, b"\x01\x02"), (4, packed((1, "memory"), (2, 4096))))
 
 
 ANSWER = packed(
@@ -43,26 +32,6 @@ HELD = (
     HeldDevices(WHOLE, ("G",), "app", "ml", "a"),
     HeldDevices(MEMORY, ("G-3",), "side", "ml", "b"),
 )
-
-
-@asynccontextmanager
-async def answering(path: Path, answer: bytes, code: grpc.StatusCode | None = None, *, is_slow: bool = False) -> AsyncIterator[None]:
-    async def listed(_request: bytes, context: aio.ServicerContext[bytes, bytes]) -> bytes:
-        if is_slow:
-            await asyncio.Event().wait()
-        if code is not None:
-            await context.abort(code, "rejected by rate limit")
-        return answer
-
-    server = aio.server()
-    handlers = {"List": grpc.unary_unary_rpc_method_handler(listed)}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),))
-    server.add_insecure_port(f"unix:{path}")
-    await server.start()
-    try:
-        yield
-    finally:
-        await server.stop(None)
 
 
 @pytest.fixture
@@ -89,7 +58,7 @@ async def test_a_list_longer_than_grpc_takes_by_itself_is_read(tmp_path: Path, a
 
 async def test_a_kubelet_that_is_away_and_comes_back(tmp_path: Path, asked: PodResources) -> None:
     for _ in range(2):
-        with pytest.raises(OutsideError, match="does not say who holds devices: UNAVAILABLE"):
+        with pytest.raises(OutsideError, match="does not list the holders of devices: UNAVAILABLE"):
             await asked.list_held()
         async with answering(tmp_path / "kubelet.sock", ANSWER):
             await until(lambda: _is_told(asked), 5)

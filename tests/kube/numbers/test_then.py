@@ -14,7 +14,7 @@ import pytest
 from tests.kube.numbers.agreement import PAGES
 from tests.kube.numbers.company_seen import CompanySeen
 from tests.kube.numbers.mixed_jobs import conditions
-from tests.kube.numbers.test_sums import SUMS, apart
+from tests.kube.numbers.sums import SUMS, apart
 from tests.kube.numbers.tied_pods import CORDONED, SILENT, utc
 from tests.kube.numbers.truth import Truth
 from tests.waiting import wait_until

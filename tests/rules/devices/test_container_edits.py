@@ -103,7 +103,7 @@ def test_over_two_cards_a_programs_share_of_memory_stays_right() -> None:
 
 def test_what_nobody_knows_is_not_told() -> None:
     assert "ALIYUN_COM_GPU_MEM_POD" not in edits(given=grant(pod_units=None)).environment
-    assert refused(Provider.NONE, grant(), cards=[t4(1, minor=-1)]) == f"the driver does not tell the device node of GPU {uuid(1)}"
+    assert refused(Provider.NONE, grant(), cards=[t4(1, minor=-1)]) == f"the driver does not report the device node of GPU {uuid(1)}"
 
 
 def test_simulated_cards_have_no_device_nodes() -> None:

@@ -109,9 +109,9 @@ def test_an_unhealthy_card_is_said_in_the_contracts_words_and_an_overridden_one_
         (share(mib=4309), f"placement grants 4309 MiB, 4 units of GPU {uuid(0)} are 4308 MiB"),
         (share(mib=0), f"placement grants 0 MiB, 4 units of GPU {uuid(0)} are 4308 MiB"),
         (share(uuid="GPU-elsewhere"), "placement names GPU GPU-elsewhere, which is not on this node"),
-        (share(uuid=uuid(2), index=2), f"the driver does not tell the memory of GPU {uuid(2)}"),
+        (share(uuid=uuid(2), index=2), f"the driver does not report the memory of GPU {uuid(2)}"),
         (Grant("", 7, 4), "placement names GPU 7, which is not on this node"),
-        (share(index=1, uuid=uuid(0)), f"placement says GPU {uuid(0)} is GPU 1, on this node it is GPU 0"),
+        (share(index=1, uuid=uuid(0)), f"placement names GPU {uuid(0)} as GPU 1, on this node it is GPU 0"),
         (share(core=30), "placement grants 30 core percent, container limit is 0"),
     ],
 )
@@ -240,7 +240,7 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
         found = otherwise_answered(given(pod(other)), answered)
         assert found is not None
         assert found.is_final
-        assert found.reason == f"the kubelet was told 4308 MiB of GPU {uuid(1)}, the pod's placement is {told}; delete the pod"
+        assert found.reason == f"the kubelet was given 4308 MiB of GPU {uuid(1)}, the pod's placement is {told}; delete the pod"
 
 
 def test_a_container_keeps_its_card_when_its_annotation_is_lost() -> None:

@@ -6,26 +6,15 @@ from __future__ import annotations
 
 import pytest
 from tests.apps.fakes import device
+from tests.rules.devices.pod_devices import IDS, MEMORY, WHOLE, given, held
 
 from fairlead.model.devices.device import MigInstance
 from fairlead.model.devices.driver import ProcessHome
-from fairlead.model.devices.gpu import Grant
-from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, HeldDevices
 from fairlead.model.devices.series_names import LocalPod
-from fairlead.rules.devices.ids import token
 from fairlead.rules.devices.pod_devices import NodeCards, device_processes, homeless, named_homes, node_cards, unnamed_cards
 
-MEMORY, WHOLE = "aliyun.com/gpu-mem", "nvidia.com/gpu"
 TOTALS = {"GPU-a": (0, 15360 << 20), "GPU-b": (1, 15360 << 20)}
-IDS = ("GPU-a-_-0", "GPU-a-_-1")
-
-
-def held(resource: str, *ids: str, pod: str = "p", container: str = "c") -> HeldDevices:
-    return HeldDevices(resource, ids, container, "ns", pod)
-
-
-def given(uuid: str = "GPU-b", pod: str = "p", uid: str = "u", ids: tuple[str, ...] = IDS, core: int = 0) -> GivenShare:
-    return GivenShare("ns", pod, uid, "c", Grant(uuid, 1, len(ids), 2154, core), token(MEMORY, ids))
 
 
 def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_say() -> None:

@@ -270,7 +270,7 @@ def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claima
     plan = planned([*pods, small], [room("n1"), room("n2"), *SMALL], now=100.0)
     assert (plan.admit, plan.evict) == ((), ())
     assert [(row.unit, row.message) for row in plan.waiting if row.unit == "b/b1"] == [
-        ("b/b1", "b/b1 could take room on n1 that is kept for a/a1, until those have stopped who make it")
+        ("b/b1", "b/b1 could take room on n1 that is kept for a/a1, until the pods that make it have stopped")
     ]
     both_fit = planned([*pods, replace(small, request={"gpu": 1})], [room("n1", 9), room("n2"), *SMALL], now=100.0)
     assert [each.pod.name for each in both_fit.admit] == ["b1"], "n1 has room for both"

@@ -69,7 +69,7 @@ def test_the_tree_of_document_004_is_sound() -> None:
             "root.a: 2 nodes have this name (under root, under root.a)",
         ),
         param(demo(b1=leaf("root.b.1", (10, 20), "ns1")), "NamespaceInTwoLeaves", "root.b.1: namespace ns1 is on root.a.1 as well"),
-        param(demo(b1=leaf("root.b.1", (10, 20), "x", "x")), "NamespaceInTwoLeaves", "root.b.1: namespace x stands here twice"),
+        param(demo(b1=leaf("root.b.1", (10, 20), "x", "x")), "NamespaceInTwoLeaves", "root.b.1: namespace x is listed here twice"),
         param(
             demo(a1=node("root.a.1", (10, 20), leaf("root.a.1.x", (10, 20)), namespaces=["ns1", "ns9"])),
             "ParentWithNamespaces",
@@ -134,17 +134,17 @@ def test_the_tree_of_document_004_is_sound() -> None:
         param(
             node("root", (30, 40), leaf("root.a", (30, 40), "ns1")),
             "RootMinNotMax",
-            "root: min of cpu is 30 and max is 40; of the root they are the same",
+            "root: min of cpu is 30 and max is 40; they must be equal at the root",
         ),
         param(
             node("root", ("2147483647", 40), leaf("root.a", (30, 40), "ns1")),
             "RootMinNotMax",
-            "root: min of cpu is unlimited and max is 40; of the root they are the same",
+            "root: min of cpu is unlimited and max is 40; they must be equal at the root",
         ),
         param(
             node("root", (0, None), leaf("a", 0, "ns1")),
             "RootMinNotMax",
-            "root: min of cpu is 0 and max is unlimited; of the root they are the same",
+            "root: min of cpu is 0 and max is unlimited; they must be equal at the root",
         ),
         param(
             demo(a1=leaf("root.a.1", ("2147483647Ki", 20), "ns1"), a2=leaf("root.a.2", (20, 20), "ns2")),
@@ -234,11 +234,11 @@ def test_a_count_of_jobs_needs_no_root() -> None:
         ),
         param(node("root", 60, leaf("a", 60, "ns1")), "RootExceedsCluster", "root: max of cpu is 60, and the cluster has 56"),
         param(demo(a1=leaf("root.a.1", (10, 20), "new")), "NoSuchNamespace", "root.a.1: namespace new does not exist yet"),
-        param(demo(a1=leaf("root.a.1", (10, 20))), "LeafWithoutNamespace", "root.a.1: has no namespace and no group, so nobody can use it"),
+        param(demo(a1=leaf("root.a.1", (10, 20))), "LeafWithoutNamespace", "root.a.1: has no namespace and no group, so no pod can use it"),
         param(
             demo(a1=leaf("root.a.1", (4, 20), "ns1")),
             "SumOfMinBelowParent",
-            "root.a: children guarantee 14 of its min 20 cpu; the other 6 nobody can claim",
+            "root.a: children guarantee 14 of its min 20 cpu; no child can claim the other 6",
         ),
     ],
 )

@@ -155,7 +155,7 @@ def test_names_that_are_taken_are_not_given_again() -> None:
     [
         (lambda state: with_pods(state, [AddedPods("x", 1, {"cpu": 1000})]), "namespace `x` is on no leaf"),
         (lambda state: without_pods(state, ["a/none"]), "quota counts no pod `a/none`"),
-        (lambda state: settle(with_pods(state, [AddedPods("a", 1, {"cpu": 1000})]), most_plans=0), "nothing has settled after 0 plans"),
+        (lambda state: settle(with_pods(state, [AddedPods("a", 1, {"cpu": 1000})]), most_plans=0), "plans do not come to an end: 0 plans"),
     ],
 )
 def test_questions_without_an_answer(question: Any, sentence: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sim.controllers.test_ordered_controllers import workload
+from tests.sim.controllers.workloads import workload
 from tests.sim.small_world import NAMESPACE, condition, get_pod, live, phase, pod, reasons, small_world
 
 from fairlead.errors import UserError

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.sim.controllers.workloads import Object, workload
 from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, container, get, live, pods, reasons, small_world
 
 from fairlead_sim.objects.resources import DAEMON_SETS, DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
 from fairlead_sim.scenario.scenario import NodePool, PoolTaint
 from fairlead_sim.world.world import World
 
-Object = dict[str, Any]
 REVISION = "deployment.kubernetes.io/revision"
-
-
-def workload(kind: str, image: str = "pause:35", name: str = "app", **spec: Any) -> Object:
-    labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container(image)], **spec.pop("pod", {})}}
-    body = {"selector": {"matchLabels": labels}, "template": template, **spec}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": body}
 
 
 def with_image(world: World, ref: Any, image: str, name: str = "app") -> None:

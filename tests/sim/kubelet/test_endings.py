@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.sim.small_world import NAMESPACE, get_pod, live, phase, pod, pods, small_world
-from tests.sim.world.test_imported import copy_of
+from tests.sim.world.copies import copy_of
 
 from fairlead.wire.kube.time import parse_time
 from fairlead_sim.kubelet.behaviour import LONG_SECONDS, SHORT_SECONDS

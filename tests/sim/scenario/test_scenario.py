@@ -69,7 +69,7 @@ LIVED_ELSEWHERE = {"default", "faults", "telemetry"}
 """`make test` lives these in test_default_scenario, test_faults_scenario and test_telemetry_scenario."""
 
 
-@pytest.mark.parametrize(  # for `large` see test_settled.py and bench/large_world.py
+@pytest.mark.parametrize(  # for `large` see test_settled.py and `python -m bench large_world`
     "name", [long_case(name) if name in LIVED_ELSEWHERE else name for name in sorted(set(known_scenarios()) - {"large"})]
 )
 def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> None:
@@ -197,7 +197,7 @@ _NODE_PORT_SERVICE = '\n\n[[network_services]]\nname = "{}"\nnamespace = "a"\nty
             "teams[1].namespaces",
             "`a` is already of team `a`",
         ),
-        ('namespaces = ["a"]', 'namespaces = ["a", "kube-system"]', "teams[0].namespaces", "`kube-system` is the cluster's own"),
+        ('namespaces = ["a"]', 'namespaces = ["a", "kube-system"]', "teams[0].namespaces", "`kube-system` belongs to the cluster"),
         ('namespaces = ["a"]', 'namespaces = ["a", "B"]', "teams[0].namespaces", "`B` is not a Kubernetes name"),
         ('path = "root.a"', 'path = "root"', "quota[1].path", "`root` is there twice: also `quota[0]`"),
         ('path = "root.a"', 'path = "other"', "quota[1].path", "there is one root already, `root`"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.sim.small_world import EPOCH, NAMESPACE, get_pod, live, pod, small_world
-from tests.sim.world.test_saved import woken
+from tests.sim.world.saved_worlds import woken
 
 from fairlead_sim.objects.resources import EVENTS
 from fairlead_sim.world.world import World

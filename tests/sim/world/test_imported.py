@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.sim.small_world import EPOCH, condition, live
+from tests.sim.world.copies import Object, copy_of, imported
 
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
@@ -16,23 +17,9 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead_sim.objects.resources import DEPLOYMENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS
 from fairlead_sim.scenario.file import load_scenario
-from fairlead_sim.scenario.scenario import Scenario
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.world.imported import imported_world
-from fairlead_sim.world.snapshot import take_objects, take_snapshot
+from fairlead_sim.world.snapshot import take_snapshot
 from fairlead_sim.world.world import World
-
-Object = dict[str, Any]
-EMPTY = Scenario(title="a snapshot", node_pools=())
-
-
-def copy_of(world: World) -> World:
-    return imported(take_objects(world), take_snapshot(world))
-
-
-def imported(objects: list[Object], snapshot: ClusterSnapshot) -> World:
-    saved = imported_world(json.loads(json.dumps(objects)), snapshot)
-    return sharing_world(EMPTY, 0, saved.epoch, saved)
 
 
 @pytest.fixture(scope="module")

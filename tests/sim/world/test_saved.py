@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, SHARED_POOL, condition, get_pod, live, phase, pod, reasons, small_scenario
+from tests.sim.world.saved_worlds import HOURS_OFF, VERSION, woken
 
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
-from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scenario.scenario import Duration, NodePool, Outage, Scenario, ScenarioService, Stream, Xid
 from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
-HOURS_OFF = 12 * 3600.0
-VERSION = 1_000_000
-
 
 def small(**more: Any) -> Scenario:
     return small_scenario(CPU_POOL, GPU_POOL, SHARED_POOL, **more)
-
-
-def saved_of(world: World, hours_off: float = HOURS_OFF, standstills: tuple[tuple[float, float], ...] = ()) -> SavedWorld:
-    """What the file of a world that is stopped now would hold: values that went through JSON."""
-    objects = [obj for ref in world.cluster.kinds() for obj in world.cluster.list(ref)]
-    stopped = world.clock.now()
-    return SavedWorld(
-        objects=json.loads(json.dumps(objects)),
-        stopped_at=stopped,
-        now=stopped + hours_off,
-        epoch=world.epoch + hours_off,
-        resource_version=VERSION,
-        names_counter=world.cluster.names.counter + (1 << 32),
-        held={obj["metadata"]["uid"]: world.devices.told(obj["metadata"]["uid"]) for obj in world.cluster.list(PODS)},
-        submitted={stream.key: stream.number for stream in world.arrivals},
-        standstills=standstills,
-    )
-
-
-def woken(world: World, **more: Any) -> World:
-    saved = saved_of(world, **more)
-    return sharing_world(world.scenario, world.seed, saved.epoch, saved)
 
 
 def holders(world: World, node: str) -> dict[int, list[str]]:

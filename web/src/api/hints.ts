@@ -19,7 +19,7 @@ const CHANNEL = "fairlead.hints";
 /** The stream broke or came back: whatever is on screen may be out of date, or the server out of reach, which only asking shows. */
 export const EVERYTHING = "*";
 
-/** Somebody moved a simulated cluster's time: what is on screen is of another time. */
+/** A simulated cluster's time was changed: the screen shows another time. */
 const TIME_MOVED = "clock";
 
 type OnTopic = (topic: string) => void;
@@ -95,7 +95,7 @@ function listenWhileVisible(start: () => () => void, onReturn: () => void): () =
   };
 }
 
-/** The tab that holds the lock opens the stream; the others hear it over the bus and inherit the lock when it closes. */
+/** The tab that holds the lock opens the stream; the others receive it over the bus and inherit the lock when it closes. */
 function leadOrFollow(tell: OnTopic): () => void {
   if (!("locks" in navigator)) return openStream(tell);
   const giveUp = new AbortController();

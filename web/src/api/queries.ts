@@ -18,7 +18,7 @@ export function newQueryClient(): QueryClient {
   });
 }
 
-/** A server that is starting (503) or out of reach is asked again; a refusal is final. So is a source that did not answer in time (504): three more waits would say nothing new. */
+/** Retries for a server that is starting (503) or unreachable; a refusal is final. So is a timeout of a source (504): three more waits would not help. */
 export function mayRetry(failures: number, error: Error): boolean {
   return failures < 3 && error instanceof ApiError && [0, 502, 503].includes(error.status);
 }
@@ -37,7 +37,7 @@ const segment = encodeURIComponent;
 
 export const useMe = () => useQuery({ queryKey: ["me"], queryFn: ({ signal }) => getJson<Me>("/me", undefined, signal), staleTime: 60_000, refetchInterval: 60_000 });
 const CLOCK_KEY = ["clock"] as const;
-/** While a run goes on somebody looks at its progress. */
+/** Interval while a run advances the time: its progress is shown. */
 const RUN_REFRESH_MS = 500;
 
 /** The clock of a cluster whose time can be moved; nothing is asked of any other. */
@@ -51,7 +51,7 @@ export function useClockFace() {
   });
 }
 
-/** Moves that clock. A server that was started anew has another token, which `/me` tells. */
+/** Sends an order to the clock. A restarted server has another token, which `/me` returns. */
 export function useMoveClock(csrf: string) {
   const client = useQueryClient();
   return useMutation({
@@ -102,7 +102,7 @@ async function* pagesOf<Row>(path: string, filters: URLSearchParams, signal: Abo
   let seen = 0;
   for (let page = 1; ; page += 1) {
     const asked = new URLSearchParams([...filters, ["size", String(ROWS_PER_PAGE)], ["page", String(page)]]);
-    // oxlint-disable-next-line no-await-in-loop -- whether there is a next page is told by this one
+    // oxlint-disable-next-line no-await-in-loop -- this page determines whether there is a next one
     const { items, total } = await getJson<{ items: readonly Row[]; total: number }>(path, asked, signal);
     yield items;
     seen += items.length;
@@ -134,7 +134,7 @@ export const useServing = (params: URLSearchParams) => useAnswer<ServingList>("s
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
 
 export const useQuotaWaiting = (params: URLSearchParams) => useAnswer<QuotaWaitingList>("quota", "/quota/waiting", params);
-/** Also asked by the frame of every page, for what fails is told on each. */
+/** Also read by the frame of every page, because every page shows failures. */
 export const useHealth = () => useAnswer<HealthPage>("health", "/health");
 export const useQuotaTree = () => useAnswer<QuotaTreePage>("quota", "/quota/tree");
 
@@ -148,7 +148,7 @@ export function useWhatIf(changes: readonly BoundsChange[], csrf: string | undef
   });
 }
 
-/** What bears a text. Of an older question only what the newer one finds in it, too, may still be shown. */
+/** Results of a search. Of an older search only results that also match the newer text may still be shown. */
 export function useSearch(q: string) {
   return useQuery({
     queryKey: ["search", q],
@@ -187,7 +187,7 @@ export function useJobInstances(id: Job) {
   });
 }
 
-/** Read from the API server itself, so only when somebody looks. */
+/** Read from the API server itself, so only while it is shown. */
 export function useJobManifest(id: Job) {
   return useQuery({
     queryKey: ["manifest", ...id],
@@ -198,7 +198,7 @@ export function useJobManifest(id: Job) {
 
 /**
  * A window that ends now is one question however far it has moved: a reading that fails leaves the last good one on screen.
- * `range` at the time of asking says from when to when.
+`range` at the time of the request determines the start and the end.
  */
 export function useChart(query: string, params: URLSearchParams, range: TimeRange, enabled: boolean) {
   return useQuery({ ...chartAsked(query, params, range), placeholderData: keepPreviousData, enabled });

@@ -1,6 +1,6 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
-/** Somebody who is tried before me. `job`: `type/name` of a training job's pods, else "". */
+/** A job or pod before mine in the queue. `job`: `type/name` of a training job, else "". */
 export interface Ahead {
   namespace: string
   name: string
@@ -8,7 +8,7 @@ export interface Ahead {
   user: string
 }
 
-/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
+/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = unknown. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
 export interface AttentionLine {
   kind: string
   level: string
@@ -144,7 +144,7 @@ export interface EventRow {
   count: number
 }
 
-/** `index` is null where a node offers fewer GPUs than it has and nobody says which are missing. */
+/** `index` is null if a node offers fewer GPUs than it has and it is unknown which are missing. */
 export interface FaultyGpu {
   node: string
   index: number | null
@@ -185,7 +185,7 @@ export interface GpuList {
   items: Array<ListedGpu>
 }
 
-/** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown (who holds it), 6 closed (held by nobody, on a node that is cordoned or not ready), 7 unreachable (its node has fallen silent). */
+/** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown (who holds it), 6 closed (without a holder, on a node that is cordoned or not ready), 7 unreachable (its node does not report). */
 export interface GpuMap {
   generatedAt: string
   stale: boolean
@@ -198,7 +198,7 @@ export interface GpuMap {
   nodes: Array<MapNode>
 }
 
-/** `usedOfMiB`: all memory of the GPUs that tell how much of it is used; others are not used 0. */
+/** `usedOfMiB`: total memory of the GPUs that report used memory; that of others is unknown. */
 export interface GpuMemory {
   totalMiB: number | null
   allocatedMiB: number | null
@@ -206,7 +206,7 @@ export interface GpuMemory {
   usedOfMiB: number | null
 }
 
-/** `unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node says. */
+/** `unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node reports. */
 export interface GpuNodeCounts {
   total: number
   allocated: number
@@ -214,7 +214,7 @@ export interface GpuNodeCounts {
   faulty: number
 }
 
-/** One container of a pod on one GPU. `container` is "" where only the pod is known. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per container. `mode`: exclusive, share, timeslice, mps or mig. `units` of a shared card. */
+/** One container of a pod on one GPU. `container` is "" if only the pod is known. `job` is `type/name` or empty; `usedMiB` is null if it is not reported per container. `mode`: exclusive, share, timeslice, mps or mig. `units` of a shared card. */
 export interface GpuPod {
   namespace: string
   name: string
@@ -228,7 +228,7 @@ export interface GpuPod {
   utilPercent: number | null
 }
 
-/** `mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into. `unitsFree`, `memoryFreeMiB`, `coreFreePercent`: what a new pod could get; a broken or draining card gives nothing. Core percents are null where the node offers none. `migInstances`: of a card that is divided, as far as its exporter tells; the card's memory and utilization are theirs together. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`. */
+/** `mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into. `unitsFree`, `memoryFreeMiB`, `coreFreePercent`: what a new pod could get; a broken or draining card gives nothing. Core percents are null where the node offers none. `migInstances`: of a divided card, as its exporter reports them; the card's memory and utilization are their sums. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`. */
 export interface GpuRow {
   index: number
   uuid: string
@@ -263,7 +263,7 @@ export interface Happened {
   name: string
 }
 
-/** `stale` and `warnings` say nothing that the rows do not: false, and none. */
+/** `stale` is false and `warnings` is empty: the rows contain everything. */
 export interface HealthPage {
   generatedAt: string
   stale: boolean
@@ -283,7 +283,7 @@ export interface HealthRow {
   sources: Array<string>
 }
 
-/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the last day, in which it did nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on. `gpuMemoryUsedOfMiB`: what it has of the cards that tell how much it uses. */
+/** `ownerKind`, `owner`: the object that created the pod, "" for a pod without an owner. `job`: of a training job's pod, `type/name`. `gpus` counts cards, with fractions for shared ones. `gpuIndexes` is empty if unknown. `heldSince`: when it was bound. `idleSeconds`: how long all its cards have been idle, 0 if it is known to use one, null if unknown. `gpusIdle`: its GPUs that have been idle for an hour. `gpuHoursIdle`: idle GPU hours of the last day; without a Prometheus of the last hour, and of the current idle time. `gpuMemoryUsedOfMiB`: its memory on the cards that report its use. */
 export interface Holder {
   namespace: string
   name: string
@@ -307,7 +307,7 @@ export interface Holder {
   gpuHoursIdle: number
 }
 
-/** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. `gpuHoursIdle`: of the last day, in which they did nothing with what they hold. */
+/** Holders of one owner, leaf, user or namespace; `name` is "" if it is unknown. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: GPUs that have been idle for an hour. `gpuHoursIdle`: idle GPU hours of the last day. */
 export interface HolderGroup {
   name: string
   kind: string
@@ -369,7 +369,7 @@ export interface Instance {
   waiting: Waiting | null
 }
 
-/** `unknown`: on nodes that are silent; they may run, and nobody knows. */
+/** `unknown`: on unreachable nodes; they may or may not run. */
 export interface InstanceCounts {
   desired: number
   running: number
@@ -389,7 +389,7 @@ export interface InstanceList {
   logs: Array<InstanceLog>
 }
 
-/** A container that may have a log. `begun`: whether it has one; else `why` it has not, and the same as `sentence` where it is ours. */
+/** A container that may have a log. `begun`: whether it has one; otherwise `why` is the reason, and `sentence` the same if translatable. */
 export interface InstanceLog {
   pod: string
   container: string
@@ -408,7 +408,7 @@ export interface JobCounts {
   failed: number
 }
 
-/** `life`: what is known of it, in order; steps whose time nobody tells are left out. */
+/** `life`: its known steps, in order; steps with an unknown time are omitted. */
 export interface JobDetail {
   generatedAt: string
   stale: boolean
@@ -453,7 +453,7 @@ export interface JobManifest {
   redacted: Array<string>
 }
 
-/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuMemoryUsedOfMiB`: what it has of the cards that tell how much it uses. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
+/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuMemoryUsedOfMiB`: its memory on the cards that report its use. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
   namespace: string
   name: string
@@ -522,7 +522,7 @@ export interface LifeStep {
   status: string
 }
 
-/** `holders`: pods as `namespace/name`. `units`, `unitsAllocated`: of a shared card, in its node's unit; 0 of others. `memoryAllocatedMiB` is null where nobody knows. `idleSeconds`: how long below 1 %, null when busy or unknown. */
+/** `holders`: pods as `namespace/name`. `units`, `unitsAllocated`: of a shared card, in its node's unit; 0 of others. `memoryAllocatedMiB` is null if unknown. `idleSeconds`: how long below 1 %, null when busy or unknown. */
 export interface ListedGpu {
   node: string
   index: number
@@ -546,7 +546,7 @@ export interface ListedGpu {
 /** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs. `indexes` is empty when they are 0, 1, 2, … */
 export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
-/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` names the page that this server serves: a page that bears another name is older than the server. */
+/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` is the build of the page that this server serves: a page of another build is outdated. */
 export interface Me {
   user: Person
   csrf: string
@@ -567,7 +567,7 @@ export interface MigInstanceRow {
   pods: Array<GpuPod>
 }
 
-/** A pod that would be admitted or evicted. Of one that is evicted: `how` (`evict`, or `suspend` of its job) and `forUnit`, for whom. `isGuaranteed` of one that is admitted: within its leaf's min. */
+/** A pod that would be admitted or evicted. For an evicted pod: `how` (`evict`, or `suspend` of its job) and `forUnit`, the unit that gets its room. For an admitted pod: `isGuaranteed`, within its leaf's min. */
 export interface MovedPod {
   namespace: string
   pod: string
@@ -609,7 +609,7 @@ export interface MyWait {
   aheadCount: number
 }
 
-/** `users`, `allNamespaces`: whom one may be. `namespaces`: mine. */
+/** `users`, `allNamespaces`: the choices. `namespaces`: mine. */
 export interface MyWork {
   generatedAt: string
   stale: boolean
@@ -664,7 +664,7 @@ export interface NodeList {
   items: Array<NodeRow>
 }
 
-/** A pod that holds GPUs of this node. `gpuIndexes` is empty where nobody knows which. `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`). `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it holds until it is gone. `heldSince`: when it was bound. */
+/** A pod that holds GPUs of this node. `gpuIndexes` is empty if unknown. `pending`: it shares a GPU, and no usable annotation names it (PENDING in `kubectl inspect cgpu`). `units` of `aliyun.com/gpu-mem`: granted, or requested by a pending pod. A terminating pod keeps what it holds until it is gone. `heldSince`: when it was bound. */
 export interface NodePod {
   namespace: string
   name: string
@@ -681,7 +681,7 @@ export interface NodePod {
   heldSince: string | null
 }
 
-/** `status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`. `gpusAllocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. `gpuMemoryUsedOfMiB`: all memory of the cards that tell how much of it is used; a percentage is of that. */
+/** `status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`. `gpusAllocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on an unknown card. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that switch between exclusive and shared use and accept no new pods. `gpuMemoryUsedOfMiB`: total memory of the cards that report used memory; percentages refer to it. */
 export interface NodeRow {
   name: string
   ip: string
@@ -714,7 +714,7 @@ export interface NodeRow {
   memoryTotalMiB: number
 }
 
-/** `attention`: what needs somebody, the worst first; the page says the first beside `sentence`. */
+/** `attention`: what needs attention, the worst first. */
 export interface Overview {
   generatedAt: string
   stale: boolean
@@ -741,7 +741,7 @@ export interface Person {
   role: string
 }
 
-/** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more of them, among cards of which nobody can say who holds them. `largestFreeMiB`: the most that one pod can have on one shared card now; null of whole cards. */
+/** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more free ones among cards with unknown holders. `largestFreeMiB`: the most that a pod can get on one shared card now; null for whole cards. */
 export interface Pool {
   model: string
   mode: string
@@ -768,7 +768,7 @@ export interface QuotaBounds {
   waitingPods: number
 }
 
-/** What would happen. Nothing has been written. `valid` false: the tree would be refused for its `faults`, and nothing else was looked at. `admitted` and `evicted` in their order, the first 500 each, as is `waiting`; the counts tell of all. `leaves`: those that end otherwise than they are now. `plans`: so many rounds until nothing is left to do. */
+/** The effects of a changed tree. Nothing is written. `valid` false: the tree would be refused for its `faults`, and nothing else was computed. `admitted` and `evicted` in their order, the first 500 each, as `waiting`; the counts are of all. `leaves`: leaves that change. `plans`: number of plans until nothing is left to do. */
 export interface QuotaEffects {
   generatedAt: string
   stale: boolean
@@ -873,7 +873,7 @@ export interface QuotaWhatIf {
   changes: Array<BoundsChange>
 }
 
-/** Warnings of one reason about objects of one kind and namespace: the newest, told for all. `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty; `node` a name. */
+/** Warnings of one reason about objects of one kind and namespace, represented by the newest. `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty; `node` a name. */
 export interface RecentWarning {
   at: string | null
   namespace: string
@@ -898,7 +898,7 @@ export interface SearchAnswer {
   items: Array<SearchHit>
 }
 
-/** `kind`: node, gpu, job or pod. `name`: of a GPU its node's, with `gpuIndex` beside it. `job`: of a job and of its pods, `type/name`. `node`: where a pod is bound or a GPU sits. `holdsGpu`: the pod is a row of `/holders`. `field` is where the text stands: name, uid, uuid or label; `text` is what that field says (`key=value` of a label), `piece` the part of it that was asked for. */
+/** `kind`: node, gpu, job or pod. `name`: of a GPU its node's, with `gpuIndex` beside it. `job`: of a job and of its pods, `type/name`. `node`: where a pod is bound or a GPU sits. `holdsGpu`: the pod is a row of `/holders`. `field` is where the text stands: name, uid, uuid or label; `text` is the value of that field (`key=value` of a label), `piece` the part of it that matches. */
 export interface SearchHit {
   kind: string
   namespace: string
@@ -962,7 +962,7 @@ export interface ServingPod {
   createdAt: string | null
 }
 
-/** Pods of a leaf, now and when nothing would happen any more. */
+/** Pods of a leaf, now and in the settled state. */
 export interface SettledLeaf {
   name: string
   path: string
@@ -988,7 +988,7 @@ export interface SparedPod {
   why: string
 }
 
-/** What one pod of mine could be given now, of one model of GPU. `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`, which is `memoryMiB` of it. `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what nodes alone would give; where `amount` is less, `waiting` is what quota answers to more, `told` its clauses, `reason` one word. */
+/** What one pod of mine could get now, of one model of GPU. `amount` of `resource`: whole GPUs on one node (`unit` is ""), or memory on one shared GPU, in `unit`, which is `memoryMiB` of it. `node`: one with room, of `nodes`. `selector`: the label to request, `key=value`, "" = no label has the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what the nodes have room for; if `amount` is less, `waiting` is the reason of quota, `clauses` its clauses, `reason` one word. */
 export interface Start {
   namespace: string
   leaf: string
@@ -1004,7 +1004,7 @@ export interface Start {
   onNodes: number
   reason: string | null
   waiting: string
-  told: Array<Sentence>
+  clauses: Array<Sentence>
   sentence: Sentence
 }
 
@@ -1033,17 +1033,17 @@ export interface TreeFault {
   stops: boolean
 }
 
-/** `user` is null for pods of nobody who is known. */
+/** `user` is null for pods without a known user. */
 export interface UserUse {
   user: string | null
   used: number
 }
 
-/** `message`: what the source said, unchanged; of a wait that we tell ourselves, `sentence` in English. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why, in our words; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty where it is another's. */
+/** `message`: the source's message, unchanged, or `sentence` in English if Fairlead found the reason. `room`: for a pod that shares GPUs, the answers of all nodes; "" = one has room. `sentence`: Fairlead's reason; null if it knows no more than the source. `clauses`: the clauses of a message of quota; empty for other messages. */
 export interface Waiting {
   reason: string
   message: string
-  told: Array<Sentence>
+  clauses: Array<Sentence>
   room: string
   sentence: Sentence | null
 }
@@ -1059,7 +1059,7 @@ export interface WaitingUnit {
   position: number
   reason: string | null
   message: string
-  told: Array<Sentence>
+  clauses: Array<Sentence>
   user: string | null
   since: string | null
   blocked: Array<BlockedAt>

@@ -1,4 +1,4 @@
-// A bug in one board must not take the frame with it: it is said, with a way to go on. A script that did not come is no bug.
+// A bug in one board must not break the frame: it is shown, with a way to continue. A script that failed to load is not a bug.
 import { Component, type ReactNode } from "react";
 import { Failed } from "../parts/States";
 import { currentPlace } from "../router/router";
@@ -10,7 +10,7 @@ interface State {
   readonly path: string;
 }
 
-/** `path`: the page inside. What happened on one page is not told on the next. */
+/** `path`: the page inside. An error of one page is not shown on the next. */
 export class Fence extends Component<{ path: string; children: ReactNode }, State> {
   override state: State = { error: null, path: "" };
 

@@ -144,14 +144,14 @@ function Marked({ name, asked }: { name: string; asked: string }) {
 
 interface Hits {
   readonly hits: readonly Hit[];
-  /** So many more bear the text on the server. */
+  /** Number of further results on the server. */
   readonly more: number;
   readonly isAsking: boolean;
   /** Why this may not be everything; "" when it is. */
   readonly quiet: string;
 }
 
-/** What bears `now`, the text as it stands. The server is asked for `asked`, which follows it; what an older answer holds is looked at again. */
+/** Results for `now`, the current text. The server receives `asked`, which follows it; results of an older answer are matched again. */
 function useHits(now: string, asked: string, onHelp: () => void): Hits {
   const { t, code } = useWords();
   const params = useMemo(() => new URLSearchParams({ q: asked, size: String(EACH) }), [asked]);
@@ -192,7 +192,7 @@ function useHits(now: string, asked: string, onHelp: () => void): Hits {
   return { hits, more: Math.max(0, counted - hits.filter((hit) => hit.isCounted).length), isAsking, quiet: now === "" ? "" : quiet };
 }
 
-/** The first that say something of it; its object whole is on its page. */
+/** The first facts about it; its page has all. */
 const commands = (of: CommandObject, word: string): Findable[] => objectCommands(of).slice(0, 2).map((text): Findable => ({ kind: "commands", copy: text, fields: [[word, text]] }));
 
 const csv = (route: string) => () => location.assign(apiAddress(route, new URLSearchParams({ format: "csv" })));

@@ -1,4 +1,4 @@
-// What fails of all that the console depends on, on every page, in one line each; the page Health says the rest.
+// Failed dependencies of the console, on every page, in one line each; the page Health has the details.
 import { useQueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { useHealth } from "../api/queries";
@@ -27,7 +27,7 @@ export function HealthBanner() {
   ));
 }
 
-/** Inputs of which some answer on this page says that they are missing. */
+/** Inputs that a warning on this page already names as missing. */
 function useToldSources(): ReadonlySet<string> {
   const cache = useQueryClient().getQueryCache();
   const told = useSyncExternalStore(

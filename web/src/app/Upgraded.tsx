@@ -1,4 +1,4 @@
-// The server serves another page than this one: it is said, and the page loads again by itself when nobody is at work in it.
+// The server serves a newer page: a banner is shown, and the page reloads by itself while it is not in use.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useMe } from "../api/queries";

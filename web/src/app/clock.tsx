@@ -15,7 +15,7 @@ export function clusterClock(at: number, speed: number, readAt: number, local: (
   return { speed, now: () => at + (local() - readAt) * speed };
 }
 
-/** How fast to count on from an answer: not at all while time stands, nor in a run, whose pace nobody knows. */
+/** Speed of counting on from an answer: 0 while time is paused, and in a run, whose speed is unknown. */
 export function countingSpeed(face: ClockFace): number {
   return face.isPaused || face.until !== null ? 0 : face.speed;
 }

@@ -1,4 +1,4 @@
-// What does a text mean? Everything that bears it, the nearest first, each with why it was found.
+// Results of a search text, the nearest first, each with the reason of the match.
 
 import type { SearchAnswer, SearchHit } from "../api/types";
 import { objectCommands } from "../commands/objects";
@@ -13,7 +13,7 @@ export interface Hit {
   /** Where it leads, what it does, or what it puts on the clipboard. */
   readonly to?: string;
   readonly act?: () => void;
-  /** The same, where the server is told: the box waits for its answer. */
+  /** An action that the server carries out: the box waits for its answer. */
   readonly send?: () => Promise<unknown>;
   readonly copy?: string;
   /** Found by the server's own search, which counts those that it leaves out. */

@@ -1,4 +1,4 @@
-// What this browser keeps between visits. Where it keeps nothing (storage off or full), a choice lasts as long as the page.
+// Choices that this browser keeps between visits. Without storage (off or full), a choice lasts until the page closes.
 const unkept = new Map<string, string>();
 
 export function readStored(key: string): string | null {

@@ -26,7 +26,7 @@ export function parseSpeed(text: string): number | null {
   return value >= SLOWEST && value <= FASTEST ? value : null;
 }
 
-/** The order to run until what a `datetime-local` field says in the browser's zone; `null` unless it lies ahead of `now`. */
+/** The order to run until the value of a `datetime-local` field in the browser's zone; `null` unless it is later than `now`. */
 export function untilOrder(text: string, now: number): ClockOrder | null {
   const at = parseTime(text);
   return at !== null && at > now ? { action: "until", until: new Date(at).toISOString() } : null;

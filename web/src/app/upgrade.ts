@@ -1,10 +1,10 @@
-// Is this page older than its server? The server writes its build into the page and tells it again with every `/me`; pages load again by themselves once for each build.
+// Is this page older than its server? The server writes its build into the page and returns it with every `/me`; pages reload by themselves once per build.
 import { isTyping } from "./keyboard";
 
 const PLACEHOLDER = "__BUILD__";
 const STORED = "fairlead.loadedFor";
 
-/** `null` where nobody wrote it: in development. */
+/** `null` if it is not written: in development. */
 export function writtenBuild(content: string | null | undefined): string | null {
   return content && content !== PLACEHOLDER ? content : null;
 }
@@ -32,12 +32,12 @@ export function firstLoadFor(build: string, kept: () => Kept): boolean {
 
 const OPEN = "dialog[open], .ant-popover:not(.ant-popover-hidden), .ant-select-open, [data-unsaved]";
 
-/** Somebody types, has a dialog open, or has changed what would be lost. */
+/** The user types, has a dialog open, or has unsaved changes. */
 export const isBusy = (): boolean => isTyping(document.activeElement) || document.querySelector(OPEN) !== null;
 
 const failed = new WeakSet<object>();
 
-/** Hears which errors are of a script that did not come. */
+/** Observes errors of scripts that failed to load. */
 export function hearScripts(): void {
   addEventListener("vite:preloadError", (event) => {
     const { payload } = event as Event & { payload?: unknown };

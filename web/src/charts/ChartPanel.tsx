@@ -66,7 +66,7 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
             {(data) => <ChartBody data={data} names={names} view={view} title={title} height={height} />}
           </Answered>
         ) : (
-          <ChartBones height={height} /> // not asked for yet, so nobody is late with an answer
+          <ChartBones height={height} /> // not requested yet, so no answer is late
         )}
       </div>
     </Panel>

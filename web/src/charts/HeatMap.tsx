@@ -1,4 +1,4 @@
-// Many series at once: one line per entity, time to the right, the teal scale for the value. Canvas; the value under the pointer is said in words.
+// Many series at once: one line per entity, time to the right, the teal scale for the value. Canvas; the value under the pointer is shown as text.
 import { type PointerEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { ChartSeries } from "../api/types";
 import { timeOfDay } from "../format/format";
@@ -26,7 +26,7 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
   const { range } = useChartPage();
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
-  const [said, setSaid] = useState("");
+  const [shownValue, setShownValue] = useState("");
   const [width, setWidth] = useState(0);
   const scale = useMemo(() => ramp(tokens.scaleTeal), [tokens]);
   const most = useMemo(() => unit.reach ?? Math.max(1, ...series.flatMap((s) => s.points.map((p) => p[1] ?? 0))), [series, unit]);
@@ -76,14 +76,14 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
     const row = Math.floor((event.clientY - rect.top) / ROW);
     const share = (event.clientX - rect.left - NAMES_WIDTH) / (width - NAMES_WIDTH);
     const one = series[row];
-    if (!one || share < 0 || share > 1) return setSaid("");
+    if (!one || share < 0 || share > 1) return setShownValue("");
     const ms = from + share * span;
-    setSaid(`${names[row]} · ${timeOfDay(ms)} · ${unit.format(valueAt(one.points, ms, stepSeconds * 1000))}`);
+    setShownValue(`${names[row]} · ${timeOfDay(ms)} · ${unit.format(valueAt(one.points, ms, stepSeconds * 1000))}`);
   };
   return (
     <div ref={box}>
-      <canvas ref={canvas} className="heat" style={{ height: series.length * ROW + AXIS }} role="img" aria-label={label} onPointerMove={onMove} onPointerLeave={() => setSaid("")} />
-      <div className="heat-said num">{said || "\u00a0"}</div>
+      <canvas ref={canvas} className="heat" style={{ height: series.length * ROW + AXIS }} role="img" aria-label={label} onPointerMove={onMove} onPointerLeave={() => setShownValue("")} />
+      <div className="heat-value num">{shownValue || "\u00a0"}</div>
     </div>
   );
 }

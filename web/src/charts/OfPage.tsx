@@ -3,7 +3,7 @@ import { count } from "../format/format";
 import { useWords } from "../i18n/locale";
 import type { Charted } from "./named";
 
-/** Says so where there are more. `total`: rows that match, on all pages. */
+/** A note if there are more. `total`: rows that match, on all pages. */
 export function OfPage({ charted, total }: { charted: Charted; total: number }) {
   const { t } = useWords();
   if (charted.rows === null || charted.rows >= total) return null;

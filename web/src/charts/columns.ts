@@ -1,4 +1,4 @@
-// How much room do the charts of one column leave at their right, so that their plots end below each other? Each says what its labels need.
+// How much room do the charts of one column leave at their right, so that their plots are aligned? Each chart registers the width of its labels.
 
 interface Need {
   readonly left: number;
@@ -21,7 +21,7 @@ export class ColumnRooms {
     if (this.needs.delete(chart)) this.tell();
   }
 
-  /** The most that any chart of the column of `chart` needs, in px; 0 for one that has said nothing. */
+  /** The most that any chart of the column of `chart` needs, in px; 0 without registered widths. */
   of(chart: object): number {
     const own = this.needs.get(chart);
     if (!own) return 0;

@@ -1,4 +1,4 @@
-// What does the label at the end of a line say, and how much room does it need? Measured by the browser; without one, guessed by letter.
+// The label at the end of a line, and its width. Measured by the browser; without one, guessed by letter.
 
 const LATIN_PX = 6.2;
 const WIDE_PX = 11;

@@ -25,7 +25,7 @@ export interface Drawing {
   /** Counts: no ticks between whole numbers. */
   readonly whole: boolean;
   readonly labelled: boolean;
-  /** Right of the plot, in px: what `roomOf` says, or more. */
+  /** Right of the plot, in px: the value of `roomOf`, or more. */
   readonly room: number;
   readonly tokens: Tokens;
 }
@@ -47,7 +47,7 @@ const drawnPx: Measure = (text) => {
   return pen.measureText(text).width;
 };
 
-/** A dashed line says so at its label, too. */
+/** The label of a dashed line is dashed, too. */
 function labelsOf(lines: readonly Line[]): (string | null)[] {
   return endLabels(lines.map((line) => line.name), lines.map((line) => line.points), drawnPx).map((label, i) => (label !== null && lines[i]?.style.dashed ? `╌ ${label}` : label));
 }

@@ -5,13 +5,13 @@ const NAMES_MAX = 50;
 /** Servers and proxies take addresses of 8 KiB; times and the rest stand there, too. */
 const LENGTH_MAX = 6000;
 
-/** What charts are asked by, and of how many of the table's rows they tell; `null`: of all that match. */
+/** Filters of the charts, and the number of the table's rows that they show; `null`: all that match. */
 export interface Charted {
   readonly filters: URLSearchParams;
   readonly rows: number | null;
 }
 
-/** The names in their own order, as many as an address bears. */
+/** The names in their own order, as many as fit into an address. */
 export function named(filter: string, names: readonly string[]): Charted {
   const filters = new URLSearchParams();
   let rows = 0;

@@ -25,7 +25,7 @@ export function rangeOf(params: URLSearchParams, fallback: WindowName, now: numb
   return { from: end - MINUTES[window] * 60_000, to: end, window };
 }
 
-/** Whether charts reach so far back. `historySeconds` null: nobody knows, so it may be asked. */
+/** Whether charts reach so far back. `historySeconds` null: unknown, so it may be requested. */
 export const isKept = (window: WindowName, historySeconds: number | null): boolean => historySeconds === null || MINUTES[window] * 60 <= historySeconds;
 
 /** Two clicks' worth of time is a slip of the hand, not a choice. */

@@ -43,7 +43,7 @@ const MEANT: Readonly<Record<string, keyof Tokens>> = {
   failed: "red",
 };
 
-/** How a line is drawn. Eight hues, each solid or dashed: sixteen lines of a chart are told apart. */
+/** How a line is drawn. Eight hues, each solid or dashed: sixteen lines of a chart can be distinguished. */
 export interface LineStyle {
   readonly colour: string;
   readonly dashed: boolean;

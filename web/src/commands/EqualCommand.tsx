@@ -1,4 +1,4 @@
-// The commands that say the same as a table or an object, behind one small button.
+// Commands that print the content of a table or an object, behind one small button.
 import { Popover } from "antd";
 import { type KeyboardEvent, useRef, useState } from "react";
 import { apiAddress } from "../api/fetch";
@@ -33,14 +33,14 @@ function Lines({ slug, lines, notes = [] }: { slug: string; lines: readonly stri
     const stops = list.current?.querySelectorAll("button") ?? [];
     const isOut = event.key === "Tab" && document.activeElement === stops[event.shiftKey ? 0 : stops.length - 1];
     if (event.key !== "Escape" && !isOut) return;
-    // The list stands at the end of the document: whoever leaves it is where it was opened.
+    // The list is at the end of the document: leaving it returns the focus to where it was opened.
     event.preventDefault();
     event.stopPropagation();
     setOpen(false);
     button.current?.focus();
   };
   const content = (
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- its buttons have the focus, it hears the keys that leave them
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- its buttons have the focus, it handles the keys that leave them
     <div className="menu-list commands" role="dialog" aria-label={t("command.equal")} ref={list} data-testid="equal-commands" onKeyDown={leave}>
       <h3>{t("command.equal")}</h3>
       {notes.map((note) => (

@@ -1,4 +1,4 @@
-// Which commands say the same as what is on screen? One place for all of them; every word is quoted as a shell needs it.
+// Commands that print what is on screen, in one place; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
 export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "quota" | "waiting";
@@ -33,7 +33,7 @@ export const isWord = (word: string): boolean => word !== "" && !word.startsWith
 /** A command's words, those that are nothing left out. */
 export const line = (...words: readonly (string | false | null | undefined)[]): string => words.filter((word) => typeof word === "string" && word !== "").join(" ");
 
-/** What an address says of a filter. */
+/** The value of a filter in an address. */
 const saidOf = (params: URLSearchParams, name: string): readonly string[] => params.getAll(name).filter(isWord);
 
 const only = (params: URLSearchParams, name: string): string | null => {
@@ -58,7 +58,7 @@ const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; re
   waiting: { any: [], one: [] },
   quota: { any: [], one: [] },
 };
-/** What says how rows are shown, and not which. */
+/** Parameters that determine how rows are shown, not which. */
 const NO_FILTERS: readonly string[] = ["sort", "page", "size", "fields", "format", "by"];
 
 /** Filters of what is on screen that its commands leave out: they list more than is shown. */

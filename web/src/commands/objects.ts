@@ -1,4 +1,4 @@
-// Which commands say the same as one object's page or panel? Exact: its namespace, its kind, its name, each quoted for a shell.
+// Commands that print the content of one object's page or panel. Exact: its namespace, its kind, its name, each quoted for a shell.
 // A name that a program would take for a flag gets no command, only the API's address.
 import { isWord, line, quoted } from "./commands";
 
@@ -72,7 +72,7 @@ function ofJob({ namespace, type, name, waits, hasPods = true }: Extract<Command
   const resource = RESOURCES[type];
   return [
     line("arena get", job, waits ? "--explain" : "--gpus --events"),
-    // What waits has written nothing yet, and nobody keeps the log of a pod that is gone.
+    // A waiting pod has no log yet, and logs of deleted pods are not kept.
     ...(waits || !hasPods ? [] : [line("arena logs", job, `--tail=${LAST_LINES}`)]),
     ...(resource ? [line("kubectl", "-n", quoted(namespace), "get", resource, quoted(name), "-o yaml")] : []),
   ];

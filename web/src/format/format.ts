@@ -23,7 +23,7 @@ export function gpus(n: Maybe): string {
 }
 
 const MIB_PER_TIB = 1024 * 1024;
-/** From 10,000 GiB on digits say less than the next unit. */
+/** From 10,000 GiB the next unit is clearer. */
 const isLarge = (mib: number): boolean => Math.abs(mib) >= 10_000 * 1024;
 
 /** MiB in: GiB with one decimal, MiB below one GiB, TiB from 10,000 GiB on. */
@@ -33,7 +33,7 @@ export function memory(mib: Maybe): string {
   return isLarge(mib) ? `${oneDecimal.format(mib / MIB_PER_TIB)} TiB` : `${oneDecimal.format(mib / 1024)} GiB`;
 }
 
-/** The same for a column whose head says GiB: `640.0`, and the unit only where it is another one. */
+/** The same for a column with GiB in its head: `640.0`, with the unit only if it differs. */
 export function memoryInGib(mib: Maybe): string {
   return memory(mib).replace(" GiB", "");
 }

@@ -1,7 +1,7 @@
 // Names, labels, messages and log lines are written by strangers. What reorders text or is not seen is shown as its code point; copies keep the bytes.
 
 /** Marks of direction, letters without width, soft hyphens, tags, and controls; line feeds and tabs are layout. */
-// oxlint-disable-next-line no-control-regex -- these are what nobody sees
+// oxlint-disable-next-line no-control-regex -- these are invisible characters
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Hebrew, Arabic and all other letters that run from right to left. */

@@ -140,7 +140,7 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
     element.addEventListener("wheel", onWheel, { passive: false });
     return () => element.removeEventListener("wheel", onWheel);
   }, [canZoom]);
-  // The cell that one was at stays in sight when the cells change their size.
+  // The current cell stays in sight when the cells change their size.
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || anchor.current < 0) return;
@@ -211,7 +211,7 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
             ref={picture}
             data-hit={cell !== undefined}
             tabIndex={0}
-            // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- one cell of the grid is told at a time: there may be 40,000
+            // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- one cell of the grid is announced at a time: there may be 40,000
             role="grid"
             aria-label={t("map.label", { gpus: count(map.cells.length), nodes: count(map.nodes.length) })}
             aria-rowcount={rows.starts.length}
@@ -244,7 +244,7 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
 const ZOOMED_FROM = 2000;
 const ZOOM_KEYS: Readonly<Record<string, 1 | -1 | 0>> = { "+": 1, "=": 1, "-": -1, "0": 0 };
 
-/** What a screen reader says of a cell: node and card, state, load, and whose it is. */
+/** The label of a cell for screen readers: node and card, state, load, and holder. */
 function cellWords(map: GpuMapData, cell: Cell, t: Words["t"]): string {
   const node = map.nodes[cell.node];
   const teams = [...new Set(cell.slices.map(([team]) => map.teams[team]))].join(", ");

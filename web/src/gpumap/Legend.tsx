@@ -21,7 +21,7 @@ interface Props {
 export function Legend({ map, by, palette, lit, onLight }: Props) {
   const { t } = useWords();
   const { held, free, idle, broken, draining, closed, unreachable, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
-  // What is lit stays in the legend, with 0, too: else nobody could put it out.
+  // A highlighted mark stays in the legend, also with 0: otherwise it could not be switched off.
   const light = { lit, onLight };
   const given = useOverview().data?.gpus;
   return (

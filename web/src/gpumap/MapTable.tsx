@@ -17,7 +17,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
   const { t } = useWords();
   const nameOf = (cell: Cell) => map.nodes[cell.node]?.name ?? "";
   const modelOf = (cell: Cell) => map.models[map.nodes[cell.node]?.model ?? 0] || UNKNOWN;
-  const told = (c: Cell, say: Say, meanwhile: ReactNode) => <Told node={nameOf(c)} index={c.index} say={say} meanwhile={meanwhile} />;
+  const told = (c: Cell, say: Say, meanwhile: ReactNode) => <CardDetail node={nameOf(c)} index={c.index} say={say} meanwhile={meanwhile} />;
   const columns: Column<Cell>[] = [
     { key: "node", head: t("col.node"), width: 120, mono: true, title: nameOf, cell: nameOf },
     { key: "index", head: "GPU", width: 44, number: true, cell: (c) => c.index },
@@ -49,8 +49,8 @@ const teamsOf = (cell: Cell, map: GpuMapData): string => [...new Set(cell.slices
 
 type Say = (gpu: GpuRow, pods: NodeDetail["pods"]) => ReactNode;
 
-/** What only the node's own answer says of a card; `meanwhile` until it has come. */
-function Told({ node, index, say, meanwhile }: { node: string; index: number; say: Say; meanwhile: ReactNode }) {
+/** Values of a card that only the node's own answer contains; `meanwhile` until it arrives. */
+function CardDetail({ node, index, say, meanwhile }: { node: string; index: number; say: Say; meanwhile: ReactNode }) {
   const rested = useRested(node);
   const { data } = useNode(rested ? node : null);
   const gpu = data?.gpus.find((g) => g.index === index);

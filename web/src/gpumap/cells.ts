@@ -54,7 +54,7 @@ export function readMap(answer: GpuMapAnswer): GpuMapData {
 /** How many cells an answer has, without reading them. */
 export const sizeOf = (answer: GpuMapAnswer): number => answer.nodes.reduce((sum, [, , , , gpus]) => sum + gpus.length, 0);
 
-/** On the wire no idle time is 0, and whoever has a whole card stands there as a bare number. */
+/** On the wire no idle time is 0, and the holder of a whole card is a bare number. */
 function readCell(node: number, index: number, [state, util, memory, celsius, idle, holders]: MapGpu): Cell {
   const slices: readonly Slice[] = typeof holders === "number" ? [[holders, 1]] : holders;
   return { node, index, state: STATES[state] ?? "unknown", util, memory, celsius, idleSeconds: idle || null, slices };
@@ -69,7 +69,7 @@ function groupedByModel(nodes: readonly MapNode[], models: number): MapNode[] {
 /** Drawn in slices: cards shared by memory, and those that drain from being shared. */
 export const isSplit = (cell: Cell): boolean => cell.slices.length > 0 && (cell.state === "shared" || (cell.state === "draining" && cell.slices[0]?.[1] !== 1));
 
-/** Held by somebody: what blue, the teal scale and the team colours are for. */
+/** Cells with a holder: they have blue, the teal scale or the team colours. */
 export const isHeld = (cell: Cell): boolean => cell.slices.length > 0 || cell.state === "allocated" || cell.state === "shared";
 
 /** Held, and observed doing nothing. Below 1 % counts as nothing: drivers report stray samples. */

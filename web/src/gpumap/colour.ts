@@ -57,7 +57,7 @@ export function onScale(scale: readonly string[], share: number): string {
 
 export type Edge = "none" | "free" | "held" | "unknown" | "broken" | "closed" | "unreachable";
 
-/** How the edge is drawn; a filled cell needs none, except where the fill is so pale that the edge must say "held". */
+/** How the edge is drawn; a filled cell needs none, except if the fill is so pale that the edge must show "held". */
 export function edgeOf(cell: Cell, fill: string | null, palette: Palette, touching = false): Edge {
   if (cell.state === "unhealthy") return "broken";
   if (cell.state === "unreachable" || cell.state === "closed") return cell.state;

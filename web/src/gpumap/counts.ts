@@ -1,4 +1,4 @@
-// How many cells bear each mark of the legend? Each cell has one state, so those add up to all; "0 %" and "no reading" are said of some of them beside it.
+// Number of cells per mark of the legend. Each cell has one state, so states add up to all; "0 %" and "no reading" are additional marks.
 import { type Cell, type CellState, type GpuMapData, isIdle } from "./cells";
 
 export interface MarkCounts {
@@ -8,13 +8,13 @@ export interface MarkCounts {
   readonly idle: number;
   readonly broken: number;
   readonly draining: number;
-  /** Held by nobody, on a node that takes no pods. */
+  /** Without a holder, on a node that accepts no pods. */
   readonly closed: number;
   /** Its node has fallen silent. */
   readonly unreachable: number;
   /** A reading is missing where there should be one. */
   readonly noReading: number;
-  /** Somebody may hold it; nobody says who. */
+  /** It may have a holder, which is unknown. */
   readonly holderUnknown: number;
 }
 
@@ -23,7 +23,7 @@ const isSilent = (cell: Cell): boolean => cell.util === null && !OWES_NONE.has(c
 
 export type Mark = keyof MarkCounts;
 
-/** Which cells bear a mark: the one answer for the legend's counts and for the cells that it lights up. */
+/** The cells with a mark, for the legend's counts and for the cells that it highlights. */
 export const BEARS: Readonly<Record<Mark, (cell: Cell) => boolean>> = {
   held: (c) => c.state === "allocated" || c.state === "shared",
   free: (c) => c.state === "free",

@@ -78,7 +78,7 @@ function drawPlate(context: CanvasRenderingContext2D, { layout, palette }: Pictu
   context.fillRect(layout.nodeX[at] ?? 0, layout.nodeY[at] ?? 0, layout.nodeWidth[at] ?? 0, layout.nodeHeight[at] ?? 0);
 }
 
-/** Nodes too small for names: a line below one that takes no pods, dots below one that is not heard of or not ready. */
+/** Nodes too small for names: a line below a cordoned one, dots below one that is unreachable or not ready. */
 function drawUnder(context: CanvasRenderingContext2D, { layout, palette }: Picture, cordoned: boolean, at: number): void {
   const x = layout.nodeX[at] ?? 0;
   const y = (layout.nodeY[at] ?? 0) + (layout.nodeHeight[at] ?? 0) + 1;
@@ -92,7 +92,7 @@ function drawUnder(context: CanvasRenderingContext2D, { layout, palette }: Pictu
   context.setLineDash([]);
 }
 
-/** The bar of a cordoned node, at the foot of a card that somebody holds. */
+/** The bar of a cordoned node, at the foot of a card with a holder. */
 function drawBar(context: CanvasRenderingContext2D, { layout, palette }: Picture, i: number): void {
   const size = layout.cell;
   const [x, y, thick] = [layout.x[i] ?? 0, layout.y[i] ?? 0, size >= 14 ? 2 : 1];
@@ -135,7 +135,7 @@ function drawCell(context: CanvasRenderingContext2D, { layout, palette, by }: Pi
   if (layout.numbered) drawIndex(context, palette, cell, fill, x, y, size);
 }
 
-/** Dashes: nobody hears of it. A bar across, as on the road: nobody may enter. */
+/** Dashes: unreachable. A bar across: no entry. */
 function drawEdge(context: CanvasRenderingContext2D, edge: Edge, x: number, y: number, size: number): void {
   context.setLineDash(edge === "unreachable" ? [2, 2] : []);
   context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
@@ -145,7 +145,7 @@ function drawEdge(context: CanvasRenderingContext2D, edge: Edge, x: number, y: n
   context.fillRect(x + size / 4, y + size / 2 - 1, size / 2, 2);
 }
 
-/** No room for an outline: the colour of the edge fills the cell, or a part of it, so that it is told without colour: broken whole, the others by half. */
+/** No room for an outline: the colour of the edge fills the cell, or a part of it, so that it is visible without colour: broken whole, the others by half. */
 function fillTouching(context: CanvasRenderingContext2D, edge: Edge, colour: string | CanvasGradient | CanvasPattern, x: number, y: number, size: number): void {
   const [left, top, width, height] = touching(edge, size);
   context.fillStyle = colour;
@@ -163,7 +163,7 @@ export function touching(edge: Edge, size: number): readonly [left: number, top:
 /** What a cell's width stands for: the card, or more where more was granted than there is (and where shares were rounded up). */
 export const wholeOf = (cell: Pick<Cell, "slices">): number => Math.max(1, cell.slices.reduce((sum, [, share]) => sum + share, 0));
 
-/** Fills a cell, or each slice of a shared one in proportion to its memory; the share nobody holds stays open. */
+/** Fills a cell, or each slice of a shared one in proportion to its memory; the free share stays open. */
 function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: ColourBy, cell: Cell, x: number, y: number, size: number): string | null {
   if (by === "temperature" || !isSplit(cell)) {
     const fill = fillOf(cell, by, palette, cell.slices[0]?.[0] ?? null);

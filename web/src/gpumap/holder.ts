@@ -1,7 +1,7 @@
 // Where does a card's holder have its page?
 import type { GpuRow } from "../api/types";
 
-/** The page of who holds a card: its job, else the pod among the holders; of several all that are on the node; of nobody's card the node. */
+/** The page of a card's holder: its job, else the pod among the holders; for several holders all on the node; without a holder the node. */
 export function holderPage(node: string, gpu: Pick<GpuRow, "pods"> | undefined, isHeld: boolean): string {
   const pods = gpu?.pods ?? [];
   const jobs = new Set(pods.map((pod) => pod.job && `${pod.namespace}/${pod.job}`));

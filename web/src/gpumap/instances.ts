@@ -1,4 +1,4 @@
-// What a card that is divided by MIG has: the name of an instance, and how many of them somebody holds.
+// MIG instances of a divided card: the name of an instance, and the number of held ones.
 import type { GpuRow, MigInstanceRow } from "../api/types";
 import type { Words } from "../i18n/locale";
 

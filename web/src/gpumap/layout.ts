@@ -41,7 +41,7 @@ const NUMBERED_FROM = 22;
 const TWO_ROWS_BELOW = 12;
 const ROW_MAX = 8;
 
-/** Sizes that one may enlarge a large map to; the box scrolls then. */
+/** Sizes to which a large map can be enlarged; the box scrolls then. */
 const ZOOM_SIZES = [4, 6, 8, 12, 18, 26] as const;
 /** Canvases are no higher; a screen may have two pixels to one of CSS. */
 const HEIGHT_MOST = 15_000;

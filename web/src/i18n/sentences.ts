@@ -7,7 +7,7 @@ import { unitWord } from "./units";
 
 /** What the catalogue's sentence is filled with. */
 export function sentenceValues(values: Sentence["values"], t: Words["t"]): Values {
-  const said = Object.entries(values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value]);
+  const numbers = Object.entries(values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value]);
   const { asked, resource, labels, cards, waitSeconds, unit, units } = values;
   const more: Record<string, string> = {};
   if (typeof waitSeconds === "number") more["wait"] = duration(waitSeconds);
@@ -15,15 +15,15 @@ export function sentenceValues(values: Sentence["values"], t: Words["t"]): Value
   if (typeof labels === "string") more["where"] = labels && t("why.withLabels", { labels });
   if (typeof cards === "number") more["onCards"] = cards === 1 ? t("why.onOneCard") : t("why.onCards", { cards: count(cards) });
   if (typeof unit === "string" && units === undefined && typeof values["min"] === "number") more["min"] = `${amount("count", values["min"])} ${unitWord(unit, t)}`.trim();
-  return { ...Object.fromEntries(said), ...more };
+  return { ...Object.fromEntries(numbers), ...more };
 }
 
 export function sentenceWords({ code: of, values, text }: Sentence, { t, code }: Pick<Words, "t" | "code">): string {
   const { kind } = values;
-  const { xid, told } = values;
-  const meaning = typeof xid === "number" && typeof told === "string" ? { told: code("xid", String(xid), {}, told) } : {};
+  const { xid, meaning: english } = values;
+  const xidName = typeof xid === "number" && typeof english === "string" ? { meaning: code("xid", String(xid), {}, english) } : {};
   const fault = typeof kind === "string" ? { kind: code("fault", kind, {}, kind) } : {};
-  return code("sentence", of, { ...sentenceValues(values, t), ...fault, ...meaning }, text);
+  return code("sentence", of, { ...sentenceValues(values, t), ...fault, ...xidName }, text);
 }
 
 /** `4 GPUs`, `1.5 cores`, `38.2 GiB of memory`. */

@@ -1,4 +1,4 @@
-// NVIDIA's names of XID errors in Chinese, by the English name that the server tells; the server's table is the one home of number and name.
+// NVIDIA's names of XID errors in Chinese, by the English name from the server; the server's table is the only source of number and name.
 const numbered: readonly (readonly [RegExp, string])[] = [
   [/^CE(\d+): Unknown Error$/, "复制引擎 CE$1：未知错误"],
   [/^NVDEC(\d+) (?:Error|Exception)$/, "视频解码引擎 NVDEC$1 错误"],
@@ -101,7 +101,7 @@ const named: Readonly<Record<string, string>> = {
   "Interrupt seen in CC mode": "机密计算模式下出现中断",
 };
 
-/** Null where nobody has translated the name. */
+/** Null if there is no translation. */
 export function xidInChinese(name: string): string | null {
   if (Object.hasOwn(named, name)) return named[name] ?? null;
   for (const [pattern, words] of numbered) if (pattern.test(name)) return name.replace(pattern, words);

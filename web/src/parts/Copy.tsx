@@ -1,4 +1,4 @@
-// Takes a text along. Where the clipboard may not be written it says so, and the text is selected for the person's own hand.
+// Copies a text. If the clipboard may not be written, a message is shown, and the text is selected for manual copying.
 import { useEffect, useRef, useState } from "react";
 import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
@@ -7,30 +7,30 @@ import { Icon } from "./Icon";
 
 const SAID_MS = 1600;
 
-/** A button that copies `text`; it says for a moment whether that went well. */
+/** A button that copies `text`; it shows for a moment whether that succeeded. */
 export function Copy({ text, label }: { text: string; label?: string }) {
   const { t } = useWords();
-  const [said, setSaid] = useState<"copy.done" | "copy.refused" | null>(null);
+  const [result, setResult] = useState<"copy.done" | "copy.refused" | null>(null);
   const box = useRef<HTMLSpanElement>(null);
   useEffect(() => {
-    if (!said) return undefined;
-    const timer = setTimeout(() => setSaid(null), SAID_MS);
+    if (!result) return undefined;
+    const timer = setTimeout(() => setResult(null), SAID_MS);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [result]);
   const copy = async () => {
     const done = box.current !== null && (await copied(text, box.current));
     const words = box.current?.previousElementSibling ?? null;
     if (!done && words) getSelection()?.selectAllChildren(words);
-    setSaid(done ? "copy.done" : "copy.refused");
+    setResult(done ? "copy.done" : "copy.refused");
   };
-  const name = said ? t(said) : (label ?? t("copy.text"));
+  const name = result ? t(result) : (label ?? t("copy.text"));
   return (
     <span ref={box} className="copy">
       <button type="button" className="tool" aria-label={name} title={name} data-testid="action-copy" onClick={() => void copy()}>
-        <Icon name={said === null ? "copy" : said === "copy.done" ? "check" : "close"} />
+        <Icon name={result === null ? "copy" : result === "copy.done" ? "check" : "close"} />
       </button>
       <span className="visually-hidden" role="status">
-        {said ? t(said) : ""}
+        {result ? t(result) : ""}
       </span>
     </span>
   );

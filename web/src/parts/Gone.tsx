@@ -1,4 +1,4 @@
-// A thing that was deleted while somebody looked at it: it is said, and when it was seen last; the last picture stays.
+// An object that was deleted while its page was open: a note has the time when it was last seen; the last values stay.
 import { ApiError } from "../api/fetch";
 import type { Answer } from "../api/types";
 import { exactTime, parseTime } from "../format/format";
@@ -10,7 +10,7 @@ interface Asked {
   readonly error: Error | null;
 }
 
-/** It was there, and the server says that it is there no more. An answer that is not ours (a proxy's page) says nothing of it. */
+/** It existed, and the server reports that it does not exist any more. A response of a proxy does not count. */
 export function isGone({ data, error }: Asked): boolean {
   return data !== undefined && error instanceof ApiError && error.status === 404 && error.code === "not-found";
 }

@@ -1,4 +1,4 @@
-// A name as somebody else wrote it: it reorders nothing beside it, and hides nothing.
+// A name from outside: it cannot reorder the text around it, and hides nothing.
 import { shown } from "../format/shown";
 
 export function Name({ text }: { text: string }) {

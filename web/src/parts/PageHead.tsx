@@ -18,11 +18,11 @@ interface Props {
   answer: Answer | undefined;
   onRefresh: () => void;
   before?: ReactNode;
-  /** Of a page whose answer brings none; boards say the server's. */
+  /** The sentence of a page whose answer has none; boards show the server's. */
   sentence?: Sentence | undefined;
-  /** What is worst, said after it. */
+  /** The worst state, shown after it. */
   worst?: Sentence | undefined;
-  /** Of a page about one object: its name can be taken along, and what commands say the same. */
+  /** The object of the page: its name can be copied, and commands print the same. */
   of?: CommandObject;
 }
 
@@ -52,7 +52,7 @@ export function PageHead({ title, answer, onRefresh, before, sentence = answer?.
   );
 }
 
-/** Boards are read every 30 s at least, and the reading takes a moment: what is older says that the server is out of reach. */
+/** Boards are read every 30 s at least, and the reading takes a moment: older values mean that the server is unreachable. */
 const LOST_SECONDS = 36;
 
 function Fresh({ answer, onRefresh }: { answer: Answer; onRefresh: () => void }) {

@@ -27,7 +27,7 @@ interface Props {
   name: string;
   /** Its own page. */
   page?: string;
-  /** What commands say the same. */
+  /** The object whose commands print the same. */
   of?: CommandObject;
   onClose: () => void;
   children: ReactNode;

@@ -67,7 +67,7 @@ export function useFaultWords(): (fault: ApiError) => string {
   return (fault) => code("error", fault.code, { status: fault.status, error: fault.message }, fault.message);
 }
 
-/** Not this answer has failed but the server as a whole, which the page says once. */
+/** The server failed as a whole, not only this answer; the page shows that once. */
 const OF_SERVER: readonly string[] = ["unreachable", "not-ready", "proxy"];
 export const isOfServer = (error: Error | null): boolean => error !== null && OF_SERVER.includes(faultOf(error).code);
 
@@ -109,7 +109,7 @@ export function ServerTrouble() {
   );
 }
 
-/** By which whoever keeps the server finds the failure in its log. */
+/** Identifies the failure in the server's log. */
 function RequestId({ of: { requestId } }: { of: ApiError }) {
   const { t } = useWords();
   if (!requestId) return null;
@@ -155,14 +155,14 @@ function WayOut({ fault, onRetry }: { fault: ApiError; onRetry: () => unknown })
   return <Button onClick={() => onRetry()}>{t("action.retry")}</Button>;
 }
 
-/** What is missing in otherwise good data. Several answers of a page may carry the same warning: it is said once. */
+/** Missing parts of otherwise good data. Several answers of a page may have the same warning: it is shown once. */
 export function Warnings({ of: lists }: { of: readonly (readonly Warning[] | undefined)[] }) {
   const seen = new Map<string, Warning>();
   for (const warning of lists.flatMap((list) => list ?? [])) seen.set(`${warning.code} ${warning.source ?? ""}`, warning);
   return [...seen.entries()].map(([key, warning]) => <WarningBanner key={key} warning={warning} />);
 }
 
-/** Known gaps in numbers that are still good; they are said without a box. */
+/** Known gaps in numbers that are still good; they are shown without a box. */
 const QUIET: readonly string[] = ["series-missing", "truncated"];
 
 function WarningBanner({ warning }: { warning: Warning }) {

@@ -1,4 +1,4 @@
-// Why something waits: our own words first, what the source said below them, folded.
+// The reason of a wait: Fairlead's sentence first, the source's message below it, folded.
 import type { Sentence, Waiting } from "../api/types";
 import { shown } from "../format/shown";
 import { useWords, type Words } from "../i18n/locale";
@@ -6,15 +6,15 @@ import { sentenceWords } from "../i18n/sentences";
 
 type Spoken = Pick<Words, "t" | "code">;
 
-/** What quota said, in the reader's language; null where it is another's word. */
-export const toldWords = (told: readonly Sentence[], words: Spoken): string | null => (told.length > 0 ? told.map((each) => sentenceWords(each, words)).join(words.t("told.between")) : null);
+/** The clauses of a message of quota, in the reader's language; null for other messages. */
+export const clauseWords = (clauses: readonly Sentence[], words: Spoken): string | null => (clauses.length > 0 ? clauses.map((each) => sentenceWords(each, words)).join(words.t("told.between")) : null);
 
-/** In our own words, where we have some: our count, or what quota says. */
-export const whyWords = (waiting: Waiting, words: Spoken): string | null => (waiting.sentence ? sentenceWords(waiting.sentence, words) : toldWords(waiting.told, words));
+/** The reason in the reader's language, if there is one: Fairlead's sentence, or the clauses of quota. */
+export const whyWords = (waiting: Waiting, words: Spoken): string | null => (waiting.sentence ? sentenceWords(waiting.sentence, words) : clauseWords(waiting.clauses, words));
 
-/** What the source said beside that, if anything: of a wait that we tell ourselves there is no more. */
+/** The messages of the source that the reason does not contain; none if Fairlead found the reason itself. */
 export const saidBeside = (waiting: Waiting): readonly string[] => {
-  const isOurs = waiting.sentence !== null ? waiting.sentence.text === waiting.message : waiting.told.length > 0;
+  const isOurs = waiting.sentence !== null ? waiting.sentence.text === waiting.message : waiting.clauses.length > 0;
   return [isOurs ? "" : waiting.message || waiting.reason, waiting.room === waiting.sentence?.text ? "" : waiting.room].filter((text) => text !== "");
 };
 

@@ -1,4 +1,4 @@
-// A native dialog that is open when it is said to be: it keeps the focus inside and gives it back.
+// A native dialog that is open while `open` is true: it keeps the focus inside and returns it.
 import { type RefObject, useEffect, useRef } from "react";
 
 export function useDialog(open: boolean): RefObject<HTMLDialogElement | null> {

@@ -61,7 +61,7 @@ export function parsePaging(params: URLSearchParams): Paging {
   };
 }
 
-/** What a list is asked: the named keys of an address, and the page that its foot tells. */
+/** The query of a list: the named keys of an address, and the page of its foot. */
 export function listQuery(params: URLSearchParams, keys: readonly string[]): URLSearchParams {
   const asked = pick(params, keys);
   const { page, size } = parsePaging(params);

@@ -46,7 +46,7 @@ export function navigate(to: string, how: "push" | "replace" = "push"): void {
 
 const pathOf = (href: string): string => `/${href.slice(basePath.length).split("?")[0]}`;
 
-/** Kept with an entry of the history: which page of ours led to this one, and how many entries ago. */
+/** Kept with an entry of the history: the page of the console that led to this one, and how many entries ago. */
 export interface Step {
   readonly from: string;
   readonly entries: number;

@@ -17,7 +17,7 @@ interface ChoiceProps extends Shared {
   width?: number;
   /** Called with what is typed, for lists longer than the choices at hand. */
   onSearch?: (typed: string) => void;
-  /** Said below the choices. */
+  /** Shown below the choices. */
   foot?: string;
 }
 

@@ -27,7 +27,7 @@ interface Props<Row> {
   onOpen: (row: Row) => void;
   /** Rows below rows: only those of the first level are counted as rows of the list. */
   tree?: TreeRows<Row>;
-  /** Why nothing matches the filters, and what to say where nothing is at all. */
+  /** Text if nothing matches the filters, and text if there are no rows at all. */
   noneMatch: string;
   none: ReactNode;
 }

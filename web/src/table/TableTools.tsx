@@ -17,7 +17,7 @@ interface ToolProps<Row> {
   columns: readonly Column<Row>[];
   /** The route and query whose rows the table shows; CSV asks the same with `format=csv`. */
   csv: { path: string; params: URLSearchParams };
-  /** Which commands say the same; without it the table has none. */
+  /** The commands that print the same; without it the table has none. */
   command?: CommandTable;
 }
 

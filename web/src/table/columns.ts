@@ -30,7 +30,7 @@ export type Density = "normal" | "compact";
 const ROW_HEIGHT: Readonly<Record<Density, number>> = { normal: 32, compact: 26 };
 const LINE_HEIGHT: Readonly<Record<Density, number>> = { normal: 14, compact: 12 };
 
-/** Of a row with room for so many lines, at least two. */
+/** Height of a row with room for `lines` lines, at least two. */
 export const rowHeight = (density: Density, lines = 2): number => ROW_HEIGHT[density] + (lines - 2) * LINE_HEIGHT[density];
 
 /** Pixels of the widest letter of a row but for W and M, and what a cell keeps free at its sides. */

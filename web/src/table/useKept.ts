@@ -1,4 +1,4 @@
-// An order that the server refuses takes no rows away: those of the order before stay, and say that they are.
+// A query that the server refuses removes no rows: those of the query before stay, marked as older.
 import { useMemo, useState } from "react";
 
 interface Asked<T> {

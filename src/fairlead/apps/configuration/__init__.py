@@ -1,1 +1,3 @@
-"""What a person gives a server to read, again when it changes: counters, and the lock of its pages."""
+"""Files that configure a server and are read again when they change: counters, TLS and passwords of
+its pages.
+"""

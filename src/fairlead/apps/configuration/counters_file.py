@@ -1,8 +1,9 @@
-"""The counters of a GPU exporter: a CSV that a person named, read again when it changes, else the built-in.
+"""The counters of a GPU exporter: a CSV file that is read again when it changes, else the built-in
+ones.
 
-A CSV that turns bad later never empties the page: the last good counters stay, and the self metrics say that
-the reload failed. One that is being written is read when it stands still, or half of it would count. Reading
-may be slow (a hundred thousand rows take seconds), so it is done in a thread.
+A CSV that becomes unusable never empties the page: the last good counters stay, and the self
+metrics show that the reload failed. A file that is being written is read once it has stopped
+changing. Reading may be slow (100,000 rows take seconds), so it is done in a thread.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BYTES_MAX: Final = 16 << 20
 REASONS_MAX: Final = 5
 LOOK_SECONDS: Final = 1.0
 STILL_SECONDS: Final = 0.2
-"""So long a file must not have changed, nor while it was read."""
+"""`STILL_SECONDS`: a file must not have changed for this time, nor while it was read."""
 _MOST_TRIES: Final = 10
 USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
 _log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ _Stamp = tuple[int, int, int]
 
 
 class CountersInForce(Protocol):
-    """The counters in force, wherever they come from."""
+    """The counters in force, from any source."""
 
     @property
     def counters(self) -> CounterSet: ...
@@ -44,16 +45,18 @@ class CountersInForce(Protocol):
 
     @property
     def is_reloading(self) -> bool:
-        """Whether others are read just now."""
+        """Whether new counters are being read now."""
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        """Called in a thread, before each page. `is_asked`: a person wants it read again."""
+        """Called in a thread, before each page. `is_asked`: a user wants them read again."""
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Until cancelled, call `news` when something else could be read. Returns where nobody has to ask."""
+        """Until cancelled, call `news` when there may be new counters. Returns if they cannot
+        change.
+        """
 
     def ask_now(self) -> None:
-        """A person does not want to wait until it is followed again."""
+        """Check now instead of at the next regular time."""
 
 
 def built_in_counters() -> CounterSet:
@@ -61,15 +64,15 @@ def built_in_counters() -> CounterSet:
 
 
 def usual_file() -> str:
-    """The counters file of dcgm-exporter's images where it exists, else "" for the built-in counters."""
+    """The counters file of dcgm-exporter's images if it exists, else "" for the built-in counters."""
     return USUAL_FILE if Path(USUAL_FILE).is_file() else ""
 
 
 def counters_of(text: str, what: str, *, is_strict: bool = False, may_be_empty: bool = False) -> CounterSet:
-    """The counters of a CSV; rows that are skipped are said. `what` it is: ``counters file `/a` ``.
+    """The counters of a CSV; skipped rows are logged. `what` it is: ``counters file `/a` ``.
 
-    Raises UserError for one without a usable row, unless it `may_be_empty`, and with `is_strict` for one with
-    any that is not.
+    Raises UserError for a CSV without a usable row, unless it `may_be_empty`, and with `is_strict`
+    for one with any unusable row.
     """
     found = parse_counters(text)
     if is_strict and found.rejected:
@@ -78,7 +81,7 @@ def counters_of(text: str, what: str, *, is_strict: bool = False, may_be_empty: 
             f"{what} line {row.line}: {row.reason} (`{row.text}`)", "correct the row, or start without `--strict-csv` to skip it"
         )
     if not found.counters and may_be_empty:
-        _log.warning("%s has no usable row, so that no metric of DCGM is told: %s", what, _reasons(found))
+        _log.warning("%s has no usable row, so that no metric of DCGM is printed: %s", what, _reasons(found))
         return found
     if not found.counters:
         raise UserError(f"{what} has no usable row: {_reasons(found)}", "write rows `FIELD, type, help`")
@@ -88,7 +91,7 @@ def counters_of(text: str, what: str, *, is_strict: bool = False, may_be_empty: 
 
 
 class WrittenCounters:
-    """Counters that do not change: `text` stands in a configuration file. Raises UserError."""
+    """Counters that do not change: `text` of a configuration file. Raises UserError."""
 
     is_reloading = False
 
@@ -97,20 +100,20 @@ class WrittenCounters:
         self.reload_succeeded = bool(self.counters.counters)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        """Nothing to read."""
+        """Does nothing."""
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Nothing to follow."""
+        """Returns at once."""
 
     def ask_now(self) -> None:
-        """Nobody to ask."""
+        """Does nothing."""
 
 
 class CountersFile:
-    """The counters of a file, "" = the built-in.
+    """The counters of a file, "" = the built-in ones.
 
-    Raises UserError at the start when the named file cannot be used; never later. `sleep` is called in the
-    thread that reads.
+    Raises UserError at the start if the named file cannot be used; never later. `sleep` is called
+    in the thread that reads.
     """
 
     def __init__(self, path: str = "", *, is_strict: bool = False, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -122,9 +125,10 @@ class CountersFile:
         self.reload_succeeded = bool(self.counters.counters)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        """Read the file if it changed or somebody asks; a readable one with a row that counts is in force.
+        """Read the file if it changed or on request; with at least one usable row its counters are
+        in force.
 
-        One that does not stand still is left for the next time.
+        A file that is still changing is read the next time.
         """
         if not self._path:
             return
@@ -146,7 +150,7 @@ class CountersFile:
             self.is_reloading = False
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Look at the file, whenever pages are made: one may be half a minute away."""
+        """Check the file at short intervals: the next page may be half a minute away."""
         if not self._path:
             return
         known = await asyncio.to_thread(self._stamp)
@@ -158,10 +162,10 @@ class CountersFile:
                 news()
 
     def ask_now(self) -> None:
-        """The next page reads it."""
+        """The next page reads the file."""
 
     def _read_still(self) -> CounterSet | None:
-        """None where it does not stand still. Raises UserError."""
+        """None if the file is still changing. Raises UserError."""
         for _ in range(_MOST_TRIES):
             before = self._stamp()
             self._sleep(STILL_SECONDS)
@@ -180,7 +184,9 @@ class CountersFile:
         return None
 
     def _read(self, *, is_strict: bool = False, may_be_empty: bool = False) -> CounterSet:
-        """`_seen` is of a file that was read, whatever stood in it: only such a one is not read again."""
+        """`_seen` is set only if the file could be read, with any content: only such a file is not
+        read again.
+        """
         what, hint, self._seen = "counters file", "name a readable CSV with `--collectors`", None
         stamp = self._stamp()
         read = read_regular_file(Path(self._path), BYTES_MAX, what, hint)
@@ -200,8 +206,8 @@ class CountersFile:
 
 
 def _reasons(found: CounterSet) -> str:
-    """The first few of the rows that were skipped, and how many there are."""
+    """The first few skipped rows, and their number."""
     if not found.rejected:
         return "it is empty"
-    told = "; ".join(f"line {row.line} {row.reason}" for row in found.rejected[:REASONS_MAX])
-    return f"{len(found.rejected)} rows skipped: {told}{'; …' if len(found.rejected) > REASONS_MAX else ''}"
+    lines = "; ".join(f"line {row.line} {row.reason}" for row in found.rejected[:REASONS_MAX])
+    return f"{len(found.rejected)} rows skipped: {lines}{'; …' if len(found.rejected) > REASONS_MAX else ''}"

@@ -1,7 +1,8 @@
-"""The counters of a ConfigMap of the cluster, followed while the exporter runs (`--configmap-data`).
+"""The counters of a ConfigMap of the cluster, followed while the exporter runs
+(`--configmap-data`).
 
-A ConfigMap that cannot be had at the start is said, and the file counts until it is there. One that is
-deleted, forbidden or broken later changes nothing but the self metrics: what it said last stays.
+A ConfigMap that is missing at the start is logged, and the file counts until it appears. If it is
+deleted, forbidden or broken later, only the self metrics change: the last good counters stay.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from fairlead.ports import TextSource
 
 LOOK_SECONDS: Final = 30.0
 KEY: Final = "metrics"
-"""Of the ConfigMap's data: as dcgm-exporter has it."""
+"""Key of the ConfigMap's data, as dcgm-exporter has it."""
 _log = logging.getLogger(__name__)
 
 
 class CountersMap:
-    """`name`: `namespace:name` for a person. `fallback`: what counts before the map was there."""
+    """`name`: `namespace:name` as written. `fallback`: the counters until the map exists."""
 
     def __init__(self, source: TextSource, name: str, fallback: CountersInForce, look_seconds: float = LOOK_SECONDS) -> None:
         self._source = source
@@ -34,7 +35,7 @@ class CountersMap:
         self._fallback = fallback
         self._look_seconds = look_seconds
         self._own: CounterSet | None = None
-        self._heard: str | None = None
+        self._text: str | None = None
         self._parsed: str | None = None
         self._trouble = RepeatFilter()
         self._fault = ""
@@ -54,7 +55,9 @@ class CountersMap:
         return self._is_reading or self._fallback.is_reloading
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Look until cancelled; `news` is called when the map says something else, or nothing any more."""
+        """Check until cancelled; `news` is called when the map has other counters, or none any
+        more.
+        """
         await asyncio.gather(self._follow_map(news), self._fallback.follow(news))
 
     async def _follow_map(self, news: Callable[[], None]) -> None:
@@ -62,7 +65,7 @@ class CountersMap:
             self._is_asked.clear()
             if await self.look():
                 news()
-            seconds = self._look_seconds * random.uniform(0.8, 1.2)  # the nodes of a cluster apart
+            seconds = self._look_seconds * random.uniform(0.8, 1.2)  # spread over the nodes of a cluster
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_asked.wait(), seconds)
 
@@ -70,29 +73,29 @@ class CountersMap:
         self._is_asked.set()
 
     async def look(self) -> bool:
-        """Ask once. Whether the answer is news."""
+        """Ask once. Returns whether the answer differs from the last one."""
         try:
             text = await self._source.read_text()
         except FairleadError as error:
-            return self._tell(error.log_line)
+            return self._log_once(error.log_line)
         if text is None:
-            return self._tell(f"{self._what} is not there, or has no `{KEY}`")
-        is_news = text != self._heard or bool(self._trouble.what)
-        self._heard = text
+            return self._log_once(f"{self._what} does not exist, or has no `{KEY}`")
+        is_news = text != self._text or bool(self._trouble.what)
+        self._text = text
         self._trouble.is_news("")
         return is_news
 
     def read_strictly(self) -> None:
-        """Raises UserError for a map that was heard and has a row that is none."""
-        if self._heard is not None:
-            counters_of(self._heard, self._what, is_strict=True)
+        """Raises UserError for a map that was received and has an unusable row."""
+        if self._text is not None:
+            counters_of(self._text, self._what, is_strict=True)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        heard = self._heard
-        if heard is not None and heard != self._parsed:
-            self._parsed, self._fault, self._is_reading = heard, "", True
+        text = self._text
+        if text is not None and text != self._parsed:
+            self._parsed, self._fault, self._is_reading = text, "", True
             try:
-                self._own = counters_of(heard, self._what)
+                self._own = counters_of(text, self._what)
                 _log.info("counters read from %s: %d rows", self._what, len(self._own.counters))
             except UserError as error:
                 self._fault = error.log_line
@@ -106,7 +109,7 @@ class CountersMap:
     def _stays(self) -> str:
         return "counters stay as they were" if self._own is not None else "the counters file counts until then"
 
-    def _tell(self, trouble: str) -> bool:
+    def _log_once(self, trouble: str) -> bool:
         is_news = self._trouble.is_news(trouble)
         if is_news:
             _log.warning("%s: %s", self._stays, trouble)

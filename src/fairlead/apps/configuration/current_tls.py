@@ -1,7 +1,8 @@
-"""TLS as a web configuration asks for it, and a context of which every new connection gets the newest.
+"""TLS as in a web configuration, and a context that gives every new connection the newest settings.
 
-A context cannot forget an authority it trusts, so a changed file makes a new one; a server keeps the one it
-was started with. Here that one is a door that hands each connection to the context in force.
+A context cannot forget an authority that it trusts, so a changed file makes a new context; but a
+server keeps the one that it was started with. `CurrentTls` is what the server is started with: it
+passes each connection to the newest context.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FORM: Final = "both in PEM, the key without password"
 
 
 class CurrentTls(ssl.SSLContext):
-    """What a server is started with; `current` is what its connections get."""
+    """The context that a server is started with; its connections get `current`."""
 
     current: ssl.SSLContext
 
@@ -40,12 +41,12 @@ class CurrentTls(ssl.SSLContext):
 
 
 def tls_files(tls: TlsServer, folder: Path) -> tuple[Path, ...]:
-    """The files that belong to it, to be followed."""
+    """The files of the TLS settings, which must be followed."""
     return tuple(folder / name for name in (tls.cert_file, tls.key_file, tls.client_ca_file) if name)
 
 
 def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
-    """Raises UserError for files that are no certificate, key, authority."""
+    """Raises UserError for files that are no certificate, key or authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     least = "TLS13" if tls.speaks_only_13 else tls.min_version
     context.minimum_version = _VERSIONS.get(least, ssl.TLSVersion.TLSv1_2)
@@ -88,8 +89,8 @@ def _trust(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
 
 
 class _Pem:
-    """What a file or the configuration itself says, read whole before OpenSSL sees it: a pipe would be waited
-    for without an end.
+    """A PEM text from a file or from the configuration, read as a whole before OpenSSL sees it:
+    OpenSSL would wait for a pipe without end.
     """
 
     def __init__(self, folder: Path, what: str, file: str, inline: str) -> None:
@@ -98,7 +99,7 @@ class _Pem:
 
     @contextmanager
     def as_file(self) -> Iterator[str]:
-        """OpenSSL reads a file. This one is on no disk."""
+        """A path for OpenSSL, which only reads files. The file is only in memory."""
         descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
         try:
             os.write(descriptor, self._pem)
@@ -108,7 +109,7 @@ class _Pem:
 
 
 def _admitting(allowed: Iterable[str]) -> type[ssl.SSLObject]:
-    """A TLS connection that ends where the client's certificate has none of these names."""
+    """A TLS connection that ends if the client's certificate has none of these names."""
     names = {as_name(each) for each in allowed}
 
     class Admitting(ssl.SSLObject):
@@ -122,7 +123,7 @@ def _admitting(allowed: Iterable[str]) -> type[ssl.SSLObject]:
 
 
 def as_name(text: str) -> str:
-    """A name or an address as it is compared: OpenSSL writes those of IPv6 in a way of its own.
+    """A name or an address in a comparable form: OpenSSL has its own spelling of IPv6 addresses.
 
     >>> as_name("2001:DB8:0:0:0:0:0:1"), as_name("2001:db8::1"), as_name("Prom.example")
     ('2001:db8::1', '2001:db8::1', 'Prom.example')

@@ -1,8 +1,8 @@
 """Checks names and passwords of HTTP's basic authentication against bcrypt hashes.
 
-A check takes bcrypt's time on purpose (70 ms at cost 10): one thread does them, one after the other, so that
-neither the event loop nor the machine's other cores are anybody's to fill. A pair that was right is
-remembered, as a digest under a key of this process, until the hashes change.
+A check takes time on purpose (70 ms at cost 10): one thread does them, one after the other, so that
+clients cannot occupy the event loop or the other cores. A right pair is remembered, as a digest
+under a key of this process, until the hashes change.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ import bcrypt
 from fairlead.errors import UserError
 
 KNOWN_MAX: Final = 100
-"""Right pairs that are remembered. Wrong ones are not: who guesses could push the right ones out."""
+"""`KNOWN_MAX`: right pairs that are remembered. Wrong ones are not: guesses could push the right
+ones out.
+"""
 WAITING_MAX: Final = 100
-"""Checks that may wait for the thread; who comes then is told to come again."""
-_NOBODY: Final = b"$2b$10$QQQQQQQQQQQQQQQQQQQQQOoXpFMTr3Y6oPRaBDKSW8zvBTdPLvQYC"
-"""Checked for a name that is not known, so that the time does not tell which names are."""
+"""`WAITING_MAX`: checks that may wait for the thread; further clients must try again later."""
+_UNKNOWN_USER_HASH: Final = b"$2b$10$QQQQQQQQQQQQQQQQQQQQQOoXpFMTr3Y6oPRaBDKSW8zvBTdPLvQYC"
+"""Checked for an unknown name, so that the time of an answer does not reveal which names exist."""
 _BYTES_MAX: Final = 72
-"""What bcrypt looks at; Go's programs do not refuse more either."""
+"""`_BYTES_MAX`: bytes that bcrypt reads; Go's programs accept longer passwords, too."""
 
 
 class TooManyChecks(Exception):
-    """So many checks wait already that another would wait for minutes."""
+    """Too many checks wait already: another one would wait for minutes."""
 
 
 class Passwords:
-    """The users of one reading of the file; a new one has new `Passwords`.
+    """The users of one reading of the file; another reading has new `Passwords`.
 
-    Raises UserError for a hash that bcrypt does not read: its user could never come in.
+    Raises UserError for a hash that bcrypt cannot read: its user could never log in.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
@@ -77,9 +79,9 @@ class Passwords:
         return is_right
 
     def _like(self) -> bytes:
-        """A hash of nobody, of the cost that the users have."""
-        cost = next(iter(self._users.values()), _NOBODY).split(b"$")[2]
-        return b"$2b$" + cost + _NOBODY[6:]
+        """A hash of no user, with the cost of the users' hashes."""
+        cost = next(iter(self._users.values()), _UNKNOWN_USER_HASH).split(b"$")[2]
+        return b"$2b$" + cost + _UNKNOWN_USER_HASH[6:]
 
 
 def _pair(header: str) -> tuple[bytes, bytes] | None:
@@ -95,7 +97,7 @@ def _pair(header: str) -> tuple[bytes, bytes] | None:
 
 
 def is_hash(hashed: bytes) -> bool:
-    """Whether bcrypt reads it, asked at the lowest cost."""
+    """Whether bcrypt can read the hash, tested at the lowest cost."""
     version, _, rest = hashed[1:].split(b"$")
     try:
         bcrypt.checkpw(b"", b"$%s$04$%s" % (version, rest))
@@ -105,7 +107,7 @@ def is_hash(hashed: bytes) -> bool:
 
 
 def is_right_password(password: bytes, hashed: bytes) -> bool:
-    """bcrypt compares in constant time. It refuses what is no hash of its: nobody has that password."""
+    """bcrypt compares in constant time. A malformed hash matches no password."""
     try:
         return bcrypt.checkpw(password[:_BYTES_MAX], hashed)
     except ValueError:

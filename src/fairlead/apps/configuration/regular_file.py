@@ -1,4 +1,4 @@
-"""Reads the whole of a file that a person named, and only of a file: a pipe would wait for ever."""
+"""Reads the whole of a regular file: reading a pipe could wait for ever."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fairlead.errors import UserError
 
 
 def read_regular_file(path: Path, bytes_max: int, what: str, hint: str) -> bytes:
-    """The bytes. `what` the file is, `hint`: what a person can do.
+    """The bytes. `what` the file is, `hint`: what the user can do.
 
-    Raises UserError for what cannot be read, is no regular file, or is larger than `bytes_max`.
+    Raises UserError if it cannot be read, is no regular file, or is larger than `bytes_max`.
     """
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UserError(f"{what} `{path}` is no regular file", hint)
             data = file.read(bytes_max + 1)
-    except (OSError, ValueError) as error:  # ValueError: a path that can be none, such as one with NUL
+    except (OSError, ValueError) as error:  # ValueError: an impossible path, such as one with NUL
         raise UserError(f"{what} `{path}` cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}", hint) from error
     if len(data) > bytes_max:
         raise UserError(f"{what} `{path}` is larger than {_size(bytes_max)}", hint)

@@ -1,8 +1,9 @@
-"""The lock of a server's pages: a web configuration file, read again when it or its certificates change.
+"""TLS and passwords of a server's pages: a web configuration file, read again when it or its
+certificates change.
 
-At the start a broken file is the end: a page that was to be guarded must not be open instead. Later the last
-good reading stays in force. A reading that would take TLS or all passwords away, or ask less of clients'
-certificates, is no good one: whoever wants that starts the server anew.
+At the start a broken file ends the server, so that a page that should be guarded is never open.
+Later the last good reading stays in force. A reading that removes TLS or all passwords, or demands
+less of clients' certificates, is not good: such a change needs a restart of the server.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from fairlead.wire.files.web_config import AUTH_TYPES, REQUEST, TlsServer, WebCo
 LOOK_SECONDS: Final = 1.0
 BYTES_MAX: Final = 1 << 20
 OPEN_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
-"""A kubelet's probes know no password, and learn nothing there but that the process lives."""
+"""Paths without password: a kubelet's probes have none, and learn only that the process lives."""
 _HINT: Final = "write it as Prometheus' exporters have it: https://prometheus.io/docs/prometheus/latest/configuration/https/"
 _log = logging.getLogger(__name__)
 Stamps = tuple[tuple[int, ...], ...]
@@ -48,7 +49,7 @@ class _Reading(Struct, frozen=True):
 
 
 class WebGuard:
-    """Raises UserError when the file cannot guard a page; never later."""
+    """Raises UserError if the file cannot guard a page; never later."""
 
     def __init__(self, path: Path, look_seconds: float = LOOK_SECONDS, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -62,7 +63,7 @@ class WebGuard:
         self.tls = None if self._reading.context is None else CurrentTls(self._reading.context)
 
     def guarded(self, app: ASGIApp) -> ASGIApp:
-        """The app behind the lock."""
+        """The app, guarded."""
 
         async def locked(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -74,17 +75,17 @@ class WebGuard:
         return locked
 
     async def follow(self) -> None:
-        """Look at the files until cancelled."""
+        """Check the files until cancelled."""
         while True:
             await asyncio.sleep(self._look_seconds)
             self._adopt(await asyncio.to_thread(self._changed))
 
     def reload(self) -> None:
-        """Read the files again with the next look, whether they seem to have changed or not."""
+        """Read the files again at the next check, even if they seem unchanged."""
         self._is_asked = True
 
     def _changed(self) -> _Reading | None:
-        """A new reading, None where there is none. Runs in a thread."""
+        """A new reading, None if there is none. Runs in a thread."""
         is_asked, self._is_asked = self._is_asked, False
         stamps = _stamps(self._reading.files)
         if stamps == self._seen and not is_asked and not self._trouble.what:
@@ -98,7 +99,7 @@ class WebGuard:
             return None
 
     def _kept_shut(self, reading: _Reading) -> _Reading:
-        """Raises UserError for a reading that takes a lock away, or puts TLS where there was none."""
+        """Raises UserError for a reading that removes protection, or adds TLS where there was none."""
         if (reading.context is None) != (self._reading.context is None):
             raise UserError(
                 f"`{self._path}` {'has no TLS any more' if reading.context is None else 'has TLS now'}", "start the server anew"
@@ -133,7 +134,9 @@ class WebGuard:
         return _Reading(config, (self._path, *files), stamps, context, passwords)
 
     async def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        """What to answer in place of the app. `path`: what the app goes by, no URL."""
+        """The answer in place of the app's, None = let it through. `path`: the path that the app
+        sees.
+        """
         if path in OPEN_PATHS:
             return None
         if not self._has_turn():
@@ -146,10 +149,10 @@ class WebGuard:
                 return None
         except TooManyChecks:
             return PlainTextResponse("too many passwords are being checked\n", 503, {"retry-after": "1"})
-        return PlainTextResponse("who are you? Give a name and its password\n", 401, {"www-authenticate": 'Basic realm="metrics"'})
+        return PlainTextResponse("a user name and password are required\n", 401, {"www-authenticate": 'Basic realm="metrics"'})
 
     def _has_turn(self) -> bool:
-        """A bucket of `burst` requests, which is filled by one every interval."""
+        """Rate limit: a bucket of `burst` requests, to which one is added per interval."""
         config = self._reading.config
         if not config.interval_seconds:
             return True
@@ -175,7 +178,7 @@ class WebGuard:
 
 
 def _lets_in_more(old: TlsServer, new: TlsServer) -> str:
-    """Why clients get in by `new` whom `old` asks for a certificate; "" where there are none."""
+    """Why clients that `old` rejects are accepted by `new`; "" if there are none."""
     types = AUTH_TYPES.index
     if types(new.client_auth_type) < types(old.client_auth_type) and old.client_auth_type != REQUEST:
         return f"asks less of clients: `client_auth_type` was `{old.client_auth_type}` and is `{new.client_auth_type}`"
@@ -188,7 +191,7 @@ def _lets_in_more(old: TlsServer, new: TlsServer) -> str:
 
 
 def _stamps(files: tuple[Path, ...]) -> Stamps:
-    """When each was written last; empty for one that cannot be seen."""
+    """When each file was last written; empty for a file that cannot be seen."""
     found: list[tuple[int, ...]] = []
     for file in files:
         try:

@@ -1,9 +1,9 @@
-"""The driver of a node's machine: what the API server, the driver and the kubelet tell goes in; lists, files
-and API calls come out.
+"""The driver of a node's machine: reports of the API server, the GPU driver and the kubelet go in;
+device lists, files and API calls come out.
 
-Looking never waits for the API server: what is to be written there is handed to a loop of its own, which
-writes the newest. Nothing is offered to the kubelet before all is known once; from then on what is known
-stands, whoever is away.
+A look never waits for the API server: a separate loop writes what the API server does not show yet,
+always the newest. No device is offered to the kubelet before every source has reported once. From
+then on the last report of a source stays valid while that source does not answer.
 """
 
 from __future__ import annotations
@@ -43,20 +43,26 @@ from fairlead.rules.sharing.isolation import isolation_by
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 ENDPOINTS: Final = {GPU_MEMORY: "fairlead-gpu-mem.sock", GPU_CORE: "fairlead-gpu-core.sock", NVIDIA_GPU: "fairlead-gpu.sock"}
-"""Names of our sockets in the kubelet's directory (docs/spec/gpu-sharing.md#device-plugin)."""
+"""Names of the agent's sockets in the kubelet's directory
+(docs/spec/gpu-sharing.md#device-plugin).
+"""
 LOOK_SECONDS: Final = 10.0
-"""So long at most between two looks; sooner when something is heard."""
+"""The longest time between two looks; a report causes one sooner."""
 DRAINING_SECONDS: Final = 2.0
-"""While a card is held in a mode that its node has left: nobody tells when the kubelet lets go of it."""
+"""The same while a card is held in a mode that its node has left: the kubelet does not report when
+it releases the card.
+"""
 COALESCE_SECONDS: Final = 0.05
 XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
-"""After so long what the API server refused is tried again."""
+"""The time after which a write that the API server refused is repeated."""
 LOCK_SECONDS: Final = 1.0
 AHEAD_SECONDS: Final = 0.2
-"""The kubelet has taken in a list long before. It tells the API server every ten seconds, by default."""
+"""The time after which the kubelet has certainly read a new list. By default it reports to the API
+server every ten seconds.
+"""
 TEST_AGAIN_SECONDS: Final = 600.0
-"""After so long a test of the container runtime is repeated that came to no end."""
+"""The time after which a test of the container runtime that ended without a result is repeated."""
 ISOLATION: Final = MetricName(
     "fairlead_gpushare_isolation_info",
     "gauge",
@@ -68,11 +74,11 @@ DRAINING: Final = CardMode.DRAINING
 _log: Final = logging.getLogger(__name__)
 
 Serve = Callable[[str, str, DeviceAnswers, bool], ResourceServer]
-"""Endpoint, resource, who answers, whether we are asked before each start."""
+"""Endpoint, resource, answers, whether the kubelet calls the agent before each container start."""
 
 
 class NodeAgent:
-    """`unready`: why nobody should count on it yet. `now` gives epoch seconds."""
+    """`unready`: why the agent is not ready, "" = it is. `now` returns epoch seconds."""
 
     def __init__(
         self,
@@ -112,8 +118,8 @@ class NodeAgent:
         return ServedApp(app=pages_app("node agent", probes, self._page), sock=sock, loops=(self.run,), probes=probes)
 
     async def run(self) -> None:
-        """Until cancelled. Containers that run are left alone, and keep their files."""
-        while not self.desk.files.lock():  # noqa: ASYNC110 - the other agent ends without a word
+        """Run until cancelled. Running containers are not touched, and keep their files."""
+        while not self.desk.files.lock():  # noqa: ASYNC110 - no event reports the other agent's end
             await asyncio.sleep(LOCK_SECONDS)
         self.unready = self.desk.machine.missing
         self._remember()
@@ -131,7 +137,7 @@ class NodeAgent:
         finally:
             self.desk.files.unlock()
 
-    # --- loops ----------------------------------------------------------------------------------------------
+    # --- loops ------------------------------------------------------------------------------------
 
     def _observe(self, changes: Changes[Any]) -> None:
         self.desk.machine.observe(changes)
@@ -146,7 +152,9 @@ class NodeAgent:
         self.desk.machine.remember(() if isinstance(faults, Refusal) else faults, () if isinstance(given, Refusal) else given)
 
     def _regain(self) -> None:
-        """Once, before anything is served: no container can start meanwhile."""
+        """Add lost rows from the containers' files, once and before devices are served: no
+        container can start meanwhile.
+        """
         files, machine = self.desk.files, self.desk.machine
         rows = {share.token for share in machine.rows}
         limits = {token: found.cards for token in files.tokens() - rows if isinstance(found := files.read_limits(token), ContainerLimits)}
@@ -168,7 +176,8 @@ class NodeAgent:
                     self.desk.hear()
             except OutsideError as failed:
                 self._driver_fails(failed)
-                probed_at = float("-inf")  # whatever comes back may have been reset: asked before its XIDs are heard
+                # a card may have been reset meanwhile: it is probed before its XIDs are read
+                probed_at = float("-inf")
             await asyncio.sleep(XID_SECONDS)
 
     async def _probe(self) -> None:
@@ -237,7 +246,9 @@ class NodeAgent:
             _log.warning("%s", failed.log_line)
 
     def _keep_house(self) -> None:
-        """Faults and rows as they are now; files of containers that are over go."""
+        """Write faults and rows as they are now, and remove the files of containers that have
+        ended.
+        """
         faults = self.desk.machine.healths.kept()
         told = [(each.uuid, each.reason, each.is_sticky, each.is_away, each.quiet_seconds // PROBE_SECONDS) for each in faults]
         if told != self._kept_faults:
@@ -248,12 +259,12 @@ class NodeAgent:
             self.desk.files.write_given(self.desk.machine.rows)
             self._is_given_written = True
         if self.desk.identity is None:
-            return  # the test of the runtime has a file of its own
+            return  # the test of the runtime has a file that belongs to no row
         for token in self.desk.files.tokens() - self.desk.machine.tokens() - self._shared.in_hand():
             self.desk.files.remove(token)
 
     async def _write_for_ever(self) -> None:
-        """What the API server does not show yet, and the words that were kept for it."""
+        """Write what the API server does not show yet, and the Events that were kept for it."""
         while True:
             await self.desk.has_writes.wait()
             self.desk.has_writes.clear()
@@ -279,7 +290,9 @@ class NodeAgent:
         return [*(each for each in found if each is not None), *seen.assigned]
 
     async def _tell_ahead(self) -> None:
-        """What the kubelet was told, once for each list. It has the last word, seconds later."""
+        """Write the device counts of each new list that the kubelet has, once per list. The kubelet
+        writes them itself some seconds later, and its numbers count.
+        """
         if not self._new_lists():
             return
         await asyncio.sleep(AHEAD_SECONDS)
@@ -292,13 +305,13 @@ class NodeAgent:
                 _log.info("the kubelet itself tells the API server what it was told: %s", outcome.reason)
 
     def _new_lists(self) -> dict[str, tuple[OfferedDevice, ...]]:
-        """Those that the kubelet has been told, and nobody else yet."""
+        """Lists that the kubelet has and whose counts were not written yet."""
         lists = self.seen.plan.lists if self.seen else {}
         heard = {name: lists[name] for name, served in self._served.items() if served.is_watched and name in lists}
         return {name: devices for name, devices in heard.items() if self._told_lists.get(name) is not devices}
 
     async def _find_runtime(self) -> None:
-        """Find out how containers can be told apart; nothing is shared before it was tried once."""
+        """Find out how containers can be identified; no GPU is shared before the first test."""
         does_cdi = None if self._chosen.test_image else False
         while does_cdi is None:
             node = self.desk.machine.node

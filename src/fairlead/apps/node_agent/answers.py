@@ -1,9 +1,10 @@
-"""What the kubelet is answered for each resource (`ports.DeviceAnswers`).
+"""The answers to the kubelet for each resource (`ports.DeviceAnswers`).
 
-For shared memory there are two ways. *Deferred*: at once a name, and when the container starts a file under
-that name. *Guarded*: at once all that the container gets, if everyone who may be asking gets the same; what
-its limits are is written when it starts. What may be known in a moment is waited for, because a kubelet that
-is refused an allocation ends the pod, and one that is refused a start asks again only after many seconds.
+For shared memory there are two modes. *Deferred*: the answer is a name, and when the container
+starts a file with that name is written. *Guarded*: the answer is all that the container gets, if
+all candidates get the same; its limits are written when it starts. If an answer may become known in
+a moment, the agent waits for it: a kubelet that is refused an allocation fails the pod, and one
+that is refused a start tries again only after many seconds.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ from fairlead.wire.kubelet.cdi import device_name
 
 START_PATIENCE_SECONDS: Final = 5.0
 ALLOCATE_PATIENCE_SECONDS: Final = 8.0
-"""The extender lets at most five seconds pass until containers of one size agree.
+"""`ALLOCATE_PATIENCE_SECONDS`: longer than the five seconds in which the extender makes containers
+of one size agree.
 
 See docs/spec/gpu-sharing.md#allocation-of-the-right-container.
 """
 ASK_SECONDS: Final = 0.3
-"""The kubelet is asked no more often than this for one container."""
+"""`ASK_SECONDS`: shortest time between two questions to the kubelet for one container."""
 JUST_ANSWERED_SECONDS: Final = 5.0
 MARK_SECONDS: Final = 1.0
-"""So long a start waits for the API server; the mark is written later, too."""
+"""`MARK_SECONDS`: time for which a start waits for the API server; the mark is written later, if
+need be.
+"""
 
 
 class WholeAnswers:
@@ -66,7 +70,7 @@ class WholeAnswers:
 
 
 class CoreAnswers(WholeAnswers):
-    """`aliyun.com/gpu-core.percentage`: all that follows from it is given with the memory."""
+    """`aliyun.com/gpu-core.percentage`: its effect is part of the answer for memory."""
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
         return ContainerEdits()
@@ -82,7 +86,7 @@ class SharedAnswers(WholeAnswers):
         self._answered: dict[str, float] = {}
 
     def in_hand(self) -> frozenset[str]:
-        """Tokens that are answered now or were a moment ago: the kubelet may not have noted their owners."""
+        """Tokens answered now or a moment ago: the kubelet may not have recorded their owners yet."""
         now = self._desk.monotonic()
         self._answered = {name: at for name, at in self._answered.items() if now - at < JUST_ANSWERED_SECONDS}
         return frozenset((*self._busy, *self._answered))
@@ -92,7 +96,7 @@ class SharedAnswers(WholeAnswers):
         if refusal := desk.machine.foreign(ids):
             return self._refused(refusal)
         async with self._alone(name):
-            desk.files.remove(name)  # of a container that had the same ids before and is over
+            desk.files.remove(name)  # of an ended container that had the same ids
             if desk.identity is GpuIdentity.DEFERRED:
                 return CdiDevices((device_name(name),))
             found = await self._patiently(
@@ -132,7 +136,7 @@ class SharedAnswers(WholeAnswers):
         return refusal
 
     async def _patiently(self, seconds: float, ask: Callable[[], Prepared | DeviceRefusal]) -> Prepared | DeviceRefusal:
-        """What is refused now is asked for again, for so long, as more is heard."""
+        """While the answer is a refusal, ask again after each change, for at most this time."""
         until = self._desk.monotonic() + seconds
         while True:
             if not self._desk.machine.missing:
@@ -147,14 +151,16 @@ class SharedAnswers(WholeAnswers):
             await asyncio.sleep(max(0.0, ASK_SECONDS - (self._desk.monotonic() - began)))
 
     async def _within(self, seconds: float, work: Awaitable[None]) -> None:
-        """What takes longer goes on beside us."""
+        """Work that takes longer continues in the background."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.shield(work)
 
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
-        """One at a time for each token: a kubelet that waits no longer asks again beside what it began."""
+        """One call at a time for each token: a kubelet that gave up asks again while the first call
+        still runs.
+        """
         self._busy[name] += 1
         lock = self._locks.setdefault(name, asyncio.Lock())
         try:

@@ -1,4 +1,4 @@
-"""What the parts of a node's agent share: its machine, its files, whom it asks, what it has to tell."""
+"""What the parts of a node agent share: its machine, its files, its sources, its Events."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ ALLOCATIONS: Final = MetricName(
 )
 NAMES: Final = (ALLOCATIONS,)
 SAME_WORDS_SECONDS: Final = 300.0
-"""A pod is told the same refusal once in so long: the kubelet asks again every few seconds."""
+"""The shortest time between two Events about the same refusal of a pod: the kubelet asks again
+every few seconds.
+"""
 SHARED_MEMORY: Final = "/dev/shm"
-"""Of the node: programs and their MPS daemon meet there."""
+"""The node's shared memory, through which programs and their MPS daemon communicate."""
 DRIVER_SECONDS: Final = 30.0
-"""A call of the driver that takes longer hangs: a card that is wedged can hold all calls up for ever."""
+"""A call of the driver that takes longer hangs: one stuck card can block all calls for ever."""
 _WAITING_EVENTS: Final = 500
 DRIVER: Final = "driver"
 _LOOK_AT_DRIVER: Final = "look at the kernel's log of the node; a GPU that hangs needs a reset, or the node a reboot"
@@ -47,9 +49,10 @@ _log: Final = logging.getLogger(__name__)
 class NodeAgentSettings(Struct, frozen=True):
     """`node`: its name. `has_device_nodes` False: the cards are simulated.
 
-    `test_image`: of the container that finds out whether the runtime does CDI, in `namespace`; "" = nobody
-    finds out, and nothing is put off. `over_grant`: what is done about who uses more than its grant.
-    `mps_folder`: in it, by UUID, the pipe directories of MPS daemons.
+    `test_image`: the image of the container in `namespace` that tests whether the runtime supports
+    CDI; "" = there is no test, and the mode is guarded. `over_grant`: what is done about a
+    container that uses more than its grant. `mps_folder`: it contains, by UUID, the pipe
+    directories of MPS daemons.
     """
 
     node: str
@@ -63,9 +66,8 @@ class NodeAgentSettings(Struct, frozen=True):
 
 
 class Desk:
-    """`identity` None: it is not known yet how containers can be told apart. `now` gives epoch seconds.
-
-    `monotonic`: seconds of a clock that nobody sets.
+    """`identity`: how containers are identified, None = not known yet. `now` returns epoch seconds,
+    `monotonic` seconds of a clock that is never set.
     """
 
     def __init__(
@@ -100,28 +102,28 @@ class Desk:
         self._told: dict[tuple[str, str], float] = {}
 
     def count(self, result: str) -> None:
-        """A container asked for devices; `result` as in `ALLOCATIONS`."""
+        """Count a request of a container for devices; `result` as in `ALLOCATIONS`."""
         self._allocations.labels(self.node, result).inc()
 
     def hear(self) -> None:
-        """Something is different now: look soon."""
+        """Something has changed: the next look is due soon."""
         self.changed.set()
 
     async def wait_for_news(self, seconds: float) -> None:
-        """Until something was looked at again, or the time is over."""
+        """Wait until the next look has ended, at most for `seconds`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds), self._news:
                 await self._news.wait()
 
     async def ask_kubelet(self) -> None:
-        """What it says of holders now. Raises OutsideError when it says nothing."""
+        """Read holders from the kubelet. Raises OutsideError if it does not answer."""
         self.machine.kubelet_reports(await self._kubelet.list_held())
 
     async def ask_driver(self, call: Callable[..., Answer], *words: object) -> Answer:
-        """One call of the driver, which may take long; one at a time.
+        """Make one call of the driver, which may take long; there is one at a time.
 
-        Raises OutsideError, also when it hangs, and then at once until that call has come back: another one
-        would hang, too, and a thread with it.
+        Raises OutsideError, also when the call hangs. Until that call returns, each further call
+        raises at once: it would hang, too, and block a thread.
         """
         async with self._driver_turn:
             if self.is_driver_stuck:
@@ -138,7 +140,7 @@ class Desk:
 
     @property
     def is_driver_stuck(self) -> bool:
-        """Whether a call of the driver has not come back yet."""
+        """Whether a call of the driver has not returned yet."""
         return self._driver_call is not None and not self._driver_call.done()
 
     def node_files(self, token: str) -> NodeFiles:
@@ -155,7 +157,7 @@ class Desk:
         return self.machine.whole(ids, self.now(), has_device_nodes=self._chosen.has_device_nodes)
 
     def keep(self, prepared: Prepared) -> None:
-        """The container's files are written: the grants file says so, too."""
+        """Record in the grants file that the files of a container are written."""
         self.machine.started(prepared)
         self.files.write_given(self.machine.rows)
 
@@ -165,7 +167,7 @@ class Desk:
             _log.warning("pod %s/%s is not marked yet: %s", patch.target.namespace, patch.target.name, outcome.reason)
 
     def tell_refused(self, pod: Pod | None, refusal: DeviceRefusal) -> None:
-        """In the log, and to the pod's owner where one is known."""
+        """Log a refusal, and record it as an Event of the pod if the pod is known."""
         _log.warning("%s: %s", pod.key if pod else "a container", refusal.reason)
         if pod is None:
             return
@@ -176,19 +178,19 @@ class Desk:
             self.tell((refusal_event(pod, refusal),))
 
     def tell(self, events: Iterable[RecordObjectEvent]) -> None:
-        """To be written as Events, as soon as the API server can be asked."""
+        """Queue Events, which are written as soon as the API server answers."""
         before = len(self.events)
         self.events.extend(events)
         if len(self.events) > before:
             self.has_writes.set()
 
     async def looked(self) -> None:
-        """What was heard is looked at: who waits for it may ask again."""
+        """A look has ended: wake the tasks in `wait_for_news`."""
         async with self._news:
             self._news.notify_all()
 
 
 def _came_back(asked: asyncio.Future[Any]) -> None:
-    """What it answers so late is nobody's any more."""
+    """Log that a hanging call has returned; its result is not used."""
     failure = None if asked.cancelled() else asked.exception()
     _log.warning("the driver has come back%s", f": {failure}" if failure else "")

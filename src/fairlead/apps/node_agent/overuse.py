@@ -1,8 +1,9 @@
-"""The watchdog of a node's agent: who uses more memory of a card than its grant
+"""The watchdog of a node's agent: which containers use more memory of a card than their grant
 (docs/spec/gpu-sharing.md#watchdog).
 
-It counts what the driver says of each process, whatever keeps the containers apart. The labels of its metric
-are those of the exporter's container family: Prometheus overwrites `pod` and its like with the scraped pod's.
+It counts what the driver reports for each process, with every isolation provider. The labels of its
+metric are those of the exporter's container family: Prometheus overwrites `pod` and similar labels
+with the scraped pod's.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Overuse:
         self._trouble = ""
 
     async def run(self) -> None:
-        """Look at all processes now and then."""
+        """Check all processes at intervals."""
         if self._policy is OverGrantPolicy.OFF:
             return
         while True:
@@ -56,7 +57,7 @@ class Overuse:
             processes = await self._desk.ask_driver(self._driver.processes)
         except OutsideError as failed:
             if failed.what != self._trouble:
-                _log.warning("nobody watches what containers use: %s", failed.log_line)
+                _log.warning("the memory that containers use is not watched: %s", failed.log_line)
             self._trouble = failed.what
             return
         self._trouble = ""
@@ -80,7 +81,7 @@ class Overuse:
             _log.warning("pod %s/%s is not evicted: %s", over.use.namespace, over.use.pod, outcome.reason)
 
     def _pod(self, over: OverGrant) -> ObjectRef:
-        """As the API server knows it: a static pod's mirror has a uid of its own."""
+        """The pod as the API server knows it: a static pod's mirror has another uid."""
         use = over.use
         uid = self._desk.machine.api_uid(use.pod_uid)
         return ObjectRef("v1", "Pod", use.pod, use.namespace, uid, "pods")

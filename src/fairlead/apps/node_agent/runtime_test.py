@@ -1,8 +1,9 @@
-"""Finds out whether the container runtime of a node does CDI: by a container, never by its name or version.
+"""Tests whether the container runtime of a node supports CDI, with a container: names and versions
+prove nothing.
 
-A runtime that does not know CDI starts a container without what was promised, and says nothing. So a pod
-gets a device of which nothing but a CDI file says what it brings, and ends well only if that was there. What
-was found out is kept for these versions of kubelet and runtime. While nobody knows, nothing may be put off.
+A runtime without CDI starts a container without its devices and reports no error. So a test pod
+gets a device that only a CDI file defines, and succeeds only if the file took effect. The result is
+kept for these versions of kubelet and runtime. While it is unknown, the deferred mode is not used.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ RESOURCE: Final = "fairlead.io/cdi-test"
 ENDPOINT: Final = "fairlead-cdi-test.sock"
 IDS: Final = ("cdi-test",)
 POD_SECONDS: Final = 60.0
-"""So long the pod may take; then this time nobody knows."""
+"""`POD_SECONDS`: time for the pod; after it the result of this test is unknown."""
 LOOK_SECONDS: Final = 0.3
 _VARIABLE: Final = "FAIRLEAD_CDI_TEST"
 _TOKEN: Final = token(RESOURCE, IDS)
@@ -35,7 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class RuntimeTest:
-    """By a pod of any image that has `/bin/sh`."""
+    """The test, with a pod of any image that has `/bin/sh`."""
 
     def __init__(
         self, desk: Desk, api: NodeApi, serve: Callable[[str, str, DeviceAnswers, bool], ResourceServer], chosen: NodeAgentSettings
@@ -62,7 +63,9 @@ class RuntimeTest:
         return None
 
     async def found(self, node: Node) -> bool | None:
-        """Whether its runtime does CDI; None = nobody could tell. Where it is not known, a pod finds out."""
+        """Whether the node's runtime supports CDI; None = the test had no result. Runs a pod if it
+        is not known yet.
+        """
         versions = f"kubelet {node.kubelet_version} {node.runtime_version}"
         does_cdi = self._files.read_runtime(versions)
         if does_cdi is None:
@@ -71,7 +74,7 @@ class RuntimeTest:
                 if does_cdi is not None:
                     self._files.write_runtime(versions, does_cdi)
             except OutsideError as failed:
-                _log.warning("whether %s does CDI cannot be found out: %s", node.runtime_version, failed.log_line)
+                _log.warning("it cannot be tested whether %s supports CDI: %s", node.runtime_version, failed.log_line)
         _log.info("%s %s", node.runtime_version, {True: "does CDI", False: "does not do CDI", None: "was not found to do CDI"}[does_cdi])
         return does_cdi
 
@@ -82,7 +85,7 @@ class RuntimeTest:
         serving = asyncio.ensure_future(served.run())
         until = self._monotonic() + POD_SECONDS
         try:
-            while not served.is_watched and self._monotonic() < until:  # noqa: ASYNC110 - nobody tells
+            while not served.is_watched and self._monotonic() < until:  # noqa: ASYNC110 - nothing announces it
                 await asyncio.sleep(LOOK_SECONDS)
             await self._remove(until)
             made = await self._api.apply(CreateObject(self._manifest(), self._namespace, "pods"))
@@ -92,13 +95,13 @@ class RuntimeTest:
         finally:
             served.offer(())
             await self._api.apply(DeleteObject(self._ref()))
-            await asyncio.sleep(LOOK_SECONDS)  # the kubelet hears of the empty list
+            await asyncio.sleep(LOOK_SECONDS)  # the kubelet receives the empty list
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
             self._files.remove(_TOKEN)
 
     async def _ending(self, until: float) -> bool | None:
-        """How its one container ended; None when it did not."""
+        """Whether its one container succeeded; None if it did not end."""
         while self._monotonic() < until:
             pod = await self._api.get_pod(self._namespace, self._pod)
             if pod is not None and pod.phase is PodPhase.SUCCEEDED:
@@ -111,7 +114,7 @@ class RuntimeTest:
         return None
 
     async def _remove(self, until: float) -> None:
-        """One that an agent before us has left."""
+        """Remove a pod that an earlier agent has left."""
         while await self._api.get_pod(self._namespace, self._pod) is not None and self._monotonic() < until:
             await self._api.apply(DeleteObject(self._ref()))
             await asyncio.sleep(LOOK_SECONDS)

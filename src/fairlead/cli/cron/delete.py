@@ -14,7 +14,7 @@ from fairlead.cli.frame.object_names import check_name
 from fairlead.errors import FairleadError, UserError
 
 NAME = "cron delete"
-HELP = "Delete crons, and the jobs that they made. A name that does not exist is told and skipped."
+HELP = "Delete crons and the jobs that they created. A name that does not exist is reported and skipped."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

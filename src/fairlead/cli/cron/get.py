@@ -12,7 +12,7 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
 
 NAME = "cron get"
-HELP = "Show one cron and the jobs that it made."
+HELP = "Show a cron and the jobs that it created."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from fairlead.cli.cron.search import add_cron, switch
 from fairlead.cli.frame.context import Context
 
 NAME = "cron resume"
-HELP = "Let a suspended cron make jobs again."
+HELP = "Resume a suspended cron: it creates jobs again."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

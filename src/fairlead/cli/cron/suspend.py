@@ -8,7 +8,7 @@ from fairlead.cli.cron.search import add_cron, switch
 from fairlead.cli.frame.context import Context
 
 NAME = "cron suspend"
-HELP = "Let a cron make no jobs until it is resumed; those that run go on."
+HELP = "Suspend a cron: it creates no jobs until it is resumed; running jobs continue."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from fairlead.kinds.parts.kind import JobKind
 
 NAME = "cron tfjob"
-HELP = """Make a TFJob again and again: each time of --schedule a new one, called after the cron and the time.
+HELP = """Create a TFJob at each time of --schedule, with the name of the cron and the time.
 
-A schedule has five fields, as cron has them (`*/30 * * * *`), or is a word like @daily, or a pace: `@every 1h30m`. `TZ=Asia/Shanghai `
-before it names a time zone. What its controller would not take, or what never comes, is refused."""
+A schedule has five fields, as in cron (`*/30 * * * *`), or is a word such as @daily, or an interval: `@every 1h30m`. A prefix
+`TZ=Asia/Shanghai ` names a time zone. A schedule that the controller would not accept, or that never occurs, is refused."""
 
 _WORDS: Final = Words(
     "The cron tfjob {name} has been submitted successfully",
@@ -44,7 +44,7 @@ def _schedule(flag: str, text: str) -> str:
         hint = "minute, hour, day of month, month, day of week: `0 22 * * *`; or `@daily`, or `@every 1h30m`"
         raise invalid(f"--schedule is invalid: `{text}`: {error}", hint) from None
     if is_never:
-        raise invalid(f"--schedule is invalid: `{text}` never comes", "no minute of the years to come fits it, as 31 February")
+        raise invalid(f"--schedule is invalid: `{text}` never occurs", "no date matches it, as with 31 February")
     return schedule
 
 
@@ -56,7 +56,7 @@ def _deadline(flag: str, text: str) -> float | None:
     try:
         return parse_time(text)
     except (ValueError, OverflowError):
-        raise invalid(f"--deadline is invalid: `{text}` is no time", "write it as `2026-10-01T13:00:00Z`") from None
+        raise invalid(f"--deadline is invalid: `{text}` is not a time", "write it as `2026-10-01T13:00:00Z`") from None
 
 
 _OPTIONS: Final = (
@@ -69,9 +69,9 @@ _OPTIONS: Final = (
         metavar="POLICY",
         help="while one still runs: Allow, Forbid or Replace",
     ),
-    truth("--suspend", "is_suspended", help="make no jobs until it is resumed"),
-    text("--deadline", "deadline", _deadline, metavar="TIME", help="make no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
-    text("--history-limit", "history_limit", values.count, default="10", metavar="N", help="how many ended jobs are remembered"),
+    truth("--suspend", "is_suspended", help="create no jobs until it is resumed"),
+    text("--deadline", "deadline", _deadline, metavar="TIME", help="create no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
+    text("--history-limit", "history_limit", values.count, default="10", metavar="N", help="number of ended jobs to keep"),
 )
 
 
@@ -93,6 +93,6 @@ def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> Job
     if not args.schedule:
         raise invalid("--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten")
     if args.tensorboard:
-        raise invalid("--tensorboard is invalid: a cron has none", "its jobs are new ones each time")
+        raise invalid("--tensorboard is invalid: a cron has none", "each run is a new job")
     options = CronOptions(**read_flags(args, _OPTIONS))
     return replace(tf_spec(args, namespace, machine), options=options)

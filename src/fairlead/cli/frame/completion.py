@@ -151,8 +151,8 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
         "end",
     ]
     for first, seconds in _first_words(commands).items():
-        told = commands[first].summary if first in commands else f"{first} {'|'.join(seconds)}"
-        lines.append(f"complete -c {program} -n __fish_use_subcommand -a {first} -d {_quoted(told)}")
+        summary = commands[first].summary if first in commands else f"{first} {'|'.join(seconds)}"
+        lines.append(f"complete -c {program} -n __fish_use_subcommand -a {first} -d {_quoted(summary)}")
     for name, command in commands.items():
         first, _, second = name.partition(" ")
         seen = f"__fish_seen_subcommand_from {first}"
@@ -166,7 +166,7 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
 
 
 def _fish_options(program: str) -> list[str]:
-    """A function that prints those words of the line that say which cluster is meant."""
+    """A function that prints the words of the line that select the cluster."""
     with_value = " ".join(_PASSED_ON)
     joined = " ".join(f"'{flag}=*'" for flag in _PASSED_ON if flag.startswith("--"))
     return [

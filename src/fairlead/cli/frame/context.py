@@ -53,9 +53,9 @@ class ClusterReader(Protocol):
         """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU
         topologies.
 
-        With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
-        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took
-        out, if we may know them. Nodes are read before pods: a pod may be missing, never its node.
+        With `with_readings` also the GPUs' newest values; if they cannot be read, there are none, and
+        `sources[GPU_TELEMETRY]` gives the reason. With `with_withheld` also the shared GPUs that an operator
+        withheld, if they may be read. Nodes are read before pods: a pod may be missing, never its node.
         """
         ...
 
@@ -64,8 +64,8 @@ class ClusterReader(Protocol):
         ...
 
     def read_objects(self) -> KeptObjects | None:
-        """The objects that a simulated cluster can go on from, with what may be saved of them; None when
-        nobody knows them any more.
+        """The objects from which a simulated cluster can continue, without secret parts; None if they are not
+        known any more.
         """
         ...
 
@@ -83,8 +83,8 @@ class ClusterJobs(Protocol):
         """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their
         pods.
 
-        `sources` says of each kind how it was read. With `with_readings` also the values of the GPUs they
-        hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
+        `sources` contains the state of each kind. With `with_readings` also the values of the GPUs they hold;
+        if those cannot be read, `sources[GPU_TELEMETRY]` gives the reason.
         """
         ...
 
@@ -93,37 +93,35 @@ class ClusterJobs(Protocol):
         ...
 
     def delete(self, kind: JobKind, job: Job) -> bool:
-        """Delete a job and, in the background, all that belongs to it; False when it is gone already."""
+        """Delete a job and, in the background, all that belongs to it; False if it does not exist."""
         ...
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
-        """Delete what is left of a job of these kinds that is gone, if we wrote it: `configmap/NAME` each."""
+        """Delete what Fairlead wrote for an absent job of these kinds; returns `configmap/NAME` of each."""
         ...
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
-        """What a container wrote, piece by piece; `options` are those of the API's `pods/log`."""
+        """The log of a container in pieces; `options` are those of the API's `pods/log`."""
         ...
 
     def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
-        """Run a command in a container, with our streams as its own, to its end."""
+        """Run a command in a container to its end, with this process's streams as its own."""
         ...
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
-        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be
-        told.
-        """
+        """The public address of a Service: its load balancer, else its node port on `host`; "" if unknown."""
         ...
 
     def user(self) -> str:
-        """Who we are, as the cluster says."""
+        """The name of this command's user, as the cluster reports it."""
         ...
 
     def config(self, namespace: str, name: str) -> Mapping[str, str]:
-        """The data of a ConfigMap; empty when there is none, or none for us."""
+        """The data of a ConfigMap; empty if there is none, or if it may not be read."""
         ...
 
     def is_absent(self, namespace: str) -> bool:
-        """Whether the cluster says that it has no such namespace; False where we may not ask."""
+        """Whether the cluster reports that the namespace does not exist; False if it may not be read."""
         ...
 
 
@@ -134,27 +132,27 @@ class ClusterObjects(Protocol):
         """What must be known before a job is made; `with_fields_of` is the version whose schema is read,
         `priority` a priority class.
 
-        Either may be empty. Raises OutsideError when the cluster does not even tell what it serves.
+        Either may be empty. Raises OutsideError if discovery fails.
         """
         ...
 
     def submitter(self) -> str:
-        """Who we are; "" when the cluster does not say, which keeps nobody from submitting."""
+        """The name of this command's user; "" if unknown, which does not prevent submitting."""
         ...
 
     def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
-        """Create a job without a look at what is served: half the requests where the guess is right.
+        """Create a job without discovery: half the requests if the guess is right.
 
-        Raises NotAsWritten where it is wrong: then nothing was made, and `served` says what can be.
+        Raises NotAsWritten if it is wrong: then nothing was created, and `served` returns what is possible.
         """
         ...
 
     def is_there(self, manifest: Manifest, namespace: str) -> bool:
-        """Whether an object of this kind and name is there already."""
+        """Whether an object of this kind and name exists already."""
         ...
 
     def apply(self, action: ObjectAction) -> Outcome:
-        """Carry it out and say how it ended; failures are in the outcome (see `ports.Cluster.apply`)."""
+        """Carry it out and return the outcome, also of failures (see `ports.Cluster.apply`)."""
         ...
 
 
@@ -164,12 +162,12 @@ class ClusterServings(Protocol):
     def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
         """All of them, or those of this name and version, with their pods.
 
-        `sources` says what could not be read.
+        `sources` contains what could not be read.
         """
         ...
 
     def delete(self, serving: Serving) -> None:
-        """Delete it with all that belongs to it; what is gone already is no failure."""
+        """Delete it with all that belongs to it; it may be deleted already."""
         ...
 
     def read_claims(self, namespace: str) -> FoundClaims: ...
@@ -196,7 +194,7 @@ class ClusterCrons(Protocol):
 class TimeOfLaptop(Protocol):
     """The clock of a running laptop.
 
-    Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over.
+    Blocking; `order` only starts a run to a later time, and `read` shows when it is over.
     """
 
     def read(self) -> ClockFace: ...
@@ -208,7 +206,7 @@ class Clusters(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
-        """The cluster that options, environment and this machine's files mean (`fairlead.run.worlds`)."""
+        """The cluster that options, environment and this machine's files select (`fairlead.run.worlds`)."""
         ...
 
     def jobs(self) -> ClusterJobs:
@@ -216,21 +214,21 @@ class Clusters(Protocol):
         ...
 
     def objects(self) -> ClusterObjects | None:
-        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is
-        done to them.
-        """
+        """The objects of that cluster; None for a file or the embedded cluster, which keep no changes."""
         ...
 
     def servings(self) -> ClusterServings | None:
-        """The serving jobs of that same cluster; None of a file or the embedded one."""
+        """The serving jobs of that cluster; None for a file or the embedded one."""
         ...
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
-        """How quota is installed there, or built in (a laptop); None of a file or the embedded one."""
+        """The installation of quota in that cluster, or a laptop's built-in one; None for a file or the
+        embedded cluster.
+        """
         ...
 
     def crons(self) -> ClusterCrons | None:
-        """The crons of that same cluster; None when it is a file or the embedded one, which know none."""
+        """The crons of that cluster; None for a file or the embedded one, which have none."""
         ...
 
     def namespace(self) -> str:
@@ -238,7 +236,7 @@ class Clusters(Protocol):
         ...
 
     def console(self) -> str:
-        """The address of the console that shows this cluster; "" when nobody says."""
+        """The address of the console that shows this cluster; "" if unknown."""
         ...
 
     def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
@@ -255,15 +253,15 @@ class Clusters(Protocol):
 
 
 class NewFile(Protocol):
-    """A file that a verb writes, whole or not at all, and never over one that is not ours."""
+    """A file that a verb writes completely or not at all, and never over a file of another program."""
 
     def check(self) -> None:
-        """Before there is anything to write: a wrong name should cost no work. Raises UserError."""
+        """Check the name before the work. Raises UserError."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that
-        does not take it.
+        """Raises UserError for a place that cannot be written or is another program's, OutsideError for a
+        full disk.
         """
         ...
 
@@ -274,18 +272,18 @@ class Laptop(Protocol):
 
 
 class LoadBackend(Protocol):
-    """What makes cards busy. Every call blocks, and raises OutsideError when a card does not do it."""
+    """Generates load on cards. Every call blocks, and raises OutsideError if a card fails."""
 
     def cards(self) -> Sequence[LoadCard]:
         """All that this process may use, by index."""
         ...
 
     def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
-        """Keep `ratio` of the tested part of all these cards busy for about so long; what each did."""
+        """Keep `ratio` of the tested part of all these cards busy for about `seconds`; the work of each."""
         ...
 
     def end(self) -> None:
-        """The cards are left alone."""
+        """Stop using the cards."""
         ...
 
 
@@ -297,7 +295,9 @@ class Machine(Protocol):
         ...
 
     def new_file(self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]) -> NewFile:
-        """`what` it is and a file name for hints; `is_own` is asked of the first bytes there."""
+        """`what`: its kind; `example`: a file name for hints; `is_own` checks the first bytes of an existing
+        file.
+        """
         ...
 
     def snapshot(self, name: str) -> SavedSnapshot:
@@ -305,7 +305,7 @@ class Machine(Protocol):
         ...
 
     def config(self) -> Mapping[str, str]:
-        """What arena's config file says; empty when there is none.
+        """The settings of arena's config file; empty if there is none.
 
         One that `ARENA_CONFIG` names must be readable.
         """
@@ -318,15 +318,15 @@ class Machine(Protocol):
         ...
 
     def laptop(self, state_dir: str) -> Laptop | None:
-        """The laptop that keeps its files there; without `state_dir` any that says there that it runs."""
+        """The laptop that keeps its files there; without `state_dir` any running one in the usual place."""
         ...
 
     def commit(self) -> str:
-        """The commit of the source checkout that runs; "" when it is none."""
+        """The commit of the source checkout that runs; "" if it is not a checkout."""
         ...
 
     def ssh_keys(self) -> SshKeys:
-        """A new pair, on no disk."""
+        """A new pair, which is not stored."""
         ...
 
     def load_backend(self, name: str, sim_gpus: str, *, uses_matrices: bool) -> LoadBackend:

@@ -88,9 +88,9 @@ def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Acti
 
     `-rbmn` where a flag is spelt so.
     """
-    whole, equals, told = word.partition("=")
+    whole, equals, text = word.partition("=")
     if len(whole) > 2 and whole in actions:
-        return [_long_flag(f"{_long_spelling(whole, actions[whole])}{equals}{told}", rest, actions)]
+        return [_long_flag(f"{_long_spelling(whole, actions[whole])}{equals}{text}", rest, actions)]
     words: list[str] = []
     letters = word[1:]
     while letters:
@@ -106,8 +106,8 @@ def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Acti
             words.append(f"{long}={_boolean(name, letters[1:]) if has_value else 'true'}")
             letters = "" if has_value else letters
         else:
-            is_told = letters.startswith("=") and letters != "="  # pflag: `-m=` is `-m` and the value `=`
-            value = letters[is_told:] if letters else _next_value(name, rest)
+            has_equals = letters.startswith("=") and letters != "="  # pflag: `-m=` is `-m` and the value `=`
+            value = letters[has_equals:] if letters else _next_value(name, rest)
             words.append(f"{long}={value}")
             letters = ""
     return words
@@ -183,15 +183,15 @@ class TruthTwin(BooleanFlag):
 
 
 def _note(namespace: argparse.Namespace, old: str, new: str) -> None:
-    told = f"Flag {old} has been deprecated, please use {new} instead"
-    namespace.deprecations = (*getattr(namespace, "deprecations", ()), told)
+    note = f"Flag {old} has been deprecated, please use {new} instead"
+    namespace.deprecations = (*getattr(namespace, "deprecations", ()), note)
 
 
 def text_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: str = "", metavar: str = "", twin: str = "") -> None:
-    """Its help ends with its default, unless that is nothing or none, or the help tells it already."""
-    is_told = default in ("", "0") or "(default" in help
+    """Adds the default to the help, unless it is empty or 0, or the help contains it already."""
+    has_default = default in ("", "0") or "(default" in help
     action = parser.add_argument(
-        *spellings, default=default, metavar=metavar or "TEXT", help=help if is_told else f"{help} (default {default})"
+        *spellings, default=default, metavar=metavar or "TEXT", help=help if has_default else f"{help} (default {default})"
     )
     _add_twin(parser, action, twin)
 
@@ -243,13 +243,13 @@ def _as_it_is(name: str, value: object) -> object:
     return value
 
 
-def text(spellings: str, field: str = "", read: Read = _as_it_is, **told: str) -> Flag:
+def text(spellings: str, field: str = "", read: Read = _as_it_is, **settings: str) -> Flag:
     """`spellings`: `--env -e`; `told`: the arguments of `text_flag`."""
-    return Flag(spellings.split()[0], lambda parser: text_flag(parser, *spellings.split(), **told), field, read)
+    return Flag(spellings.split()[0], lambda parser: text_flag(parser, *spellings.split(), **settings), field, read)
 
 
-def many(spellings: str, field: str = "", read: Read = _as_it_is, **told: str) -> Flag:
-    return Flag(spellings.split()[0], lambda parser: many_flag(parser, *spellings.split(), **told), field, read)
+def many(spellings: str, field: str = "", read: Read = _as_it_is, **settings: str) -> Flag:
+    return Flag(spellings.split()[0], lambda parser: many_flag(parser, *spellings.split(), **settings), field, read)
 
 
 def truth(spelling: str, field: str = "", *, help: str, default: bool = False, twin: str = "") -> Flag:
@@ -268,5 +268,5 @@ def read_flags(args: argparse.Namespace, table: Iterable[Flag]) -> dict[str, Any
 
     Raises UserError for the first bad value.
     """
-    told = ((flag, flag.spelling.removeprefix("--")) for flag in table if flag.field)
-    return {flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in told}
+    named = ((flag, flag.spelling.removeprefix("--")) for flag in table if flag.field)
+    return {flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in named}

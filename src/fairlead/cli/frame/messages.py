@@ -1,9 +1,9 @@
-"""What commands say on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines
+"""Messages of commands on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines
 (docs/spec/arena-cli.md#log-lines).
 
 arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a pipe
-(logfmt). Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as
-kubectl shows it, in logfmt as Go quotes it; the colours are ours.
+(logfmt). Nothing here goes to stdout; a closed stderr is not an error. Text of the cluster is printed as
+kubectl prints it, in logfmt as Go quotes it; escape codes for colours come only from this module.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Messages:
             self._write(f"hint: {escape_terminal(without_userinfo(hint))}\n")
 
     def warn(self, text: str) -> None:
-        """Once: what repeats itself until Ctrl-C (`-w`, `-r`) would say it every two seconds."""
+        """Prints each text once: with `-w` and `-r` it would repeat every two seconds."""
         if text not in self._warned:
             self._warned.add(text)
             self._say("warn", text)
@@ -80,7 +80,7 @@ class Messages:
             self._stream.write(line)
             self._stream.flush()
         except OSError:
-            silence(self._stream)  # nobody reads our stderr; the exit status still tells
+            silence(self._stream)  # stderr has no reader; the exit status remains
 
 
 def terminal_line(level: str, text: str, seconds: float) -> str:

@@ -36,7 +36,7 @@ def in_namespace(namespace: str) -> str:
 
 
 def warn_if_absent(context: Context, namespace: str) -> None:
-    """Of a listing that is empty: a namespace that is not there looks like an empty one."""
+    """Warns after an empty listing: an absent namespace looks like an empty one."""
     if namespace and context.world.jobs().is_absent(namespace):
         context.messages.warn(absence_of(namespace))
 
@@ -46,11 +46,11 @@ def absence_of(namespace: str) -> str:
 
 
 def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
-    """Whether a job with these labels is ours, where people see only their own (None: all is open)."""
+    """Whether the user may see a job with these labels; `our_id` None: all users see all jobs."""
     from fairlead.wire.names import LABEL_SUBMITTER
 
     return our_id is None or labels.get(LABEL_SUBMITTER) == our_id
 
 
 def not_yours(namespace: str) -> UserError:
-    return UserError(_NOT_YOURS, f"namespace {namespace} shows people their own jobs only; `arena whoami` says who you are")
+    return UserError(_NOT_YOURS, f"namespace {namespace} shows users only their own jobs; `arena whoami` prints your name")

@@ -32,7 +32,7 @@ _KEPT: Final = "\0--"
 
 
 class VerbModule(Protocol):
-    """What every module of a verb has. `HELP` is the paragraph under its usage line."""
+    """The interface of a verb's module. `HELP` is the paragraph below its usage line."""
 
     NAME: str
     HELP: str
@@ -170,7 +170,7 @@ def make_parser(module: VerbModule, program: str) -> Parser:
 
 
 def _placeholders(parser: argparse.ArgumentParser) -> list[str]:
-    """`[NODE ...]` and the like, for the usage line."""
+    """Placeholders of positional arguments, such as `[NODE ...]`, for the usage line."""
     formatter = parser._get_formatter()
     return [formatter._format_args(action, str(action.metavar or action.dest)) for action in parser._get_positional_actions()]
 
@@ -193,7 +193,7 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
     add("--kubeconfig", "--config", metavar="FILE", default="", help="kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)")
     add("--context", metavar="NAME", default="", help="context of the kubeconfig")
     add("--namespace", "-n", metavar="NS", default="", help="namespace (else the context's, else default)")
-    add("--snapshot", metavar="FILE", default="", help="answer from a file that `fairlead snapshot save` wrote")
+    add("--snapshot", metavar="FILE", default="", help="read a file that `fairlead snapshot save` wrote instead of a cluster")
     add("--loglevel", metavar="LEVEL", default="info", help="debug, info, warn or error")
     add("--arena-namespace", metavar="NS", default="arena-system", help="namespace of arena's own objects")
     add("--pprof", action=BooleanFlag, help=argparse.SUPPRESS)
@@ -220,8 +220,8 @@ def overview(program: str, words: Sequence[str] = ()) -> str:
     verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(program)
     width = max(len(verb.spellings) for verb in verbs)
     lines = "".join(f"  {verb.spellings:<{width}}  {verb.summary}\n" for verb in verbs)
-    purpose = {"arena": "Submit and look at GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."}.get(
-        program, "A self-hosted GPU platform for Kubernetes: see, share, divide and run GPU work."
+    purpose = {"arena": "Submit and inspect GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."}.get(
+        program, "A self-hosted GPU platform for Kubernetes: monitor, share, allocate and run GPU work."
     )
     return (
         f"{purpose}\n\nusage: {program} COMMAND [FLAGS]\n\ncommands:\n{lines}\n`{program} COMMAND --help` shows the flags of a command.\n"

@@ -36,7 +36,7 @@ def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, po
     """
     from fairlead.cli.frame.terminal import OwnStreams
 
-    if pod.is_finished:  # the API server would only say that it does not find the container
+    if pod.is_finished:  # the API server's error would only be that the container is not found
         what = f"cannot exec into a container in a completed Instance; current phase is {pod.phase}"
         raise UserError(what, f"read what it wrote with `arena {logs} {args.job} -n {pod.namespace} -i {pod.name}`")
     container, streams = container_of(pod, args.container), OwnStreams(context.stdout)

@@ -1,4 +1,4 @@
-"""Our stdin, stdout and stderr, which may be closed, full, or a pipe that nobody reads any more.
+"""This process's stdin, stdout and stderr, which may be closed, full, or a pipe without a reader.
 
 A descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
 into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure

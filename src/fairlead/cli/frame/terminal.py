@@ -1,4 +1,4 @@
-"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the
+"""This process's stdin, stdout and stderr as the streams of a remote program (`ports.Streams`), and the
 terminal.
 
 A terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
@@ -25,7 +25,7 @@ _NOTICES: Final = 512
 
 
 class OwnStreams:
-    """Of this process. A stdout that fails ends the command; nobody misses a stderr that does."""
+    """The streams of this process. A failing stdout ends the command; a failing stderr does not."""
 
     def __init__(self, stdout: Output, stderr: TextIO | None = None) -> None:
         self.stdin = 0
@@ -56,7 +56,7 @@ class OwnStreams:
         def give_back() -> None:
             termios.tcsetattr(self.stdin, termios.TCSANOW, before)
 
-        with _before_we_end(give_back), self._told_of_sizes():
+        with _before_we_end(give_back), self._sends_sizes():
             try:
                 tty.setraw(self.stdin, termios.TCSANOW)
                 yield
@@ -75,7 +75,7 @@ class OwnStreams:
             silence(self._stderr)
 
     @contextmanager
-    def _told_of_sizes(self) -> Iterator[None]:
+    def _sends_sizes(self) -> Iterator[None]:
         """`resized` is a pipe into which the signal of the terminal writes."""
         self.resized, notices = os.pipe()
         for end in (self.resized, notices):

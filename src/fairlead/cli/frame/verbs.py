@@ -19,7 +19,7 @@ _WRITING: Final = frozenset(
 
 
 class Verb(NamedTuple):
-    """`words` as a person types them.
+    """`words` as a user types them.
 
     `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
 
@@ -56,19 +56,21 @@ class Verb(NamedTuple):
 
 VERBS: Final = (
     Verb(("up",), "servers.up", "start the laptop: a simulated GPU cluster, its exporters and the console in one process"),
-    Verb(("env",), "servers.laptop_env", "print what makes the running laptop the cluster of a shell"),
+    Verb(("env",), "servers.laptop_env", "print the variables that make the running laptop the cluster of a shell"),
     Verb(("console",), "servers.console", "serve the console (the boards) of a cluster"),
     Verb(("cluster-exporter",), "servers.cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
     Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
-    Verb(("gpu-load",), "servers.gpu_load", "make GPUs busy in a known way (a drop-in for dcgmproftester)"),
-    Verb(("scheduler-extender",), "servers.scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
+    Verb(("gpu-load",), "servers.gpu_load", "generate a defined GPU load (a drop-in for dcgmproftester)"),
+    Verb(("scheduler-extender",), "servers.scheduler_extender", "extend kube-scheduler for pods that share GPUs"),
     Verb(("device-plugin",), "servers.device_plugin", "serve the GPUs of this node to its kubelet, whole or shared"),
-    Verb(("quota-controller",), "servers.quota_controller", "hold the cluster to its quota tree: admit, and take back"),
+    Verb(
+        ("quota-controller",), "servers.quota_controller", "enforce the quota tree of a cluster: admit pods, and reclaim borrowed resources"
+    ),
     Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(
         ("admission-webhook",),
         "servers.admission_webhook",
-        "answer an API server's questions about quota trees, and about pods (servers before 1.36)",
+        "validate quota trees for an API server, and pods for API servers before 1.36",
     ),
     Verb(("submit", "mpijob"), "submit.mpijob", "submit an MPIJob", is_arenas=True, aliases=("mpi", "mj")),
     Verb(("submit", "tfjob"), "submit.tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
@@ -76,16 +78,16 @@ VERBS: Final = (
     Verb(("submit", "rayjob"), "submit.rayjob", "submit a RayJob", is_arenas=True, aliases=("rj",)),
     Verb(("submit", "etjob"), "submit.etjob", "submit an elastic training job", is_arenas=True, aliases=("et",)),
     Verb(("submit", "deepspeedjob"), "submit.deepspeedjob", "submit a DeepSpeed job", is_arenas=True, aliases=("dp", "deepspeed")),
-    Verb(("submit", "volcanojob"), "submit.volcanojob", "submit a job of Volcano", is_arenas=True, aliases=("vj", "volcano")),
+    Verb(("submit", "volcanojob"), "submit.volcanojob", "submit a Volcano job", is_arenas=True, aliases=("vj", "volcano")),
     Verb(("submit", "sparkjob"), "submit.sparkjob", "submit a SparkApplication", is_arenas=True, aliases=("spark",)),
-    Verb(("top", "node"), "nodes.top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("top", "node"), "nodes.top_node", "show the GPU usage of nodes", is_arenas=True),
     Verb(("list",), "jobs.list_jobs", "list training jobs", is_arenas=True, aliases=("ls",)),
-    Verb(("get",), "jobs.get_job", "show one training job, its pods, GPUs and events, and why it waits", is_arenas=True),
-    Verb(("top", "job"), "jobs.top_job", "show how the GPUs of training jobs are used", is_arenas=True),
+    Verb(("get",), "jobs.get_job", "show a training job: its pods, GPUs, events, and why it waits", is_arenas=True),
+    Verb(("top", "job"), "jobs.top_job", "show the GPU usage of training jobs", is_arenas=True),
     Verb(("logs",), "jobs.job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
-    Verb(("attach",), "jobs.attach", "run a command, or a shell, inside a training job", is_arenas=True),
+    Verb(("attach",), "jobs.attach", "run a command or a shell in a training job", is_arenas=True),
     Verb(("delete",), "jobs.delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
-    Verb(("prune",), "jobs.prune", "delete old training jobs that are over", is_arenas=True),
+    Verb(("prune",), "jobs.prune", "delete old finished training jobs", is_arenas=True),
     Verb(("scaleout", "etjob"), "jobs.scaleout_etjob", "add workers to an elastic training job", is_arenas=True, aliases=("et",)),
     Verb(("scalein", "etjob"), "jobs.scalein_etjob", "remove workers from an elastic training job", is_arenas=True, aliases=("et",)),
     Verb(("logviewer",), "jobs.logviewer", "print the address of a training job in the console", is_arenas=True),
@@ -94,30 +96,30 @@ VERBS: Final = (
     Verb(("serve", "triton"), "serving.triton", "serve models with NVIDIA's Triton", is_arenas=True),
     Verb(("serve", "kserve"), "serving.kserve", "serve a model with KServe", is_arenas=True),
     Verb(("serve", "list"), "serving.list", "list serving jobs", is_arenas=True, aliases=("ls",)),
-    Verb(("serve", "get"), "serving.get", "show one serving job and its pods", is_arenas=True),
+    Verb(("serve", "get"), "serving.get", "show a serving job and its pods", is_arenas=True),
     Verb(("serve", "logs"), "serving.logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
-    Verb(("serve", "attach"), "serving.attach", "run a command, or a shell, inside a serving job", is_arenas=True),
+    Verb(("serve", "attach"), "serving.attach", "run a command or a shell in a serving job", is_arenas=True),
     Verb(("serve", "delete"), "serving.delete", "delete serving jobs", is_arenas=True, aliases=("del",)),
-    Verb(("cron", "tfjob"), "cron.tfjob", "make a TFJob again and again, by a schedule", is_arenas=True, aliases=("tf",)),
+    Verb(("cron", "tfjob"), "cron.tfjob", "create TFJobs on a schedule", is_arenas=True, aliases=("tf",)),
     Verb(("cron", "list"), "cron.list", "list crons", is_arenas=True, aliases=("ls",)),
-    Verb(("cron", "get"), "cron.get", "show one cron and the jobs that it made", is_arenas=True),
-    Verb(("cron", "suspend"), "cron.suspend", "let a cron make no jobs for now", is_arenas=True),
-    Verb(("cron", "resume"), "cron.resume", "let a cron make jobs again", is_arenas=True),
-    Verb(("cron", "delete"), "cron.delete", "delete crons with the jobs that they made", is_arenas=True, aliases=("del",)),
+    Verb(("cron", "get"), "cron.get", "show a cron and its jobs", is_arenas=True),
+    Verb(("cron", "suspend"), "cron.suspend", "suspend a cron", is_arenas=True),
+    Verb(("cron", "resume"), "cron.resume", "resume a suspended cron", is_arenas=True),
+    Verb(("cron", "delete"), "cron.delete", "delete crons with their jobs", is_arenas=True, aliases=("del",)),
     Verb(("data", "list"), "jobs.data_list", "list the volume claims that jobs can mount", is_arenas=True, aliases=("ls",)),
     Verb(("inspect", "gpu"), "nodes.inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
-    Verb(("why",), "nodes.why", "say why a pod waits, or on which cards it sits"),
-    Verb(("place",), "nodes.place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
-    Verb(("quota", "plan"), "quota.plan", "say what the quota controller would do, now or if the tree or the pods were others"),
-    Verb(("quota", "why"), "quota.why", "say why a pod or a job waits for quota, or what it has of it"),
-    Verb(("quota", "doctor"), "quota.doctor", "say what keeps quota from working, and how it is mended"),
-    Verb(("time",), "servers.simulated_time", "show and move the time of the laptop's simulated cluster"),
-    Verb(("snapshot", "save"), "snapshot.save", "write the whole cluster, as Fairlead sees it, to a file"),
-    Verb(("snapshot", "show"), "snapshot.show", "say what a snapshot file holds"),
-    Verb(("quota", "tree"), "quota.tree", "show what each quota node is guaranteed, uses, borrows and may use"),
-    Verb(("quota", "demo"), "quota.demo", "play the demo of elastic quota: four teams share 40 cores"),
-    Verb(("quota", "validate"), "quota.validate", "say everything that is wrong with a quota tree in a file"),
-    Verb(("whoami",), "people.whoami", "print who the cluster takes you for", is_arenas=True),
+    Verb(("why",), "nodes.why", "print why a pod waits, or which GPUs it has"),
+    Verb(("place",), "nodes.place", "print where pods that share a GPU would be placed, and which pods would have to be evicted"),
+    Verb(("quota", "plan"), "quota.plan", "print what the quota controller would do now, or with another tree or other pods"),
+    Verb(("quota", "why"), "quota.why", "print why a pod or a job waits for quota, or what it uses"),
+    Verb(("quota", "doctor"), "quota.doctor", "check the installation of quota, and print fixes"),
+    Verb(("time",), "servers.simulated_time", "show and change the time of the laptop's simulated cluster"),
+    Verb(("snapshot", "save"), "snapshot.save", "save the state of the cluster to a file"),
+    Verb(("snapshot", "show"), "snapshot.show", "show the contents of a snapshot file"),
+    Verb(("quota", "tree"), "quota.tree", "show the guarantee, usage, borrowed amount and limit of each quota node"),
+    Verb(("quota", "demo"), "quota.demo", "run the demo of elastic quota: four teams share 40 cores"),
+    Verb(("quota", "validate"), "quota.validate", "check a quota tree in a file"),
+    Verb(("whoami",), "people.whoami", "print your name in the cluster", is_arenas=True),
     Verb(("completion",), "frame.completion", "print a script that completes commands in bash, zsh or fish", is_arenas=True),
     Verb(("version",), "frame.version", "print the version of this program", is_arenas=True),
 )
@@ -127,9 +129,9 @@ PLUGINS: Final = {
     "dcgm-exporter": ("gpu-exporter",),
     **dict.fromkeys(("dcgmproftester11", "dcgmproftester12", "dcgmproftester13"), ("gpu-load",)),
 }
-"""Programs that are one verb: plug-ins of kubectl, as a person types them, and programs of NVIDIA."""
+"""Programs that are one verb: plug-ins of kubectl, as a user types them, and programs of NVIDIA."""
 
-_HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts what --image and the command say"
+_HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts the command in --image"
 _TRAFFIC: Final = "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two versions"
 PLANNED: Final = {
     **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),
@@ -143,9 +145,7 @@ PLANNED: Final = {
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of docs/spec/arena-cli.md#commands that are not built: they say so instead of "unknown command",
-and what does the same.
-"""
+"""Commands of docs/spec/arena-cli.md#commands that are not implemented: their error names an alternative."""
 
 
 def verbs_of(program: str) -> tuple[Verb, ...]:

@@ -14,7 +14,7 @@ from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 
 NAME = "attach"
-HELP = """Run a command in a container of a training job: a shell, or what stands after `--`; in its chief pod, or in the one that -i names.
+HELP = """Run a command in a container of a training job: a shell, or the command after `--`, in its chief pod or in the pod that -i names.
 
 With a terminal as stdin the command gets one, too. The exit status is the command's. The API server must be of Kubernetes 1.30 or
 later (or 1.29 with its feature gate TranslateStreamCloseWebsocketRequests): the command's streams go over a WebSocket, not over SPDY."""
@@ -30,5 +30,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
     jobs = context.world.jobs()
     _, pod = chosen_pod(args, jobs, context.world.namespace())
     if isinstance(pod, Refusal):
-        raise UserError(pod.reason, f"`arena get {args.job} --explain` says why")
+        raise UserError(pod.reason, f"`arena get {args.job} --explain` shows why")
     return run_in_pod(args, context, jobs, pod, "logs")

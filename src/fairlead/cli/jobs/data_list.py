@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.serving import Claim
 
 NAME = "data list"
-HELP = """List the data that jobs can mount with --data: persistent volume claims that are bound.
+HELP = """List the bound persistent volume claims, which jobs can mount with --data.
 
-Their annotations `description` and `owner` are shown."""
+The table shows their annotations `description` and `owner`."""
 
 _MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 

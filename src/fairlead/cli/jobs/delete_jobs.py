@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.parts.kind import JobKind
 
 NAME = "delete"
-HELP = "Delete training jobs with their pods and what else came with them. A name that does not exist is told and skipped."
+HELP = "Delete training jobs with their pods and other objects. A name that does not exist is reported and skipped."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def _delete(jobs: ClusterJobs, kinds: tuple[JobKind, ...], namespace: str, name:
         )
     failed = [source for source in found.sources.values() if source.has_failed and source.name != "pods"]
     if not found.jobs and failed:
-        raise OutsideError("kubernetes", f"whether the training job {name} exists cannot be told: {failed[0].message}", failed[0].hint)
+        raise OutsideError("kubernetes", f"it is unknown whether the training job {name} exists: {failed[0].message}", failed[0].hint)
     by_type = {kind.TYPE: kind for kind in kinds}
     if found.jobs and jobs.delete(by_type[found.jobs[0].type], found.jobs[0]):
         context.messages.info(f"The training job {name} has been deleted successfully")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.rules.sharing.ledger import Ledger
 
 NAME = "get"
-HELP = "Show one training job: its state and its pods, and on demand its GPUs, its events, and why it waits."
+HELP = "Show a training job: its state and pods, and with flags its GPUs, its events, and why it waits."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--events", "-e", action=BooleanFlag, help="events of its pods")
     parser.add_argument("--gpus", "-g", action=BooleanFlag, help="its GPUs, and how they are used")
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json, yaml or name")
-    parser.add_argument("--explain", action=BooleanFlag, help="why it waits: what each waiting pod is told, and what would help")
+    parser.add_argument("--explain", action=BooleanFlag, help="why each pod waits, and what would help")
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
 
@@ -102,25 +102,24 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
     from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
 
     pods = [instance.pod for instance in report.instances]
-    told = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == PodPhase.PENDING]
-    if not told and board_state(report.status) == PENDING:
+    waits = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == PodPhase.PENDING]
+    if not waits and board_state(report.status) == PENDING:
         wait = why_job_waits(report.job, pods)
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]
-    room = _why_no_room(context, told)
-    said = {pod.key: f"{wait.reason}: {wait.message}" if wait else "it starts" for pod, wait in told}
-    return [f"{pod.name}: {room.get(pod.key, '')}{said[pod.key]}" for pod, _ in told]
+    room = _why_no_room(context, waits)
+    reasons = {pod.key: f"{wait.reason}: {wait.message}" if wait else "it starts" for pod, wait in waits}
+    return [f"{pod.name}: {room.get(pod.key, '')}{reasons[pod.key]}" for pod, _ in waits]
 
 
-def _why_no_room(context: Context, told: list[tuple[Pod, Wait | None]]) -> dict[str, str]:
-    """For pods that no node took: who comes nearest, and of shared GPUs what each node answers to their need.
+def _why_no_room(context: Context, waits: list[tuple[Pod, Wait | None]]) -> dict[str, str]:
+    """For pods that no node accepted: the best node, or for shared GPUs the answer of each node.
 
-    It stands before what the scheduler said.
-
-    Only they cost reading the cluster's nodes. Nobody asks the nodes before the gates are gone.
+    It is printed before the scheduler's message. The cluster's nodes are read only if there are such pods
+    without scheduling gates.
     """
     from fairlead.rules.holding.need import asks_share
 
-    waiting = [pod for pod, wait in told if not pod.node and not pod.gates and (wait is not None or asks_share(pod))]
+    waiting = [pod for pod, wait in waits if not pod.node and not pod.gates and (wait is not None or asks_share(pod))]
     if not waiting:
         return {}
     from fairlead.rules.nodes.room import NodeRooms
@@ -136,4 +135,4 @@ def _shortage(ledger: Ledger, pod: Pod) -> str:
     from fairlead.rules.sharing.why import shortage
 
     short = shortage(ledger, pod)
-    return "" if short is None else short.text if short.text == short.told else f"{short.text} ({short.told})"
+    return "" if short is None else short.text if short.text == short.by_node else f"{short.text} ({short.by_node})"

@@ -85,20 +85,20 @@ def _get_instance(instance: InstanceReport) -> tuple[str, ...]:
 def _gpu_rows(instance: InstanceReport) -> Iterator[tuple[str, ...]]:
     """Name, node and request stand in the first row of a pod with several GPUs only."""
     who = (instance.pod.name, host_ip(instance), str(instance.gpus))
-    for told in _told(instance):
-        yield (*who, *told)
+    for measured in _gpu_values(instance):
+        yield (*who, *measured)
         who = ("", "", "")
 
 
 def _top_rows(instance: InstanceReport) -> Iterator[tuple[str, ...]]:
     who = (instance.pod.name, instance.status, str(instance.gpus), host_ip(instance))
-    for told in _told(instance):
-        yield (*who, *told)
+    for measured in _gpu_values(instance):
+        yield (*who, *measured)
         who = ("", "", "", "")
 
 
-def _told(instance: InstanceReport) -> list[tuple[str, str, str]]:
-    """Index, duty cycle and memory of each GPU that told something."""
+def _gpu_values(instance: InstanceReport) -> list[tuple[str, str, str]]:
+    """Index, duty cycle and memory of each GPU with a reading."""
     return [(str(use.index), duty_text(use), memory_text(use)) for use in instance.uses] or [(NOTHING, NOTHING, NOTHING)]
 
 

@@ -1,4 +1,4 @@
-"""Cells that tables of jobs share: addresses, allocated GPUs, GPU values; `N/A` where nobody says."""
+"""Cells that tables of jobs share: addresses, allocated GPUs, GPU values; `N/A` if unknown."""
 
 from __future__ import annotations
 

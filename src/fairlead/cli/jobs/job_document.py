@@ -56,7 +56,7 @@ def _instance(instance: InstanceReport) -> dict[str, Any]:
 
 
 def _use(use: GpuUse) -> dict[str, float]:
-    """What nobody told has no key."""
+    """Unknown values have no key."""
     known = {
         "gpuDutyCycle": use.duty_percent,
         "usedGPUMemory": None if use.used_mib is None else use.used_mib * _MIB,

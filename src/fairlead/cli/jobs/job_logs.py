@@ -15,9 +15,9 @@ from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 
 NAME = "logs"
-HELP = """Print the log of a training job: of its chief pod, or of the pod that -i names.
+HELP = """Print the log of a training job's chief pod, or of the pod that -i names.
 
-With -f it is followed from the beginning, also of a job that is still waiting or suspended, until the container ends."""
+-f follows the log from the beginning until the container ends, also of a job that is still waiting or suspended."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _show_next(
     args: argparse.Namespace, context: Context, jobs: ClusterJobs, options: dict[str, str | int], after: str | None
 ) -> str | None:
-    """The container whose log was shown; None when the pod ended and none came after that one."""
+    """The container whose log was shown; None if the pod ended and no later container started."""
     from fairlead.rules.jobs.status import is_over
     from fairlead.rules.jobs.waiting import is_suspended
 
@@ -58,7 +58,7 @@ def _show_next(
             return None
         can_change = not has_ended and context.world.objects() is not None  # a file stays as it is
         if not (can_change and args.follow):
-            raise UserError(why, f"`arena get {args.job} --explain` says why" + ("; -f waits" if can_change else ""))
+            raise UserError(why, f"`arena get {args.job} --explain` shows why" + ("; -f waits" if can_change else ""))
         if is_suspended(job):
-            context.messages.warn(f"{why}; it is waited for")
+            context.messages.warn(f"{why}; waiting for it")
         context.sleep(POLL_SECONDS)

@@ -40,8 +40,8 @@ def kinds_of(word: str) -> tuple[JobKind, ...]:
         return KINDS
     type_ = type_of_word(word)
     if type_ is None:
-        told = ",".join(f"{short}({long})" for long, short in TYPE_WORDS.values())
-        raise UserError(f"unsupport job type,arena only supports: [{told}]", "without `-T` jobs of every type are looked for")
+        types = ",".join(f"{short}({long})" for long, short in TYPE_WORDS.values())
+        raise UserError(f"unsupport job type,arena only supports: [{types}]", "without `-T` jobs of all types are searched")
     kind = kind_by_type(type_)
     return (kind,) if kind is not None else ()
 
@@ -86,7 +86,7 @@ def find_job(
     if found.jobs:
         raise UserError(
             f"there are more than 1 training jobs with the same name {name}, please check it with `arena list | grep {name}` ",
-            f"`-T {found.jobs[0].type}` or `-T {found.jobs[1].type}` says which",
+            f"`-T {found.jobs[0].type}` or `-T {found.jobs[1].type}` selects one",
         )
     labels = _labels(kinds) | {"pods": "pods"}
     failed = [source for name, source in found.sources.items() if name in labels and source.has_failed]
@@ -133,7 +133,7 @@ def warn_of_pods(found: ClusterSnapshot, messages: Messages) -> None:
 
 
 def warn_of_readings(found: ClusterSnapshot, reports: Sequence[JobReport], messages: Messages) -> None:
-    """Once, when pods hold GPUs and nobody says how these fare."""
+    """Warns once if pods hold GPUs without readings."""
     from fairlead.model.snapshot import GPU_TELEMETRY
     from fairlead.rules.pods.devices import has_gpu
 

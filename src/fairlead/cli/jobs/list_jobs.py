@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAME = "list"
 HELP = """List the training jobs of a namespace, newest first.
 
-A kind of job that may not be read is left out with a warning; --strict makes that an error."""
+A kind of job that may not be read is skipped with a warning; --strict makes that an error."""
 
 _SORTS: Final[dict[str, Callable[[Any], Any]]] = {
     "age": lambda report: -(report.job.created_at or 0.0),
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--status", metavar="STATUS", default="", help="only jobs in this status; several with commas")
     parser.add_argument("--sort-by", metavar="FIELD", default="age", help=f"{', '.join(_SORTS)} (default age: newest first)")
-    parser.add_argument("--watch", "-w", action=BooleanFlag, help="then show each job again that changes, until Ctrl-C")
+    parser.add_argument("--watch", "-w", action=BooleanFlag, help="afterwards print each job that changes, until Ctrl-C")
     parser.add_argument("--strict", action=BooleanFlag, help="end with 1 when a kind of job could not be read")
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
@@ -92,7 +92,7 @@ class _Listing:
     def _in_status(self, reports: list[JobReport]) -> list[JobReport]:
         """Those in the statuses that are asked for.
 
-        Operators have words of their own, so one that no job is in is told, not refused.
+        Operators have their own words, so a status that no job has causes a warning, not an error.
         """
         wanted = {word.strip().upper() for word in self._args.status.split(",") if word.strip()}
         there = {report.status for report in reports}

@@ -13,7 +13,7 @@ from fairlead.cli.jobs.job_search import add_type, find_job
 NAME = "logviewer"
 HELP = """Print the address of a job's logs in the console.
 
-The console is the laptop's, or the one that `console_address` in arena's config file names."""
+The console is the laptop's, or that of `console_address` in arena's config file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

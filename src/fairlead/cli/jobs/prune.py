@@ -24,7 +24,7 @@ HELP = "Delete the finished training jobs that were submitted longer ago than --
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", "-s", metavar="SPAN", default="", help="how long ago, e.g. 90m, 10h or 7d (required)")
     add_all_namespaces(parser)
-    parser.add_argument("--dry-run", action=BooleanFlag, help="say what would be deleted, and delete nothing")
+    parser.add_argument("--dry-run", action=BooleanFlag, help="print what would be deleted, and delete nothing")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -29,7 +29,13 @@ def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
     text_flag(parser, "--count", default="1", metavar="N", help="how many workers (default 1)")
     text_flag(parser, "--timeout", "-t", default="60s", metavar="TIME", help="how long the script may take (default 60s)")
     text_flag(parser, "--retry", default="0", metavar="N", help="how often it is tried again")
-    text_flag(parser, "--script", default=script, metavar="COMMAND", help=f"what tells the program, in its launcher (default `{script}`)")
+    text_flag(
+        parser,
+        "--script",
+        default=script,
+        metavar="COMMAND",
+        help=f"command that notifies the program, in its launcher (default `{script}`)",
+    )
     many_flag(parser, "--env", "-e", metavar="NAME=VALUE", help="an environment variable of the script")
     truth_flag(parser, "--dry-run", help="print the object as YAML and create nothing")
 
@@ -53,7 +59,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
     made = cluster.apply(CreateObject(manifest, report.job.namespace)).expect(Result.THERE).made
     word = scaling.kind.lower()
     if made is None:
-        raise UserError(f"the {word} job {spec.name} is there already", "one can be made each second")
+        raise UserError(f"the {word} job {spec.name} exists already", "one can be created each second")
     context.stdout.write(created_line(made))
     context.stdout.flush()
     context.messages.info(f"The {word} job {spec.name} has been submitted successfully")

@@ -8,7 +8,7 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.jobs.scale_etjob import add_scale_flags, scale
 
 NAME = "scaleout etjob"
-HELP = "Add workers to an elastic training job that runs. et-operator carries it out."
+HELP = "Add workers to a running elastic training job. et-operator carries it out."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

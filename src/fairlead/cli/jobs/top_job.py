@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.rules.reports.job import JobReport
 
 NAME = "top job"
-HELP = "Show how the GPUs of training jobs are used: a table of all, or with JOB the GPUs of each of its pods."
+HELP = "Show the GPU usage of training jobs: a table of all, or with JOB the GPUs of each of its pods."
 
 _REFRESH_SECONDS: Final = 2.0
 
@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instance", "-i", metavar="POD", default="", help="with JOB: only this pod")
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--refresh", "-r", action=BooleanFlag, help="with JOB: repeat every 2 s until Ctrl-C")
-    parser.add_argument(
-        "--resources", action=BooleanFlag, help="in the table: cpu and memory that pods on nodes hold, of what the job asks"
-    )
+    parser.add_argument("--resources", action=BooleanFlag, help="in the table: cpu and memory of pods on nodes, of the job's requests")
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
 
@@ -42,7 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tell_deprecations(args, context.messages)
     check_output(args.output)
     if args.resources and (args.job or args.legacy):
-        raise UserError("`--resources` is about the table of jobs", "leave out JOB and `--legacy`")
+        raise UserError("`--resources` applies to the table of jobs", "leave out JOB and `--legacy`")
     if args.refresh and not args.job:
         raise UserError("you must specify the job name when using `-r` flag", "`arena top job` lists the names")
     kinds_of(args.type)

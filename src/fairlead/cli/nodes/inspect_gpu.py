@@ -1,7 +1,7 @@
-"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows who sits on which shared card: table, blocks or
-document.
+"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows which pods hold which shared GPUs: as a table,
+blocks or a document.
 
-The scheduler extender is not asked. Nodes and pods say everything, so this works while it is down.
+It reads only nodes and pods, so it works while the scheduler extender is down.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode]:
-    """Memory in use is asked for where it is shown: in the document. Cards that drain are told on stderr."""
+    """Used memory is read only for the document, which shows it. Draining cards cause warnings on stderr."""
     from fairlead.rules.sharing.inspect import draining_cards, inspect_shares, unknown_node
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.wire.gpus.draining import render_draining

@@ -1,9 +1,8 @@
 """The tables of `kubectl inspect cgpu` (docs/spec/gpu-sharing.md#inspect): a line per node, or a block per
 node with a line per pod.
 
-The rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the
-first block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the
-reference's.
+The rows of dashes have the reference's length: bytes of the first row (of all pod rows of the first block)
+before its columns are aligned, plus a constant. No line ends with blanks, unlike the reference's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from fairlead.wire.text.tabwriter import align, render_rows
 _SUMMARY_DASHES: Final = 20
 _DETAIL_DASHES: Final = 10
 _NOWHERE: Final = -1
-"""In place of the index of a card that nobody knows."""
+"""In place of the index of an unknown card."""
 Row = list[str]
 
 
@@ -39,7 +38,7 @@ def summary(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
 
 
 def details(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
-    """One block per node; the dashes of all are as long as the first one's."""
+    """One block per node; all rows of dashes have the length of the first block's."""
     unit = table_unit(nodes)
     pods = [_pod_rows(node, unit) for node in nodes]
     dashes = "-" * (sum(len(_terminated(row).encode()) for row in (pods[0] if pods else [])) + _DETAIL_DASHES)

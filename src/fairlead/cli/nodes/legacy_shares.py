@@ -1,8 +1,8 @@
 """`arena top node -s`: shared GPUs as arena 0.4 printed them, in lines or `-d` blocks
 (docs/spec/arena-cli.md#legacy-tables-of-share-nodes; S16, S17).
 
-Totals are what is *allocatable*, and the table leaves out pods whose card nobody knows, while the blocks
-count them. Every cell ends with a tab, so it is padded, the last one too.
+Totals are what is *allocatable*. The table omits pods on unknown cards, while the blocks count them. Every
+cell ends with a tab, so it is padded, the last one too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Shares(Struct, frozen=True):
 
     @property
     def unplaced(self) -> int:
-        """Of pods whose card nobody knows."""
+        """Units of pods on unknown cards."""
         return sum(holder.requested for holder in self.report.holders if not holder.units_by_gpu) // self.divisor
 
 
@@ -55,7 +55,7 @@ def legacy_share_table(reports: Sequence[NodeReport]) -> str:
 
 
 def legacy_share_details(reports: Sequence[NodeReport]) -> str:
-    """A block per node that shares GPUs, with a line per pod; all dashes are as long as the first block's."""
+    """A block per node that shares GPUs, with a line per pod; all dashes have the first block's length."""
     unit, nodes = _shares(reports)
     pods = [[_pod_line(node, holder) for holder in node.report.holders] for node in nodes]
     dashes = "-" * (sum(len(line.encode()) for line in (pods[0] if pods else [])) + _BLOCK_DASHES)
@@ -91,13 +91,14 @@ def _shares(reports: Sequence[NodeReport]) -> tuple[str, list[_Shares]]:
 
 
 def _of_node(report: NodeReport, divisor: int) -> _Shares:
-    """A card's total is what the inventory says, else an equal part of what is allocatable."""
+    """A card's total is that of the inventory, else an equal part of what is allocatable."""
     node = report.node
     total = node.allocatable[GPU_MEMORY]
     part = total // (node.allocatable.get(GPU_COUNT, 0) or report.gpus or 1)
-    is_told = any(slot.units > 0 for slot in node.gpus)
+    has_units = any(slot.units > 0 for slot in node.gpus)
     cards = {
-        device.index: (device.units_allocated // divisor, (int(device.units) if is_told else part) // divisor) for device in report.devices
+        device.index: (device.units_allocated // divisor, (int(device.units) if has_units else part) // divisor)
+        for device in report.devices
     }
     return _Shares(report, total // divisor, cards, divisor)
 

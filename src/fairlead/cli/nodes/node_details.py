@@ -1,9 +1,9 @@
 """The blocks of `arena top node -d`: one per node (docs/spec/arena-cli.md#details-of-nodes;
 docs/spec/arena-cli-samples.md#details-of-top-node).
 
-The odd blanks are part of the specification. Share nodes end with two empty lines, one description line ends
-with a blank, the dashes under a topology node's INDEX are four, and summaries are aligned for some modes and
-not for others.
+The irregular blanks are part of the specification. Share nodes end with two empty lines, one description
+line ends with a blank, the dashes under a topology node's INDEX are four, and summaries are aligned for some
+modes and not for others.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _summary_lines(report: NodeReport) -> list[tuple[str, str]]:
 
 
 def indented_table(header: Sequence[str], rows: Sequence[Sequence[str]], dashes: Sequence[str] = ()) -> str:
-    """A table two columns in, with dashes as long as each heading below it."""
+    """A table indented by two columns, with dashes of the length of each heading below it."""
     return _indented([header, dashes or ["-" * len(cell) for cell in header], *rows])
 
 

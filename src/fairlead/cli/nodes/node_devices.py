@@ -1,8 +1,8 @@
 """The `GPUs:` block of `arena top node -d --metric`: the same five columns and summary for every GPU mode
 (docs/spec/arena-cli-samples.md#details-of-a-share-node-with-metrics).
 
-A device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they say
-nothing (a lost GPU), that is unknown and not 0.
+A device without a holder shows used memory and duty cycle 0, whatever its sensors report; without a reading
+(a lost GPU), the values are unknown and not 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MIB = 1 << 20
 
 
 class DeviceUse(Struct, frozen=True, gc=False):
-    """One device with its newest reading, in bytes and percent; None = nobody told, in a table `N/A`."""
+    """One device with its newest reading, in bytes and percent; None = unknown, in a table `N/A`."""
 
     reading: GpuReading
     total_bytes: float | None
@@ -53,7 +53,7 @@ def _use_of_whole(report: NodeReport, reading: GpuReading) -> DeviceUse:
 
 
 def _total_bytes(node: Node, reading: GpuReading) -> float | None:
-    """What the device says; when it is lost, its slot in the inventory or the node's label still knows."""
+    """The device's value; for a lost device that of its slot in the inventory, or of the node's label."""
     slot = next((slot.memory_mib for slot in node.gpus if slot.index == reading.index), None)
     return _scaled(reading.memory_total_mib or slot or node.card_memory_mib, _MIB)
 

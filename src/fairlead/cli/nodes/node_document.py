@@ -81,7 +81,7 @@ def _visible(holder: HolderReport) -> list[str]:
 
 
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
-    """What nobody told has no key: an unread GPU is not an idle one. The table says `N/A`.
+    """Unknown values have no key: a GPU without a reading is not idle. The table shows `N/A`.
 
     Names only of pods that hold GPUs here: a scraped label may name the exporter's own pod, or one that has
     ended.

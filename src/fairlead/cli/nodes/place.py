@@ -1,6 +1,6 @@
-"""`fairlead place` says where pods that share a GPU would go.
+"""`fairlead place` prints where pods that share a GPU would be placed.
 
-Nothing is created; the cluster or a snapshot is only read.
+Nothing is created; the command only reads a cluster or a snapshot.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 NAME = "place"
 HELP = (
-    "Say where pods that ask for a part of a GPU would go now, one after another, by the scheduler's rules: a pod of so many units, or "
-    "those of a manifest (a Pod, or a workload with a pod template; a Service beside it is passed over). Who finds no room is told why, "
-    "and which pods would have to go. "
-    "Only shared GPUs are looked at, on nodes that its nodeSelector, node affinity and tolerations allow; kube-scheduler also looks at "
+    "Print where pods that request a part of a GPU would be placed now, one after another, by the scheduler's rules: pods with a number "
+    "of units, or the pods of a manifest (a Pod, or a workload with a pod template; a Service in it is ignored). For pods without room, "
+    "print the reason and which pods would have to be evicted. "
+    "Only shared GPUs are considered, on nodes that nodeSelector, node affinity and tolerations allow; kube-scheduler also considers "
     "cpu, memory and other pods."
 )
 MOST_PODS: Final = 1000
@@ -30,15 +30,15 @@ Object = dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gpu-mem", type=int, metavar="UNITS", help="a pod with so many units of aliyun.com/gpu-mem")
-    parser.add_argument("--gpu-count", type=int, metavar="M", default=1, help="split over so many GPUs of one node")
-    parser.add_argument("--gpu-core", type=int, metavar="PERCENT", default=0, help="and so much of its cores")
-    parser.add_argument("--replicas", type=int, metavar="N", default=0, help="so many of them (of a manifest: what it says)")
+    parser.add_argument("--gpu-mem", type=int, metavar="UNITS", help="units of aliyun.com/gpu-mem that a pod requests")
+    parser.add_argument("--gpu-count", type=int, metavar="M", default=1, help="number of GPUs of one node to split them over (default 1)")
+    parser.add_argument("--gpu-core", type=int, metavar="PERCENT", default=0, help="percent of a GPU's cores that it requests")
+    parser.add_argument("--replicas", type=int, metavar="N", default=0, help="number of pods (default 1, or the replicas of the manifest)")
     parser.add_argument("--filename", "-f", metavar="FILE", default="", help="a manifest in YAML or JSON instead (`-`: stdin)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """0 when all find room, 1 otherwise, so that a script can ask."""
+    """Exit status 0 if all pods have room, 1 otherwise."""
     pods = _pods(args, context.options.namespace or "default", context.machine)
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.rules.sharing.what_if import place_pods
@@ -50,18 +50,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _pods(args: argparse.Namespace, namespace: str, machine: Machine) -> list[Pod]:
     if bool(args.filename) == (args.gpu_mem is not None):
-        raise UserError(
-            "say which pods: either a number of units or a manifest", "`fairlead place --gpu-mem 4` or `fairlead place -f pod.yaml`"
-        )
+        raise UserError("name the pods: either --gpu-mem or a manifest", "`fairlead place --gpu-mem 4` or `fairlead place -f pod.yaml`")
     if args.gpu_mem is not None and args.gpu_mem < 1:
-        raise UserError(f"a pod cannot have {args.gpu_mem} units", "`--gpu-mem` is a whole number from 1 on")
+        raise UserError(f"a pod cannot have {args.gpu_mem} units", "`--gpu-mem` is a whole number of 1 or more")
     manifests = _read(args.filename, machine) if args.filename else [_asked(args)]
     templates = [_template(each) for each in manifests if len(manifests) == 1 or _has_pods(each)]
     if not templates:
-        raise UserError(f"no object of manifest `{args.filename}` has pods", "a Pod, Deployment, StatefulSet, ReplicaSet or Job has some")
+        raise UserError(f"no object of manifest `{args.filename}` has pods", "use a Pod, Deployment, StatefulSet, ReplicaSet or Job")
     counts = [args.replicas or replicas for _, _, replicas in templates]
     if min(counts) < 1 or sum(counts) > MOST_PODS:
-        raise UserError(f"{min(counts) if min(counts) < 1 else sum(counts)} replicas cannot be placed", f"ask for 1 to {MOST_PODS}")
+        raise UserError(f"{min(counts) if min(counts) < 1 else sum(counts)} replicas cannot be placed", f"use 1 to {MOST_PODS}")
     named = [
         (name if count == 1 else f"{name}-{number}", template)
         for (name, template, _), count in zip(templates, counts, strict=True)
@@ -96,7 +94,7 @@ def _read(filename: str, machine: Machine) -> list[Object]:
         raise UserError(f"manifest `{filename}` is not YAML: {error}", "name a file with one Pod or workload") from error
     objects = [each for each in found if isinstance(each, dict)]
     if not objects or len(objects) < len(found):
-        raise UserError(f"manifest `{filename}` holds no object, or something else beside it", "name a file with one Pod or workload")
+        raise UserError(f"manifest `{filename}` contains no object, or other data", "name a file with one Pod or workload")
     return objects
 
 
@@ -116,7 +114,7 @@ def _template(manifest: Object) -> tuple[str, Object, int]:
         return name, {"metadata": metadata, "spec": spec}, 1
     template = spec.get("template")
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
-        raise UserError(f"the {kind} has no pod template", "a Pod, Deployment, StatefulSet, ReplicaSet or Job has one")
+        raise UserError(f"the {kind} has no pod template", "use a Pod, Deployment, StatefulSet, ReplicaSet or Job")
     replicas = spec.get("replicas", spec.get("parallelism", 1))
     return name, template, replicas if isinstance(replicas, int) else 1
 
@@ -130,7 +128,7 @@ def _pod(template: Object, namespace: str, name: str, uid: str) -> Pod:
     try:
         return parse_pod(msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": template["spec"]}), type=WirePod))
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise UserError(f"the pod cannot be read: {error}", "`kubectl apply --dry-run=server` says more") from error
+        raise UserError(f"the pod cannot be read: {error}", "`kubectl apply --dry-run=server` shows details") from error
 
 
 def _table(outcomes: Sequence[PodPlan]) -> str:
@@ -139,15 +137,15 @@ def _table(outcomes: Sequence[PodPlan]) -> str:
     for outcome in outcomes:
         if not outcome.node:
             waiting.setdefault(outcome.reason, outcome)
-            rows.append((outcome.pod.name, "-", "-", "finds no room"))
+            rows.append((outcome.pod.name, "-", "-", "no room"))
         for grants in outcome.grants.values():
             gpus = ",".join(str(grant.index) for grant in grants)
             mib = sum(grant.memory_mib or 0 for grant in grants)
             rows.append((outcome.pod.name, outcome.node, gpus, f"{sum(grant.units for grant in grants)} {outcome.unit} ({mib} MiB)"))
         if outcome.node and not outcome.grants:
-            rows.append((outcome.pod.name, "any", "-", "asks for no shared GPU"))
-    told = "".join(f"\n{reason}\n{_help(outcome)}" for reason, outcome in waiting.items())
-    return f"{render_rows(rows)}{told}"
+            rows.append((outcome.pod.name, "any", "-", "requests no shared GPU"))
+    reasons = "".join(f"\n{reason}\n{_help(outcome)}" for reason, outcome in waiting.items())
+    return f"{render_rows(rows)}{reasons}"
 
 
 def _help(outcome: PodPlan) -> str:

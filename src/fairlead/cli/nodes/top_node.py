@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.rules.reports.node import NodeReport
 
 NAME = "top node"
-HELP = "Show how the GPUs of the nodes are used: a table, or with -d everything about each node."
+HELP = "Show the GPU usage of nodes: a table, or with -d everything about each node."
 
 _MODE_WORDS: Final = {
     "none": ("n", "none", "normal"),
@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", action=BooleanFlag, help="with -d, -o: memory in use and duty cycle, from Prometheus")
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--refresh", "-r", action=BooleanFlag, help="repeat every 2 s until Ctrl-C")
-    parser.add_argument("--resources", action=BooleanFlag, help="in tables: cpu and memory that pods ask for, of what the node gives")
+    parser.add_argument(
+        "--resources", action=BooleanFlag, help="in tables: cpu and memory that pods request, of the node's allocatable amounts"
+    )
     parser.add_argument("--sort-by", metavar="FIELD", default="", help=f"{', '.join(_SORTS)} (default: kind of node, then name)")
     parser.add_argument("--gpushare", "-s", action=BooleanFlag, help="the layout of arena 0.4 for shared GPUs")
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
@@ -68,7 +70,7 @@ def _checked(args: argparse.Namespace) -> str:
     if args.sort_by and args.sort_by not in _SORTS:
         raise UserError(f"nodes cannot be sorted by `{args.sort_by}`", f"`--sort-by` takes {', '.join(_SORTS)}")
     if args.resources and (args.details or args.gpushare):
-        raise UserError("`--resources` is about the table of nodes", "leave out `-d` and `-s`")
+        raise UserError("`--resources` applies to the table of nodes", "leave out `-d` and `-s`")
     if args.refresh and args.details and len(args.nodes) != 1:
         raise UserError("must specify only one node name when '-r' is enabled", "`arena top node` lists the names")
     if not args.gpu_mode:
@@ -137,11 +139,11 @@ def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
 def _whom_else(args: argparse.Namespace, mode: str) -> str:
     if args.nodes:
         return "`arena top node` lists the names"
-    return "without `-m` every node is shown" if mode else "the cluster has no node: check that it is the one you mean"
+    return "without `-m` every node is shown" if mode else "the cluster has no node: check that it is the right cluster"
 
 
 def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Messages) -> None:
-    """Say once what the output cannot show: absent names, metrics nobody has, topologies we may not read."""
+    """Warns once of what the output lacks: absent nodes, missing metrics, unreadable topologies."""
     from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES
 
     known = snapshot.node_by_name

@@ -1,4 +1,4 @@
-"""`fairlead why NS/POD` says why a pod waits, or where it sits. It reads a cluster or a snapshot."""
+"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has. It reads a cluster or a snapshot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 NAME = "why"
 HELP = (
-    "Say why a pod waits: what the scheduler told, what it asks of shared GPUs and what each node answers to that, and which pods "
-    "would have to go for it to fit. Of a pod that runs, say on which cards it sits."
+    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, the answer of each node, and which pods "
+    "would have to be evicted for it to fit. For a running pod, print its GPUs."
 )
 
 
@@ -34,17 +34,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Pod:
-    """Raises UserError for a pod that is not there, with those that it could mean."""
+    """Raises UserError for a pod that does not exist, with pods of that name in other namespaces."""
     namespace, _, name = text.rpartition("/")
     namespace = namespace or default_namespace
     if "/" in namespace or not name:
-        raise UserError(f"`{text}` names no pod", "write NAMESPACE/POD, or POD alone")
+        raise UserError(f"`{text}` is not the name of a pod", "write NAMESPACE/POD or POD")
     for pod in snapshot.pods_in(namespace):
         if pod.name == name:
             return pod
     elsewhere = sorted(pod.key for pod in snapshot.pods if pod.name == name)
-    hint = f"there is {', '.join(elsewhere[:3])}" if elsewhere else f"`kubectl get pods -n {namespace}` shows the names"
-    raise UserError(f"pod `{namespace}/{name}` is not there", hint)
+    hint = f"pods of that name: {', '.join(elsewhere[:3])}" if elsewhere else f"`kubectl get pods -n {namespace}` shows the names"
+    raise UserError(f"pod `{namespace}/{name}` does not exist", hint)
 
 
 def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
@@ -64,15 +64,15 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
         if wait.reason == UNSCHEDULABLE:
             short = shortage(ledger, pod) if ledger else NodeRooms(snapshot).why(pod)
             rows += [("Why:", short.text)] if short else []
-        rows.append(("Told:", f"{wait.reason}: {' '.join(wait.message.split())}"))
+        rows.append(("Message:", f"{wait.reason}: {' '.join(wait.message.split())}"))
     if ledger is None:
-        rows.append(("Shared GPUs:", "it asks for none"))
+        rows.append(("Shared GPUs:", "it requests none"))
         return render_rows(rows)
     return render_rows([*rows, *_of_holder(ledger, pod)]) if pod.is_holding else _of_waiter(ledger, pod, rows)
 
 
 def _quota_wait(snapshot: ClusterSnapshot, pod: Pod) -> Wait | None:
-    """Of a pod that waits for quota what the plan says, or its condition for the same reason."""
+    """The reason in the quota plan of a pod that waits for quota, or its condition for the same reason."""
     from fairlead.model.keys import QUOTA_GATE
 
     if QUOTA_GATE not in pod.gates or snapshot.quota is None:
@@ -91,7 +91,7 @@ def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
     tenant = ledger.tenants.get(pod.uid)
     account = ledger.nodes.get(pod.node)
     if tenant is None or account is None or not tenant.grants:
-        return [("Cards:", "unknown: no annotation says which (it counts as PENDING)")]
+        return [("Cards:", "unknown: no annotation names them (it counts as PENDING)")]
     rows = []
     for container, grants in tenant.grants.items():
         for grant in grants:
@@ -119,7 +119,7 @@ def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
     answer = ledger.filter(pod, usable)
     if answer.passed:
         room = f"{', '.join(answer.passed[:5])}{' …' if len(answer.passed) > 5 else ''}"
-        rows.append(("Room:", f"{room} has room on its GPUs now: what keeps it is something else"))
+        rows.append(("Room:", f"{room} has room on its GPUs now: it waits for another reason"))
         return render_rows(rows)
     sacrifice = what_must_go(ledger, pod)
     if sacrifice is not None:

@@ -1,4 +1,4 @@
-"""`arena whoami` prints as whom the cluster sees us (docs/spec/arena-cli.md#whoami)."""
+"""`arena whoami` prints the user's name in the cluster (docs/spec/arena-cli.md#whoami)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.cli.frame.context import Context
 from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
 
 NAME = "whoami"
-HELP = "Print who the cluster takes you for: name, the id that labels your jobs, and whether you administrate arena."
+HELP = "Print your name in the cluster, the id that labels your jobs, and whether you are an administrator of arena."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +20,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     jobs = context.world.jobs()
     name = jobs.user()
     admins = parse_admins(jobs.config(context.options.arena_namespace, CONFIG_MAP))
-    told = {"Name": name, "Id": person_id(name), "IsAdminUser": name in admins}
-    context.stdout.write(json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n")
+    document = {"Name": name, "Id": person_id(name), "IsAdminUser": name in admins}
+    context.stdout.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
     return 0

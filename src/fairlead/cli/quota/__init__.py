@@ -1,1 +1,1 @@
-"""`fairlead quota …`: what the quota tree gives, to whom, and why somebody waits."""
+"""`fairlead quota …`: the quota tree, its usage, plans of the controller, and reasons of waiting pods."""

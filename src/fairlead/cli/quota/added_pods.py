@@ -19,30 +19,30 @@ def added_pods(text: str) -> AddedPods:
     from fairlead.rules.quota.what_if import AddedPods
     from fairlead.wire.kube.quantity import parse_amount, parse_quantity
 
-    told: dict[str, str] = {}
+    given: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise UserError(f"`{part}` in `--add {text}` is not KEY=VALUE", _HINT)
-        if key.strip() in told:
-            raise UserError(f"`--add {text}` says {key.strip()} twice", _HINT)
-        told[key.strip()] = value.strip()
-    namespace = told.pop("ns", "")
-    numbers = {key: _number(text, key, told.pop(key)) for key in tuple(_NUMBERS) if key in told}
+        if key.strip() in given:
+            raise UserError(f"`--add {text}` contains {key.strip()} twice", _HINT)
+        given[key.strip()] = value.strip()
+    namespace = given.pop("ns", "")
+    numbers = {key: _number(text, key, given.pop(key)) for key in tuple(_NUMBERS) if key in given}
     count = numbers.get("count", 1)
     if not namespace:
-        raise UserError(f"`--add {text}` names no namespace", _HINT)
-    if not told:
-        raise UserError(f"the pods of `--add {text}` ask for nothing", _HINT)
+        raise UserError(f"`--add {text}` has no namespace", _HINT)
+    if not given:
+        raise UserError(f"the pods of `--add {text}` request nothing", _HINT)
     if count > MOST_PODS:
-        raise UserError(f"`--add {text}`: {count} pods are too many to ask for", f"up to {MOST_PODS} at a time")
-    for resource, quantity in told.items():
+        raise UserError(f"`--add {text}`: {count} pods are too many", f"up to {MOST_PODS} at a time")
+    for resource, quantity in given.items():
         try:
             if parse_quantity(quantity) <= 0 and parse_quantity(quantity, scale=3) <= 0:
-                raise ValueError(f"`{quantity}` is nothing that a pod could ask for")
+                raise ValueError(f"`{quantity}` is not an amount that a pod can request")
         except ValueError as error:
             raise UserError(f"`--add {text}`: {resource}: {error}", _HINT) from None
-    request = {resource: parse_amount(resource, quantity) for resource, quantity in told.items()}
+    request = {resource: parse_amount(resource, quantity) for resource, quantity in given.items()}
     return AddedPods(namespace, count, request, numbers.get("priority", 0), numbers.get("gang", 0))
 
 

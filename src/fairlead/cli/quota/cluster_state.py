@@ -35,11 +35,11 @@ def read_state(context: Context, tree: QuotaTree | None = None) -> tuple[Cluster
     for source in snapshot.sources.values():
         if not source.is_unread or (source.name == TREES and snapshot.quota_tree is not None):
             continue
-        told = source.message or str(source.state)
+        message = source.message or str(source.state)
         if source.name in _NEEDED or source.name == TREES:
-            raise OutsideError("kubernetes", f"{source.name} cannot be read: {told}", source.hint)
+            raise OutsideError("kubernetes", f"{source.name} cannot be read: {message}", source.hint)
         if source.name not in _OF_NO_WEIGHT:
-            context.messages.warn(f"{source.name} cannot be read, so the answer may be wrong: {told}")
+            context.messages.warn(f"{source.name} cannot be read, so the answer may be wrong: {message}")
     if snapshot.quota_tree is None:
         raise UserError(
             "the cluster has no quota tree",

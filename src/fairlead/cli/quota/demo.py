@@ -9,10 +9,10 @@ from fairlead.cli.frame.context import Context
 NAME = "quota demo"
 PROCESS = "quota-demo"
 READS_A_CLUSTER = False
-HELP = """Play the demo of elastic quota in a simulated cluster, within a second and without touching any other cluster.
+HELP = """Run the demo of elastic quota in a simulated cluster. It takes a second and does not touch any other cluster.
 
-A tree of 40 cores with four leaves, each guaranteed 10 and at most 20. Four Deployments of five pods with 5 cores come one after the
-other. The table shows how many pods of each run once nothing changes any more, how many were evicted until then, and who waits and why."""
+The tree has 40 cores and four leaves, each with min 10 and max 20. Four Deployments of five pods with 5 cores are created one after
+the other. The table shows how many pods of each run when nothing changes any more, how many were evicted, and which wait and why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reclaim-scope",
         choices=("leaf", "subtree"),
         default="leaf",
-        help="who may take back what: a leaf its own min (leaf), or also what its parents are guaranteed (subtree)",
+        help="what a leaf can reclaim: its own min (leaf), or also the min of its parents (subtree)",
     )
 
 

@@ -1,4 +1,4 @@
-"""`fairlead quota doctor`: what keeps quota from working, each with what mends it."""
+"""`fairlead quota doctor`: checks of everything that quota needs, each failure with its fix."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota doctor"
-HELP = """Look at all that quota needs: the tree and its definition, the policies that gate pods and guard the gates, the labels
-of namespaces, the controller, its Lease and its rights. Each is ok, bad with what mends it, or not asked. The exit status
-is 1 when anything is bad.
+HELP = """Check everything that quota needs: the tree and its definition, the policies that gate pods and guard the gates, the
+labels of namespaces, the controller, its Lease and its rights. Each check is ok, BAD with a fix, or ? (not checked). The exit
+status is 1 if any check is BAD.
 
-The laptop has quota built in: two pods are tried there (a dry run makes none), and the controller is judged by whether it has
-read the tree as it stands."""
+The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the controller is ok if it has
+read the current tree."""
 _OK: Final = "ok"
 _BAD: Final = "BAD"
 _NOT_ASKED: Final = "?"
 _ADMISSION: Final = "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead admission-webhook`)"
 _CONTROLLER: Final = "kubectl apply -f deploy/quota-controller.yaml"
-_REPORT: Final = "a laptop always does that: please report it as a bug"
-_TIME: Final = "`fairlead time` says whether the laptop's time stands still; the controller reads the tree as time goes on"
+_REPORT: Final = "this is a bug of the laptop: please report it"
+_TIME: Final = "`fairlead time` shows whether the laptop's time is paused; the controller reads the tree while time advances"
 _FEW: Final = 3
 
 
@@ -49,8 +49,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     setup = context.world.quota_setup()
     checks = [*_tree(snapshot, context.now()), *_labels(snapshot)]
     if setup is None:
-        told = "a snapshot or the embedded cluster: nothing is installed there that could be asked"
-        checks += [_Check(_NOT_ASKED, name, told) for name in ("injector", "guard", "controller", "lease", "rights")]
+        reason = "not available in a snapshot or the embedded cluster"
+        checks += [_Check(_NOT_ASKED, name, reason) for name in ("injector", "guard", "controller", "lease", "rights")]
     elif isinstance(setup, BuiltInQuota):
         checks += [*_tried(setup), *_built_in(snapshot)]
     else:
@@ -82,7 +82,7 @@ def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
     errors = [each for each in validate(tree, tree) if each.is_error]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        yield _Check(_BAD, "tree", f"{errors[0].code}: {errors[0].message}{more}", "`fairlead quota validate FILE` names every fault")
+        yield _Check(_BAD, "tree", f"{errors[0].code}: {errors[0].message}{more}", "`fairlead quota validate FILE` prints every fault")
         return
     yield from _over_max(tree, snapshot, now)
     leaves = list(tree.root.leaves())
@@ -90,7 +90,7 @@ def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
 
 
 def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
-    """Whether any node uses more than its max: it admits nobody until it uses less."""
+    """Whether any node uses more than its max: no pods are admitted there until it uses less."""
     from fairlead.model.quota.tree import ViolationCode
     from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.validate import use_warnings
@@ -109,14 +109,14 @@ def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterato
 
 
 def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
-    """Of the namespaces of leaves that exist; and no other one may have the label."""
+    """Labels of the namespaces of leaves; no other namespace may have the label."""
     from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED
 
     if snapshot.quota is None:
         return
     if not snapshot.was_read("namespaces"):
         source = snapshot.sources.get("namespaces")
-        yield _Check(_NOT_ASKED, "labels", source.message or str(source.state) if source else "the snapshot knows no namespaces")
+        yield _Check(_NOT_ASKED, "labels", source.message or str(source.state) if source else "the snapshot contains no namespaces")
         return
     leaf_of = {space: leaf.name for leaf in snapshot.quota.leaves() for space in leaf.namespaces}
     wrong = []
@@ -124,7 +124,7 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         is_labelled = space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED
         leaf = leaf_of.get(space.name)
         if leaf is None and is_labelled:
-            wrong.append(f"{space.name} is on no leaf and is still enforced")
+            wrong.append(f"{space.name} is on no leaf but is still enforced")
         elif leaf is not None and not (is_labelled and space.annotations.get(ANNOTATION_LEAF) == leaf):
             wrong.append(f"{space.name} is not enforced as {leaf}")
     if wrong:
@@ -142,11 +142,11 @@ def _admission(setup: QuotaSetup) -> Iterator[_Check]:
         if webhooks and missing:
             yield _Check(_OK, name, f"{', '.join(webhooks)} in the place of a policy")
         elif missing:
-            yield _Check(_BAD, name, f"{', '.join(missing)}: not there", _ADMISSION)
+            yield _Check(_BAD, name, f"{', '.join(missing)}: not found", _ADMISSION)
         elif unasked:
             yield _Check(_NOT_ASKED, name, unasked[0])
         else:
-            yield _Check(_OK, name, f"{kind}AdmissionPolicy and its binding are there")
+            yield _Check(_OK, name, f"{kind}AdmissionPolicy and its binding exist")
 
 
 def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
@@ -156,30 +156,30 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
     elif setup.ready:
         yield _Check(_OK, "controller", f"{setup.ready} ready")
     elif is_held:
-        yield _Check(_OK, "controller", f"{setup.holder} works; no pod of its Deployment is ready")
+        yield _Check(_OK, "controller", f"{setup.holder} is active; no pod of its Deployment is ready")
     elif setup.ready is None:
-        yield _Check(_BAD, "controller", "Deployment fairlead-system/fairlead-quota-controller is not there", _CONTROLLER)
+        yield _Check(_BAD, "controller", "Deployment fairlead-system/fairlead-quota-controller does not exist", _CONTROLLER)
     else:
-        fix = "`kubectl describe pods -n fairlead-system -l app.kubernetes.io/name=fairlead-quota-controller` says why"
+        fix = "`kubectl describe pods -n fairlead-system -l app.kubernetes.io/name=fairlead-quota-controller` shows why"
         yield _Check(_BAD, "controller", "none is ready", fix)
     if "Lease" in setup.unasked:
         yield _Check(_NOT_ASKED, "lease", setup.unasked["Lease"])
     elif is_held:
         yield _Check(_OK, "lease", f"held by {setup.holder}, renewed {max(0, now - setup.renewed_at):.0f} s ago")
     else:
-        ago = f"{setup.holder} let it go {now - setup.renewed_at:.0f} s ago" if setup.holder else "nobody holds fairlead-quota"
-        fix = f"a running controller takes it: {_CONTROLLER}; does this machine's clock agree with the cluster's?"
+        ago = f"{setup.holder} released it {now - setup.renewed_at:.0f} s ago" if setup.holder else "no process holds fairlead-quota"
+        fix = f"a running controller acquires it: {_CONTROLLER}; check that the clocks of this machine and the cluster agree"
         yield _Check(_BAD, "lease", ago, fix)
     if "rights" in setup.unasked:
         yield _Check(_NOT_ASKED, "rights", setup.unasked["rights"])
     elif setup.denied:
-        yield _Check(_BAD, "rights", f"the controller may not {', '.join(setup.denied)}", _CONTROLLER)
+        yield _Check(_BAD, "rights", f"the controller is not allowed to {', '.join(setup.denied)}", _CONTROLLER)
     else:
-        yield _Check(_OK, "rights", "the controller may do what it has to")
+        yield _Check(_OK, "rights", "the controller has all rights that it needs")
 
 
 def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
-    """What the laptop's admission did with the pods that were tried."""
+    """Results of the laptop's admission for the tested pods."""
     where = f"a new pod in {setup.namespace}"
     checks = (
         ("injector", setup.has_gate, f"{where} gets the quota gate", f"{where} gets no quota gate"),
@@ -193,7 +193,7 @@ def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
 
 
 def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
-    """The controller that works inside the laptop: its tree's status says how far it is."""
+    """The controller inside the laptop, judged by the generation in the status of its tree."""
     tree = snapshot.quota_tree
     read = tree.status.get("observedGeneration") if tree is not None else None
     if tree is None:

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from fairlead.model.quota.tree import Violation
 
 NAME = "quota plan"
-HELP = """Say what the quota controller would do now: whom it admits, whom it evicts for whom, who waits and why. Nothing is
-written.
+HELP = """Print what the quota controller would do now: which pods it admits, which it evicts for which, which wait and why.
+Nothing is written.
 
-With --tree, --add and --remove it is a question: what if the tree were another, what if these pods came or went?
---until-settled carries out plan after plan in thought, until there is nothing left to do: victims go, and where a
-workload owns them they come back waiting (NAME+1), and who is admitted runs.
+--tree, --add and --remove print what it would do with another tree, with additional pods or without some pods.
+--until-settled simulates plan after plan until nothing is left to do: evicted pods stop, and those that a workload owns
+return as waiting pods (NAME+1); admitted pods run.
 
     fairlead quota plan --tree new.yaml --until-settled
     fairlead quota plan --add ns=team-a,count=8,nvidia.com/gpu=1,priority=10,gang=8"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tree", metavar="FILE", default="", help="with the ElasticQuotaTree of a file in the place of the cluster's")
-    add = "with so many pods more, replicas of a Deployment: ns=NAMESPACE,count=N,RESOURCE=AMOUNT[,priority=P][,gang=SIZE]; repeatable"
+    parser.add_argument("--tree", metavar="FILE", default="", help="use the ElasticQuotaTree of this file instead of the cluster's")
+    add = "add N pods, replicas of a Deployment: ns=NAMESPACE,count=N,RESOURCE=AMOUNT[,priority=P][,gang=SIZE]; repeatable"
     parser.add_argument("--add", metavar="PODS", action="append", default=[], help=add)
-    parser.add_argument("--remove", metavar="NAMESPACE/POD", action="append", default=[], help="without this pod; repeatable")
-    parser.add_argument("--until-settled", action=BooleanFlag, help="plan after plan, until there is nothing left to do")
+    parser.add_argument("--remove", metavar="NAMESPACE/POD", action="append", default=[], help="remove this pod; repeatable")
+    parser.add_argument("--until-settled", action=BooleanFlag, help="simulate plan after plan until nothing is left to do")
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
 
 
@@ -42,8 +42,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.output not in ("", "json", "yaml"):
         raise UserError(f"output format `{args.output}` is not known", "`-o json` or `-o yaml`; without `-o` it is a table")
     state = _asked_state(args, context)
-    told = [each for each in state.violations if each.is_error or args.tree or each.code == ViolationCode.OVER_MAX_NOW]
-    document, text = _settled(state, told) if args.until_settled else _planned(state, told)
+    violations = [each for each in state.violations if each.is_error or args.tree or each.code == ViolationCode.OVER_MAX_NOW]
+    document, text = _settled(state, violations) if args.until_settled else _planned(state, violations)
     if args.output:
         from fairlead.cli.frame.documents import render_document
 
@@ -62,21 +62,21 @@ def _asked_state(args: argparse.Namespace, context: Context) -> QuotaState:
     added = [added_pods(text) for text in args.add]
     for text in args.remove:
         if len(text.split("/")) != 2 or not all(text.split("/")):
-            raise UserError(f"`--remove {text}` names no pod", "write it as `--remove NAMESPACE/POD`")
+            raise UserError(f"`--remove {text}` is not the name of a pod", "write it as `--remove NAMESPACE/POD`")
     _, state = read_state(context, read_tree(args.tree, context.machine) if args.tree else None)
     return with_pods(without_pods(state, args.remove), added)
 
 
-def _planned(state: QuotaState, told: Sequence[Violation]) -> tuple[Any, str]:
+def _planned(state: QuotaState, violations: Sequence[Violation]) -> tuple[Any, str]:
     from fairlead.cli.quota.plan_tables import plan_text
     from fairlead.rules.quota.plan import plan_quota
     from fairlead.wire.quota.plan_json import render_plan
 
     plan: QuotaPlan = plan_quota(state)
-    return render_plan(plan), plan_text(plan, told)
+    return render_plan(plan), plan_text(plan, violations)
 
 
-def _settled(state: QuotaState, told: Sequence[Violation]) -> tuple[Any, str]:
+def _settled(state: QuotaState, violations: Sequence[Violation]) -> tuple[Any, str]:
     from fairlead.cli.quota.plan_tables import settled_text
     from fairlead.rules.quota.what_if import running_by_leaf, settle
     from fairlead.wire.quota.plan_json import render_settled
@@ -84,4 +84,4 @@ def _settled(state: QuotaState, told: Sequence[Violation]) -> tuple[Any, str]:
     settled = settle(state)
     running = running_by_leaf(settled.state)
     document = render_settled(settled.plan, running, settled.plans, settled.admitted, settled.evicted)
-    return document, settled_text(settled, running_by_leaf(state), running, told)
+    return document, settled_text(settled, running_by_leaf(state), running, violations)

@@ -32,7 +32,7 @@ def plan_text(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
 def settled_text(settled: Settled, before: Mapping[str, int], after: Mapping[str, int], violations: Sequence[Violation]) -> str:
     """`before` and `after`: running pods by leaf."""
     evicted = len(settled.evicted)
-    told = f"Settled after {_count(settled.plans, 'plan')} with {_count(evicted, 'eviction')}. Nothing was written."
+    outcome = f"Settled after {_count(settled.plans, 'plan')} with {_count(evicted, 'eviction')}. Nothing was written."
     waiting = Counter[str]()
     for each in settled.plan.waiting:
         waiting[each.leaf] += each.pod_count
@@ -40,7 +40,7 @@ def settled_text(settled: Settled, before: Mapping[str, int], after: Mapping[str
     for leaf in settled.state.tree.leaves():
         now, then = str(before.get(leaf.name, 0)), str(after.get(leaf.name, 0))
         rows.append((leaf.name, ",".join(leaf.namespaces) or "-", now, then, str(waiting[leaf.name])))
-    parts = [_violations(violations), f"{told}\n", render_rows(rows), _evictions(settled.evicted)]
+    parts = [_violations(violations), f"{outcome}\n", render_rows(rows), _evictions(settled.evicted)]
     return _paragraphs([*parts, *_waiting(settled.plan.waiting)])
 
 
@@ -54,13 +54,13 @@ def _violations(violations: Sequence[Violation]) -> str:
 
 def _headline(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
     if any(each.stops for each in violations):
-        return "The quota tree is invalid: nobody is admitted, nobody is evicted.\n"
+        return "The quota tree is invalid: no pods are admitted or evicted.\n"
     suspended = {each.workload.uid for each in plan.evict if each.workload is not None and str(each.method) == "suspend"}
     done = [(len(plan.admit), "admit {}", "pod"), (len(plan.evict), "evict {}", "pod"), (len(suspended), "suspend {}", "job")]
     done += [(len(plan.resume), "resume {}", "job"), (len(plan.returned), "return {}", "pod")]
-    told = ", ".join(verb.format(_count(number, what)) for number, verb, what in done if number)
+    actions = ", ".join(verb.format(_count(number, what)) for number, verb, what in done if number)
     waiting = _count(len(plan.waiting), "unit") + (" waits" if len(plan.waiting) == 1 else " wait")
-    return f"The controller would {told or 'do nothing'}; {waiting if plan.waiting else 'nobody waits'}. Nothing was written.\n"
+    return f"The controller would {actions or 'do nothing'}; {waiting if plan.waiting else 'nothing waits'}. Nothing was written.\n"
 
 
 def _admissions(admitted: Sequence[QuotaAdmission]) -> str:
@@ -77,22 +77,22 @@ def _evictions(evicted: Sequence[QuotaEviction]) -> str:
     rows = [("EVICT", "LEAF", "HOW", "FREES", "FOR")]
     for each in evicted:
         how = f"{each.method} {each.workload.kind.lower()} {each.workload.name}" if each.workload is not None else str(each.method)
-        rows.append((each.pod.key, each.leaf, how, _told(each.frees), each.for_unit))
+        rows.append((each.pod.key, each.leaf, how, _amounts(each.frees), each.for_unit))
     return render_rows(rows)
 
 
 def _waiting(waiting: Sequence[QuotaWaiting]) -> list[str]:
-    """The table, and then each sentence once with how many units it is said of."""
+    """The table, and then each sentence once, with the number of units that it applies to."""
     if not waiting:
         return []
     rows = [("WAITS", "PODS", "LEAF", "PLACE", "REASON")]
     rows += [(each.unit, str(each.pod_count), each.leaf, str(each.position), str(each.reason)) for each in waiting]
-    told = Counter((each.leaf, each.message) for each in waiting)
-    sentences = "".join(render_rows([(f"{leaf} ({number}): {message}",)]) for (leaf, message), number in told.items())
+    units = Counter((each.leaf, each.message) for each in waiting)
+    sentences = "".join(render_rows([(f"{leaf} ({number}): {message}",)]) for (leaf, message), number in units.items())
     return [render_rows(rows), sentences]
 
 
-def _told(amounts: Amounts) -> str:
+def _amounts(amounts: Amounts) -> str:
     """`5 cpu, 16Gi memory`."""
     return ", ".join(f"{amount_text(resource, amount)} {resource}" for resource, amount in sorted(amounts.items())) or "-"
 

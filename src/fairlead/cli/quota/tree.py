@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 NAME = "quota tree"
 _OVER_MAX: Final = "!"
-"""After what a node uses above its max."""
-HELP = """Show the quota tree: what each node is guaranteed (MIN), uses, has borrowed beyond its MIN, and may use at most (MAX), per
-resource, and how many pods wait there. N/A is unlimited. `!` marks use above MAX: nothing is admitted there until it is gone.
-Where the cluster has less than the mins promise, MIN is what counts of it, and a line says why.
-It reads a cluster or a snapshot, and needs no quota controller."""
+"""Mark of usage above a node's max."""
+HELP = """Show the quota tree: per node and resource the guarantee (MIN), the usage, the usage above MIN that is borrowed, the limit
+(MAX), and the number of waiting pods. N/A is unlimited. `!` marks usage above MAX: no pods are admitted there until it is gone.
+If the cluster has less than the sum of all mins, MIN is the part that counts, and a line gives the reason.
+The command reads a cluster or a snapshot, and needs no quota controller."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,8 +108,8 @@ def _over_max(uses: Sequence[QuotaUse]) -> Iterator[str]:
     for use in uses:
         for resource, over in sorted(use.own.over_max.items()):
             used, most = amount_text(resource, use.own.used[resource]), amount_text(resource, use.node.max[resource])
-            told = f"uses {used} {resource}, {amount_text(resource, over)} more than its max {most}"
-            yield f"{_OVER_MAX} {use.node.name} {told}: nothing is admitted there until it uses less.\n"
+            sentence = f"uses {used} {resource}, {amount_text(resource, over)} more than its max {most}"
+            yield f"{_OVER_MAX} {use.node.name} {sentence}: no pods are admitted there until it uses less.\n"
 
 
 def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota validate"
-HELP = """Say everything that is wrong with the quota tree in FILE, each fault in one sentence with node, resource and numbers.
+HELP = """Check the quota tree in FILE and print every fault, each in one sentence with node, resource and numbers.
 
-Where a cluster is at hand, or a snapshot is named, its tree, its namespaces and its running pods are looked at, too: the
-last line says which it was. A max or a min under what is used now is a
-warning that names the pods. The exit status is 1 when the tree has an error; warnings alone refuse nothing."""
+If a cluster or a snapshot is available, the tree is also checked against its tree, namespaces and running pods; the last
+line names it. A max or a min below the current usage is a warning that names the pods. The exit status is 1 if the tree
+has an error; warnings do not change it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,25 +32,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
     found = _violations(tree, cluster, context.now())
     context.stdout.write(render_rows([("ERROR" if each.is_error else "WARNING", each.code, each.message) for each in found]))
     errors = sum(1 for each in found if each.is_error)
-    against = f"checked against {context.world.reader().describe()}" if cluster else "no cluster was looked at: nobody knows which pods run"
-    context.stdout.write(f"{_told(tree, errors, len(found) - errors)}; {against}\n")
+    against = (
+        f"checked against {context.world.reader().describe()}" if cluster else "not checked against a cluster: running pods are unknown"
+    )
+    context.stdout.write(f"{_summary(tree, errors, len(found) - errors)}; {against}\n")
     return 1 if errors else 0
 
 
 def _cluster(context: Context) -> ClusterSnapshot | None:
-    """None where none is at hand: the embedded one has no namespaces of ours. One that does not answer is
-    warned of.
+    """None if none is available: the embedded cluster has no relevant namespaces. A cluster that does not
+    respond causes a warning.
     """
     if not context.options.snapshot and context.world.objects() is None:
         return None
     try:
         snapshot = context.world.reader().read_all()
     except OutsideError as error:
-        context.messages.warn(f"the cluster is not looked at: {error.what}")
+        context.messages.warn(f"not checked against the cluster: {error.what}")
         return None
     pods = snapshot.sources.get("pods")
     if pods is not None and pods.is_unread:
-        context.messages.warn("pods cannot be read, so nobody knows which namespaces are busy")
+        context.messages.warn("pods cannot be read, so it is unknown which namespaces have running pods")
     return snapshot
 
 
@@ -70,7 +72,7 @@ def _violations(tree: QuotaTree, cluster: ClusterSnapshot | None, now: float) ->
     return validate(tree, cluster.quota_tree, cluster.namespace_names, cluster.pods, capacity=capacity, state=state)
 
 
-def _told(tree: QuotaTree, errors: int, warnings: int) -> str:
+def _summary(tree: QuotaTree, errors: int, warnings: int) -> str:
     counts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in ((errors, "error"), (warnings, "warning")) if count]
     if errors:
         return " and ".join(counts)

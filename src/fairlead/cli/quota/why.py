@@ -19,18 +19,20 @@ if TYPE_CHECKING:
     from fairlead.rules.quota.why import QuotaAnswer, Standing
 
 NAME = "quota why"
-HELP = """Say in one sentence why a pod or a job waits for quota: the sentence that its condition, its Events and the console have.
-Then since when, its priority, its place, what would have to be free, how often it was evicted, who is in the way, who
-borrows, and which pods may not be evicted for it. Of a pod that is admitted, say what its leaf uses and borrows.
+HELP = """Print why a pod or a job waits for quota, in the sentence that its condition, its Events and the console contain.
+Then print since when it waits, its priority and place, what it lacks, how often it was evicted, what blocks it, which leaves
+borrow, and which pods cannot be evicted for it. For an admitted pod, print what its leaf uses and borrows.
 
-A place is one in the order in which units (pods, gangs, suspended jobs) are tried at this moment: claimants, then those whose
-leaf's min covers them, then by priority, by how little the leaf borrows, and by age. It is no promise: a unit that does not
-fit is passed over, and the order is made anew whenever something changes."""
+The place is the position in the order in which units (pods, gangs, suspended jobs) are tried now: first claimants, then units
+that the leaf's min covers, then by priority, by how little the leaf borrows, and by age. It is not a promise: a unit that does
+not fit is skipped, and the order is computed again whenever something changes."""
 _ROWS: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAMESPACE/NAME", help="a pod or a job (Deployment, Job, MPIJob, …); without a namespace, of -n")
+    parser.add_argument(
+        "name", metavar="NAMESPACE/NAME", help="a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n"
+    )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="table (default), json or yaml")
 
 
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     namespace, _, name = args.name.rpartition("/")
     if not name or "/" in namespace:
-        raise UserError(f"`{args.name}` names no pod and no job", "write NAMESPACE/POD or NAMESPACE/JOB")
+        raise UserError(f"`{args.name}` is not the name of a pod or a job", "write NAMESPACE/POD or NAMESPACE/JOB")
     if args.output not in ("", "table", "json", "yaml"):
         raise UserError(f"output format `{args.output}` is not known", "`-o table` (the default), `-o json` or `-o yaml`")
     snapshot, state = read_state(context)
@@ -166,8 +168,8 @@ def _leaf_table(answer: QuotaAnswer) -> str:
     for resource in answer.resources:
         used, most = use.used.get(resource, 0), node.max.get(resource)
         least = use.counted_min.get(resource, node.min.get(resource, 0))
-        told = [amount_text(resource, amount) for amount in (used, least, max(0, used - least))]
-        rows.append((resource, *told, "N/A" if most is None else amount_text(resource, most)))
+        amounts = [amount_text(resource, amount) for amount in (used, least, max(0, used - least))]
+        rows.append((resource, *amounts, "N/A" if most is None else amount_text(resource, most)))
     return render_rows(rows)
 
 

@@ -1,5 +1,5 @@
-"""What `quota why -o json` says: all keys always there, amounts as canonical quantities, times as RFC 3339 or
-null.
+"""The document of `quota why -o json`: all keys always present, amounts as canonical quantities, times as
+RFC 3339 or null.
 """
 
 from __future__ import annotations

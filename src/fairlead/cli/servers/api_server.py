@@ -10,9 +10,9 @@ from fairlead.cli.servers.flags import add_listen, add_scenario, path_name
 
 NAME = "api-server"
 READS_A_CLUSTER = False
-HELP = """Serve a simulated cluster as a Kubernetes API over TLS, and write the kubeconfig that opens it.
+HELP = """Serve a simulated cluster as a Kubernetes API over TLS, and write a kubeconfig for it.
 
-Authority and token are made anew at every start. The cluster lives in memory: what is created is gone with the process."""
+Each start creates a new certificate authority and token. The cluster is kept in memory and is lost when the process ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

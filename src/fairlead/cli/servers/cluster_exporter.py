@@ -13,11 +13,11 @@ NAME = "cluster-exporter"
 HELP = """Serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster on /metrics.
 
 It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster); a scrape makes no request to the API
-server. One per cluster is enough. Of several that are started with --leader-elect the one that holds the Lease
-fairlead-cluster-exporter prints the cluster, and the others nothing but their own state, so that no sum counts a GPU twice. Who
-cannot renew the Lease stops within ten seconds.
+server. One per cluster is enough. Of several that are started with --leader-elect, the process that holds the Lease
+fairlead-cluster-exporter prints the cluster, and the others only their own state, so that no sum counts a GPU twice. A process
+that cannot renew the Lease stops within ten seconds.
 
-Its own figures carry the node of the variable NODE_NAME, else the host's name."""
+Its own metrics have the node of the variable NODE_NAME, else the host's name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,5 +34,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.identity and not args.leader_elect:
-        raise UserError("`--identity` names a process in the Lease, and no Lease is asked for", "add --leader-elect")
+        raise UserError("`--identity` names a process in the Lease, but no Lease is used", "add --leader-elect")
     return context.world.run_process(NAME, args)

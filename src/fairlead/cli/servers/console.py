@@ -11,19 +11,21 @@ from fairlead.cli.servers.flags import add_gpu_source, add_listen, add_prometheu
 NAME = "console"
 HELP = """Serve the console of a cluster: the boards Cluster, Nodes, Jobs and Quota, read only.
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come from Prometheus where one
-is named, else from the last hour that the console itself has seen. There is no sign-in yet: it listens on addresses that
-other machines can reach only with --insecure-listen."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come from Prometheus if one
+is configured, else from the last hour that the console has recorded. There is no sign-in yet: the console listens on addresses
+that other machines can reach only with --insecure-listen."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, "127.0.0.1:8080")
     parser.add_argument(
-        "--insecure-listen", action=BooleanFlag, help="listen where others can reach it; something in front asks who they are"
+        "--insecure-listen",
+        action=BooleanFlag,
+        help="listen on addresses that other machines can reach, behind a proxy that authenticates users",
     )
-    parser.add_argument("--base-path", metavar="PATH", default="/", help="path under which a proxy shows it (default /)")
+    parser.add_argument("--base-path", metavar="PATH", default="/", help="path below which a proxy serves it (default /)")
     parser.add_argument(
-        "--allowed-host", metavar="NAME", action="append", default=[], help="name it may be called by behind a proxy; repeatable"
+        "--allowed-host", metavar="NAME", action="append", default=[], help="host name that a proxy uses for it; repeatable"
     )
     add_gpu_source(parser)
     add_prometheus(parser)

@@ -1,8 +1,8 @@
-"""The flags and variables that dcgm-exporter takes, and which of them mean something here
+"""The flags and variables of dcgm-exporter, and which of them have an effect here
 (docs/spec/telemetry.md#flags-and-environment-variables).
 
-None may be refused, or swapping the image would break a DaemonSet's start; but one that changes nothing must
-say so, or somebody believes that it does.
+None may be refused, or swapping the image would break a DaemonSet's start; but the help and a warning name
+those without effect.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from fairlead.cli.servers.exporter_flags import DAY, Read, add_flag, limit, listed, milliseconds, one_of, told, truth
+from fairlead.cli.servers.exporter_flags import DAY, Read, add_flag, flag_value, limit, listed, milliseconds, one_of, truth
 
 WORKS, NEVER = "works", "no effect: there is no DCGM here"
 NO_RUNTIME: Final = "no effect: the kubelet names containers, their runtime is not asked"
@@ -62,7 +62,7 @@ FLAGS: Final = (
         "DCGM_EXPORTER_DEVICES_STR",
     ),
     DcgmFlag(("--configmap-data", "-m"), WORKS, "read the CSV from `metrics` of a ConfigMap, again when it changes", "NS:NAME", "none"),
-    DcgmFlag(("--kubernetes-enable-pod-labels",), WORKS, "and the pod's labels, told by the API server"),
+    DcgmFlag(("--kubernetes-enable-pod-labels",), WORKS, "and the pod's labels, from the API server"),
     DcgmFlag(
         ("--kubernetes-pod-label-allowlist-regex",), WORKS, "which pod labels (default all); repeatable", "REGEX", read=listed, is_list=True
     ),
@@ -136,7 +136,7 @@ FLAGS: Final = (
 
 
 def add_dcgm_flags(parser: argparse.ArgumentParser) -> None:
-    """All of them; those that change nothing say so in their help."""
+    """Adds all of them; the help of those without effect states that."""
     for flag in FLAGS:
         words = flag.help if flag.effect == WORKS else f"{flag.help} ({flag.effect})"
         add_flag(parser, flag.spellings, flag.name, flag.metavar, words, is_list=flag.is_list)
@@ -148,7 +148,7 @@ def fill_dcgm_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
         given = getattr(args, flag.name)
         if not isinstance(given, bool):
             default, read = (flag.default, flag.read) if flag.metavar else ("", truth)
-            setattr(args, flag.name, told(flag.spellings[0], flag.env, given, env, default, read))
+            setattr(args, flag.name, flag_value(flag.spellings[0], flag.env, given, env, default, read))
 
 
 def warnings_of(args: argparse.Namespace) -> list[str]:

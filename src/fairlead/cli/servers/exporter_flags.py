@@ -125,19 +125,17 @@ OWN_FLAGS: Final = (
     OwnFlag(("--backend",), "NAME", "", "where devices come from: nvml or sim (default nvml)", one_of("", "nvml", "sim")),
     OwnFlag(("--nvml-library",), "PATH", NVML, f"NVIDIA's library, by name or path (default {NVML})"),
     OwnFlag(("--slow-interval",), "TIME", "60s", "between samples of what changes slowly (default 60s)", span(1, DAY)),
-    OwnFlag(("--call-timeout",), "TIME", "10s", "after so long a call of the driver is stuck (default 10s)", span(1, 3600)),
-    OwnFlag(
-        ("--stale-after",), "TIME", "", "so old a value may be before it is dropped (default: three intervals, 15 s at least)", span(1, DAY)
-    ),
+    OwnFlag(("--call-timeout",), "TIME", "10s", "time after which a call of the driver counts as stuck (default 10s)", span(1, 3600)),
+    OwnFlag(("--stale-after",), "TIME", "", "age at which a value is dropped (default: three intervals, at least 15 s)", span(1, DAY)),
     OwnFlag(("--kmsg",), "on|off", "on", "read missed XIDs from /dev/kmsg: on or off (default on)", one_of("on", "off")),
     OwnFlag(
         ("--mig-device-fields",),
         "once|repeat",
         "once",
-        "what is a divided card's own: once, or for each of its instances as dcgm-exporter does (default once)",
+        "fields of a divided card: once, or for each of its instances as in dcgm-exporter (default once)",
         one_of("once", "repeat"),
     ),
-    OwnFlag(("--all-nodes",), "", "", "of a simulated cluster the cards of all nodes on one page", truth),
+    OwnFlag(("--all-nodes",), "", "", "print the cards of all nodes of a simulated cluster on one page", truth),
     OwnFlag(("--collectors", "-f"), "FILE", "", "CSV of the DCGM fields to print (default: built in)", variable="DCGM_EXPORTER_COLLECTORS"),
     OwnFlag(
         ("--collect-interval", "-c"),
@@ -157,17 +155,23 @@ OWN_FLAGS: Final = (
     OwnFlag(
         ("--hostname-label",), "NAME", "Hostname", "Hostname, hostname or both (default Hostname)", one_of("Hostname", "hostname", "both")
     ),
-    OwnFlag(("--strict-csv",), "", "", "a bad row of the CSV ends the start instead of being counted", truth),
-    OwnFlag(("--sim-gpus",), "GPUS", "", "of this node alone, such as 2xTesla-T4: the kubelet tells which pods have them"),
-    OwnFlag(("--kubelet-dir",), "DIR", "/var/lib/kubelet", "of the kubelet (default /var/lib/kubelet)"),
+    OwnFlag(("--strict-csv",), "", "", "exit at the start if the CSV has a bad row, instead of counting it", truth),
+    OwnFlag(("--sim-gpus",), "GPUS", "", "simulated GPUs of this node, such as 2xTesla-T4: the kubelet reports which pods have them"),
+    OwnFlag(("--kubelet-dir",), "DIR", "/var/lib/kubelet", "directory of the kubelet (default /var/lib/kubelet)"),
     OwnFlag(
         ("--grants-file",),
         "FILE",
         "/var/lib/fairlead/gpu/grants.json",
-        "of the node agent (default /var/lib/fairlead/gpu/grants.json)",
+        "grants file of the node agent (default /var/lib/fairlead/gpu/grants.json)",
     ),
-    OwnFlag(("--pod-map-interval",), "TIME", "5s", "between questions to the kubelet about who has which card (default 5s)", span(1, 3600)),
-    OwnFlag(("--pod-map-ttl",), "TIME", "60s", "so long a kubelet may be silent before series lose their pods (default 60s)", span(1, DAY)),
+    OwnFlag(("--pod-map-interval",), "TIME", "5s", "between requests to the kubelet for the pods of cards (default 5s)", span(1, 3600)),
+    OwnFlag(
+        ("--pod-map-ttl",),
+        "TIME",
+        "60s",
+        "time without a response of the kubelet after which series lose their pods (default 60s)",
+        span(1, DAY),
+    ),
     OwnFlag(
         ("--process-metrics",),
         "off|container|process",
@@ -197,15 +201,15 @@ def fill_own_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
     for flag in OWN_FLAGS:
         given = getattr(args, flag.name)
         if not isinstance(given, bool):
-            setattr(args, flag.name, told(flag.spellings[0], flag.env, given, env, flag.default, flag.read))
+            setattr(args, flag.name, flag_value(flag.spellings[0], flag.env, given, env, flag.default, flag.read))
 
 
-def told(spelling: str, variable: str, given: str | list[str] | None, env: Mapping[str, str], default: str, read: Read) -> Any:
-    """The value of a flag, else of its variable, else the default. Several mentions are one list."""
+def flag_value(spelling: str, variable: str, given: str | list[str] | None, env: Mapping[str, str], default: str, read: Read) -> Any:
+    """The value of a flag, else of its variable, else the default. A repeated flag is one list."""
     text = ",".join(given) if isinstance(given, list) else given
     where = f"`{spelling}`" if text is not None else variable
     text = text if text is not None else env.get(variable) or default
     try:
         return read(text)
     except ValueError as error:
-        raise UserError(f"{where} is `{text}`, which is {error}", f"`fairlead gpu-exporter --help` says what `{spelling}` takes") from error
+        raise UserError(f"{where} is `{text}`, which is {error}", f"`fairlead gpu-exporter --help` describes `{spelling}`") from error

@@ -1,4 +1,4 @@
-"""Flags that several servers share, so that one word means one thing in all of them."""
+"""Flags that several servers share."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from fairlead import settings
 MAX_PORT = 65535
 
 
-TWO_ADDRESSES: Final = "`--listen` and `--port` name two addresses: leave one out"
+TWO_ADDRESSES: Final = "`--listen` and `--port` name two addresses: omit one"
 
 
 def add_listen(parser: argparse.ArgumentParser, default: str, shown: str = "") -> None:
-    """`--listen`, and `--port` for a port alone on the default address's host; both end in `args.listen`.
+    """`--listen`, and `--port` for only a port on the default host; both set `args.listen`.
 
-    `args.has_address`: whether a person gave one. `shown`: what the help says of the default.
+    `args.has_address`: whether the user gave one. `shown`: the default in the help text.
     """
     host = default.rpartition(":")[0] if default else settings.LOOPBACK
-    told = f"HOST:PORT, :PORT or PORT (default {shown or default})"
-    parser.add_argument("--listen", metavar="ADDRESS", default=default, action=_Listen, help=told)
+    listen = f"HOST:PORT, :PORT or PORT (default {shown or default})"
+    parser.add_argument("--listen", metavar="ADDRESS", default=default, action=_Listen, help=listen)
     parser.add_argument("--port", metavar="P", type=port, action=_Listen, host=host, help="only the port, 0 for a free one")
     parser.set_defaults(has_address=False)
 
@@ -39,15 +39,25 @@ class _Listen(argparse.Action):
 
 
 def add_lease(parser: argparse.ArgumentParser) -> None:
-    """Of the Lease that says which of several processes works."""
+    """Flags of the Lease that selects the active one of several processes."""
     add = parser.add_argument
-    add("--identity", metavar="NAME", default="", help="this process in the Lease; who comes back under it takes it at once (default: new)")
-    add("--lease-namespace", metavar="NS", default=settings.SYSTEM_NAMESPACE, help=f"of the Lease (default {settings.SYSTEM_NAMESPACE})")
+    add(
+        "--identity",
+        metavar="NAME",
+        default="",
+        help="name of this process in the Lease; a restart with the same name acquires it at once (default: new)",
+    )
+    add(
+        "--lease-namespace",
+        metavar="NS",
+        default=settings.SYSTEM_NAMESPACE,
+        help=f"namespace of the Lease (default {settings.SYSTEM_NAMESPACE})",
+    )
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", metavar="NAME|FILE", default="default", help="a built-in scenario, or a TOML file (default: default)")
-    parser.add_argument("--seed", metavar="N", type=whole(0, 2**63 - 1), default=0, help="another seed, another history (default 0)")
+    parser.add_argument("--seed", metavar="N", type=whole(0, 2**63 - 1), default=0, help="seed of the simulated history (default 0)")
     parser.add_argument("--speed", metavar="X", type=speed, default=1.0, help="simulated seconds per second, 0.01 to 100000 (default 1)")
 
 
@@ -97,7 +107,7 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
 def not_empty(text: str) -> str:
     """A word; an empty one is a variable that was not set."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty; leave the flag out, or see whether a variable is set")
+        raise argparse.ArgumentTypeError("it is empty; omit the flag, or check whether a variable is set")
     return text
 
 
@@ -107,7 +117,7 @@ def path_name(text: str) -> str:
     An empty one is a variable that was not set, and not the same as no flag.
     """
     if not text:
-        raise argparse.ArgumentTypeError("the name is empty; leave the flag out, or see whether a variable is set")
+        raise argparse.ArgumentTypeError("the name is empty; omit the flag, or check whether a variable is set")
     return text
 
 
@@ -132,7 +142,7 @@ def port(text: str) -> int:
 def port_or_name(text: str) -> str:
     """A port by its number, or by the name that a pod gives it (at most 15 letters, as Kubernetes has it)."""
     if not text or len(text) > 15 or (text.isascii() and text.isdigit() and not 0 < int(text) <= MAX_PORT):
-        raise argparse.ArgumentTypeError(f"`{text}` is no port from 1 to {MAX_PORT} and no name of one")
+        raise argparse.ArgumentTypeError(f"`{text}` is neither a port from 1 to {MAX_PORT} nor the name of one")
     return text
 
 

@@ -20,10 +20,10 @@ READS_A_CLUSTER = False
 HAS_GO_FLAGS = True
 HELP = """Serve Prometheus metrics of GPU devices on /metrics: DCGM names, fairlead_gpu_* and nvidia_gpu_*.
 
-The devices are those of this node, by NVML. The backend `sim` serves invented ones: of one node of a simulated cluster, or of
-all with --all-nodes. Every flag of dcgm-exporter is taken, with one dash or two, and read from dcgm-exporter's variables, too
-(DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …); one that changes nothing is said at the start. The other flags have variables
-FAIRLEAD_EXPORTER_NAME. On SIGHUP the counters and the web configuration are read again."""
+It reads the devices of this node by NVML. The backend `sim` serves simulated devices: those of one node of a simulated cluster, or
+of all nodes with --all-nodes. It accepts every flag of dcgm-exporter, with one dash or two, and its variables
+(DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …), and warns of flags without effect at the start. The other flags have variables
+FAIRLEAD_EXPORTER_NAME. On SIGHUP it reads the counters and the web configuration again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,13 +46,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def chosen_backend(args: argparse.Namespace) -> str:
-    """Invented devices are for who asks for them: fiction must not take the place of a real page."""
+    """Simulated devices must be requested: they must not replace a real page by mistake."""
     if args.backend == "nvml" and (args.sim_gpus or args.fake_gpus):
         asked = "--sim-gpus" if args.sim_gpus else "--fake-gpus"
         raise UserError(f"`--backend nvml` and `{asked}` were given", "leave one of them out")
     if not args.backend and not (args.sim_gpus or args.fake_gpus):
         if args.all_nodes or args.scenario != "default":
-            raise UserError("simulated devices were asked for, and the backend is nvml", "add `--backend sim`")
+            raise UserError("simulated devices were requested, but the backend is nvml", "add `--backend sim`")
         return "nvml"
     return args.backend or "sim"
 
@@ -60,10 +60,10 @@ def chosen_backend(args: argparse.Namespace) -> str:
 def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> None:
     """Flag, else variable, else default. Raises UserError for one that is not of its kind.
 
-    `args.told` keeps which of both a person gave: what a configuration file says comes after them.
+    `args.given_flags` contains the flags that the user gave; they override a configuration file.
     """
     every = (*OWN_FLAGS, *FLAGS)
-    args.told = frozenset(flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env))
+    args.given_flags = frozenset(flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env))
     if args.port is not None and args.listen is not None:
         raise UserError(TWO_ADDRESSES, "`--port P` is `--listen :P`")
     if args.port is not None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 NAME = "gpu-load"
 READS_A_CLUSTER = False
-HELP = """Make GPUs busy in a known way, to see that metrics, boards and autoscalers follow. A test bears the id of the DCGM field
-that it moves: 1001 graphics engine, 1002 SMs, 1003 occupancy, 1004 tensor cores, 1005 memory, 1006 to 1008 FP64, FP32, FP16,
-1009 and 1010 PCIe, 1011 and 1012 NVLink. It takes the flags of dcgmproftester, each with its value as one argument or two.
+HELP = """Generate a defined GPU load, to check metrics, boards and autoscalers. A test has the id of the DCGM field that it
+raises: 1001 graphics engine, 1002 SMs, 1003 occupancy, 1004 tensor cores, 1005 memory, 1006 to 1008 FP64, FP32, FP16,
+1009 and 1010 PCIe, 1011 and 1012 NVLink. It accepts the flags of dcgmproftester, each with its value as one argument or two.
 
-The backend `sim` needs no card: simulated ones are told what to show ($FAIRLEAD_GPU_LOAD_DIR)."""
+The backend `sim` needs no GPU: simulated GPUs show the load ($FAIRLEAD_GPU_LOAD_DIR)."""
 _MODES: Final = ("generateload", "report", "validate", "fast")
 _UNREAD: Final = ("config_file", "sync_count", "reset", "dvs", "log_file", "log_level")
 _ADDRESS: Final = "http://127.0.0.1:9400/metrics"
@@ -38,27 +38,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     number("--duration", "-d", low=1, high=10_000_000, default=30.0, help="seconds of each test (default 30)")
     parser.add_argument("--gpuIds", "-i", metavar="IDS", default="all", help="indices of the GPUs by comma, or all (default all)")
     number("--report", "-r", low=0.01, high=10, default=1.0, help="seconds between two reports, at most 10 (default 1)")
-    parser.add_argument("--no-dcgm-validation", action=BooleanFlag, help="do not compare with what an exporter measured")
-    parser.add_argument("--target-max-value", action=BooleanFlag, help="full load from the start, where it would grow slowly")
-    parser.add_argument("--cublas", action=BooleanFlag, help="matrices for 1006 to 1008 instead of sums")
+    parser.add_argument("--no-dcgm-validation", action=BooleanFlag, help="do not compare with the values of an exporter")
+    parser.add_argument("--target-max-value", action=BooleanFlag, help="full load from the start, instead of a slow increase")
+    parser.add_argument("--cublas", action=BooleanFlag, help="use matrix products for 1006 to 1008 instead of sums")
     parser.add_argument("--mode", metavar="MODES", default="", help="[no]generateload,[no]report,[no]validate,[no]fast")
     number("--percent-tolerance", low=0, high=99.999, default=None, help="how far off a measured value may be, in percent (default 10)")
     number("--absolute-tolerance", "-a", low=0, high=1e18, default=None, help="the same as an amount")
-    number("--match-value", "-m", low=0, high=1e18, default=None, help="the value that is to be measured")
+    number("--match-value", "-m", low=0, high=1e18, default=None, help="expected value")
     number("--wait-to-check", "-w", low=0, high=99.999, default=0.0, help="percent of a test before values are compared (default 0)")
-    number("--min-value", low=0, high=1e18, default=None, help="the least that is to be measured")
-    number("--max-value", low=0, high=1e18, default=None, help="the most that is to be measured")
-    number("--max-processes", low=0, high=255, default=0.0, help="so many GPUs at once (default 0: all)")
-    parser.add_argument("--config-file", "-c", metavar="FILE", help="taken, and not read")
-    parser.add_argument("--sync-count", metavar="N", help="taken, and changes nothing")
-    parser.add_argument("--reset", action=BooleanFlag, help="taken, and changes nothing")
-    parser.add_argument("--dvs", action=BooleanFlag, help="taken, and changes nothing")
-    parser.add_argument("--log-file", metavar="FILE", help="taken, and changes nothing")
-    parser.add_argument("--log-level", metavar="LEVEL", help="taken, and changes nothing")
+    number("--min-value", low=0, high=1e18, default=None, help="least expected value")
+    number("--max-value", low=0, high=1e18, default=None, help="greatest expected value")
+    number("--max-processes", low=0, high=255, default=0.0, help="number of GPUs at once (default 0: all)")
+    parser.add_argument("--config-file", "-c", metavar="FILE", help="accepted without effect")
+    parser.add_argument("--sync-count", metavar="N", help="accepted without effect")
+    parser.add_argument("--reset", action=BooleanFlag, help="accepted without effect")
+    parser.add_argument("--dvs", action=BooleanFlag, help="accepted without effect")
+    parser.add_argument("--log-file", metavar="FILE", help="accepted without effect")
+    parser.add_argument("--log-level", metavar="LEVEL", help="accepted without effect")
     parser.add_argument("--version", action=BooleanFlag, help="print the version")
     parser.add_argument("--backend", metavar="NAME", choices=("auto", "cuda", "sim"), help="auto, cuda or sim (default auto)")
-    parser.add_argument("--sim-gpus", metavar="GPUS", default="1xTesla-T4", help="what `--backend sim` plays (default 1xTesla-T4)")
-    parser.add_argument("--exporter", metavar="URL", help=f"page that is compared with (default {_ADDRESS})")
+    parser.add_argument("--sim-gpus", metavar="GPUS", default="1xTesla-T4", help="GPUs of `--backend sim` (default 1xTesla-T4)")
+    parser.add_argument("--exporter", metavar="URL", help=f"exporter page to compare with (default {_ADDRESS})")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     for name in _UNREAD:
         if getattr(args, name):
-            context.messages.warn(f"--{name.replace('_', '-')} changes nothing")
+            context.messages.warn(f"--{name.replace('_', '-')} has no effect")
     fields, modes = _fields(args.fieldId), _modes(args.mode)
     name = args.backend or context.env.get("FAIRLEAD_GPU_LOAD_BACKEND") or "auto"
     backend = context.machine.load_backend(name, args.sim_gpus.strip(), uses_matrices=args.cublas)
@@ -162,7 +162,7 @@ class _Tester:
             yield at, done, self._measured(cards, test.field)
 
     def _measured(self, cards: Sequence[LoadCard], field: int) -> list[float | None]:
-        """A page that cannot be had is said once, and measures nothing."""
+        """A page that cannot be read causes one warning, and no values."""
         if not self._validates:
             return [None for _ in cards]
         from fairlead.rules.devices.load_check import measured_value
@@ -189,10 +189,10 @@ class _Tester:
 def _fields(text: str) -> tuple[int, ...]:
     from fairlead.model.devices.gpu_load import FIELD_GROUPS
 
-    told = text.strip()
-    if told in FIELD_GROUPS:
-        return FIELD_GROUPS[told]
-    return _numbers(told, "--fieldId", "`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink")
+    word = text.strip()
+    if word in FIELD_GROUPS:
+        return FIELD_GROUPS[word]
+    return _numbers(word, "--fieldId", "`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink")
 
 
 def _numbers(text: str, flag: str, example: str) -> tuple[int, ...]:
@@ -203,7 +203,7 @@ def _numbers(text: str, flag: str, example: str) -> tuple[int, ...]:
 
 
 def _modes(text: str) -> dict[str, bool]:
-    """Validation is on unless it is said not to be."""
+    """Validation is on by default."""
     modes = {"generateload": True, "report": True, "validate": True, "fast": False}
     for word in filter(None, (word.strip() for word in text.split(","))):
         name = word.removeprefix("no")

@@ -1,4 +1,4 @@
-"""`fairlead quota-controller`: admits, and evicts, what the quota tree says."""
+"""`fairlead quota-controller`: admits and evicts pods according to the quota tree."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "quota-controller"
-HELP = """Hold the cluster to its ElasticQuotaTree: take the quota gate from pods whose turn it is, evict or suspend what borrows when
-the owner of the guarantee comes, and say of every pod that waits why it does (deploy/quota-controller.yaml).
+HELP = """Enforce the cluster's ElasticQuotaTree: remove the quota gate from pods that are admitted, evict or suspend borrowers when
+the owner of the guarantee needs it, and write the reason to every waiting pod (deploy/quota-controller.yaml).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several, the one that holds the Lease
-fairlead-quota works; while none does, pods of the tree's namespaces wait and what runs is left alone."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several processes, the holder of the Lease
+fairlead-quota is active; while there is none, pods of the tree's namespaces wait, and running pods continue."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, f"{settings.LOOPBACK}:{settings.QUOTA_CONTROLLER_PORT}")
     add_lease(parser)
     add("--kube-api-qps", metavar="N", type=whole(1, 10_000), default=300, help="writes a second to the API server (default 300)")
-    add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=500, help="so many of them at once (default 500)")
+    add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=500, help="number of writes at once (default 500)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

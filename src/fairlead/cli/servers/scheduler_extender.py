@@ -9,11 +9,11 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "scheduler-extender"
-HELP = """Answer a stock kube-scheduler about pods that share GPUs: which nodes have room on one card, which is best, whom to evict; and
-bind them with their cards. kube-scheduler's `extenders` name it (deploy/gpushare-scheduler.yaml).
+HELP = """Extend a stock kube-scheduler for pods that share GPUs: filter and score nodes by room on one GPU, choose pods to preempt, and
+bind pods with their GPUs. The `extenders` of kube-scheduler name it (deploy/gpushare-scheduler.yaml).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several, the one that holds the Lease
-fairlead-gpushare answers. Whoever is neither on loopback nor has a client certificate may only read /inspect and /metrics."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several processes, the holder of the Lease
+fairlead-gpushare answers. Clients that are neither on loopback nor have a client certificate may only read /inspect and /metrics."""
 _POLICIES = ("binpack", "spread")
 
 
@@ -23,13 +23,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, "", default)
     add("--tls-cert-file", metavar="FILE", default="", help="certificate (PEM) to serve HTTPS with")
     add("--tls-private-key-file", metavar="FILE", default="", help="the key of the certificate (PEM)")
-    add("--client-ca-file", metavar="FILE", default="", help="authority (PEM) of clients that may place pods from other machines")
+    add("--client-ca-file", metavar="FILE", default="", help="authority (PEM) of clients on other machines that may place pods")
     add_lease(parser)
     add("--node-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of node: binpack or spread (default binpack)")
     add("--gpu-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of GPU: binpack or spread (default binpack)")
-    add("--memory-unit", choices=("GiB", "MiB"), default="GiB", metavar="UNIT", help="in which pods of this cluster ask (default GiB)")
+    add(
+        "--memory-unit",
+        choices=("GiB", "MiB"),
+        default="GiB",
+        metavar="UNIT",
+        help="unit in which pods of this cluster request GPU memory (default GiB)",
+    )
     add("--kube-api-qps", metavar="N", type=whole(1, 10_000), default=100, help="requests a second to the API server (default 100)")
-    add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=200, help="so many of them at once (default 200)")
+    add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=200, help="number of requests at once (default 200)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 NAME = "time"
 READS_A_CLUSTER = False
-HELP = """Show and move the time of a laptop (`fairlead up`): of the one that KUBECONFIG names, else of the one that runs on this
+HELP = """Show and change the time of a laptop (`fairlead up`): the laptop that KUBECONFIG names, else the one that runs on this
 machine. ACTION is one of
 
-    show           what time it is there, and how fast it goes by (default)
-    pause          stand still: the API answers and takes writes, watches stay open, nothing moves; ends a run
-    resume         go on
-    step           pause, go to the next instant at which something is written, and say what
-    advance SPAN   go ahead by 90s, 20m, 1h30m or 2d, as fast as this machine can, then on as before
-    until TIME     the same up to a time such as 2026-01-05T09:30:00Z (no zone: UTC)
+    show           print the simulated time and its speed (default)
+    pause          stop the time: the API serves reads and writes, watches stay open, nothing else changes; ends a run
+    resume         continue
+    step           pause, advance to the next write, and print it
+    advance SPAN   advance by 90s, 20m, 1h30m or 2d, as fast as this machine can, then continue as before
+    until TIME     advance to a time such as 2026-01-05T09:30:00Z (no zone: UTC)
     speed X        simulated seconds per second, 0.01 to 100000
 
-`advance` and `until` wait until they have arrived and show how far they are; Ctrl-C pauses there."""
+`advance` and `until` wait for the end of the run and show its progress; Ctrl-C pauses the time there."""
 
 TAKES: Final = {
     "advance": "a span of time, such as `10m`",
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", metavar="ACTION", nargs="?", default="show", help="what to do; see above")
     parser.add_argument("value", metavar="VALUE", nargs="?", default="", help="for advance, until and speed")
     parser.add_argument("--output", "-o", metavar="FORMAT", choices=("text", "json"), default="text", help="text or json (default text)")
-    parser.add_argument("--no-wait", action=BooleanFlag, help="begin a run and do not wait for its end")
-    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="of the laptop, if it was started with one")
+    parser.add_argument("--no-wait", action=BooleanFlag, help="start a run and do not wait for its end")
+    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="state directory of the laptop, if it was started with one")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -61,11 +61,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def read_order(action: str, value: str) -> ClockOrder | None:
-    """None to look only. Raises UserError for words that are no order."""
+    """The order, None for `show`. Raises UserError for words that are not an order."""
     from fairlead.console.pages.clock import ClockOrder
 
     if action not in ACTIONS:
-        raise UserError(f"`{action}` is no action", f"actions: {', '.join(ACTIONS)}")
+        raise UserError(f"`{action}` is not an action", f"actions: {', '.join(ACTIONS)}")
     if bool(value) != (action in TAKES):
         hint = "`fairlead time --help` shows what each action takes"
         raise UserError(f"`{action}` takes {TAKES.get(action, 'nothing')}, not {f'`{value}`' if value else 'nothing'}", hint)
@@ -96,12 +96,12 @@ def _number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UserError(f"`{text}` is no speed", "give simulated seconds per second, such as `60`")
+        raise UserError(f"`{text}` is not a speed", "give simulated seconds per second, such as `60`")
     return value
 
 
 def _wait(clock: TimeOfLaptop, moved: ClockMoved, context: Context) -> ClockMoved:
-    """Until the run is over, or somebody else ended it. Ctrl-C pauses the world where it is."""
+    """Waits until the run is over, or another client ended it. Ctrl-C pauses the time."""
     from fairlead.console.pages.clock import ClockMoved, ClockOrder
 
     face, is_seen = moved.clock, sys.stderr.isatty()

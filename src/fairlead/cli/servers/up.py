@@ -11,17 +11,17 @@ from fairlead.cli.servers.flags import add_scenario, path_name, port
 NAME = "up"
 READS_A_CLUSTER = False
 HELP = """Start the laptop: a simulated GPU cluster, served as a Kubernetes API on loopback, with the GPU exporter, the cluster
-exporter and the console, in one process. Prints the console's address and the path of a kubeconfig for kubectl, and
-stays in the foreground until Ctrl-C. While it runs, `arena top node` and the like speak to it.
+exporter and the console, in one process. It prints the console's address and the path of a kubeconfig for kubectl, and
+stays in the foreground until Ctrl-C. While it runs, commands such as `arena top node` use it.
 
-The ports are taken on 127.0.0.1 alone. Where a default port is taken by somebody else, a free one is used and said.
+It listens only on 127.0.0.1. If another process uses a default port, it uses a free port and prints it.
 
-Each start begins a new world, unless --state-dir names a directory to keep one in. What the API has answered is on disk
-there, even when the process is killed; the next start goes on from it. In between the world stands still: its clock jumps
-to the present, and programs go on with what was left of their runs.
+Each start creates a new cluster, unless --state-dir names a directory that keeps it. Every acknowledged write is on disk
+there, even if the process is killed; the next start continues from it. While the laptop is stopped, nothing happens: at the
+next start the clock jumps to the present, and programs continue with the rest of their runs.
 
-With --from-snapshot the cluster is a real one's copy: the same nodes, cards, pods, jobs and quotas, at the time when it was
-saved. What would happen there (a drain, a new job, another quota) can be tried here."""
+With --from-snapshot the cluster is a copy of a real one: the same nodes, GPUs, pods, jobs and quotas, at the time of the
+snapshot. You can try changes there (a drain, a new job, another quota)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from-snapshot",
         metavar="FILE",
         type=path_name,
-        help="begin with the cluster of a saved snapshot, instead of a scenario",
+        help="start with the cluster of a saved snapshot, instead of a scenario",
     )
     parser.add_argument("--port", metavar="P", type=port, help="port of the console (default 8080)")
     parser.add_argument("--gpu-exporter-port", metavar="P", type=port, help="port of the GPU exporter (default 9400)")
@@ -41,17 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state-dir",
         metavar="DIR",
         type=path_name,
-        help="keep the world here: go on with the one that is there, or begin it (default: each start is a new one)",
+        help="keep the cluster here: continue with the existing one, or create it (default: each start is a new one)",
     )
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="also write a kubeconfig here (default: only in the state directory); into one that exists the laptop's context "
-        "is merged, for `kubectl --context fairlead`, and taken out at the end",
+        help="also write a kubeconfig here (default: only in the state directory); the laptop's context is merged into "
+        "an existing file, for `kubectl --context fairlead`, and removed at the end",
     )
-    parser.add_argument("--use-context", action=BooleanFlag, help="make it the current context of that kubeconfig until the end")
-    parser.add_argument("--ready-file", metavar="FILE", type=path_name, help="write the addresses here as JSON once all of them answer")
+    parser.add_argument("--use-context", action=BooleanFlag, help="make the laptop the current context of that kubeconfig until it ends")
+    parser.add_argument("--ready-file", metavar="FILE", type=path_name, help="write the addresses here as JSON when all servers are ready")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text_flag(parser, "--max-surge", metavar="N", help="how many pods more than --replicas an update may start: a number or a percentage")
     text_flag(parser, "--max-unavailable", metavar="N", help="how many pods may be missing during an update: a number or a percentage")
     for probe in PROBES:
-        text_flag(parser, f"--{probe}-probe-action", metavar="ACTION", help="how it is asked: httpGet, exec, grpc or tcpSocket")
+        text_flag(parser, f"--{probe}-probe-action", metavar="ACTION", help="kind of probe: httpGet, exec, grpc or tcpSocket")
         many_flag(
             parser, f"--{probe}-probe-action-option", metavar="OPTION", help="e.g. `path: /healthz`, `port: 8080`, `command=cat /ready`"
         )

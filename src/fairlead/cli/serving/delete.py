@@ -14,7 +14,7 @@ from fairlead.cli.serving.search import add_type, add_version, one_serving, read
 from fairlead.errors import FairleadError
 
 NAME = "serve delete"
-HELP = "Delete serving jobs with their Services and pods. A name that does not exist is told and skipped."
+HELP = "Delete serving jobs with their Services and pods. A name that does not exist is reported and skipped."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,17 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT[:VERSION]",
         help="format of the model, e.g. `sklearn`, `pytorch:2`: KServe finds the server",
     )
-    text_flag(parser, "--runtime", metavar="NAME", help="this serving runtime")
+    text_flag(parser, "--runtime", metavar="NAME", help="name of the serving runtime")
     text_flag(parser, "--runtime-version", metavar="VERSION", help="version of the runtime")
-    text_flag(parser, "--storage-uri", metavar="URI", help="where the model lies")
+    text_flag(parser, "--storage-uri", metavar="URI", help="location of the model")
     text_flag(parser, "--protocol-version", metavar="VERSION", help="protocol of the model server: v1, v2, grpc-v1, grpc-v2")
     text_flag(parser, "--port", default="0", metavar="PORT", help="port of the container")
-    text_flag(parser, "--metrics-port", default="8080", metavar="PORT", help="port of metrics (taken; KServe knows it)")
-    text_flag(parser, "--min-replicas", default="1", metavar="N", help="the fewest pods (0: none while nobody asks)")
-    text_flag(parser, "--max-replicas", metavar="N", help="the most pods")
-    text_flag(parser, "--scale-target", metavar="N", help="what the autoscaler aims at")
-    text_flag(parser, "--scale-metric", metavar="METRIC", help="what it looks at: cpu, memory, concurrency, rps")
-    text_flag(parser, "--container-concurrency", metavar="N", help="how many requests a container takes at once")
+    text_flag(parser, "--metrics-port", default="8080", metavar="PORT", help="port of metrics (accepted; KServe determines it)")
+    text_flag(parser, "--min-replicas", default="1", metavar="N", help="least number of pods (0: none without requests)")
+    text_flag(parser, "--max-replicas", metavar="N", help="greatest number of pods")
+    text_flag(parser, "--scale-target", metavar="N", help="target value of the autoscaler")
+    text_flag(parser, "--scale-metric", metavar="METRIC", help="metric of the autoscaler: cpu, memory, concurrency, rps")
+    text_flag(parser, "--container-concurrency", metavar="N", help="number of requests that a container serves at once")
     text_flag(parser, "--timeout", metavar="SECONDS", help="how long a request may take")
     text_flag(
         parser, "--canary-traffic-percent", default="-1", metavar="N", help="percent of the traffic for the newest revision (-1: all)"
@@ -70,7 +70,7 @@ def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float
     if not spec.image and not args.model_format:
         raise invalid("--model-format or --image must be set", "`--model-format sklearn --storage-uri URI`, or `--image IMAGE`")
     if args.storage_uri and not args.model_format:
-        raise invalid("--storage-uri is invalid without --model-format", "`--model-format FORMAT` says how the model is read")
+        raise invalid("--storage-uri is invalid without --model-format", "`--model-format FORMAT` names the format of the model")
     return replace(spec, ports=ports(http=("port", args.port)), kserve=_kserve(args))
 
 

@@ -1,6 +1,6 @@
 """`arena serve logs JOB` prints what a pod of a serving job wrote.
 
-A serving job has no chief. With several pods the person says which; with one there is no question.
+A serving job has no chief. If it has several pods, the user must name one.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
         raise OutsideError("kubernetes", f"the pods of serving job {args.job} cannot be read: {found.sources['pods'].message}")
     pods = found.servings[0].pods
     if not pods:
-        told = f"not found instances of serving job,please use 'arena serve get {args.job}' to get job information"
-        raise UserError(told, _why_none(found.servings[0]))
+        what = f"not found instances of serving job,please use 'arena serve get {args.job}' to get job information"
+        raise UserError(what, _why_none(found.servings[0]))
     if not args.instance and len(pods) == 1:
         return pods[0]
     names = "\n".join(pod.name for pod in pods)
@@ -69,5 +69,5 @@ def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
     for pod in pods:
         if pod.name == args.instance:
             return pod
-    said = f"invalid instance name {args.instance} of serving job {args.job},please use 'arena serve get {args.job}' to get instance names."
-    raise UserError(said, f"it has {names}".replace("\n", ", "))
+    what = f"invalid instance name {args.instance} of serving job {args.job},please use 'arena serve get {args.job}' to get instance names."
+    raise UserError(what, f"it has {names}".replace("\n", ", "))

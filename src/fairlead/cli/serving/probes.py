@@ -26,10 +26,10 @@ def probes(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     found = {}
     for probe in PROBES:
         action = word(f"{probe}-probe-action", getattr(args, f"{probe}_probe_action"), ("", *_ACTIONS))
-        asked, told = getattr(args, f"{probe}_probe_action_option"), getattr(args, f"{probe}_probe_option")
+        asked, numbers = getattr(args, f"{probe}_probe_action_option"), getattr(args, f"{probe}_probe_option")
         if action:
-            found[probe] = {action: _action(probe, action, asked), **_numbers(f"{probe}-probe-option", told)}
-        elif asked or told:
+            found[probe] = {action: _action(probe, action, asked), **_numbers(f"{probe}-probe-option", numbers)}
+        elif asked or numbers:
             raise invalid(f"--{probe}-probe-action is not set", f"it is one of {', '.join(_ACTIONS)}")
     return found
 

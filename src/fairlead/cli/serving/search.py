@@ -2,8 +2,7 @@
 
 The verbs of `serve` share it.
 
-A name may have several versions and types; a verb that wants one job says which there are instead of
-choosing.
+A name may have several versions and types; a verb that needs one job prints them instead of choosing.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ def type_of(word: str) -> str:
 
     type_ = serving_type(word) if word else ""
     if type_ is None:
-        told = ",".join(f"{each.word}({each.title})" for each in TYPES.values())
-        raise UserError(f"Unknown serving job type,arena only supports: [{told}]", "without `-T` jobs of every type are looked for")
+        types = ",".join(f"{each.word}({each.title})" for each in TYPES.values())
+        raise UserError(f"Unknown serving job type,arena only supports: [{types}]", "without `-T` jobs of all types are searched")
     return type_
 
 

@@ -24,7 +24,7 @@ _LABEL_MAX: Final = 63
 
 def add_common_flags(parser: argparse.ArgumentParser, *, image: str = "") -> None:
     """What every type takes. `image`: the one it runs by default."""
-    parser.add_argument("words_of_command", nargs="*", metavar="COMMAND", help="what to run, joined by blanks, by --shell")
+    parser.add_argument("words_of_command", nargs="*", metavar="COMMAND", help="command to run with --shell, joined by blanks")
     add_flags(parser, _common(image))
 
 
@@ -49,18 +49,18 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, machine: M
 
 
 def _labelled(label: str) -> Callable[[str, str], str]:
-    return lambda flag, told: values.labels(flag, [f"{label}={told}"])[label]
+    return lambda flag, given: values.labels(flag, [f"{label}={given}"])[label]
 
 
 def _common(image: str) -> tuple[Flag, ...]:
     described = f"image of the model server{f' (default {image})' if image else ''}"
     policies = values.one_of(*PULL_POLICIES)
     units = "units of shared GPU memory (`aliyun.com/gpu-mem`) of each pod"
-    part = "of this claim only the folder that EXPR says, e.g. `$(ARENA_POD_NAME)`"
-    empty_part = "of this empty folder only the one that EXPR says"
+    part = "mount only this folder of the claim, e.g. `$(ARENA_POD_NAME)`"
+    empty_part = "mount only this folder of the empty folder"
     return (
         text("--name", twin="servingName", help="name of the serving job (required)"),
-        text("--version", twin="servingVersion", help="its version (default: now, as 202601051030)"),
+        text("--version", twin="servingVersion", help="version of the serving job (default: the time, such as 202601051030)"),
         text("--image", "image", default=image, help=described),
         text(
             "--image-pull-policy",
@@ -72,8 +72,8 @@ def _common(image: str) -> tuple[Flag, ...]:
             help="Always, IfNotPresent or Never",
         ),
         many("--image-pull-secret", metavar="SECRET", help="a secret to pull images with"),
-        text("--command", metavar="COMMAND", help="what to run instead of the server's own command"),
-        text("--shell", "shell", default="sh", help="what runs the command"),
+        text("--command", metavar="COMMAND", help="command to run instead of the server's own"),
+        text("--shell", "shell", default="sh", help="shell that runs the command"),
         text("--replicas", "replicas", values.count, default="1", metavar="N", help="how many pods"),
         text("--gpus", "gpus", values.count, default="0", metavar="N", help="whole GPUs of each pod"),
         text("--gpumemory", "gpu_memory", values.count, default="0", metavar="N", help=units),
@@ -93,12 +93,12 @@ def _common(image: str) -> tuple[Flag, ...]:
             "secret_env",
             values.secret_envs,
             metavar="NAME=SECRET[:KEY]",
-            help="an environment variable out of a secret",
+            help="an environment variable from a secret",
         ),
         *LABELLED,
         *PLACED,
-        truth("--enable-istio", "has_istio", twin="enableIstio", help="let Istio put its proxy into the pods"),
-        truth("--expose-service", "is_exposed", twin="exposeService", help="serve on a port of every node, too"),
+        truth("--enable-istio", "has_istio", twin="enableIstio", help="let Istio inject its proxy into the pods"),
+        truth("--expose-service", "is_exposed", twin="exposeService", help="also serve on a port of every node"),
         text("--model-name", "model_name", _labelled("modelName"), twin="modelName", metavar="NAME", help="name of the model"),
         text("--model-version", "model_version", _labelled("modelVersion"), metavar="VERSION", help="version of the model"),
         DRY_RUN,
@@ -115,14 +115,14 @@ def check_service_name(name: str) -> None:
         raise invalid(f"--name is invalid: the Service would be called {name}, and the name of a Service begins with a letter")
 
 
-def ports(**told: tuple[str, str]) -> ServingPorts:
+def ports(**given: tuple[str, str]) -> ServingPorts:
     """`grpc`, `http` and `metrics`, each a flag and its text."""
-    return ServingPorts(**{port: values.port(flag, text) for port, (flag, text) in told.items()})
+    return ServingPorts(**{port: values.port(flag, text) for port, (flag, text) in given.items()})
 
 
 def check_ports(found: ServingPorts) -> ServingPorts:
     if not (found.grpc or found.http):
-        raise invalid("all  ports are 0,invalid configuration", "`--port` or `--restful-port` says where the model is asked")
+        raise invalid("all  ports are 0,invalid configuration", "`--port` or `--restful-port` sets the port of the model")
     numbers = [each for each in (found.grpc, found.http, found.metrics) if each]
     if len(numbers) > len(set(numbers)):
         raise invalid(f"ports are invalid: {', '.join(map(str, numbers))}", "one port cannot serve two protocols")
@@ -139,10 +139,10 @@ def _version(text: str, now: float) -> str:
 def _named_paths(flag: str, texts: Sequence[str]) -> dict[str, str]:
     """`NAME:PATH`; the name is a volume's."""
     found: dict[str, str] = {}
-    for told in texts:
-        name, colon, path = told.partition(":")
+    for given in texts:
+        name, colon, path = given.partition(":")
         if not colon or not _PART.fullmatch(name) or len(name) > _LABEL_MAX or not path.startswith("/") or ":" in path:
-            raise invalid(f"--{flag} is invalid: `{told}`", "write it as NAME:/PATH")
+            raise invalid(f"--{flag} is invalid: `{given}`", "write it as NAME:/PATH")
         if name in found:
             raise invalid(f"--{flag} is invalid: {name} is given twice")
         found[name] = path
@@ -150,12 +150,12 @@ def _named_paths(flag: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def _mounts(flag: str, paths: Sequence[tuple[str, str]], texts: Sequence[str]) -> tuple[Mount, ...]:
-    """Each with the part that `--FLAG-subpath-expr NAME:EXPR` says."""
+    """Each mount with the folder of `--FLAG-subpath-expr NAME:EXPR`."""
     parts: dict[str, str] = {}
-    for told in texts:
-        name, colon, expression = told.partition(":")
+    for given in texts:
+        name, colon, expression = given.partition(":")
         if not colon or not expression or expression.startswith("/") or ".." in expression.split("/"):
-            raise invalid(f"--{flag}-subpath-expr is invalid: `{told}`", "write it as NAME:FOLDER, e.g. `models:$(ARENA_POD_NAME)`")
+            raise invalid(f"--{flag}-subpath-expr is invalid: `{given}`", "write it as NAME:FOLDER, e.g. `models:$(ARENA_POD_NAME)`")
         places = [path for each, path in paths if each == name]
         if not places:
             raise invalid(f"--{flag}-subpath-expr is invalid: no --{flag} mounts `{name}`")

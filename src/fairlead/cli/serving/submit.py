@@ -1,8 +1,8 @@
 """What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out
 (docs/spec/arena-cli.md#objects-of-serving-jobs, docs/spec/arena-cli.md#messages-of-the-commands).
 
-Everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
-first, and printed last, as people know it.
+The workload owns all other objects, so that deleting it deletes all; it is therefore created first, and
+printed last, in the usual order.
 """
 
 from __future__ import annotations

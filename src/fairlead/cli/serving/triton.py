@@ -27,21 +27,21 @@ _IMAGE: Final = "nvcr.io/nvidia/tritonserver:24.12-py3"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser, image=_IMAGE)
-    text_flag(parser, "--model-repository", metavar="PATH", help="where the container finds its models")
+    text_flag(parser, "--model-repository", metavar="PATH", help="path of the models in the container")
     text_flag(parser, "--http-port", default="8000", metavar="PORT", help="port of HTTP (default 8000)")
     text_flag(parser, "--grpc-port", default="8001", metavar="PORT", help="port of gRPC (default 8001)")
     text_flag(parser, "--metrics-port", default="8002", metavar="PORT", help="port of metrics (default 8002)")
     truth_flag(parser, "--allow-metrics", help="serve metrics")
     many_flag(parser, "--load-model", metavar="MODEL", help="load only this model of the repository")
     text_flag(parser, "--extend-command", metavar="WORDS", help="more arguments for tritonserver")
-    text_flag(parser, "--backend", metavar="NAME", help="taken, and without effect: a model's own configuration names its backend")
+    text_flag(parser, "--backend", metavar="NAME", help="accepted without effect: the model's configuration names its backend")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.serving.manifest import objects
 
     if args.backend:
-        context.messages.warn("--backend has no effect: a model's own configuration names its backend")
+        context.messages.warn("--backend has no effect: the model's configuration names its backend")
     return serve(args, context, _spec, objects)
 
 
@@ -54,7 +54,7 @@ def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float
     check_service_name(service_name(spec))
     found = ports(grpc=("grpc-port", args.grpc_port), http=("http-port", args.http_port), metrics=("metrics-port", args.metrics_port))
     if not found.http:
-        raise invalid("--http-port is invalid", "Triton is asked over HTTP whether it is ready, so the port cannot be 0")
+        raise invalid("--http-port is invalid", "the readiness probe of Triton uses HTTP, so the port cannot be 0")
     found = check_ports(found if args.allow_metrics else replace(found, metrics=0))
     if not spec.command and not args.model_repository:
         raise invalid("--model-repository must be set", "`--model-repository /MODELS` with --data CLAIM:/MODELS")

@@ -19,7 +19,7 @@ Object = dict[str, Any]
 class SnapshotReader:
     """A `ClusterReader` over one value.
 
-    `description` says for a person where it came from, `objects` what else is known of it.
+    `description`: its origin, for messages; `objects`: further objects in it.
     """
 
     def __init__(self, snapshot: ClusterSnapshot, description: str, objects: Callable[[], Sequence[Object] | None] = lambda: None) -> None:
@@ -41,7 +41,7 @@ class SnapshotReader:
         return self._snapshot
 
     def read_objects(self) -> KeptObjects | None:
-        """The `sources` of the snapshot say what could not be read when it was saved."""
+        """The `sources` of the snapshot contain what could not be read when it was saved."""
         objects = self._objects()
         return None if objects is None else KeptObjects(objects)
 

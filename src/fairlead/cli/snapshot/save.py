@@ -14,19 +14,18 @@ if TYPE_CHECKING:
     from fairlead.model.source import Source
 
 NAME = "snapshot save"
-HELP = """Read the whole cluster and write it, as Fairlead sees it, to FILE (gzip of JSON).
+HELP = """Read the cluster and save its state to FILE (gzip of JSON).
 
-Every reading command answers from such a file with --snapshot FILE, and `fairlead up --from-snapshot FILE` plays the
-cluster on from it. It holds no Secret, no ConfigMap, and of containers neither environment nor command, but names of
-namespaces, nodes, pods, images and users: look at it before you pass it on.
+Every reading command accepts such a file with --snapshot FILE, and `fairlead up --from-snapshot FILE` simulates the
+cluster from there on. The file contains no Secrets, no ConfigMaps, and no environment or command of containers, but names
+of namespaces, nodes, pods, images and users: check it before you share it.
 
-Where anything of that may not be read, or cannot, nothing is saved, unless --partial is given: such a file says what it
-lacks."""
+If anything cannot be read, nothing is saved, unless --partial is given: then the file records what is missing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="where to write it; an older snapshot there is replaced")
-    parser.add_argument("--partial", action=BooleanFlag, help="save what can be read, where not all of it can (default: save nothing)")
+    parser.add_argument("file", metavar="FILE", help="file to write; an older snapshot is replaced")
+    parser.add_argument("--partial", action=BooleanFlag, help="save what can be read if not everything can (default: save nothing)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.messages.warn(f"{source.name} cannot be read: {source.message or source.state}")
     names = ", ".join(source.name for source in unread)
     if unread and not args.partial:
-        hint = "ask for the right to list them in all namespaces, or save what can be read with --partial"
+        hint = "get the right to list them in all namespaces, or save what can be read with --partial"
         raise OutsideError("kubernetes", f"snapshot `{args.file}` is not saved: {names} cannot be read", hint)
     data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects))
     file.write(data)
@@ -65,9 +64,9 @@ def _read(reader: ClusterReader) -> tuple[ClusterSnapshot, tuple[dict[str, Any],
 
 
 def _unread(snapshot: ClusterSnapshot) -> list[Source]:
-    """By name, and each refusal once: a kind of jobs is read as jobs and as objects."""
-    told: dict[str, Source] = {}
+    """Unread sources by name, each message once: a kind of jobs is read as jobs and as objects."""
+    by_message: dict[str, Source] = {}
     for name, source in sorted(snapshot.sources.items()):
         if source.is_unread:
-            told.setdefault(source.message or name, source)
-    return list(told.values())
+            by_message.setdefault(source.message or name, source)
+    return list(by_message.values())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.wire.files.snapshot_file import SavedSnapshot
 
 NAME = "snapshot show"
-HELP = "Say what a snapshot file holds: where and when it was saved, how much of what, and what could not be read."
+HELP = "Show the contents of a snapshot file: its origin and time, the number of objects, and what could not be read."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +51,9 @@ def _rows(saved: SavedSnapshot) -> list[tuple[str, str]]:
 
 
 def _counted(total: int, parts: dict[str, int]) -> str:
-    """`12 (6 exclusive, 4 none, 2 share)`; the total alone when there is nothing to tell apart."""
-    told = ", ".join(f"{number} {word}" for word, number in sorted(parts.items(), key=lambda part: (-part[1], part[0])))
-    return f"{total} ({told})" if told else str(total)
+    """`12 (6 exclusive, 4 none, 2 share)`; only the total if there are no parts."""
+    counts = ", ".join(f"{number} {word}" for word, number in sorted(parts.items(), key=lambda part: (-part[1], part[0])))
+    return f"{total} ({counts})" if counts else str(total)
 
 
 def _time(at: float) -> str:

@@ -15,7 +15,7 @@ from fairlead.kinds.parts.job_spec import JobSpec
 NAME = "submit deepspeedjob"
 HELP = """Submit a DeepSpeed job: a launcher that runs the command, and workers that it reaches by ssh.
 
-Without the operator of elastic training in the cluster it becomes an MPIJob."""
+If the cluster has no operator for elastic training, the job becomes an MPIJob."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def deepspeed_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
-    """A worker that is lost shall end the job, not hang it: NCCL is told to raise what it meets."""
+    """Configures NCCL to raise errors, so that a lost worker ends the job instead of blocking it."""
     spec = elastic_spec(args, namespace, machine, ELASTIC)
     return replace(spec, env={"NCCL_ASYNC_ERROR_HANDLING": "1", **spec.env})

@@ -19,8 +19,8 @@ ELASTIC: Final = (
     *COMMON,
     *ONE_SIZE,
     text("--job-restart-policy", metavar="POLICY", help="start a failed job again: Never or OnFailure (Never)"),
-    text("--job-backoff-limit", default="6", metavar="N", help="how often, where it is OnFailure"),
-    text("--ssh-secret", metavar="SECRET", help="a secret with ssh keys, instead of a new one of the job's own"),
+    text("--job-backoff-limit", default="6", metavar="N", help="number of restarts with OnFailure"),
+    text("--ssh-secret", metavar="SECRET", help="a secret with ssh keys, instead of a new one for the job"),
     many("--launcher-selector", metavar="KEY=VALUE", help="only nodes with this label, for the launcher"),
     many("--launcher-annotation", metavar="KEY=VALUE", help="an annotation of the launcher"),
     many("--worker-annotation", metavar="KEY=VALUE", help="an annotation of each worker"),
@@ -28,7 +28,7 @@ ELASTIC: Final = (
 
 
 def elastic_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
-    """`--retry N` means the same as a restart policy with N as its limit; where both are said, `--retry`."""
+    """`--retry N` is a restart policy with the limit N; it overrides the flags of the policy."""
     spec = one_size_spec(args, namespace, machine, table)
     restart = values.word("job-restart-policy", args.job_restart_policy, ("", "Never", "OnFailure"))
     backoff = values.count("job-backoff-limit", args.job_backoff_limit)

@@ -18,15 +18,15 @@ from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.wire import names
 
 NAME = "submit etjob"
-HELP = "Submit an elastic training job: a launcher that runs the command, and workers that may come and go."
+HELP = "Submit an elastic training job: a launcher that runs the command, and a variable number of workers."
 
 _WORKER_RESTARTS: Final = ("", "Never", "OnFailure", "Always", "ExitCode")
 _FLAGS: Final = (
     *ELASTIC,
-    text("--max-workers", default="1000", metavar="N", help="most workers, when it is scaled out"),
-    text("--min-workers", default="1", metavar="N", help="fewest workers, when it is scaled in"),
+    text("--max-workers", default="1000", metavar="N", help="greatest number of workers after scaling out"),
+    text("--min-workers", default="1", metavar="N", help="least number of workers after scaling in"),
     truth("--spot-instance", help="run on spot instances, under the job supervisor"),
-    text("--max-wait-time", default="0", metavar="SECONDS", help="give up when there are no spot instances for so long"),
+    text("--max-wait-time", default="0", metavar="SECONDS", help="give up after this time without spot instances"),
     text("--worker-restart-policy", metavar="POLICY", help="Never, OnFailure, Always or ExitCode"),
 )
 

@@ -69,7 +69,7 @@ def _fault(pod: dict[str, Any]) -> UserError | None:
     try:
         read = parse_pod(msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": pod["spec"]}), type=WirePod))
     except (msgspec.MsgspecError, ValueError, TypeError):
-        return None  # the API server says better what is wrong with it
+        return None  # the API server's error is more precise
     need = gpu_need(read)
     fault = need.fault or units_for_bytes(need.units)
     return invalid(f"a pod {fault}" if fault.startswith("asks") else fault, _HINT) if fault else None

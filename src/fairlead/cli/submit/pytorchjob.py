@@ -16,10 +16,10 @@ NAME = "submit pytorchjob"
 HELP = "Submit a PyTorchJob: one master and --workers less one workers."
 
 
-def _nproc(flag: str, told: str) -> str:
-    if told and told not in ("auto", "cpu", "gpu") and not (told.isascii() and told.isdigit() and int(told[:9]) > 0 and len(told) <= 9):
-        raise invalid(f"--{flag} is invalid: unknown value {told}", "it is auto, cpu, gpu or a number from 1")
-    return told
+def _nproc(flag: str, text: str) -> str:
+    if text and text not in ("auto", "cpu", "gpu") and not (text.isascii() and text.isdigit() and int(text[:9]) > 0 and len(text) <= 9):
+        raise invalid(f"--{flag} is invalid: unknown value {text}", "it is auto, cpu, gpu or a number from 1")
+    return text
 
 
 _FLAGS: Final = (

@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from fairlead.kinds.training.rayjob import RayOptions
 
 NAME = "submit rayjob"
-HELP = "Submit a RayJob: a Ray cluster of its own, a head and workers, to which the command is sent."
+HELP = "Submit a RayJob: a new Ray cluster of a head and workers that runs the command."
 
 _NAME_MAX: Final = 47
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SERVICES: Final = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 _MODES: Final = ("Default", "Conservative", "Aggressive")
-_SHUTDOWN: Final = "take the cluster down after the end (default true)"
-_SUSPEND: Final = "make the job, and its cluster only when it is resumed"
-_STOP: Final = "what each container runs before it is stopped"
+_SHUTDOWN: Final = "delete the Ray cluster after the end (default true)"
+_SUSPEND: Final = "create the job, and its cluster only when it is resumed"
+_STOP: Final = "command that each container runs before it stops"
 _OPTIONS: Final = (
     truth("--shutdown-after-finished", "is_shut_down", default=True, help=_SHUTDOWN),
-    text("--active-deadline-seconds", metavar="TIME", help="end the job after so long, e.g. `1h30m`"),
+    text("--active-deadline-seconds", metavar="TIME", help="end the job after this time, e.g. `1h30m`"),
     truth("--suspend", "is_suspended", help=_SUSPEND),
     text("--ray-version", "version", metavar="VERSION", help="version of Ray in the images"),
     text("--pre-stop-command", "pre_stop", default="ray stop", metavar="COMMAND", help=_STOP),
     truth("--enable-autoscaling", help="let Ray's autoscaler add and remove workers"),
 )
-"""Those with a field are `RayOptions`, as in `_SIZES`."""
+"""Flags with a field become `RayOptions`, as in `_SIZES`."""
 _PULL: Final = values.one_of(*PULL_POLICIES)
 _PULL_HELP: Final = "Always, IfNotPresent or Never"
-_IDLE: Final = "remove a worker that is idle so long"
+_IDLE: Final = "remove a worker after this idle time"
 _AUTOSCALER: Final = (
     text("--autoscaler-cpu", "cpu", values.quantity, default="500m", metavar="CPU", help="cpu of the autoscaler"),
     text("--autoscaler-memory", "memory", values.quantity, default="512Mi", metavar="SIZE", help="memory of the autoscaler"),
@@ -65,8 +65,8 @@ def _of_roles() -> Iterator[Flag]:
         yield text(f"--{role}-gpu", default="0", metavar="N", help=f"whole GPUs of the {role}")
 
 
-def _hosts(flag: str, told: str) -> int:
-    return values.count(flag, told, 1)
+def _hosts(flag: str, given: str) -> int:
+    return values.count(flag, given, 1)
 
 
 _SERVICE: Final = f"Service of the head: {', '.join(_SERVICES)}"
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def ray_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     if not args.worker_replicas:
-        raise UserError('required flag(s) "worker-replicas" not set', "`--worker-replicas N` says how many workers")
+        raise UserError('required flag(s) "worker-replicas" not set', "`--worker-replicas N` sets the number of workers")
     _check(args)
     spec = common_spec(args, namespace, machine, (*SHARED, *TIMES))
     deadline = values.seconds("active-deadline-seconds", args.active_deadline_seconds)
@@ -111,10 +111,10 @@ def ray_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobS
 
 def _check(args: argparse.Namespace) -> None:
     if not args.image and not (args.head_image and args.worker_image):
-        raise invalid("--image must be set when neither --head-image nor --worker-image is provided", "`--image IMAGE` is that of all")
+        raise invalid("--image must be set when neither --head-image nor --worker-image is provided", "`--image IMAGE` applies to all")
     if len(args.name) > _NAME_MAX or not _NAME.fullmatch(args.name):
-        hint = f"names of RayJobs begin with a letter and have at most {_NAME_MAX} characters: the operator makes names of pods of them"
-        raise invalid(f"the name {args.name} is none of a RayJob", hint)
+        hint = f"names of RayJobs begin with a letter and have at most {_NAME_MAX} characters: the operator builds names of pods from them"
+        raise invalid(f"the name {args.name} is not valid for a RayJob", hint)
     if args.suspend and not args.shutdown_after_finished:
         raise invalid("--suspend needs --shutdown-after-finished", "a RayJob that keeps its cluster cannot be suspended")
 

@@ -19,17 +19,17 @@ NAME = "submit sparkjob"
 HELP = "Submit a SparkApplication: a class in a jar, run by a driver and its executors."
 
 
-def _size(flag: str, told: str) -> str:
+def _size(flag: str, given: str) -> str:
     """A size as Spark writes it, left as the person wrote it."""
     from fairlead.wire.jobs.spark import parse_spark_size
 
-    if not parse_spark_size(told):
-        raise values.invalid(f"--{flag} is invalid: `{told}` is no size", "write it as `500m` or `2g`: Spark's sizes, in MiB and GiB")
-    return told
+    if not parse_spark_size(given):
+        raise values.invalid(f"--{flag} is invalid: `{given}` is not a size", "write it as `500m` or `2g`: Spark's sizes, in MiB and GiB")
+    return given
 
 
-def _cores(flag: str, told: str) -> int:
-    return values.count(flag, told, 1)
+def _cores(flag: str, given: str) -> int:
+    return values.count(flag, given, 1)
 
 
 _ACCOUNT: Final = "service account of the driver, which makes pods"
@@ -37,8 +37,8 @@ _OPTIONS: Final = (
     text("--name", help="name of the job (required)"),
     text("--image", metavar="IMAGE", help="image of driver and executors (spark:VERSION)"),
     text("--replicas", default="1", metavar="N", help="how many executors"),
-    text("--main-class", "main_class", default="org.apache.spark.examples.SparkPi", metavar="CLASS", help="what is run"),
-    text("--jar", metavar="URI", help="the jar that has it (Spark's examples, in the image)"),
+    text("--main-class", "main_class", default="org.apache.spark.examples.SparkPi", metavar="CLASS", help="class to run"),
+    text("--jar", metavar="URI", help="jar with the class (default: Spark's examples in the image)"),
     text("--spark-version", default="3.5.0", metavar="VERSION", help="version of Spark in the image"),
     text("--driver-cpu-request", "driver_cores", _cores, default="1", metavar="N", help="cores of the driver"),
     text("--driver-memory-request", "driver_memory", _size, default="500m", metavar="SIZE", help="memory of the driver"),

@@ -1,8 +1,8 @@
 """The flags that kinds of jobs share (docs/spec/arena-cli.md#effects-of-the-flags), and the job spec that
 they become.
 
-Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says.
-Every value is checked here, before anything is asked of a cluster.
+Each flag is one row: its spelling, the field of `JobSpec`, the parser of its text, and its help.
+Every value is checked here, before any request to a cluster.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ WAY: Final = (
 )
 """How the objects come into being, whatever they are."""
 TIMES: Final = (
-    text("--running-timeout", "running_seconds", values.seconds, metavar="TIME", help="end the job after so long, e.g. `1h30m`"),
-    text("--ttl-after-finished", "ttl_seconds", values.seconds, metavar="TIME", help="delete the job so long after its end"),
+    text("--running-timeout", "running_seconds", values.seconds, metavar="TIME", help="end the job after this time, e.g. `1h30m`"),
+    text("--ttl-after-finished", "ttl_seconds", values.seconds, metavar="TIME", help="delete the job this time after its end"),
 )
 """Where the operator ends jobs, and removes those that have ended."""
 ONE_SIZE: Final = (
@@ -68,14 +68,14 @@ SHARED: Final = (
     ),
     text("--gpucore", "gpu_core", values.count, default="0", metavar="PERCENT", help="percent of a GPU's cores of each GPU pod"),
     many("--device", "devices", values.devices, metavar="RESOURCE=N", help="another chip, e.g. `amd.com/gpu=1`"),
-    text("--retry", "retry", values.count, default="0", metavar="N", help="how often a failed job is tried again"),
+    text("--retry", "retry", values.count, default="0", metavar="N", help="number of retries of a failed job"),
     many("--env -e", "env", values.env, metavar="NAME=VALUE", help="an environment variable of the training containers"),
     many(
         "--env-from-secret",
         "secret_env",
         values.secret_envs,
         metavar="NAME=SECRET[:KEY]",
-        help="an environment variable out of a secret (key: the variable's name)",
+        help="an environment variable from a secret (key: the variable's name)",
     ),
     *LABELLED,
     *PLACED,
@@ -89,26 +89,26 @@ SHARED: Final = (
         metavar="POLICY",
         help="Never or OnFailure, for every role (each has its own by default)",
     ),
-    truth("--queue", "is_queued", help="wait for the quota's queue before pods are made"),
+    truth("--queue", "is_queued", help="wait for the quota's queue before pods are created"),
     truth("--gang", "is_gang", help="start all pods or none"),
-    truth("--rdma", "has_rdma", help="ask for an RDMA device"),
+    truth("--rdma", "has_rdma", help="request an RDMA device"),
     truth("--hostNetwork", "host_network", help="use the node's network"),
     truth("--hostIPC", "host_ipc", help="use the node's IPC namespace"),
     truth("--hostPID", "host_pid", help="use the node's PID namespace"),
     text("--share-memory", "shared_memory", values.quantity, default="2Gi", metavar="SIZE", help="size of /dev/shm"),
-    text("--shell", "shell", default="sh", help="what runs the command"),
+    text("--shell", "shell", default="sh", help="shell that runs the command"),
     text("--working-dir", "working_dir", twin="workingDir", default="/root", metavar="DIR", help="working directory of the command"),
     many("--data -d", "claims", values.claims, metavar="CLAIM:PATH", help="mount a persistent volume claim"),
     many("--data-dir", "host_dirs", values.host_dirs, twin="dataDir", metavar="HOST[:PATH]", help="mount a folder of the node"),
     many("--config-file", metavar="FILE[:PATH]", help="mount a file of this machine"),
     text("--sync-mode", twin="syncMode", metavar="MODE", help="copy code first: git or rsync"),
-    text("--sync-source", twin="syncSource", metavar="SOURCE", help="the repository, or what rsync copies"),
+    text("--sync-source", twin="syncSource", metavar="SOURCE", help="the repository, or the source of rsync"),
     text("--sync-image", twin="syncImage", metavar="IMAGE", help="image of the copying container"),
-    truth("--tensorboard", help="run TensorBoard beside the job"),
+    truth("--tensorboard", help="run TensorBoard with the job"),
     text("--tensorboard-image", twin="tensorboardImage", metavar="IMAGE", help="image of TensorBoard"),
-    text("--logdir", default="/training_logs", metavar="DIR", help="where the job writes TensorBoard's logs"),
+    text("--logdir", default="/training_logs", metavar="DIR", help="path of TensorBoard's logs"),
     text("--model-name", metavar="NAME", help="name of the model that is trained"),
-    text("--model-source", "model_source", metavar="URI", help="where the model comes from"),
+    text("--model-source", "model_source", metavar="URI", help="source of the model"),
     *WAY,
 )
 """What kinds take that count their pods by flags of their own."""
@@ -138,7 +138,7 @@ def add_job_flags(parser: argparse.ArgumentParser, table: Iterable[Flag], comman
 
 
 def common_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
-    """The spec of a table that begins with `SHARED`; its roles are still to be said.
+    """The spec of a table that begins with `SHARED`, without its roles.
 
     Raises UserError for the first value that cannot be used.
     """
@@ -170,12 +170,12 @@ def check_image(args: argparse.Namespace) -> None:
         raise invalid("--image must be set ", "`--image IMAGE` names the image to train with")
 
 
-def sizes(**told: tuple[str, str]) -> dict[str, str]:
-    return {resource: amount for resource, (flag, given) in told.items() if (amount := values.quantity(flag, given))}
+def sizes(**given: tuple[str, str]) -> dict[str, str]:
+    return {resource: amount for resource, (flag, given) in given.items() if (amount := values.quantity(flag, given))}
 
 
-def read_config_file(told: str, machine: Machine) -> ConfigFile:
-    here, path = values.config_file(told)
+def read_config_file(given: str, machine: Machine) -> ConfigFile:
+    here, path = values.config_file(given)
     try:
         content = machine.read(here)
     except OSError as error:
@@ -195,7 +195,7 @@ def _sync(args: argparse.Namespace, config: Mapping[str, str]) -> CodeSync | Non
         return None
     mode = values.word("sync-mode", args.sync_mode, tuple(_SYNC_IMAGES))
     if not args.sync_source:
-        raise invalid("--sync-source must be set when --sync-mode is set", "it is a repository, or what rsync copies")
+        raise invalid("--sync-source must be set when --sync-mode is set", "it is a repository, or the source of rsync")
     return CodeSync(mode, args.sync_source, args.sync_image or config.get(f"sync_{mode}_image") or _SYNC_IMAGES[mode])
 
 
@@ -209,5 +209,5 @@ def _tensorboard(args: argparse.Namespace, config: Mapping[str, str]) -> Tensorb
 
 def _model_name(args: argparse.Namespace) -> str:
     if args.model_name and not args.model_source:
-        raise invalid("model version source must be specified when registering a model version", "`--model-source URI` tells it")
+        raise invalid("model version source must be specified when registering a model version", "`--model-source URI` names it")
     return values.labels("model-name", [f"modelName={args.model_name}"])["modelName"]

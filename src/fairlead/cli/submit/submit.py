@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Words(NamedTuple):
-    """What is said of what is submitted, with places for its `name`, `type` and `namespace`."""
+    """Messages about a submitted object, with places for its `name`, `type` and `namespace`."""
 
     done: str
     look: str
@@ -63,10 +63,10 @@ def submit(
         args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
     from fairlead.cli.frame.values import job_name
 
-    job_name(args.name, may_begin_with_digit=True)  # whether it may, the kind says
+    job_name(args.name, may_begin_with_digit=True)  # the kind decides whether it may
     if needs_command and not args.command:
         context.stdout.write(args.parser.format_help())
-        raise UserError("not found command args", "the command to run stands after the flags, in quotes")
+        raise UserError("not found command args", "write the command after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
     spec = read_spec(args, namespace, context.machine)
     return _submit_spec(args, context, spec, submission, words)
@@ -79,7 +79,7 @@ def check_text(words: Sequence[str]) -> None:
             word.encode()
         except UnicodeEncodeError:
             readable = word.encode(errors="backslashreplace").decode()
-            raise UserError(f"`{readable}` is no text in UTF-8", "objects of Kubernetes hold text; a file goes by --config-file") from None
+            raise UserError(f"`{readable}` is not UTF-8 text", "Kubernetes objects contain text; use --config-file for a file") from None
 
 
 def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission, words: Words) -> int:
@@ -102,8 +102,8 @@ def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, subm
 
 
 def _exists(words: Words, spec: JobSpec, submission: Submission) -> UserError:
-    told = {"name": spec.name, "type": submission.kind.TYPE, "namespace": spec.namespace}
-    return UserError(words.there_already.format(**told), words.removal.format(**told))
+    names = {"name": spec.name, "type": submission.kind.TYPE, "namespace": spec.namespace}
+    return UserError(words.there_already.format(**names), words.removal.format(**names))
 
 
 def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
@@ -138,10 +138,10 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
 def _as_served(
     args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission
 ) -> tuple[JobSpec, Submission, Served]:
-    """What to make, and what the cluster says.
+    """The spec and submission to create, and what the cluster serves.
 
-    A dry run does with what it can get; else the kind, or the one that it becomes where it is not served,
-    must be there and the priority exist.
+    A dry run needs no cluster; otherwise the kind, or the one that replaces it, must be served, and the
+    priority class must exist.
     """
     from msgspec.structs import replace
 
@@ -155,16 +155,16 @@ def _as_served(
     try:
         served = cluster.served(kind, versions[0] if submission.kind.READS_SCHEMA else "", spec.priority)
         instead = submission.instead if submission.version(served) is None else None
-        told = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
+        names = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
     except OutsideError as error:
         if not args.dry_run:
             raise
-        context.messages.warn(f"the cluster was not asked: {error.what}")
+        context.messages.warn(f"not checked against the cluster: {error.what}")
         return spec, submission, Served(versions[:1])
-    if instead is not None and instead.version(told) is not None:
+    if instead is not None and instead.version(names) is not None:
         context.messages.warn(f"the cluster serves no {label_of(kind)}: the {kind.TYPE} becomes an {instead.kind.TYPE}")
-        _check_priority(context, spec.priority, told)
-        return replace(spec, options=None), instead, told
+        _check_priority(context, spec.priority, names)
+        return replace(spec, options=None), instead, names
     if submission.version(served) is None:
         missing = f"the cluster serves no {label_of(kind)} (looked for: {', '.join(versions)})"
         if not args.dry_run:
@@ -181,7 +181,7 @@ def _check_priority(context: Context, priority: str, served: Served) -> None:
     if priority and served.has_priority is False:
         raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")
     if priority and served.has_priority is None:
-        context.messages.warn(f"nobody could say whether the priority {priority} exists: priority classes may not be read")
+        context.messages.warn(f"it is unknown whether the priority {priority} exists: priority classes may not be read")
 
 
 def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> None:
@@ -190,7 +190,7 @@ def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> Non
     asked = {"startingDeadlineSeconds": spec.starting_seconds is not None, "nprocPerNode": bool(spec.nproc_per_node)}
     for name, is_asked in asked.items():
         if is_asked and name not in served.spec_fields:
-            context.messages.warn(f"the cluster's operator knows no `spec.{name}`: it is left out")
+            context.messages.warn(f"the cluster's operator does not support `spec.{name}`: it is omitted")
 
 
 def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, exists: UserError, place: int = 0) -> list[Manifest]:
@@ -198,7 +198,7 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
 
     Whatever goes wrong on the way, nothing stays behind.
 
-    `exists`: what to say when the object is there already.
+    `exists`: the error if the object exists already.
     """
     from fairlead.kinds.parts.job_companions import owner_reference
 
@@ -294,7 +294,7 @@ def _there_already(document: Manifest, namespace: str) -> UserError:
 
 
 def _removal(manifest: Manifest, namespace: str) -> str:
-    """The command that removes what is there, whoever made it."""
+    """The command that removes the existing object."""
     meta = manifest["metadata"]
     return f"`kubectl delete {_label(manifest)}/{meta['name']} -n {meta.get('namespace') or namespace}` removes it"
 

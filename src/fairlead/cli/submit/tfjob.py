@@ -24,7 +24,7 @@ def _of_roles() -> Iterator[Flag]:
     for role, old in (("worker", "worker"), ("ps", "ps"), ("chief", "Chief"), ("evaluator", "evaluator")):
         for part, title in (("cpu", "Cpu"), ("memory", "Memory")):
             yield text(f"--{role}-{part}", twin=f"{old}{title}", metavar=part.upper(), help=f"{part} of each {role}")
-            limit = f"the most {part} of each {role} (else what it asks for)"
+            limit = f"limit of {part} of each {role} (default: the request)"
             yield text(f"--{role}-{part}-limit", metavar=part.upper(), help=limit)
         yield many(f"--{role}-selector", metavar="KEY=VALUE", help=f"only nodes with this label, for the {role}")
     for role in ("worker", "ps"):
@@ -41,8 +41,8 @@ FLAGS: Final = (
     *_of_roles(),
     text("--ps", default="0", metavar="N", help="how many parameter servers"),
     text("--ps-gpus", default="0", metavar="N", help="whole GPUs of each parameter server"),
-    truth("--chief", help="have a chief"),
-    truth("--evaluator", help="have an evaluator"),
+    truth("--chief", help="add a chief"),
+    truth("--evaluator", help="add an evaluator"),
     text(
         "--success-policy",
         "success_policy",
@@ -51,7 +51,7 @@ FLAGS: Final = (
         help="ChiefWorker or AllWorkers",
     ),
     text("--role-sequence", metavar="ROLES", help="order in which roles start, e.g. `w,p,c,e`"),
-    text("--starting-timeout", "starting_seconds", values.seconds, metavar="TIME", help="give up when it has not started after so long"),
+    text("--starting-timeout", "starting_seconds", values.seconds, metavar="TIME", help="give up if it has not started after this time"),
 )
 
 
@@ -108,14 +108,14 @@ def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: 
     )
 
 
-def _role_sequence(told: str) -> str:
+def _role_sequence(given: str) -> str:
     """
     >>> _role_sequence("w,p,c,e"), _role_sequence("Worker,PS")
     ('Worker,PS,Chief,Evaluator', 'Worker,PS')
     """
     roles = {"w": "Worker", "p": "PS", "c": "Chief", "e": "Evaluator"}
     roles |= {title.lower(): title for title in roles.values()}
-    words = [each.strip().lower() for each in told.split(",")] if told else []
+    words = [each.strip().lower() for each in given.split(",")] if given else []
     if any(each not in roles for each in words):
-        raise invalid(f"--role-sequence is invalid: `{told}`", "write it as `w,p,c,e` (Worker, PS, Chief, Evaluator)")
+        raise invalid(f"--role-sequence is invalid: `{given}`", "write it as `w,p,c,e` (Worker, PS, Chief, Evaluator)")
     return ",".join(roles[each] for each in words)

@@ -17,7 +17,7 @@ from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit volcanojob"
-HELP = "Submit a job of Volcano: one task for each image, of which Volcano starts at least --min-available pods at once."
+HELP = "Submit a Volcano job: one task per image. Volcano starts at least --min-available pods at once."
 
 _TASK_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _OPTIONS: Final = (
@@ -85,5 +85,5 @@ def _task_name(text: str, count: int) -> str:
     longest = 63 - len(f"-{count - 1}")
     if not _TASK_NAME.fullmatch(text) or len(text) > longest:
         hint = f"at most {longest} lower case letters, digits and `-`"
-        raise values.invalid(f"--task-name is invalid: `{text}` is no name of a task", hint)
+        raise values.invalid(f"--task-name is invalid: `{text}` is not a valid name of a task", hint)
     return text

@@ -113,7 +113,7 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
             text, code, values = "the device reports no reason", "gpu-broken-untold", None
         else:
             meaning = xid_text(xid)
-            text, code, values = f"XID {xid}, {meaning}", "gpu-broken-xid", {"xid": xid, "told": meaning}
+            text, code, values = f"XID {xid}, {meaning}", "gpu-broken-xid", {"xid": xid, "meaning": meaning}
         text = f"{counted(len(things), 'GPU')} broken: {text}"
         yield from _line("gpu-broken", "broken", things, text, "kubectl describe node {name}", values, code=code)
     text = f"{counted(missing, 'GPU')} not offered to pods; which ones is unknown"
@@ -121,7 +121,7 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
 
 
 def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]) -> Iterator[AttentionLine]:
-    """Leaves below their guarantee while pods wait, largest gap first; since: their oldest waiting pod."""
+    """Leaves below their guarantee while pods wait, the largest gap first; since their oldest waiting pod."""
     if not leaves:
         return
     since: dict[str, float] = {}

@@ -107,7 +107,7 @@ from fairlead.rules.sharing.why import ShareWhy
 class BoardState:
     """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`.
 
-    `versions`: of each topic in it. `idle_hours`: as the series told them lately.
+    `versions`: of each topic in it. `idle_hours`: from the series.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class BoardState:
 
     @cached_property
     def silent_nodes(self) -> frozenset[str]:
-        """Names of nodes whose kubelet is not heard of any more: nobody knows what runs there."""
+        """Names of unreachable nodes: what runs there is unknown."""
         return frozenset(node.name for node in self.snapshot.nodes if is_silent(node))
 
     @cached_property
@@ -423,7 +423,7 @@ class BoardState:
         return offers_of(self.snapshot, self.occupancy, self._rooms)
 
     def my_work(self, user: str, namespace: str) -> MyWork:
-        """What one user or namespace has, may have, could start, waits for; both "": only whom one may be."""
+        """What one user or namespace has, may use, could start and waits for; both "": only the choices."""
         me = self.places.me(user, namespace)
         pods = {(each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods for each in self.instances}
         quota = self._quota_state if self.snapshot.quota else None
@@ -522,8 +522,8 @@ class BoardState:
             events=job_events(each, self.snapshot.events),
         )
 
-    def job_told(self, each: JobInstances, detail: JobDetail, events: Collection[Event]) -> JobDetail:
+    def job_with_events(self, each: JobInstances, detail: JobDetail, events: Collection[Event]) -> JobDetail:
         """The same with these events, beside those that are followed."""
         known = {event.uid for event in events}
-        told = [*events, *(event for event in self.snapshot.events if not event.uid or event.uid not in known)]
-        return msgspec.structs.replace(detail, life=job_life(each, told, self.now), events=job_events(each, told))
+        merged = [*events, *(event for event in self.snapshot.events if not event.uid or event.uid not in known)]
+        return msgspec.structs.replace(detail, life=job_life(each, merged, self.now), events=job_events(each, merged))

@@ -44,7 +44,7 @@ class TopicVersions:
         self._versions = dict.fromkeys(TOPICS, 0)
 
     def note_time(self, version: int) -> None:
-        """Somebody moved the cluster's time since the last call, if this differs from then."""
+        """Counts the topic `clock` up if `version` differs from the last call's: the time was changed."""
         self._count_moved({"time": version})
 
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
@@ -81,7 +81,7 @@ class TopicVersions:
 
 
 class HintStream:
-    """What one reader has not been told yet."""
+    """Topics that the reader has not received yet."""
 
     def __init__(self) -> None:
         self.pending: set[str] = set()
@@ -89,7 +89,7 @@ class HintStream:
 
 
 class ChangeHints:
-    """All open streams. `close` ends them, so that a stop never waits for a browser."""
+    """All open streams. `close` ends them, so that stopping never waits for a browser."""
 
     def __init__(self, versions: TopicVersions, streams_max: int = STREAMS_MAX, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
         self.versions = versions
@@ -114,10 +114,10 @@ class ChangeHints:
 
     def announce(self, topics: Iterable[str]) -> None:
         """Hand these topics to every stream."""
-        told = frozenset(topics)
-        self._announced |= {topic: version for topic, version in self.versions.as_text().items() if topic in told}
+        changed = frozenset(topics)
+        self._announced |= {topic: version for topic, version in self.versions.as_text().items() if topic in changed}
         for stream in self._streams:
-            stream.pending.update(told)
+            stream.pending.update(changed)
             stream.wake.set()
 
     def close(self) -> None:

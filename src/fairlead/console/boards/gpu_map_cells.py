@@ -1,8 +1,8 @@
 """The cells of the GPU map and their states: one card, one cell, in the order of nodes and indexes.
 
-A card is not free because no holder is known. Where pods hold GPUs of a node and nobody can say which, its
-seemingly free cards are unknown, unless the cards have no identity or all of them must be taken. Nor is one
-free that nobody can be given: that of a node which is cordoned, not ready or silent.
+A card without a known holder is not necessarily free. If pods hold unknown GPUs of a node, its seemingly free
+cards are `unknown`, unless the cards have no identity or all of them must be taken. Cards of a node that is
+cordoned, not ready or unreachable are not free, because no pod can get them.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class MapParts(Struct, frozen=True):
 class SeenCard(Struct, frozen=True, gc=False):
     """A card with its state: one account of who has it, for the map, lists and pages.
 
-    `claimant`: the pod that must be on it though no grant or reading says so. `may_be_held`: by a pod of
-    which nobody can say which card it has.
+    `claimant`: the pod that must be on it, without a grant or reading as evidence. `may_be_held`: a pod on an
+    unknown card of the node may have it.
     """
 
     card: CardOccupancy
@@ -67,7 +67,7 @@ class SeenCard(Struct, frozen=True, gc=False):
 
     @property
     def memory_allocated_mib(self) -> float | None:
-        """What is granted of it: all where a pod must have it; None where nobody can tell."""
+        """Granted memory: all of it if there is a claimant; None if unknown."""
         if self.claimant is not None:
             return self.card.memory_total_mib
         return None if self.may_be_held else self.card.memory_allocated_mib
@@ -83,7 +83,7 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             mode=modes.of(each.mode),
             status=statuses.of(_status_of(each.node)),
             gpus=[_cell(seen, each.node, teams, now) for seen in seen_cards(each)],
-            indexes=_odd_indexes(each.cards),
+            indexes=_irregular_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
     ]
@@ -104,7 +104,7 @@ def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
-    is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)  # somebody has a card, and nobody says which
+    is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)  # a pod has a card, but it is unknown which
     cards = [_seen_card(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods) for card in occupied.cards]
     withheld = withheld_gpus(occupied)
     return _with_withheld(cards, withheld) if withheld and is_ready(occupied.node) else cards
@@ -123,7 +123,7 @@ def cards_of(pod: Pod, occupancy: ClusterOccupancy) -> list[CardOccupancy]:
 def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
     """How many cards are free, and how many more of those that are unknown must be.
 
-    Where nobody can say which card a pod has, some of them are free, and nobody can say which.
+    If the card of a pod is unknown, some of the node's cards are free, but it is unknown which.
     """
     if not is_open(occupied.node):
         return 0, 0
@@ -146,7 +146,7 @@ def withheld_gpus(occupied: NodeOccupancy) -> int:
 def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
     """Of cards without identity only their number is known: the last free ones are unhealthy.
 
-    Of others nobody can say which it is.
+    Of others it is unknown which is withheld.
     """
     is_nameless = _are_nameless([seen.card for seen in cards])
     for place in reversed(range(len(cards))):
@@ -157,7 +157,7 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
 
 
 def _seen_card(card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool) -> SeenCard:
-    """Of a shared card its grants tell what is held of it, also where a pod waits for its own."""
+    """The grants of a shared card determine what is held of it, even if a pod waits for its own grant."""
     claimant = claim if isinstance(claim, Pod) else None
     may_be_held = is_lost and claimant is None and not card.holders and not card.is_divided
     return SeenCard(card, _state(card, claim, silent=silent, takes_pods=takes_pods), claimant, may_be_held)
@@ -183,7 +183,7 @@ def _holders(seen: SeenCard, teams: Numbering) -> int | list[Slice]:
     return slices[0][0] if len(slices) == 1 and slices[0][1] == 1 else slices
 
 
-def _odd_indexes(cards: Sequence[CardOccupancy]) -> list[int]:
+def _irregular_indexes(cards: Sequence[CardOccupancy]) -> list[int]:
     indexes = [card.index for card in cards]
     return [] if indexes == list(range(len(indexes))) else indexes
 
@@ -220,7 +220,7 @@ def _unplaced_claims(occupied: NodeOccupancy) -> dict[int, Pod | str]:
 
 
 def _claimed(occupied: NodeOccupancy) -> list[Pod]:
-    """A pod for each card that it holds though nobody can say which; a share is on one at least.
+    """A pod for each unknown card that it holds; a share is on one at least.
 
     Of some pods a part of their cards is known, as where one of them is not read.
     """

@@ -1,7 +1,7 @@
-"""The pools of the Cluster board: how many GPUs of each model somebody could get now.
+"""The pools of the Cluster board: the number of GPUs of each model that a pod could get now.
 
-That is not `gpus - gpus_allocated`: broken, draining and unreachable cards are held by nobody and still not
-to be had.
+That is not `gpus - gpus_allocated`: broken, draining and unreachable cards have no holder but are not
+available.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Po
 
 
 def _free_gpus(occupied: NodeOccupancy) -> float:
-    """Cards' worth that a pod could be given now.
+    """Number of cards, with fractions, that pods could get now.
 
     On a Ready, schedulable node, of cards neither broken nor draining. What pods hold without a known card,
-    and what the node withholds without saying which, is taken off: a promise must not be too large.
+    and unknown cards that the node withholds, are subtracted, so that the number is never too large.
     """
     if not is_open(occupied.node):
         return 0
@@ -40,15 +40,15 @@ def _free_gpus(occupied: NodeOccupancy) -> float:
 
 
 def whole_cards_free(occupied: NodeOccupancy) -> int:
-    """Whole cards that one pod could be given on the node now."""
+    """Whole cards that a pod could get on the node now."""
     return int(_free_gpus(occupied) + 1e-6)
 
 
 def largest_free_mib(occupied: NodeOccupancy) -> float:
-    """Memory that one pod could be given on one shared card of the node now.
+    """Memory in MiB that a pod could get on one shared card of the node now.
 
-    A card that may be the broken one is not counted on. Rooms of two cards never add up: who asks for 4 GiB
-    needs a card with 4 GiB.
+    A card that may be the broken one is not counted. Rooms of two cards do not add up: a request for 4 GiB
+    needs one card with 4 GiB.
     """
     if not _free_gpus(occupied):
         return 0

@@ -35,7 +35,7 @@ def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
 
 
 def health_word(card: CardOccupancy, node: Node) -> Health:
-    """What was known of a card says nothing of it any more once its node is silent, unless it was broken."""
+    """The card's health; unknown on an unreachable node, unless the card was broken before."""
     return HEALTH_WORDS[None if card.is_healthy and is_silent(node) else card.is_healthy]
 
 

@@ -58,7 +58,7 @@ AFFECTS: Final = {
     "base-url": "links, copied addresses and the event stream",
 }
 SETTINGS: Final = {
-    "cluster-api": "choose another cluster with --kubeconfig and --context, or find out why this one does not respond",
+    "cluster-api": "choose another cluster with --kubeconfig and --context, or find out why this cluster does not respond",
     "permissions": "grant the console's ServiceAccount the rights in deploy/reader.yaml",
     "prometheus": "set --prometheus URL, or PROMETHEUS_ADDRESS",
     "gpu-telemetry": "run deploy/gpu-exporter.yaml on every GPU node; --gpu-source selects the source",

@@ -1,4 +1,4 @@
-"""Who holds the GPUs: every pod, whatever made it, and the sums by owner, leaf, user or namespace."""
+"""Holders of GPUs: every pod, whatever created it, and the sums by owner, leaf, user or namespace."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fairlead.rules.pods.status import pod_status
 from fairlead.wire import names
 
 UNKNOWN_STATUS: Final = "Unknown"
-"""Of a pod on a node that is silent."""
-NOBODY: Final = "-"
-"""What a pod without a user or a leaf answers to in those filters, where an empty value means all."""
+"""Status of a pod on an unreachable node."""
+NO_VALUE: Final = "-"
+"""Value of the filters `user` and `leaf` for pods without one; an empty value means all."""
 
 
 def holder_rows(
@@ -58,7 +58,7 @@ def holder_rows(
 
 
 def holders_sentence(rows: Sequence[Holder]) -> Sentence:
-    """How many pods of how many owners hold how much, and how much of it does nothing.
+    """Numbers of pods, owners, held GPUs and idle GPUs.
 
     >>> holders_sentence([]).text
     'No pod holds a GPU.'
@@ -76,7 +76,7 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
 
 
 def user_of(pod: Pod, user_of_job: Mapping[tuple[str, str], str], job: str) -> str:
-    """The user whom the pod names, else its job; "" = nobody is named."""
+    """The user that the pod names, else its job's; "" = unknown."""
     named = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(names.ANNOTATION_USERNAME, "")
     return named or user_of_job.get((pod.namespace, job), "")
 
@@ -120,10 +120,10 @@ def _row(
 
 
 def _idle_seconds(pod: Pod, occupancy: ClusterOccupancy, now: float) -> int | None:
-    """How long all its cards have been idle while it had them; what they did before is not its doing.
+    """Seconds for which all its cards have been idle while it held them.
 
-    0 where it is seen to use one, and else at least 1. None where nobody knows, as of a shared card that
-    only others may use.
+    0 if it is known to use one, else at least 1. None if unknown, such as on a shared card that other pods
+    may use.
     """
     idle = [seat_idle_seconds(*seat, now) for seat in occupancy.seats(pod)]
     known = [seconds for seconds in idle if seconds is not None]
@@ -137,8 +137,8 @@ def _entry(row: Holder) -> Entry[Holder]:
         "namespace": lowered(row.namespace),
         "kind": lowered(row.owner_kind),
         "owner": lowered(row.owner, f"{row.owner_kind}/{row.owner}") if row.owner else lowered(f"Pod/{row.name}"),
-        "user": lowered(row.user or NOBODY),
-        "leaf": lowered(row.quota_path or NOBODY),
+        "user": lowered(row.user or NO_VALUE),
+        "leaf": lowered(row.quota_path or NO_VALUE),
         "node": lowered(row.node),
         "status": lowered(row.status),
     }
@@ -146,7 +146,7 @@ def _entry(row: Holder) -> Entry[Holder]:
 
 
 def _owner_key(row: Holder) -> tuple[str, str, str]:
-    """A pod that a person made is its own owner."""
+    """A pod without an owner is its own owner."""
     return (row.namespace, row.owner_kind, row.owner) if row.owner else (row.namespace, "Pod", row.name)
 
 

@@ -1,8 +1,8 @@
-"""Which GPUs are held and do nothing: one answer for each sentence, list and sum that speaks of idle GPUs.
+"""GPUs that are held and idle: the one source for all sentences, lists and sums about idle GPUs.
 
-A card is idle for who holds it as long as it is below 1 % and he has had it: what it did before is not his
-doing. Nothing is said of a card that does not report, nor of one on a silent node. Amounts are in GPUs as
-those allocated are: a whole card is 1, a share its part, so that what is idle is a part of what is held.
+A card is idle for a holder while it is below 1 % and the holder has it; earlier idleness does not count. A
+card without readings, or on an unreachable node, is never idle. Amounts are in GPUs as allocated ones are: a
+whole card is 1, a share its part, so that idle amounts are part of held amounts.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _DAY_SECONDS: Final = 86_400
 
 
 class IdleHours(Struct, frozen=True):
-    """(namespace, pod, UUID of a card) -> hours of the last day in which that pod did nothing with it."""
+    """(namespace, pod, UUID of a card) -> hours of the last day in which the card was idle for that pod."""
 
-    told: Mapping[tuple[str, str, str], float] = {}
+    hours_by_key: Mapping[tuple[str, str, str], float] = {}
 
     def of(self, card: CardOccupancy, holder: CardHolder) -> float:
-        return self.told.get((holder.pod.namespace, holder.pod.name, card.uuid), 0.0)
+        return self.hours_by_key.get((holder.pod.namespace, holder.pod.name, card.uuid), 0.0)
 
 
 class IdleSeat(Struct, frozen=True, gc=False):
-    """A card that does nothing for one of its holders, or did within a day.
+    """A card that is idle for one of its holders, or was within a day.
 
-    `gpus`: what he has of it, a whole card is 1. `seconds`: of the idleness that goes on; `hours`: of the
-    last day in all.
+    `gpus`: the holder's part, a whole card is 1. `seconds`: current idle time; `hours`: idle hours of the
+    last day.
     """
 
     card: CardOccupancy
@@ -52,9 +52,9 @@ class IdleSeat(Struct, frozen=True, gc=False):
 
 
 class Idleness:
-    """All of a cluster, or of some of its nodes, at `now`.
+    """Idle cards of a cluster, or of some of its nodes, at `now`.
 
-    `hours`: what the series know of times before the idleness that goes on.
+    `hours`: idle hours from the series, before the current idle time.
     """
 
     def __init__(self, nodes: Iterable[NodeOccupancy], now: float, hours: IdleHours | None = None) -> None:
@@ -72,37 +72,37 @@ class Idleness:
                 self._gpus[key] = self._gpus.get(key, 0.0) + seat.gpus
 
     def is_idle(self, card: CardOccupancy) -> bool:
-        """Whether somebody holds it and has done nothing with it for an hour."""
+        """Whether a pod holds it and it has been idle for an hour."""
         return (card.node, card.index) in self._cards
 
     @property
     def gpus(self) -> float:
-        """Held, and idle for an hour."""
+        """GPUs that are held and have been idle for an hour."""
         return sum(self._gpus.values())
 
     def gpus_of(self, pod: Pod) -> float:
-        """Those of them that this pod holds; it may be at work on others."""
+        """Idle GPUs of this pod; it may use others."""
         return self._gpus.get(pod.key, 0.0)
 
     def hours_of(self, pod: Pod) -> float:
-        """GPU hours of the last day in which it did nothing with what it holds, as far as the series tell.
+        """GPU hours of the last day in which its GPUs were idle, as far as the series go back.
 
-        The idleness that goes on counts whole, of one day at most.
+        The current idle time counts completely, up to one day.
         """
         return self._hours.get(pod.key, 0.0)
 
 
 def card_idle_seconds(card: CardOccupancy, on: Node, now: float) -> int | None:
-    """How long the card has been below 1 %, whoever holds it; None when it is busy or nobody knows."""
+    """Seconds for which the card has been below 1 %, for any holder; None if it is busy or unknown."""
     since = card.reading.idle_since if card.reading and not is_silent(on) else None
     return None if since is None else max(0, int(now - since))
 
 
 def seat_idle_seconds(card: CardOccupancy, holder: CardHolder, now: float) -> int | None:
-    """How long the card has done nothing for this holder.
+    """Seconds for which the card has been idle for this holder.
 
-    0 where he is seen to use it, and else at least 1. None where nobody knows, as of a shared card that only
-    others may use.
+    0 if the holder is known to use it, else at least 1. None if unknown, such as a shared card that other
+    pods may use.
     """
     if (seat_utilization(card, holder) or 0.0) >= IDLE_BELOW:
         return 0

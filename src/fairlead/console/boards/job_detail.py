@@ -75,5 +75,5 @@ def _instance(
         restarts=sum(status.restarts for status in pod.statuses),
         age_seconds=int(instance_age(pod, now)),
         is_chief=is_chief,
-        waiting=explainer.tell(wait, [pod]) if wait else None,
+        waiting=explainer.explain(wait, [pod]) if wait else None,
     )

@@ -52,7 +52,7 @@ def _status(pod: Pod, container: str) -> ContainerStatus | None:
 
 
 def _why_not(pod: Pod, status: ContainerStatus | None) -> tuple[str, Sentence | None]:
-    """In words, and where they are ours as a sentence for any language."""
+    """The reason as text, and as a translatable sentence if Fairlead has one for it."""
     wait = why_pod_waits(pod)
     if wait is None:
         return (status.reason if status is not None else "") or pod.phase, None

@@ -1,12 +1,11 @@
 """A job's life in steps: created, late pods, admitted, scheduled, images there, running, restarted, ended.
 
-Only what somebody tells: conditions, container statuses, events. A step whose time nobody tells is left out
-and never guessed; events are kept for an hour or so, so that of an old job the images are often missing.
-The steps stand in the order of their meaning, and each is of all pods: the last pod is bound, has its image,
-runs. Where pods are at different steps, one may already run before the last is bound; "1 of 2 run" is then
-told from when the step before it was done, so that no step stands before the one that it follows. Pods that
-were made long after the job, as those that replace others, are told when they were: they waited for nothing
-before.
+The sources are conditions, container statuses and events. A step with an unknown time is omitted and never
+guessed; events are kept for about an hour, so the images of an old job are often missing. The steps are in
+the order of their meaning, and each applies to all pods: the last pod is bound, has its image, runs. If pods
+are at different steps, one may run before the last is bound; "1 of 2 run" then begins when the step before
+it was done, so that no step begins before its predecessor. Pods that were created long after the job, such
+as replacements, are a step of their own: they did not wait before.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ RUNNING: Final = "running"
 RESTARTED: Final = "restarted"
 ENDED: Final = "ended"
 LATE_SECONDS: Final = 60.0
-"""A pod that is made longer after its job did not come with it."""
+"""Time after the creation of a job from which a new pod counts as created later."""
 _PULLED: Final = "Pulled"
 
 
@@ -93,25 +92,25 @@ def _with_pods(steps: list[_Known], pods: _Known | None) -> list[_Known]:
 
 
 def _admitted(pods: tuple[Pod, ...]) -> _Known | None:
-    """When the last pod got room in its quota; None while one waits for it, and where none asked."""
+    """When the last pod was admitted by quota; None while one waits for it, or if none needs it."""
     if any(QUOTA_GATE in pod.gates for pod in pods):
         return None
     at = [condition.at for pod in pods for condition in pod.conditions if condition.type == QUOTA_CONDITION and condition.status == "True"]
-    told = [moment for moment in at if moment is not None]
-    return _Known(ADMITTED, max(told)) if told and len(told) == len(at) else None
+    times = [moment for moment in at if moment is not None]
+    return _Known(ADMITTED, max(times)) if times and len(times) == len(at) else None
 
 
 def _scheduled(pods: tuple[Pod, ...]) -> _Known | None:
-    """When the last of those that have a node got it."""
+    """When the last bound pod was bound."""
     bound = [pod.held_since for pod in pods if pod.node]
-    told = [moment for moment in bound if moment is not None]
-    return _Known(SCHEDULED, max(told), len(bound), len(pods)) if told else None
+    times = [moment for moment in bound if moment is not None]
+    return _Known(SCHEDULED, max(times), len(bound), len(pods)) if times else None
 
 
 def _images(each: JobInstances, events: Iterable[Event]) -> _Known | None:
-    """When the last pod that has a node had its first image; None where of one of them nobody tells.
+    """When the last bound pod had its first image; None if that is unknown for one of them.
 
-    A pull after all ran is that of a restart and tells nothing: the caller leaves it out.
+    A pull after all pods ran belongs to a restart: the caller omits it.
     """
     is_about = about_job(each)
     first: dict[str, float] = {}
@@ -124,17 +123,17 @@ def _images(each: JobInstances, events: Iterable[Event]) -> _Known | None:
 
 
 def _running(each: JobInstances) -> _Known | None:
-    """When the last of its pods ran first; as long as not all have run, how many of how many.
+    """When the last of its pods first ran; while not all have run, with the number of those that have.
 
-    Of a container that started again only its present run is told: such a pod has run, nobody
-    says since when. Where that is true of all of them, or no pod is left, the job's own condition tells.
+    A container that restarted reports only its current run, so the first start of its pod is unknown. If that
+    applies to all of them, or no pod is left, the job's own condition has the time.
     """
     begun = [pod for pod in each.pods if any(status.has_begun for status in pod.statuses)]
-    told = [at for at in map(_first_start, begun) if at is not None]
-    told = told or [c.at for c in each.job.conditions if c.type == "Running" and c.status == "True" and c.at is not None][:1]
-    if not told:
+    times = [at for at in map(_first_start, begun) if at is not None]
+    times = times or [c.at for c in each.job.conditions if c.type == "Running" and c.status == "True" and c.at is not None][:1]
+    if not times:
         return None
-    return _Known(RUNNING, max(told), len(begun), len(each.pods)) if begun else _Known(RUNNING, max(told))
+    return _Known(RUNNING, max(times), len(begun), len(each.pods)) if begun else _Known(RUNNING, max(times))
 
 
 def _first_start(pod: Pod) -> float | None:
@@ -142,7 +141,7 @@ def _first_start(pod: Pod) -> float | None:
 
 
 def _restarted(pods: tuple[Pod, ...], running: _Known | None) -> _Known | None:
-    """The last restart, unless the last pod ran only after it: the time of one that is told is true."""
+    """The last restart, unless the last pod first ran after it."""
     restarts = sum(status.restarts for pod in pods for status in pod.statuses)
     last = max((status.last_finished_at for pod in pods for status in pod.statuses if status.last_finished_at is not None), default=None)
     if not restarts or last is None or (running is not None and last < running.at):

@@ -35,7 +35,7 @@ def job_rows(
     explainer: Explainer,
     silent: Collection[str],
 ) -> RowSet[JobRow]:
-    """All jobs, newest first. `silent`: names of nodes whose kubelet is not heard of any more."""
+    """All jobs, newest first. `silent`: names of unreachable nodes."""
     leaf_paths = paths_by_namespace(quota)
     found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), by_count(each.job.name), each.job.namespace))
     entries = [_entry(job_row(each, occupancy, leaf_paths, now, explainer, silent), each.job) for each in found]
@@ -89,7 +89,7 @@ def job_row(
         type=job.type,
         status=STATUSES[board],
         state=state,
-        waiting=explainer.tell(wait, pods) if wait else None,
+        waiting=explainer.explain(wait, pods) if wait else None,
         duration_seconds=int(job_duration(job, now)),
         held_seconds=_held_seconds(pods, now),
         gpus_requested=requested_gpus(job),
@@ -117,7 +117,7 @@ def job_row(
 
 
 class Explainer:
-    """What pages tell of why things wait.
+    """Reasons of waiting pods and jobs for pages.
 
     `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown. `planned`: why pods
     wait for quota.
@@ -135,17 +135,14 @@ class Explainer:
         self._rooms = rooms
         self._quota = quota
 
-    def tell(self, wait: Wait, pods: Sequence[Pod]) -> Waiting:
-        """The reason why it waits.
-
-        For a pod that no scheduler found a place for, with what every node answers to its need.
-        """
+    def explain(self, wait: Wait, pods: Sequence[Pod]) -> Waiting:
+        """The reason why it waits; for an unschedulable pod with the answers of the nodes."""
         asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
         short = next(filter(None, map(self._share_why, asking)), None)
         sentence = _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
-        room = short.told if short else ""
-        told = clause_sentences(self._planned.clauses(wait.reason, (pod.uid for pod in pods)))
-        return Waiting(reason=wait.reason, message=wait.message, told=told, room=room, sentence=sentence or wait_sentence(wait))
+        room = short.by_node if short else ""
+        clauses = clause_sentences(self._planned.clauses(wait.reason, (pod.uid for pod in pods)))
+        return Waiting(reason=wait.reason, message=wait.message, clauses=clauses, room=room, sentence=sentence or wait_sentence(wait))
 
     def _sentence(self, pod: Pod) -> Sentence | None:
         found = self._rooms.why(pod)
@@ -170,7 +167,7 @@ class Explainer:
 
 
 def wait_sentence(wait: Wait) -> Sentence | None:
-    """What we say of it ourselves; None where the words are another's."""
+    """Fairlead's own sentence about the wait; None if the message is another component's."""
     return Sentence(f"wait-{wait.code}", dict(wait.values), wait.message) if wait.code else None
 
 
@@ -190,7 +187,7 @@ def _of_barrier(found: NoNodeFits) -> Sentence:
 
 def _of_shares(short: ShareShortage) -> Sentence:
     values: dict[str, Scalar] = {"units": short.units, "unit": short.unit, "cards": short.cards, "nodes": short.nodes}
-    return Sentence(f"why-share-{short.kind}", {**values, "best": short.best, "free": short.free, "told": short.told}, short.text)
+    return Sentence(f"why-share-{short.kind}", {**values, "best": short.best, "free": short.free, "answers": short.by_node}, short.text)
 
 
 def memory_allocated(use: PodUse) -> float | None:
@@ -235,7 +232,7 @@ def _held_seconds(pods: Iterable[Pod], now: float) -> int | None:
 
 
 def is_unheard(pod: Pod, silent: Collection[str]) -> bool:
-    """Whether it ran when its node was last heard of."""
+    """Whether it was running when its node became unreachable."""
     return pod.phase == PodPhase.RUNNING and pod.node in silent
 
 

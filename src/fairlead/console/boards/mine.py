@@ -1,4 +1,4 @@
-"""My work: what one person or namespace holds, may have, could start now, and waits for, and behind whom."""
+"""My work: what one user or namespace holds, may use, could start now, and waits for, with the queue."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.rules.sharing.startable import NodeOffer, Startable, node_offers, startable
 
 AHEAD_MAX: Final = 3
-"""So many of those before me are named; the others are counted."""
+"""Jobs and pods before mine in a queue that are named; the others are counted."""
 QUOTA_LINE: Final = "quota"
 SCHEDULER_LINE: Final = "scheduler"
 
 
-class Whose(Struct, frozen=True):
-    """Whose work: a user's, or all of a namespace; both "" = nobody was named. `namespaces`: where it is."""
+class WorkScope(Struct, frozen=True):
+    """The work of a user, or all work of a namespace; both "" = none was chosen. `namespaces`: its places."""
 
     user: str
     namespace: str
@@ -51,23 +51,26 @@ class Whose(Struct, frozen=True):
 
 
 class Places(Struct, frozen=True):
-    """Who may be asked for, and where each user has work. `existing`: all namespaces, None = not read."""
+    """Users and namespaces to choose from, and where each user has work.
+
+    `existing`: all namespaces, None = not read.
+    """
 
     users: list[str]
     namespaces: list[str]
     of_user: Mapping[str, tuple[str, ...]]
     existing: Collection[str] | None = None
 
-    def me(self, user: str, namespace: str) -> Whose:
-        """A namespace that is named goes before the user; one that does not exist starts nothing."""
+    def me(self, user: str, namespace: str) -> WorkScope:
+        """A namespace overrides the user; in one that does not exist nothing can start."""
         if not namespace:
-            return Whose(user, "", self.of_user.get(user, ()))
+            return WorkScope(user, "", self.of_user.get(user, ()))
         is_there = self.existing is None or namespace in self.existing
-        return Whose("", namespace, (namespace,) if is_there else ())
+        return WorkScope("", namespace, (namespace,) if is_there else ())
 
 
 def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
-    """Users are those whom jobs and pods name; namespaces those with work, or on a leaf of the quota tree."""
+    """Users that jobs and pods name; namespaces with work, or on a leaf of the quota tree."""
     found: dict[str, set[str]] = {}
     spaces = set(paths_by_namespace(snapshot.quota))
     for row in jobs:
@@ -83,14 +86,14 @@ def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
 
 
 class WaitingLines:
-    """The queues in which pods wait, for the many questions of one moment."""
+    """The queues in which pods wait, computed once per board state."""
 
     def __init__(self, snapshot: ClusterSnapshot, plan: QuotaPlan) -> None:
         self._snapshot = snapshot
         self._plan = plan
 
     def of(self, pods: Iterable[Pod]) -> tuple[str, list[Pod]] | None:
-        """Of the first of these pods that stands in a queue: which, and the pods before it, nearest first."""
+        """The queue of the first of these pods that is in one, and the pods before it, nearest first."""
         for pod in pods:
             if QUOTA_GATE in pod.gates and (row := self._units.get(pod.uid)) is not None and row.position:
                 before = [each for each in self._by_leaf[row.leaf] if 0 < each.position < row.position]
@@ -130,13 +133,13 @@ class WaitingLines:
 
 
 def offers_of(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, rooms: NodeRooms) -> list[NodeOffer]:
-    """The most that one pod of anybody could be given now, by model, as far as nodes go."""
+    """The most that a pod could get from the nodes now, by model, regardless of quota."""
     free = {each.node.name: whole_cards_free(each) for each in occupancy.nodes}
     return node_offers(snapshot, rooms, ledger_of(snapshot), free)
 
 
 def my_starts(
-    me: Whose, offers: Sequence[NodeOffer], quota: QuotaState | None, occupancy: ClusterOccupancy, leaf_of: Mapping[str, str]
+    me: WorkScope, offers: Sequence[NodeOffer], quota: QuotaState | None, occupancy: ClusterOccupancy, leaf_of: Mapping[str, str]
 ) -> list[Start]:
     """By namespace of mine and model of GPU, whole ones first."""
     found = [(namespace, each) for namespace in me.namespaces for each in startable(offers, quota, namespace, me.user)]
@@ -144,7 +147,7 @@ def my_starts(
 
 
 def my_use(
-    me: Whose,
+    me: WorkScope,
     pods: Iterable[QuotaPod],
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
@@ -159,7 +162,7 @@ def my_use(
     return {(path, name): shown_amount(name, amount) for (path, name), amount in found.items()}
 
 
-def my_leaves(me: Whose, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Mapping[str, Amounts]) -> list[MyLeaf]:
+def my_leaves(me: WorkScope, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Mapping[str, Amounts]) -> list[MyLeaf]:
     """The leaves of my namespaces.
 
     `rows`: of the whole tree; `used`: by me; `left`: by name of a leaf, what it could be given above its min.
@@ -172,7 +175,7 @@ def my_leaves(me: Whose, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str]
 
 
 def my_waits(
-    me: Whose,
+    me: WorkScope,
     snapshot: ClusterSnapshot,
     jobs: Iterable[tuple[JobRow, float | None]],
     pods_of_job: Mapping[tuple[str, str], Sequence[Pod]],
@@ -191,8 +194,8 @@ def my_waits(
         if found is None:
             return None, []
         mine = {pod.uid for pod in pods}
-        told = [_ahead(pod, job_by_pod, user_of_job) for pod in found[1] if pod.uid not in mine]
-        return found[0], list(dict.fromkeys(told))
+        others = [_ahead(pod, job_by_pod, user_of_job) for pod in found[1] if pod.uid not in mine]
+        return found[0], list(dict.fromkeys(others))
 
     waits = []
     for row, since in jobs:
@@ -207,12 +210,12 @@ def my_waits(
             continue
         if (why := why_pod_waits(pod)) is not None:
             asked = whole_gpus(pod.limits), memory_units(pod.limits)
-            told = explainer.tell(why, (pod,))
-            waits.append(_wait((pod.namespace, pod.name, ""), timestamp(pod.created_at), asked, told, ahead_of((pod,))))
+            reason = explainer.explain(why, (pod,))
+            waits.append(_wait((pod.namespace, pod.name, ""), timestamp(pod.created_at), asked, reason, ahead_of((pod,))))
     return sorted(waits, key=lambda wait: (wait.since or "", wait.namespace, wait.name))
 
 
-def my_hold(me: Whose, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyHold:
+def my_hold(me: WorkScope, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyHold:
     mine = [row for row in holders if me.owns(row.namespace, row.user)]
     states = [row.status for row in jobs if me.owns(row.namespace, row.user)]
     return MyHold(
@@ -224,8 +227,8 @@ def my_hold(me: Whose, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyH
     )
 
 
-def mine_sentence(me: Whose, held: MyHold, waits: Collection[MyWait], users: Collection[str]) -> Sentence:
-    """What is held and what waits, or that nobody was named."""
+def mine_sentence(me: WorkScope, held: MyHold, waits: Collection[MyWait], users: Collection[str]) -> Sentence:
+    """Numbers of held GPUs and waiting things, or a request to choose a user or namespace."""
     if not me.user and not me.namespace:
         if not users:
             return Sentence("mine-unnamed", {}, "Jobs in this cluster name no user; choose a namespace.")
@@ -265,7 +268,7 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
         on_nodes=found.on_nodes,
         reason=waiting.reason.value if waiting else None,
         waiting=waiting.message if waiting else "",
-        told=clause_sentences(waiting.clauses) if waiting else [],
+        clauses=clause_sentences(waiting.clauses) if waiting else [],
         sentence=_start_sentence(found, unit),
     )
 
@@ -307,7 +310,7 @@ def _wait(
 
 
 def _ahead(pod: Pod, job_by_pod: Mapping[str, str], user_of_job: Mapping[tuple[str, str], str]) -> Ahead:
-    """A job is told once, however many of its pods wait."""
+    """The entry of a pod, or of its job: a job has one entry, for any number of waiting pods."""
     job = job_by_pod.get(pod.key, "")
     return Ahead(pod.namespace, job.partition("/")[2] or pod.name, job, user_of(pod, user_of_job, job))
 

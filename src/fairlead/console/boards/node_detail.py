@@ -1,6 +1,6 @@
-"""What there is to know about one node: conditions, taints, one row per GPU, and the pods on them.
+"""The details of one node: conditions, taints, one row per GPU, and the pods on them.
 
-A pod may hold part of a GPU that nobody can name; it is among the pods of the node and on no card.
+A pod may hold part of an unknown GPU; it is among the pods of the node and on no card.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.status import pod_status
 
 USED_WITHOUT_ALLOCATION_MIB: Final = 512
-"""Memory on a card that nobody was given, above which somebody uses it anyway.
+"""Used memory in MiB above which a card without a grant counts as used without allocation.
 
-Drivers and daemons keep a little.
+Drivers and daemons use a little.
 """
 
 
@@ -51,7 +51,7 @@ def is_about_node(node: Node) -> Callable[[Event], bool]:
 
 
 def sharing(occupied: NodeOccupancy) -> Sharing | None:
-    """How the node shares its GPUs; None where it shares nothing and no label says otherwise."""
+    """How the node shares its GPUs; None if it shares nothing and no label requests sharing."""
     mode = share_mode(occupied.node.labels)
     if occupied.mode != SHARE and not mode.is_shared and not mode.conflict:
         return None
@@ -133,7 +133,7 @@ def _gpu_row(seen: SeenCard, node: Node, job_by_pod: Mapping[str, str], idle: Id
 
 
 def _instance(instance: GpuInstance, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> MigInstanceRow:
-    """Whom its exporter saw there, as long as the API server has them as holders."""
+    """A MIG instance with the holders that its exporter reports and the API server confirms."""
     here = {(holder.pod.namespace, holder.pod.name) for holder in card.holders}
     held = [holder for holder in instance.holders if (holder.namespace, holder.pod) in here]
     return MigInstanceRow(
@@ -177,7 +177,7 @@ def _gpu_pod(card: CardOccupancy, holder: CardHolder, job_by_pod: Mapping[str, s
 
 
 def _claimant(pod: Pod, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> GpuPod:
-    """Who must have the card. What he does with it nobody tells."""
+    """The pod that must have the card; its use of the card is unknown."""
     return GpuPod(
         namespace=pod.namespace,
         name=pod.name,

@@ -65,7 +65,7 @@ def needs(page: str, source: str) -> bool:
 
 
 def warnings_beside(sources: Mapping[str, Source]) -> list[Warning]:
-    """Warnings of sources that one page reads itself; a kind that the cluster does not serve has none."""
+    """Warnings of sources that a page reads itself; a kind that the cluster does not serve has none."""
     return [warning for _, source in sorted(sources.items()) if not source.is_missing and (warning := _warning(source)) is not None]
 
 

@@ -91,7 +91,7 @@ def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
 
 
 by_count: Final = lru_cache(maxsize=1 << 16)(natural_key)
-"""The same names are sorted again and again."""
+"""Cached, because the same names are sorted repeatedly."""
 
 
 def _order_of(value: Any) -> Any:
@@ -101,7 +101,7 @@ def _order_of(value: Any) -> Any:
 def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
     """Sorted by the keys, the first the strongest, names in their natural order.
 
-    What is unknown comes last both ways: null, and a word that nobody knows, which is "".
+    Unknown values come last in both directions: null, and an unknown word, which is "".
     `ties` breaks ties; "" leaves them as they come.
     """
     tie = attrgetter(ties) if ties else None

@@ -1,7 +1,7 @@
-"""What in the cluster bears a text: pods, jobs, GPUs and nodes, by name, id or label, the nearest first.
+"""Search of the cluster for a text: pods, jobs, GPUs and nodes, by name, id or label, the nearest first.
 
-Every object stands once, by the field in which the text is nearest. An id is looked into from `ID_MIN`
-characters on, for two hexadecimal digits stand in every one; a label where the text has an equals sign.
+Every object is found once, by the field with the nearest match. Ids are searched for texts of `ID_MIN`
+characters and more, because two hexadecimal digits occur in every id; labels if the text has an equals sign.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _NEARNESSES: Final = 8
 _EQUALS: Final = "="
 
 _Found = tuple[int, str, str]
-"""How near, in which field, and what that field says."""
+"""Nearness, name of the field, and its value."""
 _Thing = Node | CardOccupancy | Job | Pod
 _KINDS: Final = {Node: "node", CardOccupancy: "gpu", Job: "job", Pod: "pod"}
 
 
 class Search(Struct, frozen=True):
-    """The hits that are shown, and how many there are in all."""
+    """The hits that are shown, and the total number."""
 
     hits: list[SearchHit]
     total: int
 
 
 def asked_text(text: str) -> str:
-    """The text without blanks around it. Raises UserError where there is none, or too much."""
+    """The text without surrounding blanks. Raises UserError if it is empty or too long."""
     asked = text.strip()
     if not asked:
-        raise UserError("`q` is empty", "say what to look for: a name, a UID, a GPU's UUID, or a label as `key=value`")
+        raise UserError("`q` is empty", "give a name, a UID, a GPU's UUID, or a label as `key=value`")
     if len(asked) > TEXT_MAX:
-        raise UserError(f"`q` has {len(asked)} characters", f"say at most {TEXT_MAX}")
+        raise UserError(f"`q` has {len(asked)} characters", f"give at most {TEXT_MAX}")
     return asked
 
 
@@ -95,7 +95,7 @@ class _Asked:
         self._fits_key: dict[str, bool] = {}
 
     def candidates(self, among: Searched) -> Iterable[_Thing]:
-        """Those that may bear the text: labels are looked into only where they were asked for."""
+        """Things that may match the text: labels are searched only if the text has the form of one."""
         if self._is_label:
             return among.things
         return [thing for thing, words in zip(among.things, among.words, strict=True) if self.text in words]
@@ -124,10 +124,10 @@ class _Asked:
             if fits is None:
                 fits = self._fits_key[key] = key.lower().endswith(self._key)
             if fits and value.lower().startswith(self._value):
-                said = f"{key}{_EQUALS}{value}"
-                near = 4 + nearness(said.lower(), self.text)
+                text = f"{key}{_EQUALS}{value}"
+                near = 4 + nearness(text.lower(), self.text)
                 if best is None or near < best[0]:
-                    best = near, "label", said
+                    best = near, "label", text
         return best
 
 

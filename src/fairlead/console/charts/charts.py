@@ -40,9 +40,8 @@ class Lines(Struct, frozen=True):
 async def prometheus_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
     """The lines of the first spelling with data. Raises OutsideError, or TimeoutError after 10 s.
 
-    Points stand at whole steps, so our own families may be there without a point yet: then the answer is
-    empty and says so. Another spelling in between would change the chart's source from one moment to the
-    next.
+    Points are at whole steps, so Fairlead's own families may exist without a point yet: then the answer is
+    empty with a warning. Another spelling in between would change the chart's source for a moment.
     """
     try:
         async with asyncio.timeout(OUTSIDE_SECONDS):

@@ -28,7 +28,7 @@ class ConsoleCounters:
         self._ready = Gauge("fairlead_console_ready", "1 when every source has been read once.", registry=self._registry)
 
     def note_request(self, scope: Scope, status: int, seconds: float) -> None:
-        """Streams are counted when they end, and not timed: their length says nothing."""
+        """Streams are counted when they end, and not timed: their length is no latency."""
         route = route_of(scope)
         self._requests.labels(route, str(status or 499)).inc()
         if not route.endswith("/changes"):

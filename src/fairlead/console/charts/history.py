@@ -1,6 +1,6 @@
 """The built-in history: the numbers of the last hour in fixed memory, for charts without Prometheus.
 
-One sample of every line per tick of 15 s of the cluster's clock; a tick that nobody sampled is a gap. The
+One sample of every line per tick of 15 s of the cluster's clock; a tick without a sample is a gap. The
 oldest-seen lines make room when the history is full, so memory never grows past `lines_max * slots * 4`
 bytes.
 """
@@ -82,7 +82,7 @@ class History:
         return self.tick_seconds * self.slots
 
     def is_due(self, now: float) -> bool:
-        """Whether a tick has begun that nobody has written yet."""
+        """Whether a tick has begun that is not written yet."""
         return self._tick(now) > self._newest
 
     def add(self, now: float, samples: Iterable[LineSample], *, is_last: bool = True) -> None:

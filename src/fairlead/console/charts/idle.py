@@ -1,8 +1,8 @@
-"""Since when each card does nothing, and how long it did nothing for whom, from the series.
+"""Since when each card is idle, and its idle hours per pod, from the series.
 
-So it is known at the first look and after a restart.
+So both are known at the start and after a restart.
 
-Prometheus has the last day; without it the built-in history has its hour. A gap in a series is not idleness:
+Prometheus has the last day; without it the built-in history has an hour. A gap in a series is not idleness:
 a card is idle back to the gap and no further.
 """
 
@@ -20,7 +20,7 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.ports import Series
 
 BUSY_PERCENT: Final = 1.0
-"""From here on a card does something (docs/spec/console.md#cluster-page: idle is below 1 %)."""
+"""Utilization from which a card is busy (docs/spec/console.md#cluster-page: idle is below 1 %)."""
 DAY_SECONDS: Final = 86_400
 STEP_SECONDS: Final = 600
 SPELLINGS: Final = (
@@ -28,17 +28,17 @@ SPELLINGS: Final = (
     ("DCGM_FI_DEV_GPU_UTIL", 1, "UUID"),
     ("nvidia_gpu_duty_cycle", 1, "uuid"),
 )
-"""Family, from which value on it is busy, and its label of the card's UUID."""
+"""Family, the value from which a card is busy, and the label of the card's UUID."""
 
 
 SAMPLED_SECONDS: Final = 300
-"""How often it is looked at what somebody did with a card within a day; every sample would be too many."""
+"""Resolution of the last day's idle hours; every sample would be too many."""
 _OF_HOLDERS: Final = CHART_QUERIES["container-gpu-utilization"]
 _WHO: Final = ("namespace", "pod", "uuid")
 
 
 class IdleTimes(Struct, frozen=True):
-    """UUID -> since when the card is idle, as the series told it at `at`, epoch seconds."""
+    """UUID -> since when the card is idle; `at`: when the series were read. Epoch seconds."""
 
     at: float = 0.0
     since: Mapping[str, float] = {}
@@ -50,8 +50,8 @@ Points = Sequence[tuple[float, float | None]]
 def idle_since(points: Points, busy: float, step: float) -> float | None:
     """Since when a card is idle, epoch seconds; None = it is busy, or its newest value is missing.
 
-    A point says the greatest value of the `step` seconds before it, so idleness begins where the step of the
-    first idle point does.
+    A point is the greatest value of the `step` seconds before it, so idleness begins at the start of the step
+    of the first idle point.
 
     >>> idle_since([(0, 0.5), (10, 0.0), (20, 0.0)], 0.01, 10)
     0
@@ -67,10 +67,10 @@ def idle_since(points: Points, busy: float, step: float) -> float | None:
 
 
 def idle_in_history(history: History, now: float, before: IdleTimes | None = None) -> IdleTimes:
-    """Of the cards of which the built-in history knows that they are idle now.
+    """Idle times of the cards that are idle now by the built-in history.
 
-    One that was idle in all of it may have been before. What was told of that last time, `before`, stays;
-    else it would be idle for just an hour again and again.
+    A card that was idle in all of the history may have been idle before. The earlier time in `before` then
+    stays; otherwise the idle time would never exceed an hour.
     """
     known = before or IdleTimes()
     found = {}
@@ -85,15 +85,15 @@ def idle_in_history(history: History, now: float, before: IdleTimes | None = Non
 
 
 def idle_promql(family: str, busy: float, label: str) -> str:
-    """The greatest value of each step, of cards alone that were idle all the last hour."""
+    """PromQL for the greatest value of each step, only of cards that were idle for the last hour."""
     still = f"max_over_time({family}[1h] @ end()) < {busy}"
     return f"max_over_time({family}[{STEP_SECONDS}s]) and on ({label}) ({still})"
 
 
 async def idle_in_series(series: Series, now: float) -> IdleTimes:
-    """Of cards idle for an hour and more, as far back as a day.
+    """Idle times of cards that are idle for an hour or more, up to a day.
 
-    Raises OutsideError when Prometheus does not answer.
+    Raises OutsideError if Prometheus does not respond.
     """
     end = float(int(now))
     since: dict[str, float] = {}
@@ -113,31 +113,31 @@ def _whole(points: Points, end: float) -> Points:
 
 
 def with_longer_idle(gpus: Iterable[GpuReading], times: IdleTimes) -> tuple[GpuReading, ...]:
-    """The readings, those of idle cards with what the series know of the time before they were read first.
+    """The readings; those of idle cards with the earlier start of their idleness from the series.
 
-    Of a card that has been busy since the series were asked their answer says nothing any more.
+    For a card that was busy after the series were read, their value is obsolete.
     """
     return tuple(_longer(each, times.since.get(each.uuid), times.at) for each in gpus)
 
 
-def _longer(reading: GpuReading, since: float | None, told_at: float) -> GpuReading:
+def _longer(reading: GpuReading, since: float | None, read_at: float) -> GpuReading:
     seen = reading.idle_since
-    if seen is None or since is None or seen > told_at or since >= seen:
+    if seen is None or since is None or seen > read_at or since >= seen:
         return reading
     return structs.replace(reading, idle_since=since)
 
 
 def idle_hours_in_history(history: History, now: float) -> IdleHours:
-    """Hours in which nobody of a pod's containers used the card, as far back as the built-in history goes."""
+    """Hours in which no container of a pod used the card, as far back as the built-in history goes."""
     busiest: dict[tuple[str, ...], dict[float, float]] = {}
     for labels, points in history.ticks(_OF_HOLDERS.name, now).items():
-        told = dict(labels)
-        by_tick = busiest.setdefault(tuple(told[name] for name in _WHO), {})
+        line = dict(labels)
+        by_tick = busiest.setdefault(tuple(line[name] for name in _WHO), {})
         for at, value in points:
             if value is not None:
                 by_tick[at] = max(value, by_tick.get(at, 0.0))
     hours = {who: sum(value < BUSY_PERCENT for value in ticks.values()) * history.tick_seconds / 3600 for who, ticks in busiest.items()}
-    return IdleHours({who: told for who, told in hours.items() if told})  # type: ignore[misc]
+    return IdleHours({who: amount for who, amount in hours.items() if amount})  # type: ignore[misc]
 
 
 def idle_hours_promql(spelling: Spelling) -> str:
@@ -150,11 +150,11 @@ def idle_hours_promql(spelling: Spelling) -> str:
 async def idle_hours_in_series(series: Series, now: float) -> IdleHours:
     """The same of the last day. Raises OutsideError when Prometheus does not answer."""
     end = float(int(now))
-    told: dict[tuple[str, str, str], float] = {}
-    for spelling in _OF_HOLDERS.spellings:  # nodes may have other exporters; what ours says of a card counts
+    hours: dict[tuple[str, str, str], float] = {}
+    for spelling in _OF_HOLDERS.spellings:  # nodes may have other exporters; Fairlead's own comes first
         ours = {ours: theirs for theirs, ours in spelling.labels.items()}
         for line in await series.query_range(idle_hours_promql(spelling), end, end, SAMPLED_SECONDS):
             space, pod, uuid = (line.labels.get(ours[name], "") for name in _WHO)
             if line.points:
-                told.setdefault((space, pod, uuid), (line.points[-1][1] or 0.0) * SAMPLED_SECONDS / 3600)
-    return IdleHours(told)
+                hours.setdefault((space, pod, uuid), (line.points[-1][1] or 0.0) * SAMPLED_SECONDS / 3600)
+    return IdleHours(hours)

@@ -1,6 +1,6 @@
-"""The charts that exist, and how each source spells them: one row per named query.
+"""The charts, and the spelling of each in every source: one row per named query.
 
-Nobody sends PromQL to this server. Spellings are tried in order until one has data: ours, DCGM's, the older
+Clients send no PromQL. Spellings are tried in order until one has data: Fairlead's, DCGM's, the older
 `nvidia_gpu_*`, the reference's `arena_*` (where -1 means unknown, hence `>= 0`). Shared cards are counted
 once by leaving out the `share` series of `nvidia_gpu_*`.
 """
@@ -16,7 +16,7 @@ from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
 
 
 class Spelling(Struct, frozen=True):
-    """`expression` with `$m` where label matchers go, `$w` for a window of time; `labels`: theirs -> ours.
+    """`expression` with `$m` for label matchers, `$w` for a time window; `labels`: source -> Fairlead.
 
     `$m` stands behind a comma, which PromQL allows to be the last.
     """
@@ -29,10 +29,10 @@ class Spelling(Struct, frozen=True):
 
 
 class ChartQuery(Struct, frozen=True):
-    """One chart. `filters`: query parameter -> our label it matches.
+    """One chart. `filters`: query parameter -> Fairlead's label that it matches.
 
-    `words`: what the built-in history holds, for the query behind the chart; `is_kept` False: it holds
-    nothing of it, only a Prometheus does.
+    `words`: description of the built-in history's lines, shown as the chart's query; `is_kept` False: only a
+    Prometheus has them.
     """
 
     name: str
@@ -44,9 +44,9 @@ class ChartQuery(Struct, frozen=True):
     is_kept: bool = True
 
     def is_measured(self, labels: Mapping[str, str]) -> bool:
-        """Whether a line wobbles (utilization, used memory, heat, power), so that a mean says most of a step.
+        """Whether a line wobbles (utilization, used memory, heat, power), so that a mean represents a step.
 
-        All else is counted or granted: the mean of 4 and 5 jobs is no number of jobs.
+        All other values are counts or grants: the mean of 4 and 5 jobs is not a number of jobs.
         """
         return self.unit in _MEASURED_UNITS or self.name.endswith("memory-used") or labels.get("line") == "used"
 
@@ -54,7 +54,7 @@ class ChartQuery(Struct, frozen=True):
 _MEASURED_UNITS: Final = ("percent", "celsius", "watts")
 GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
 HOLDER: Final = "holder"
-"""A pod as `namespace/name`: no label, but two of them together."""
+"""A pod as `namespace/name`: two labels together."""
 _CONTAINER_FILTERS: Final = {**GPU_FILTERS, "namespace": "namespace", "pod": "pod", HOLDER: HOLDER}
 _NODE_FILTERS: Final = {"gpu_node": "node"}
 _JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
@@ -104,14 +104,14 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
 
 
 def _sensor(name: str, title: str, unit: str, *spellings: Spelling) -> ChartQuery:
-    """What only a Prometheus keeps: readings of cards do not have it."""
+    """A chart that only a Prometheus keeps: readings of cards do not have its values."""
     return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, GPU_FILTERS, is_kept=False)
 
 
 def _either(together: str, label: str, *named: tuple[str, str]) -> str:
-    """Families of DCGM as lines of one chart, told apart by a label that only their names say.
+    """Families of DCGM as lines of one chart, with a label for the part that only their names contain.
 
-    `together`: what is made of a card that is told twice.
+    `together`: the aggregation for a card with duplicate series.
     """
     lines = (f'label_replace({together} by (Hostname,gpu,UUID) ({family}{{$m}}), "{label}", "{word}", "", "")' for word, family in named)
     return " or ".join(lines)
@@ -127,10 +127,10 @@ def _moved(own: str, dcgm: str) -> tuple[Spelling, ...]:
 
 
 def _container(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
-    """A line per container and GPU. DCGM names the pod only of a card that one container has for itself.
+    """A line per container and GPU. DCGM names the pod only for a card with a single container.
 
-    `dcgm` has `$held` for what picks such cards: whose they are stands in `exported_pod` where Prometheus
-    does not honor labels, while `pod` is the exporter's own; else in `pod`, which is the exporter's on all
+    `dcgm` has `$held` for the selector of such cards: their pod is in `exported_pod` if Prometheus does not
+    honor labels, and `pod` is the exporter's own; otherwise it is in `pod`, which is the exporter's on all
     other cards.
     """
     spelled = (
@@ -157,7 +157,7 @@ def _node(name: str, title: str, unit: str, words: str, *expressions: str) -> Ch
 
 
 def _of_card(metric: str) -> str:
-    """Each card and instance once, however many targets tell it; of a node together."""
+    """Sum over a node's cards and instances, each counted once for any number of targets."""
     return f"sum by (node_name) (max by (node_name,uuid,mig_gi_id) ({metric}{{$m}})){_MIB}"
 
 
@@ -355,7 +355,7 @@ CHART_QUERIES: Final = {
         _sensor("gpu-nvlink", "NVLink Traffic", "MiB/s", *_moved("fairlead_gpu_nvlink_bytes_total", "DCGM_FI_PROF_NVLINK")),
         _sensor(
             "gpu-held-down",
-            "Time Clocks Are Held Down",
+            "Time With Throttled Clocks",
             "percent",
             Spelling(
                 "100 * max by (node_name,gpu,uuid,reason) (rate(fairlead_gpu_throttle_seconds_total{$m}[$w]))",
@@ -425,7 +425,7 @@ CHART_QUERIES: Final = {
             "pod-gpu-power",
             "Power Of The Pods' GPUs",
             "watts",
-            "power draw of each GPU that a pod holds a part of, whoever else is on it",
+            "power draw of each GPU that a pod holds a part of, including other pods' use",
             (
                 Spelling(
                     f"0 * max by ({','.join(_OWN_POD_GPU)}) (fairlead_container_gpu_memory_limit_bytes{{$m}}) "

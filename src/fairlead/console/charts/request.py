@@ -91,9 +91,9 @@ def _time(name: str, text: str | None, default: float) -> float:
         except (ValueError, OverflowError):
             raise UserError(f"`{name}` is `{text[:60]}`", f"give epoch milliseconds or RFC 3339, such as {_EXAMPLE}") from None
         if moment.tzinfo is None:
-            raise UserError(f"`{name}` is `{text[:60]}`, in nobody knows which zone", f"say the zone, such as {_EXAMPLE} for UTC")
+            raise UserError(f"`{name}` is `{text[:60]}`, without a time zone", f"give the zone, such as {_EXAMPLE} for UTC")
     if not 0 <= at <= _YEAR_9999:
-        raise UserError(f"`{name}` is `{text[:60]}`, which is no date", "give epoch milliseconds")
+        raise UserError(f"`{name}` is `{text[:60]}`, which is not a date", "give epoch milliseconds")
     return at
 
 
@@ -149,12 +149,12 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     for holder in request.filters.get(HOLDER, ()):
         namespace, _, pod = holder.partition("/")
         pods.setdefault(namespace.lower(), []).append(pod)
-    whose = [
+    matching = [
         _matcher(theirs["namespace"], "namespace", (space,)) + _matcher(theirs["pod"], "pod", names)
         for space, names in sorted(pods.items())
     ]
     window = max(request.step, RATE_SECONDS)
-    return " or ".join(spelling.promql(matchers + pod + card, window) for pod in whose or [""] for card in cards or [""])
+    return " or ".join(spelling.promql(matchers + pod + card, window) for pod in matching or [""] for card in cards or [""])
 
 
 def _matcher(theirs: str, ours: str, values: Sequence[str]) -> str:
@@ -190,10 +190,10 @@ def mean_promql(expression: str, request: ChartRequest) -> str:
 
 
 def beginning_promql(expression: str) -> str:
-    """Has a value if the expression has one, or may soon have one.
+    """Has a value if the expression has one, or may have one soon.
 
-    It may, because a cluster exporter that has just begun has not read everything. At most so long after its
-    start: one that can never read the GPUs does not keep anybody from another source.
+    A cluster exporter that has just started has not read everything. The wait is limited after its start: an
+    exporter that can never read the GPUs does not block other sources.
     """
     reading = f'fairlead_exporter_synced == 0 or fairlead_exporter_source_up{{source="{GPU_TELEMETRY}"}} == 0'
     young = f"time() - process_start_time_seconds < {_BEGINNING_SECONDS}"

@@ -53,7 +53,7 @@ class Refused(Exception):
 
 
 def refusal_of(error: Exception) -> Refused:
-    """What a caller is told about any exception. A bug tells nothing of its text: it may hold anything."""
+    """The response for any exception. That of a bug does not contain its text, which may contain anything."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, UserError):

@@ -1,7 +1,7 @@
 """All events of a job whose page is open, read from the API server and kept for a few seconds.
 
 What the console follows are warnings: all events of a large cluster would be too many to keep. So those of
-one job are asked for when somebody looks, however many look and however often, once in `KEPT_SECONDS`.
+one job are read on request, at most once in `KEPT_SECONDS` for any number of requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEPT_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 3.0
 """A page waits no longer for its events; they are there for the next one that asks."""
 KEPT_MAX: Final = 200
-"""So many jobs are remembered; the oldest answer goes first."""
+"""Number of jobs whose events are cached; the oldest answer is dropped first."""
 SOURCE: Final = "events"
 
 Answer = tuple[Event, ...] | Warning

@@ -1,7 +1,7 @@
-"""How the servers behind the console are, asked when somebody looks and kept for some seconds.
+"""Health of the servers behind the console, read on request and cached for some seconds.
 
-Every open page asks, for what fails is told on each: so the servers are asked once in `KEPT_SECONDS`, however
-many look.
+Every open page shows failures and therefore requests the health: so the servers are asked at most once in
+`KEPT_SECONDS`, for any number of pages.
 """
 
 from __future__ import annotations

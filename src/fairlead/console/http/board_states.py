@@ -38,11 +38,11 @@ _EVERY_PAGE: Final = ("series_missing",)
 
 
 class BoardStates:
-    """The present board state of a world. `speed` tells how fast its clock runs.
+    """The current board state of a world. `speed` returns the speed of its clock.
 
-    `on_built` hears how long each board state took. `versions` are shared with the hints of changes, so that
-    who has an answer and hears a hint can tell which is newer. `idle_times` of cards and `idle_hours` of who
-    holds them, as the series know them: they go back further than what the readers of the cards have seen.
+    `on_built` receives the build time of each board state, in seconds. `versions` are shared with the hints
+    of changes, so that a client can decide whether its answer or a hint is newer. `idle_times` of cards and
+    `idle_hours` of their holders are those of the series, which go back further than the readings.
     """
 
     def __init__(self, world: Ports, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
@@ -105,9 +105,9 @@ class BoardStates:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody asked lately.
+        """Whether a request came recently.
 
-        The server's loop then makes the next board state before anybody waits for it.
+        The server's loop then builds the next board state before a request waits for it.
         """
         return time.monotonic() - self._asked_at < WATCHED_SECONDS
 
@@ -118,7 +118,7 @@ class BoardStates:
             raise refused
 
     def unready(self) -> Refused | None:
-        """Refused (503) while some source has never been read, which says which; None after that."""
+        """Refused (503) with the sources that have never been read; None if there are none."""
         if self._world.cluster.is_ready:
             return None
         sources = self._world.cluster.snapshot().main_sources.values()
@@ -149,7 +149,7 @@ class BoardStates:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the cluster or its readings changed since the board state, or somebody moved its time."""
+        """Whether the cluster or its readings changed since the board state, or its time was moved."""
         world = self._world
         return world.cluster.version != self._version or world.gpus.latest() is not self._gpus or self._times_moved() != self._moved
 

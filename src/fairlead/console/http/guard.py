@@ -33,7 +33,7 @@ HOST_HINT: Final = "use 127.0.0.1 or localhost; behind a proxy, start it as `fai
 _log = logging.getLogger(__name__)
 
 Observer = Callable[[Scope, int, float], None]
-"""Told after each request: scope, status, seconds."""
+"""Called after each request with scope, status, seconds."""
 
 
 class Guard:
@@ -58,9 +58,9 @@ class Guard:
         try:
             self._check(headers)
             await self._app(scope, limited(receive), reply.send)
-        except ClientDisconnect:  # nobody is left to be told anything
+        except ClientDisconnect:  # the client is gone
             raise
-        except Exception as error:  # noqa: BLE001 - the edge of the process: told, logged, never silent
+        except Exception as error:  # noqa: BLE001 - the edge of the process: answered, logged, never silent
             await self._refuse(error, request_id, reply, scope, receive)
         finally:
             self._observe(scope, reply.status, time.perf_counter() - started)
@@ -129,7 +129,7 @@ def too_large() -> Refused:
 
 
 def request_id_of(given: bytes) -> str:
-    """The caller's id when it is a plain word, else one of ours.
+    """The caller's id if it is a plain word, else a new one.
 
     >>> request_id_of(b"abc-1"), len(request_id_of(b"<script>"))
     ('abc-1', 16)

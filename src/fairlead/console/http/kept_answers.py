@@ -12,7 +12,9 @@ Answer = TypeVar("Answer")
 
 
 class KeptAnswers(Generic[Key, Answer]):
-    """Kept for `kept_seconds`; nobody waits longer than `patience`. Of `most` keys; the oldest goes first.
+    """Answers cached for `kept_seconds`; a request waits at most `patience` seconds.
+
+    At most `most` keys are kept; the oldest is dropped first.
 
     `clock` is this machine's, however fast a simulated cluster's runs.
     """

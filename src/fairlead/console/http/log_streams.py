@@ -1,6 +1,6 @@
 """Logs on their way from the API server to browsers, byte for byte.
 
-Nothing is kept here: whoever reads slowly slows the API server's connection down, and nothing is dropped. The
+Nothing is buffered here: a slow reader slows the API server's connection down, and nothing is dropped. The
 request to the API server ends with the browser's.
 """
 
@@ -86,7 +86,7 @@ def parse_wish(container: str, asked: Mapping[str, str]) -> LogWish:
 
 def _truth(asked: Mapping[str, str], name: str) -> bool:
     if asked.get(name, "") not in _TRUTHS:
-        raise UserError(f"`{name}` is `{asked[name][:60]}`", "say `true` or `false`")
+        raise UserError(f"`{name}` is `{asked[name][:60]}`", "use `true` or `false`")
     return _TRUTHS[asked.get(name, "")]
 
 

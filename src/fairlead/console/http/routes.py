@@ -171,7 +171,7 @@ async def move_clock(console: Console, request: Request, endpoint: Endpoint) -> 
 def _timekeeper(console: Console) -> Timekeeper:
     if console.world.timekeeper is None:
         raise Refused(
-            404, f"nobody can move the time of {console.world.name}", "only a simulated cluster's time can be moved: `fairlead up`"
+            404, f"the time of {console.world.name} cannot be changed", "only a simulated cluster's time can be changed: `fairlead up`"
         )
     return console.world.timekeeper
 
@@ -203,7 +203,7 @@ async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest("gpus")
-    # In a thread, because there may be 40,000 rows and nobody else shall wait for them.
+    # In a thread, because there may be 40,000 rows and other requests must not wait for them.
     return await asyncio.to_thread(
         lambda: _list_answer(request, endpoint, board_state, board_state.gpus, board_state.gpus_sentence, GpuList, "gpus")
     )
@@ -220,7 +220,7 @@ async def holders(console: Console, request: Request, endpoint: Endpoint) -> Res
 async def grouped_holders(console: Console, request: Request, endpoint: Endpoint) -> Response:
     by = request.query_params.get("by") or GROUPINGS[0]
     if by not in GROUPINGS:
-        raise UserError(f"`by` is `{by[:60]}`", f"say one of: {', '.join(GROUPINGS)}")
+        raise UserError(f"`by` is `{by[:60]}`", f"use one of: {', '.join(GROUPINGS)}")
     board_state = await console.board_states.latest("holders")
     return await asyncio.to_thread(_grouped_answer, request, endpoint, board_state, by)
 
@@ -290,7 +290,7 @@ async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Re
 
 
 async def _job(console: Console, request: Request) -> tuple[BoardState, JobInstances, JobDetail]:
-    """The job that the path names. Refuses (404) one that is not there."""
+    """The job that the path names. Refuses (404) a job that does not exist."""
     namespace, type_, name = (request.path_params[key][:253] for key in ("namespace", "type", "name"))
     board_state = await console.board_states.latest("instances", "explainer")
     each, found = board_state.job_instances(namespace, type_, name), board_state.job(namespace, type_, name)
@@ -304,10 +304,10 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     board_state, each, found = await _job(console, request)
     if console.world.job_files is None:
         return found
-    told = await console.events.of(console.world.job_files, each)
-    if isinstance(told, Warning):
-        return structs.replace(found, warnings=[*found.warnings, told])
-    return board_state.job_told(each, found, told)
+    events = await console.events.of(console.world.job_files, each)
+    if isinstance(events, Warning):
+        return structs.replace(found, warnings=[*found.warnings, events])
+    return board_state.job_with_events(each, found, events)
 
 
 def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:
@@ -363,7 +363,7 @@ async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) 
 
 
 async def health(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    """While the caches are not filled, too: it says what keeps them."""
+    """Also answers while the caches are not filled, with the reason."""
     facts = await console.health.facts(console.world, console.board_states, console.history.seconds, console.base_path)
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())

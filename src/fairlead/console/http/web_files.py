@@ -1,8 +1,8 @@
 """The page's own files: the built client from `web_dist`, with a nonce of its own for every index.html.
 
-Files with a hash in their name are immutable; index.html is never cached and bears the build's name. Anything
-else a browser asks for as a page is the client's own address (`/nodes/gpu-1`), so it gets index.html too,
-unless no address can be written that way.
+Files with a hash in their name are immutable; index.html is never cached and contains the build's name. Any
+other page that a browser requests is an address of the client (`/nodes/gpu-1`), so it gets index.html too,
+unless the address is impossible.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The check of every write: it must come from our own page, or from a program that means it.
+"""The check of every write: it must come from the console's own page, or from a program on purpose.
 
-A strange web page can make a browser send requests here, but it can neither read the token of `/me` nor set
-our header or a JSON content type without being asked first (CORS), and the browser says where the request
-comes from.
+A foreign web page can make a browser send requests here, but it can neither read the token of `/me` nor set
+Fairlead's header or a JSON content type without a preflight request (CORS), and the browser sends the origin
+of the request.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The forms of what pages are told: view models, lists, errors."""
+"""The forms of the API's answers: view models, lists, errors."""

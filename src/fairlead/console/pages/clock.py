@@ -69,17 +69,19 @@ def clock_face(world: Ports, speed: float) -> ClockFace:
 
 
 def parse_order(body: bytes) -> ClockOrder:
-    """Raises UserError for anything that is no complete order."""
+    """Raises UserError for anything that is not a complete order."""
     try:
         order = msgspec.json.decode(body or b"null", type=ClockOrder)
     except msgspec.DecodeError as error:
-        raise UserError(f"this is no order to a clock: {error}", 'send JSON such as {"action": "advance", "seconds": 600}') from error
+        raise UserError(
+            f"this is not an order for the clock: {error}", 'send JSON such as {"action": "advance", "seconds": 600}'
+        ) from error
     needed = TAKES.get(order.action)
     given = [key for key in TAKES.values() if getattr(order, key) is not None]
     if given != ([needed] if needed else []):
-        told = ", ".join(f"`{wire_key(key)}`" for key in given) or "nothing"
+        keys = ", ".join(f"`{wire_key(key)}`" for key in given) or "nothing"
         raise UserError(
-            f"`{order.action}` takes {f'`{needed}`' if needed else 'nothing'}, not {told}", "send what belongs to the action only"
+            f"`{order.action}` takes {f'`{needed}`' if needed else 'nothing'}, not {keys}", "send what belongs to the action only"
         )
     return order
 

@@ -10,7 +10,7 @@ from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
 
 
 class GpuNodeCounts(Json, frozen=True):
-    """`unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node says."""
+    """`unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node reports."""
 
     total: int
     allocated: int
@@ -25,7 +25,7 @@ class GpuCounts(Json, frozen=True):
 
 
 class GpuMemory(Json, frozen=True):
-    """`used_of_mib`: all memory of the GPUs that tell how much of it is used; others are not used 0."""
+    """`used_of_mib`: total memory of the GPUs that report used memory; that of others is unknown."""
 
     total_mib: float | None
     allocated_mib: float | None
@@ -61,7 +61,7 @@ class StarvedLeaf(Json, frozen=True):
 
 
 class FaultyGpu(Json, frozen=True):
-    """`index` is null where a node offers fewer GPUs than it has and nobody says which are missing."""
+    """`index` is null if a node offers fewer GPUs than it has and it is unknown which are missing."""
 
     node: str
     index: int | None
@@ -71,7 +71,7 @@ class FaultyGpu(Json, frozen=True):
 
 
 class RecentWarning(Json, frozen=True):
-    """Warnings of one reason about objects of one kind and namespace: the newest, told for all.
+    """Warnings of one reason about objects of one kind and namespace, represented by the newest.
 
     `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty; `node` a name.
     """
@@ -91,8 +91,8 @@ class Pool(Json, frozen=True):
     """All GPUs of one model and mode.
 
     `gpus_free`: whole cards that could be had now, the cells that the map shows as free.
-    `gpus_free_unnamed`: more of them, among cards of which nobody can say who holds them. `largest_free_mib`:
-    the most that one pod can have on one shared card now; null of whole cards.
+    `gpus_free_unnamed`: more free ones among cards with unknown holders. `largest_free_mib`: the most that
+    a pod can get on one shared card now; null for whole cards.
     """
 
     model: str
@@ -123,7 +123,7 @@ class AttentionObject(Json, frozen=True):
 class AttentionLine(Json, frozen=True):
     """`level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named.
 
-    `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = nobody knows.
+    `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = unknown.
     `command`: what to ask next about the first of them.
     `why`: of things that wait, why the first does, in our words where we have some, else in the source's.
     """
@@ -140,7 +140,7 @@ class AttentionLine(Json, frozen=True):
 
 
 class Overview(Envelope, frozen=True):
-    """`attention`: what needs somebody, the worst first; the page says the first beside `sentence`."""
+    """`attention`: what needs attention, the worst first."""
 
     sentence: Sentence
     attention: list[AttentionLine]

@@ -36,7 +36,7 @@ def render_csv(rows: Sequence[Any], row_type: Any, keys: Sequence[str] = ()) -> 
 def columns_of(row_type: Any, keys: Sequence[str] = ()) -> list[str]:
     """Column heads of a row type, nested structs flattened one level.
 
-    Sentences for other languages are left out: what they say stands beside them.
+    Translatable sentences are omitted: their text is in other columns.
     """
     columns: list[str] = []
     for field in msgspec.structs.fields(row_type):

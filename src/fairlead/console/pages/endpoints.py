@@ -62,7 +62,7 @@ class Endpoint(Struct, frozen=True):
 ERROR_TEXTS: Final = {
     400: "`malformed`: an unknown or unreadable query parameter; the answer names it and the known ones.",
     403: "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; `foreign-host`: not by this name.",
-    404: "`not-found`: no such object, no such chart, or a clock that nobody can move.",
+    404: "`not-found`: no such object, no such chart, or a clock that cannot be changed.",
     415: "`media-type`: the body is not JSON.",
     429: "`rate-limited`: too many event streams or logs are open.",
     502: "`outside-failed`: the API server or Prometheus did not answer.",
@@ -94,7 +94,7 @@ HOLDER_FILTERS: Final = (
     Parameter("namespace", "Namespace.", repeated=True),
     Parameter("kind", "Kind of what made the pod, such as `Deployment`.", repeated=True),
     Parameter("owner", "Name of what made the pod, alone or as `kind/name`; `Pod/name` of one that a person made.", repeated=True),
-    Parameter("user", "User; `-` where nobody is named.", repeated=True),
+    Parameter("user", "User; `-` for pods without one.", repeated=True),
     Parameter("leaf", "Path of the quota leaf; `-` where there is none.", repeated=True),
     Parameter("node", "Node name.", repeated=True),
     Parameter("status", "The pod's status, such as `Running` or `Terminating`.", repeated=True),
@@ -128,7 +128,7 @@ WAITING_FILTERS: Final = (
 LOG_PARAMETERS: Final = (
     Parameter("pod", "Instance (default: the chief)."),
     Parameter("container", "Container (default: the instance's first)."),
-    Parameter("tail", "So many of the newest lines, 1 to 10,000 (default 500); 2 MiB at most where it is not followed.", type="integer"),
+    Parameter("tail", "Number of the newest lines, 1 to 10,000 (default 500); at most 2 MiB unless the log is followed.", type="integer"),
     Parameter("previous", "`true`: of the container's run before this one.", type="boolean"),
     Parameter("follow", "`true`: go on until the container ends.", type="boolean"),
 )
@@ -161,7 +161,7 @@ ENDPOINTS: Final = (
         "My work: what one user or namespace has, may have, could start now, and waits for",
         MyWork,
         parameters=(
-            Parameter("user", "Whose work; none = the answer says who may be asked for."),
+            Parameter("user", "User whose work is returned; without it the answer lists the users."),
             Parameter("namespace", "All work of a namespace, in the place of a user's."),
         ),
         example="/mine?user=alice",
@@ -169,7 +169,7 @@ ENDPOINTS: Final = (
     Endpoint(
         "search",
         "/search",
-        "What in the cluster bears a text: nodes, GPUs, jobs and pods, by name, id or label",
+        "Search for a text: nodes, GPUs, jobs and pods, by name, id or label",
         SearchAnswer,
         parameters=(
             Parameter(
@@ -307,7 +307,7 @@ ENDPOINTS: Final = (
     Endpoint(
         "quota_what_if",
         "/quota/what-if",
-        "What would happen if bounds of the quota tree were others; writes nothing",
+        "Effects of other bounds in the quota tree; writes nothing",
         QuotaEffects,
         errors=(400, 403, 415, 503),
         body=QuotaWhatIf,
@@ -324,7 +324,7 @@ ENDPOINTS: Final = (
     Endpoint(
         "health",
         "/health",
-        "What the console depends on: how it is, what hangs on it, what to set; also while caches are filled",
+        "Dependencies of the console: state, effects, settings; also while caches are filled",
         HealthPage,
         errors=(400,),
     ),

@@ -19,7 +19,7 @@ Slice = tuple[int, float]
 Cell = tuple[int, float | None, float | None, float | None, int, int | list[Slice]]
 """(state, utilPercent, memoryUsedPercent, temperatureC, idleSeconds, holders).
 
-`idleSeconds` is 0 when the card is busy or nobody knows. `holders`: the team that has the whole card, else
+`idleSeconds` is 0 if the card is busy or unknown. `holders`: the team that has the whole card, else
 the slices.
 """
 
@@ -42,7 +42,7 @@ class GpuMap(Envelope, frozen=True):
     """`teams` are namespaces.
 
     State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown (who holds it), 6 closed
-    (held by nobody, on a node that is cordoned or not ready), 7 unreachable (its node has fallen silent).
+    (without a holder, on a node that is cordoned or not ready), 7 unreachable (its node does not report).
     """
 
     teams: list[str]

@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.console.pages.envelope import Envelope, Json, Sentence
 
 STATES: Final = ("fail", "warn", "ok", "off")
-"""Worst first. `off`: nobody wanted it, or there is none here."""
+"""Worst first. `off`: not in use, or not present."""
 
 
 class HealthRow(Json, frozen=True):
@@ -26,7 +26,7 @@ class HealthRow(Json, frozen=True):
 
 
 class HealthPage(Envelope, frozen=True):
-    """`stale` and `warnings` say nothing that the rows do not: false, and none."""
+    """`stale` is false and `warnings` is empty: the rows contain everything."""
 
     sentence: Sentence
     items: list[HealthRow]

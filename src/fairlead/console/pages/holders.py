@@ -6,15 +6,14 @@ from fairlead.console.pages.envelope import Json, ListAnswer, Timestamp
 
 
 class Holder(Json, frozen=True):
-    """`owner_kind`, `owner`: what made the pod, "" for one that a person made.
+    """`owner_kind`, `owner`: the object that created the pod, "" for a pod without an owner.
 
     `job`: of a training job's pod, `type/name`.
-    `gpus` are cards' worth, fractions for shared ones. `gpu_indexes` is empty where nobody knows which.
-    `held_since`: when it was bound. `idle_seconds`: how long all its cards together have done nothing for it,
-    0 when it is seen to use one, null where nobody knows. `gpus_idle`: of its GPUs, those that have done
-    nothing for it for an hour; it may use the others. `gpu_hours_idle`: of the last day, in which it did
-    nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on.
-    `gpu_memory_used_of_mib`: what it has of the cards that tell how much it uses.
+    `gpus` counts cards, with fractions for shared ones. `gpu_indexes` is empty if unknown. `held_since`: when
+    it was bound. `idle_seconds`: how long all its cards have been idle, 0 if it is known to use one, null if
+    unknown. `gpus_idle`: its GPUs that have been idle for an hour. `gpu_hours_idle`: idle GPU hours of the
+    last day; without a Prometheus of the last hour, and of the current idle time. `gpu_memory_used_of_mib`:
+    its memory on the cards that report its use.
     """
 
     namespace: str
@@ -44,10 +43,10 @@ class HolderList(ListAnswer, frozen=True):
 
 
 class HolderGroup(Json, frozen=True):
-    """Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known.
+    """Holders of one owner, leaf, user or namespace; `name` is "" if it is unknown.
 
-    `kind`, `namespace`, `job`: of an owner. `gpus_idle`: those that have done nothing for an hour.
-    `gpu_hours_idle`: of the last day, in which they did nothing with what they hold.
+    `kind`, `namespace`, `job`: of an owner. `gpus_idle`: GPUs that have been idle for an hour.
+    `gpu_hours_idle`: idle GPU hours of the last day.
     """
 
     name: str

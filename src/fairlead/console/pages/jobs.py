@@ -11,22 +11,22 @@ from fairlead.console.pages.events import EventRow
 
 
 class Waiting(Json, frozen=True):
-    """`message`: what the source said, unchanged; of a wait that we tell ourselves, `sentence` in English.
+    """`message`: the source's message, unchanged, or `sentence` in English if Fairlead found the reason.
 
-    `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why, in our
-    words; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty
-    where it is another's.
+    `room`: for a pod that shares GPUs, the answers of all nodes; "" = one has room. `sentence`: Fairlead's
+    reason; null if it knows no more than the source. `clauses`: the clauses of a message of quota; empty for
+    other messages.
     """
 
     reason: str
     message: str
-    told: list[Sentence]
+    clauses: list[Sentence]
     room: str
     sentence: Sentence | None
 
 
 class InstanceCounts(Json, frozen=True):
-    """`unknown`: on nodes that are silent; they may run, and nobody knows."""
+    """`unknown`: on unreachable nodes; they may or may not run."""
 
     desired: int
     running: int
@@ -39,8 +39,8 @@ class InstanceCounts(Json, frozen=True):
 class JobRow(Json, frozen=True):
     """`live`: the object still exists. `held_seconds`: since the first pod of those that hold something was
     bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one
-    that restarts while none of its pods runs. `gpu_memory_used_of_mib`: what it has of the cards that tell
-    how much it uses.
+    that restarts while none of its pods runs. `gpu_memory_used_of_mib`: its memory on the cards that report
+    its use.
 
     `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it.
     """
@@ -125,7 +125,7 @@ class LifeStep(Json, frozen=True):
 
 
 class JobDetail(Envelope, frozen=True):
-    """`life`: what is known of it, in order; steps whose time nobody tells are left out."""
+    """`life`: its known steps, in order; steps with an unknown time are omitted."""
 
     job: JobRow
     life: list[LifeStep]
@@ -136,7 +136,7 @@ class JobDetail(Envelope, frozen=True):
 class InstanceLog(Json, frozen=True):
     """A container that may have a log.
 
-    `begun`: whether it has one; else `why` it has not, and the same as `sentence` where it is ours.
+    `begun`: whether it has one; otherwise `why` is the reason, and `sentence` the same if translatable.
     """
 
     pod: str

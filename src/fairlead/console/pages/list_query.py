@@ -60,7 +60,7 @@ def parse_list_query(parameters: Sequence[tuple[str, str]], endpoint: Endpoint) 
     single = {name: text for name, text in parameters if name in _LIST_WORDS}
     form = single.get("format") or "json"
     if form not in ("json", "csv"):
-        raise UserError(f"`format` is `{_short(form)}`", "say `format=json` or `format=csv`")
+        raise UserError(f"`format` is `{_short(form)}`", "use `format=json` or `format=csv`")
     return ListQuery(
         q=single.get("q", "").strip(),
         filters=parse_filters(parameters),

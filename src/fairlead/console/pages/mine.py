@@ -36,13 +36,13 @@ class MyLeaf(Json, frozen=True):
 
 
 class Start(Json, frozen=True):
-    """What one pod of mine could be given now, of one model of GPU.
+    """What one pod of mine could get now, of one model of GPU.
 
-    `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`,
+    `amount` of `resource`: whole GPUs on one node (`unit` is ""), or memory on one shared GPU, in `unit`,
     which is `memory_mib` of it.
-    `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the
-    model. `guaranteed` null: quota does not count the namespace. `on_nodes`: what nodes alone would give;
-    where `amount` is less, `waiting` is what quota answers to more, `told` its clauses, `reason` one word.
+    `node`: one with room, of `nodes`. `selector`: the label to request, `key=value`, "" = no label has the
+    model. `guaranteed` null: quota does not count the namespace. `on_nodes`: what the nodes have room for; if
+    `amount` is less, `waiting` is the reason of quota, `clauses` its clauses, `reason` one word.
     """
 
     namespace: str
@@ -59,12 +59,12 @@ class Start(Json, frozen=True):
     on_nodes: float
     reason: str | None
     waiting: str
-    told: list[Sentence]
+    clauses: list[Sentence]
     sentence: Sentence
 
 
 class Ahead(Json, frozen=True):
-    """Somebody who is tried before me. `job`: `type/name` of a training job's pods, else ""."""
+    """A job or pod before mine in the queue. `job`: `type/name` of a training job, else ""."""
 
     namespace: str
     name: str
@@ -102,7 +102,7 @@ class MyHold(Json, frozen=True):
 
 
 class MyWork(Envelope, frozen=True):
-    """`users`, `all_namespaces`: whom one may be. `namespaces`: mine."""
+    """`users`, `all_namespaces`: the choices. `namespaces`: mine."""
 
     user: str
     namespace: str

@@ -14,10 +14,10 @@ class NodeRow(Json, frozen=True):
     """`status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`.
 
     `gpus_allocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in
-    `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of pods that run here on a card that
-    nobody knows. `gpu_units_overcommitted`: granted on cards that have since become smaller. `gpus_draining`:
-    cards that change between whole and shared and take nothing new. `gpu_memory_used_of_mib`: all memory of
-    the cards that tell how much of it is used; a percentage is of that.
+    `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of pods that run here on an
+    unknown card. `gpu_units_overcommitted`: granted on cards that have since become smaller. `gpus_draining`:
+    cards that switch between exclusive and shared use and accept no new pods. `gpu_memory_used_of_mib`: total
+    memory of the cards that report used memory; percentages refer to it.
     """
 
     name: str
@@ -75,9 +75,9 @@ class LastXid(Json, frozen=True):
 
 
 class GpuPod(Json, frozen=True):
-    """One container of a pod on one GPU. `container` is "" where only the pod is known.
+    """One container of a pod on one GPU. `container` is "" if only the pod is known.
 
-    `job` is `type/name` or empty; `used_mib` is null when nobody reports it per container. `mode`: exclusive,
+    `job` is `type/name` or empty; `used_mib` is null if it is not reported per container. `mode`: exclusive,
     share, timeslice, mps or mig. `units` of a shared card.
     """
 
@@ -108,8 +108,8 @@ class GpuRow(Json, frozen=True):
     """`mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into.
 
     `units_free`, `memory_free_mib`, `core_free_percent`: what a new pod could get; a broken or draining card
-    gives nothing. Core percents are null where the node offers none. `mig_instances`: of a card that is
-    divided, as far as its exporter tells; the card's memory and utilization are theirs together. `flags`:
+    gives nothing. Core percents are null where the node offers none. `mig_instances`: of a divided
+    card, as its exporter reports them; the card's memory and utilization are their sums. `flags`:
     `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`.
     """
 
@@ -139,10 +139,10 @@ class GpuRow(Json, frozen=True):
 
 
 class NodePod(Json, frozen=True):
-    """A pod that holds GPUs of this node. `gpu_indexes` is empty where nobody knows which.
+    """A pod that holds GPUs of this node. `gpu_indexes` is empty if unknown.
 
-    `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`).
-    `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it
+    `pending`: it shares a GPU, and no usable annotation names it (PENDING in `kubectl inspect cgpu`).
+    `units` of `aliyun.com/gpu-mem`: granted, or requested by a pending pod. A terminating pod keeps what it
     holds until it is gone. `held_since`: when it was bound.
     """
 

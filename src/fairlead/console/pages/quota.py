@@ -17,7 +17,7 @@ class NamespaceUse(Json, frozen=True):
 
 
 class UserUse(Json, frozen=True):
-    """`user` is null for pods of nobody who is known."""
+    """`user` is null for pods without a known user."""
 
     user: str | None
     used: float
@@ -120,7 +120,7 @@ class WaitingUnit(Json, frozen=True):
     position: int
     reason: str | None
     message: str
-    told: list[Sentence]
+    clauses: list[Sentence]
     user: str | None
     since: Timestamp | None
     blocked: list[BlockedAt]

@@ -1,4 +1,4 @@
-"""The form of the page of the quota tree, and of its "what if": bounds that somebody changes in thought."""
+"""The form of the page of the quota tree, and of its "what if": the effects of other bounds."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class QuotaWhatIf(Json, frozen=True, forbid_unknown_fields=True):
 class MovedPod(Json, frozen=True):
     """A pod that would be admitted or evicted.
 
-    Of one that is evicted: `how` (`evict`, or `suspend` of its job) and `for_unit`, for whom. `is_guaranteed`
-    of one that is admitted: within its leaf's min.
+    For an evicted pod: `how` (`evict`, or `suspend` of its job) and `for_unit`, the unit that gets its room.
+    For an admitted pod: `is_guaranteed`, within its leaf's min.
     """
 
     namespace: str
@@ -87,7 +87,7 @@ class MovedPod(Json, frozen=True):
 
 
 class SettledLeaf(Json, frozen=True):
-    """Pods of a leaf, now and when nothing would happen any more."""
+    """Pods of a leaf, now and in the settled state."""
 
     name: str
     path: str
@@ -98,11 +98,11 @@ class SettledLeaf(Json, frozen=True):
 
 
 class QuotaEffects(Envelope, frozen=True):
-    """What would happen. Nothing has been written.
+    """The effects of a changed tree. Nothing is written.
 
-    `valid` false: the tree would be refused for its `faults`, and nothing else was looked at. `admitted` and
-    `evicted` in their order, the first 500 each, as is `waiting`; the counts tell of all. `leaves`: those
-    that end otherwise than they are now. `plans`: so many rounds until nothing is left to do.
+    `valid` false: the tree would be refused for its `faults`, and nothing else was computed. `admitted` and
+    `evicted` in their order, the first 500 each, as `waiting`; the counts are of all. `leaves`: leaves that
+    change. `plans`: number of plans until nothing is left to do.
     """
 
     valid: bool

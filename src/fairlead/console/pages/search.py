@@ -1,4 +1,4 @@
-"""The form of a search over the whole cluster: what bears a text, and in which of its fields."""
+"""The form of a search over the whole cluster: matches, and the field of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class SearchHit(Json, frozen=True):
 
     `job`: of a job and of its pods, `type/name`. `node`: where a pod is bound or a GPU sits.
     `holds_gpu`: the pod is a row of `/holders`. `field` is where the text stands: name, uid, uuid or label;
-    `text` is what that field says (`key=value` of a label), `piece` the part of it that was asked for.
+    `text` is the value of that field (`key=value` of a label), `piece` the part of it that matches.
     """
 
     kind: str

@@ -35,7 +35,7 @@ class Features(Json, frozen=True):
 class Me(Json, frozen=True):
     """`csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version.
 
-    `build` names the page that this server serves: a page that bears another name is older than the server.
+    `build` is the build of the page that this server serves: a page of another build is outdated.
     """
 
     user: Person

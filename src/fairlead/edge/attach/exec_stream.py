@@ -1,8 +1,9 @@
-"""A program in a container, with our stdin, stdout and stderr: what `kubectl exec` does, over one WebSocket.
+"""Runs a program in a container with the user's stdin, stdout and stderr over one WebSocket, as
+`kubectl exec`.
 
-Everything happens in one thread that waits for whatever comes first. It reads stdin only while the connection
-takes what was read, and gives it a turn between any two pieces of output, so that Ctrl-C reaches a program
-that never stops writing.
+All I/O is in one thread that waits for the first event. It reads stdin only while the connection
+accepts data, and checks stdin between any two pieces of output, so that Ctrl-C reaches a program
+that writes without end.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from fairlead.wire.kube import exec_channels
 from fairlead.wire.kube.exec_channels import ProgramEnd
 
 PING_SECONDS: Final = 5.0
-PINGS_UNANSWERED: Final = 12  # kubectl's figures: a server that says nothing for a minute is gone
+PINGS_UNANSWERED: Final = 12  # as in kubectl: a server that is silent for a minute counts as gone
 _PIECE: Final = 1 << 15
 _BACKLOG: Final = 1 << 17
 
 
 def execute(api: KubeBlocking, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
-    """Run it to its end.
+    """Runs the command to its end.
 
-    Raises ApiFailure when the server will not, or when the connection breaks before the end.
+    Raises ApiFailure when the server refuses, or the connection breaks before the end.
     """
     query = exec_channels.exec_query(container, command, is_terminal=streams.is_terminal)
     with (
@@ -43,7 +44,7 @@ def execute(api: KubeBlocking, namespace: str, pod: str, container: str, command
 
 
 class ExecStream:
-    """One program that runs. `ping_seconds` is how often a silent server is asked whether it is there."""
+    """One running program. `ping_seconds`: how often a silent server is pinged."""
 
     def __init__(self, web: WebSocket, streams: Streams, *, ping_seconds: float = PING_SECONDS) -> None:
         self._web = web
@@ -55,7 +56,7 @@ class ExecStream:
         self._end: ProgramEnd | None = None
 
     def run(self) -> ProgramEnd:
-        """Until the program has ended and the server hangs up, after which nothing more can come."""
+        """Runs until the program has ended and the server has closed the connection."""
         if self._streams.is_terminal:
             self._web.send(exec_channels.render_size(*self._streams.size()))
         try:
@@ -84,8 +85,8 @@ class ExecStream:
             self._ping()
 
     def _wait(self) -> dict[int, int]:
-        """The descriptors with something to do, and what; or none, when it is time to ask the server whether
-        it is there.
+        """The descriptors with something to do, and what; empty when it is time to ping the
+        server.
         """
         poll = select.poll()
         poll.register(self._web, self._web.awaited)
@@ -107,7 +108,7 @@ class ExecStream:
             try:
                 self._end = exec_channels.parse_end(data)
             except ValueError as error:
-                raise OutsideError("kubernetes", f"the API server did not tell with a Status how the command ended: {error}") from error
+                raise OutsideError("kubernetes", f"the API server did not report with a Status how the command ended: {error}") from error
             self._ping_at = time.monotonic() + self._ping_seconds
 
     def _speak(self) -> None:
@@ -122,7 +123,7 @@ class ExecStream:
         if self._end is not None:
             raise Unreachable("the API server does not hang up, though the command has ended")
         if self._unanswered >= PINGS_UNANSWERED:
-            raise Unreachable(f"the API server has said nothing for {self._unanswered * self._ping_seconds:.0f} s", "check the network")
+            raise Unreachable(f"the API server has sent nothing for {self._unanswered * self._ping_seconds:.0f} s", "check the network")
         self._unanswered += 1
         self._ping_at = time.monotonic() + self._ping_seconds
         self._web.ping()

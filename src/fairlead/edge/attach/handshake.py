@@ -1,6 +1,8 @@
-"""The handshake that opens a WebSocket over our own connection, with its TLS, its proxy and its credentials.
+"""The handshake that opens a WebSocket over Fairlead's connection, with its TLS, proxy and
+credentials.
 
-A refusal is an ordinary HTTP answer whose body is the API server's `Status`, and its sentence must be told.
+A refusal is an ordinary HTTP answer whose body is the API server's `Status`; its message goes to
+the user.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _SERVER_FAILED: Final = 500
 
 
 def open_web_socket(api: KubeBlocking, path: str, protocol: str) -> WebSocket:
-    """Raises ApiFailure with the server's sentence when it says no."""
+    """The open WebSocket. Raises ApiFailure with the server's message when it refuses."""
     request = ApiRequest("get", "GET", path)
     dialled = api.dial(request)
     try:
@@ -39,7 +41,7 @@ def open_web_socket(api: KubeBlocking, path: str, protocol: str) -> WebSocket:
 
 
 def _agreed(dialled: Dialled, request: ApiRequest, protocol: str) -> WSConnection:
-    """The frames that both sides speak from now on."""
+    """The frame parser of the WebSocket that both sides agreed on."""
     frames = WSConnection(ConnectionType.CLIENT)
     headers = [(name.encode(), value.encode()) for name, value in dialled.headers]
     asked = Request(host=dialled.host, target=dialled.target, subprotocols=[protocol], extra_headers=headers)
@@ -54,7 +56,7 @@ def _agreed(dialled: Dialled, request: ApiRequest, protocol: str) -> WSConnectio
 
 
 def _answer(connected: socket.socket, frames: WSConnection, label: str) -> list[Event]:
-    """The consent, or the refusal with all its pieces."""
+    """The events of the server's answer: acceptance, or the complete refusal."""
     events: list[Event] = []
     try:
         while not events or (isinstance(events[0], RejectConnection) and not _is_whole(events)):
@@ -83,10 +85,10 @@ def _refusal(dialled: Dialled, request: ApiRequest, refusal: RejectConnection, b
     failure = failure_of_answer(dialled.label, request, refusal.status_code, body, headers.get(b"retry-after"))
     if failure.reason:
         return failure
-    if refusal.status_code >= _SERVER_FAILED:  # the kubelet's words, which the API server hands on as they are
+    if refusal.status_code >= _SERVER_FAILED:  # the kubelet's message, which the API server passes on
         what = f"the node did not run the command: {failure.message}"
         return ApiFailure(what, _NODE_HINT, status=refusal.status_code, message=failure.message)
-    # No Status: whoever answered does not know what was asked. Servers before 1.30 hand it on to a kubelet,
-    # whose 403 has no words.
+    # Without a Status, the answer is of another program that does not know the request. Servers before 1.30
+    # pass the request on to a kubelet, whose 403 has no message.
     what = f"API server `{dialled.label}` did not open a WebSocket; it answered {refusal.status_code}: {failure.message}"
     return ApiFailure(what, _HINT, status=refusal.status_code)

@@ -1,7 +1,7 @@
-"""An open WebSocket: frames are wsproto's business, the bytes and the connection are ours.
+"""An open WebSocket: wsproto handles frames, this module the bytes and the connection.
 
-Nothing here waits. A caller polls `fileno` for `awaited` and then calls `receive` and `flush`; one thread
-does both, because OpenSSL lets nobody read and write one connection at the same time.
+No method waits. A caller polls `fileno` for `awaited` and then calls `receive` and `flush`, all in
+one thread, because OpenSSL does not allow reading and writing one connection from two threads.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ _LATER: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class WebSocket:
-    """Messages of bytes to and from a server. When it hangs up, `reason` may say why."""
+    """Messages of bytes to and from a server. After the server has closed, `reason` may have the
+    cause.
+    """
 
     def __init__(self, connected: socket.socket, frames: WSConnection, label: str) -> None:
-        """`frames` have been agreed on (`web_socket_handshake`); `label` names the server in messages."""
+        """`frames`: from the handshake (`handshake`); `label` names the server in messages."""
         self._takes_more = True
         self._has_ended = False
         self.reason = ""
@@ -37,7 +39,7 @@ class WebSocket:
         self._label = label
         self._out = bytearray()
         self._message = bytearray()
-        self._early = list(self._messages(b""))  # the first messages may have come together with the consent
+        self._early = list(self._messages(b""))  # first messages may arrive together with the server's acceptance
         self._socket.setblocking(False)
 
     def __enter__(self) -> WebSocket:
@@ -51,26 +53,28 @@ class WebSocket:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server has hung up, and everything has been given that came before."""
+        """Whether the server has closed and all earlier messages have been returned."""
         return self._has_ended and not self._early
 
     @property
     def awaited(self) -> int:
-        """What to poll `fileno` for."""
+        """The poll events to wait for on `fileno`."""
         return select.POLLIN | (select.POLLOUT if self._out else 0)
 
     @property
     def backlog(self) -> int:
-        """How many bytes have not left yet."""
+        """The number of bytes that are not sent yet."""
         return len(self._out)
 
     @property
     def has_more(self) -> bool:
-        """Whether `receive` has something to give already, which no poll would tell."""
+        """Whether `receive` would return messages that no poll reports, because they are read
+        already.
+        """
         return bool(self._early) or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0)
 
     def send(self, message: bytes) -> None:
-        """In one frame: the servers take each frame for a message."""
+        """Sends the message in one frame, because servers take each frame for a message."""
         if self._takes_more:
             self._out += self._frames.send(BytesMessage(data=message))
 
@@ -79,10 +83,10 @@ class WebSocket:
             self._out += self._frames.send(Ping())
 
     def flush(self) -> None:
-        """Send what the connection takes at once.
+        """Sends what the connection accepts now.
 
-        One that takes nothing any more is no failure yet: a server may hang up while we send, and what it
-        said before is still to be read.
+        A failure to send is not raised yet: the server may have closed after a last message that is
+        still to be read.
         """
         while self._out:
             try:
@@ -97,7 +101,9 @@ class WebSocket:
             del self._out[:sent]
 
     def receive(self) -> list[bytes]:
-        """The messages of one read: however much a server sends, its caller keeps its turn."""
+        """The messages of one read, so that the caller keeps its turn however much a server
+        sends.
+        """
         if self._early:
             early, self._early = self._early, []
             return early
@@ -105,7 +111,7 @@ class WebSocket:
             data = self._socket.recv(_PIECE)
         except _LATER:
             return []
-        except ssl.SSLEOFError:  # cut off without TLS's good-bye
+        except ssl.SSLEOFError:  # cut off without a TLS close message
             data = b""
         except OSError as error:
             raise failure_of_connection(self._label, error) from error
@@ -115,7 +121,7 @@ class WebSocket:
         return list(self._messages(data))
 
     def close(self) -> None:
-        """Say good-bye, if that can be said at once, and hang up."""
+        """Sends a close frame if that is possible at once, and closes the connection."""
         if self._takes_more:
             self._out += self._frames.send(CloseConnection(_NORMAL))
         self.flush()
@@ -136,7 +142,7 @@ class WebSocket:
                 elif isinstance(event, Ping):
                     self._out += self._frames.send(event.response())
                 elif isinstance(event, CloseConnection):
-                    if self._frames.state is ConnectionState.OPEN:  # not the server closes: wsproto could not read a frame
+                    if self._frames.state is ConnectionState.OPEN:  # wsproto could not parse a frame; the server did not close
                         raise RemoteProtocolError(event.reason or "a broken frame")
                     self._out += self._frames.send(event.response())
                     self._end(event.reason or "")

@@ -1,1 +1,3 @@
-"""How we get to a server: kubeconfigs, credentials, certificates, proxies, and the words when it fails."""
+"""Connections to servers: kubeconfigs, credentials, certificates, proxies, and messages for
+failures.
+"""

@@ -1,7 +1,7 @@
-"""What a certificate says of its time and its name, read by a small walk over the DER.
+"""Reads validity and name of a certificate with a small DER parser.
 
-No crypto library is loaded for it. Whether a certificate is trusted is decided by OpenSSL; what is read here
-only makes messages better.
+No cryptography library is loaded for that. OpenSSL decides whether a certificate is trusted; the
+values read here only improve messages.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CLOCK_HINT = "set this machine's clock; where it is right, the certificate was m
 
 
 def check_in_time(pem: bytes, what: str, now: float) -> None:
-    """Raises UserError outside the certificate's time.
+    """Raises UserError outside the certificate's validity.
 
-    A certificate that cannot be read is left to OpenSSL to judge.
+    A certificate that cannot be parsed is left to OpenSSL.
     """
     begins_at, ends_at = validity(pem) or (now, now)
     if ends_at < now:
@@ -37,20 +37,20 @@ def check_in_time(pem: bytes, what: str, now: float) -> None:
 
 
 def not_yet(begins_at: float | None, now: float) -> str:
-    """Both times, as far as they are known: what a person needs to see whose clock is wrong.
+    """Both times, as far as they are known, so that a user can see which clock is wrong.
 
     >>> not_yet(60.0, 0.0)
-    "it is valid from 1970-01-01T00:01:00Z, and this machine's clock says 1970-01-01T00:00:00Z"
+    "it is valid from 1970-01-01T00:01:00Z, and this machine's clock is at 1970-01-01T00:00:00Z"
     """
     begin = f"it is valid from {render_rfc3339(begins_at)}, and " if begins_at is not None and begins_at > now else ""
-    return f"{begin}this machine's clock says {render_rfc3339(now)}"
+    return f"{begin}this machine's clock is at {render_rfc3339(now)}"
 
 
 def asked_begin(server: str, server_name: str | None) -> float | None:
-    """From when on the certificate is valid that the server of a URL shows, asked without trust, and without
-    saying anything to it.
+    """The begin of validity of the certificate of a URL's server, in epoch seconds, read without
+    trusting it and without sending a request.
 
-    None where it cannot be had: it only makes a message better.
+    None if it cannot be read: it only improves a message.
     """
     import socket
     import ssl
@@ -71,7 +71,9 @@ def asked_begin(server: str, server_name: str | None) -> float | None:
 
 
 def validity(pem: bytes) -> tuple[float, float] | None:
-    """notBefore and notAfter of the first certificate in epoch seconds; None when it cannot be read."""
+    """notBefore and notAfter of the first certificate in epoch seconds; None when it cannot be
+    parsed.
+    """
     try:
         _, validity, _ = _issuer_validity_subject(pem)
         (begin_tag, begin), (end_tag, end) = _elements(validity)
@@ -81,7 +83,9 @@ def validity(pem: bytes) -> tuple[float, float] | None:
 
 
 def common_name(pem: bytes) -> str | None:
-    """The subject's common name: the user name that the API server sees. None when there is none."""
+    """The subject's common name, which the API server takes as the user name. None when there is
+    none.
+    """
     try:
         _, _, subject = _issuer_validity_subject(pem)
         for _, relative_name in _elements(subject):

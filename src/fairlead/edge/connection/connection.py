@@ -1,7 +1,8 @@
-"""How an API server is reached, and as whom: the value that both Kubernetes clients are made from.
+"""The address of an API server, and the user: the value from which both Kubernetes clients are
+made.
 
-A connection holds *sources* of credentials, not credentials: tokens and certificates may change while a
-process runs, so ask `credentials` before every request. Private keys are handed to OpenSSL through memory,
+A connection has sources of credentials, not credentials: tokens and certificates may change while a
+process runs, so call `credentials` before every request. Private keys reach OpenSSL through memory,
 never through a file on disk.
 """
 
@@ -30,18 +31,18 @@ IN_CLUSTER_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 class LaptopPages(Struct, frozen=True, rename="camel"):
-    """Where a laptop tells what no API server does: the time of its world, and the values of its GPUs."""
+    """Addresses of a laptop's own pages: the time of its simulated cluster, and its GPU values."""
 
     console: str
     gpu_exporter: str
 
 
 class Connection(Struct, frozen=True):
-    """`server` has a scheme, no user or password, and no trailing slash.
+    """`server`: has a scheme, no user or password, and no trailing slash.
 
-    `proxy_url` is the kubeconfig's; the environment's proxies are the clients' business. `impersonation` are
-    the Impersonate-* headers. `origin` tells a person where this came from. `laptop`: it is one's simulated
-    cluster.
+    `proxy_url`: from the kubeconfig; clients look up proxies of the environment themselves.
+    `impersonation`: the Impersonate-* headers. `origin`: the source of the settings, for messages.
+    `laptop`: set for a laptop's simulated cluster.
     """
 
     server: str
@@ -63,9 +64,9 @@ class Connection(Struct, frozen=True):
         return self.server.startswith("https://")
 
     def headers(self) -> list[tuple[str, str]]:
-        """Authorization and impersonation for the next request.
+        """Headers for authorization and impersonation of the next request.
 
-        May read a token file or run a plugin, so it may block.
+        May block, because it may read a token file or run a plugin.
         """
         authorization = self.credentials.current().authorization
         own = [("Authorization", authorization)] if authorization else []
@@ -73,7 +74,9 @@ class Connection(Struct, frozen=True):
 
 
 def connect_to(cluster: KubeconfigCluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
-    """The connection of a kubeconfig's cluster and user. Reads certificate files; runs no plugin yet."""
+    """The connection for a kubeconfig's cluster and user. Reads certificate files; runs no
+    plugin yet.
+    """
     has_tls = bool(cluster.certificate_authority or cluster.certificate_authority_data or cluster.insecure_skip_tls_verify)
     ca_pem = read_pem("certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority)
     server, login = split_login(normal_server(cluster.server or "", has_tls=has_tls))
@@ -95,7 +98,9 @@ def connect_to(cluster: KubeconfigCluster, user: User, *, context_name: str, nam
 
 
 def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
-    """What a laptop wrote into its kubeconfig; None for any other cluster, and for what no laptop wrote."""
+    """The pages that a laptop wrote into its kubeconfig; None for any other cluster and
+    malformed values.
+    """
     for extension in cluster.extensions or ():
         if extension.name == LAPTOP_EXTENSION:
             try:
@@ -106,9 +111,9 @@ def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
 
 
 def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DIRECTORY) -> Connection | None:
-    """The connection of a pod's service account, or None outside a cluster.
+    """The connection of a pod's ServiceAccount; None outside a cluster.
 
-    The token file is re-read as the kubelet rotates it.
+    The token file is read again when the kubelet replaces it.
     """
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
     token_path = Path(directory, "token")
@@ -127,8 +132,8 @@ def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DI
 
 
 def normal_server(server: str, *, has_tls: bool) -> str:
-    """The address with a scheme and without a trailing slash; without a scheme it is https where TLS settings
-    stand, as kubectl has it.
+    """The address with a scheme and without a trailing slash; the default scheme is https if TLS
+    settings exist, as in kubectl.
 
     >>> normal_server("https://api.example:6443/k8s/", has_tls=True)
     'https://api.example:6443/k8s'
@@ -147,7 +152,8 @@ def normal_server(server: str, *, has_tls: bool) -> str:
 
 
 def has_sign_after_host(server: str) -> bool:
-    """Whether an `@` comes too late, so that what looks like host and path may be the parts of a password.
+    """Whether the address has an `@` after its host, so that a password may contain an unencoded
+    `/`.
 
     >>> has_sign_after_host("http://ann:12/34@host"), has_sign_after_host("http://ann:12@host/x")
     (True, False)
@@ -156,7 +162,7 @@ def has_sign_after_host(server: str) -> bool:
 
 
 def split_login(server: str) -> tuple[str, tuple[str, str] | None]:
-    """The address without its userinfo, and (user, password); None where it has none.
+    """The address without its userinfo, and (user, password); None = it has no userinfo.
 
     >>> split_login("https://ann:s%40x@api.example:6443/k8s")
     ('https://api.example:6443/k8s', ('ann', 's@x'))
@@ -170,8 +176,9 @@ def split_login(server: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def _with_login(user: User, login: tuple[str, str] | None) -> User:
-    """The user and password of the server's address come before those of the kubeconfig's user, as in
-    client-go: Go's HTTP client sets them first. A client certificate stands beside them.
+    """The user; user and password in the server's address take precedence over the kubeconfig
+    user's, as in client-go, where Go's HTTP client sets them first. A client certificate is
+    kept.
     """
     if login is None:
         return user
@@ -179,7 +186,7 @@ def _with_login(user: User, login: tuple[str, str] | None) -> User:
 
 
 def has_usable_host(server: str) -> bool:
-    """Whether a URL names a host and, if any, a port that is a number."""
+    """Whether a URL has a host and, if it has a port, a numeric one."""
     try:
         parts = urlsplit(server)
         return bool(parts.hostname) and parts.port != 0 and server.isprintable() and " " not in server
@@ -199,7 +206,9 @@ def checked_proxy(proxy_url: str | None) -> str | None:
 
 
 def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
-    """Impersonate-* headers of a kubeconfig user; extra keys are percent-encoded to be header names."""
+    """Impersonate-* headers of a kubeconfig user; keys of extra fields are percent-encoded for
+    header names.
+    """
     if not user.impersonate:
         if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
             raise UserError("`as-uid`, `as-groups` or `as-user-extra` is set without `as`", "name the user to impersonate with `as`")
@@ -216,7 +225,7 @@ def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
 def make_ssl_context(connection: Connection, certificate: ClientCertificate | None) -> ssl.SSLContext:
     """The TLS settings of the connection.
 
-    Make it anew when `credentials` hand out another client certificate.
+    Call it again when `credentials` return another client certificate.
     """
     import ssl
 
@@ -233,14 +242,16 @@ def make_ssl_context(connection: Connection, certificate: ClientCertificate | No
     return context
 
 
-def trust(context: ssl.SSLContext, ca_pem: bytes, whose: str, hint: str) -> None:
-    """Have the context trust these authorities and no other; raises UserError when they are none."""
+def trust(context: ssl.SSLContext, ca_pem: bytes, owner: str, hint: str) -> None:
+    """Makes the context trust only these authorities; raises UserError when they are no
+    certificates.
+    """
     import ssl
 
     try:
         context.load_verify_locations(cadata=ca_pem.decode("ascii", "replace"))
     except ssl.SSLError as error:
-        raise UserError(f"the certificate authority of {whose} is not a certificate: {error.reason}", hint) from error
+        raise UserError(f"the certificate authority of {owner} is not a certificate: {error.reason}", hint) from error
 
 
 def load_client_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:

@@ -1,7 +1,7 @@
-"""A sentence and a hint for a connection that failed, from the exception of either HTTP client.
+"""A message and a hint for a failed connection, from the exception of either HTTP client.
 
-Both clients wrap the same causes (OpenSSL's, the resolver's, the socket's), so the deepest exception is read
-and neither client is imported.
+Both clients wrap the same causes (from OpenSSL, the resolver, the socket), so the innermost
+exception is examined and no client is imported.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def explain_connection(
     authority: str = "",
     proxy: str | None = None,
 ) -> tuple[str, str]:
-    """(what, hint), without any userinfo. `peer` names the server with its address, `where` the place of its
-    settings.
+    """(message, hint), both without userinfo. `peer`: the server with its address; `where`: where
+    its settings are.
 
-    `authority`: the setting that names the certificate authority; "" = the kubeconfig's field in `where`.
-    `begins_at`: from when on its certificate is valid, where the error `is_not_yet_valid` and it was asked.
-    `proxy`: the one that the connection goes through, which the hint names where the proxy is at fault.
+    `authority`: the setting with the certificate authority; "" = the kubeconfig's field.
+    `begins_at`: begin of validity of its certificate, if known. `proxy`: the proxy of the
+    connection; the hint names it if the proxy is the cause.
 
     >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", ConnectionRefusedError())[0]
     'Prometheus `http://p` refused the connection'
@@ -41,8 +41,8 @@ def explain_connection(
 
 
 def _is_proxys(error: BaseException) -> bool:
-    """Whether a connection through a proxy ended at the proxy: the one host that is looked up and connected
-    to is the proxy, and what it refuses comes before any byte of the server.
+    """Whether a connection through a proxy failed at the proxy: name resolution and connecting
+    are done for the proxy only, and its refusals come before any byte of the server.
     """
     cause = _root(error)
     is_of_http_client = isinstance(cause, OSError) and str(cause).startswith("Tunnel connection failed")
@@ -73,7 +73,7 @@ def _explain(
 
 
 def is_not_yet_valid(error: BaseException) -> bool:
-    """Whether a certificate was refused because its time is to come, by this machine's clock."""
+    """Whether a certificate was refused because it is not valid yet by this machine's clock."""
     return getattr(_root(error), "verify_code", None) == _NOT_YET_VALID
 
 
@@ -88,10 +88,10 @@ _CUT = {
 
 
 def _distrusted(peer: str, where: str, words: str, authority: str) -> tuple[str, str]:
-    told = words.lower()
-    if "mismatch" in told or "not valid for" in told:
-        hint = "use a name that stands in its certificate" + ("" if authority else f", or set `tls-server-name` {where}")
-    elif "expired" in told:
+    lower = words.lower()
+    if "mismatch" in lower or "not valid for" in lower:
+        hint = "use a name that is in its certificate" + ("" if authority else f", or set `tls-server-name` {where}")
+    elif "expired" in lower:
         hint = "the server's certificate must be renewed; check this machine's clock as well"
     elif authority:
         hint = f"name the certificate authority that signed it with {authority}"
@@ -113,10 +113,10 @@ def _tls_hint(words: str, where: str, address: str) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The deepest exception that a client wrapped: aiohttp keeps it in an attribute, others as the cause."""
+    """The innermost exception: aiohttp has it in an attribute, other clients as the cause."""
     for _ in range(8):
         inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
-        if not isinstance(inner, Exception) or inner is error:  # a CancelledError is how asyncio spells a time-out
+        if not isinstance(inner, Exception) or inner is error:  # asyncio reports a time-out as a CancelledError
             break
         error = inner
     return error

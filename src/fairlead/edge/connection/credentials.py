@@ -1,7 +1,8 @@
-"""Credentials of a user: issued by a source, kept until they expire, and dropped when the server answers 401.
+"""A user's credentials: issued by a source, kept until they expire, dropped when the server answers
+401.
 
-All kinds have this one shape: a fixed token never expires, a token file is read again every minute, a plugin
-says how long its answer holds.
+All sources have one interface: a fixed token never expires, a token file is read again every
+minute, a plugin returns the expiry of its answer.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.errors import UserError
 
-TOKEN_FILE_SECONDS = 50.0  # the kubelet writes a new token well before the old one ends; client-go's figure (1 min less 10 s)
+TOKEN_FILE_SECONDS = 50.0  # the kubelet replaces a token well before its end; client-go's value (1 min less 10 s)
 
 
 class ClientCertificate(Struct, frozen=True):
@@ -25,9 +26,9 @@ class ClientCertificate(Struct, frozen=True):
 
 
 class Issued(Struct, frozen=True):
-    """`authorization` is the whole header value.
+    """`authorization`: the whole header value.
 
-    `expires_at` is in epoch seconds; None = it holds until the server refuses it.
+    `expires_at`: epoch seconds; None = valid until the server refuses it.
     """
 
     authorization: str | None = None
@@ -38,7 +39,7 @@ class Issued(Struct, frozen=True):
 class Credentials:
     """Issued credentials, renewed when they expire.
 
-    Safe to ask from several threads; asking may block on a file or a plugin.
+    Safe to use from several threads; `current` may block on a file or a plugin.
     """
 
     def __init__(self, issue: Callable[[], Issued], *, is_renewable: bool, now: Callable[[], float] = time.time) -> None:
@@ -50,9 +51,9 @@ class Credentials:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether `current` would answer at once.
+        """Whether `current` would return without blocking.
 
-        An event loop asks this first and takes a thread when it is False.
+        An event loop checks this first and calls `current` in a thread when it is False.
         """
         issued = self._issued
         return issued is not None and (issued.expires_at is None or self._now() < issued.expires_at)
@@ -64,9 +65,9 @@ class Credentials:
             return self._issued
 
     def renew(self, refused: Issued) -> bool:
-        """The server refused these.
+        """Notes that the server refused these credentials.
 
-        True when asking again may give better ones; then the next `current` asks the source.
+        True when the source may have better ones; then the next `current` asks the source.
         """
         with self._lock:
             if not self.is_renewable:
@@ -77,9 +78,9 @@ class Credentials:
 
 
 def bearer(token: str) -> str:
-    """The header of a token.
+    """The header for a token.
 
-    Refuses what could not be a header, so that a broken file never reaches the network as one.
+    Raises UserError for a token that cannot be in a header, so that a malformed file is never sent.
     """
     token = token.strip()
     if not token.isprintable() or not token.isascii():
@@ -96,9 +97,9 @@ def basic(user: str, password: str) -> str:
 
 
 def token_file_source(path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time) -> Callable[[], Issued]:
-    """Issues the token of a file that somebody else keeps current.
+    """A source that issues the token in a file, which another program keeps current.
 
-    When it cannot be read again, the last good one stays in use.
+    When the file cannot be read again, the last good token stays in use.
     """
     last = bearer(fallback_token) if fallback_token else None
 
@@ -120,7 +121,7 @@ def _read_token(path: str) -> str:
     except OSError as error:
         raise UserError(f"token file `{path}` cannot be read: {error.strerror}", "check the path of the token file") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"token file `{path}` is not text", "it must hold one bearer token") from error
+        raise UserError(f"token file `{path}` is not text", "it must contain one bearer token") from error
     if not token:
-        raise UserError(f"token file `{path}` is empty", "check what writes it")
+        raise UserError(f"token file `{path}` is empty", "check the program that writes it")
     return token

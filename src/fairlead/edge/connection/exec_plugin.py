@@ -1,7 +1,8 @@
-"""Runs the credential plugin of a kubeconfig's `exec` entry (client.authentication.k8s.io v1 and v1beta1).
+"""Runs the credential plugin of a kubeconfig's `exec` entry (client.authentication.k8s.io v1 and
+v1beta1).
 
-The plugin reads its input from the variable KUBERNETES_EXEC_INFO, not from stdin; stdin is the person's
-terminal, given only in interactive mode.
+The plugin gets its input in the variable KUBERNETES_EXEC_INFO, not on stdin; stdin is the user's
+terminal, passed only in interactive mode.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fairlead.errors import OutsideError, UserError
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 CLUSTER_EXTENSION = f"{GROUP}/exec"
-TIMEOUT_SECONDS = 120.0  # long enough for a log-in page in a browser; a service must not hang for ever
+TIMEOUT_SECONDS = 120.0  # long enough for a log-in page in a browser, and a service does not hang
 SYSTEM = "exec plugin"
 
 
@@ -44,7 +45,7 @@ class _ExecCredential(Struct, rename="camel"):
 class ExecPlugin:
     """One plugin of one user.
 
-    `issue` runs it; keeping the answer until it expires is the business of `Credentials`.
+    `issue` runs it; `Credentials` keeps the answer until it expires.
     """
 
     def __init__(self, settings: Exec, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str) -> None:
@@ -55,9 +56,10 @@ class ExecPlugin:
         self._user_name = user_name
 
     def issue(self) -> Issued:
-        """Run the plugin and read its answer.
+        """Runs the plugin and parses its answer.
 
-        Raises UserError when it is missing, OutsideError when it fails or prints rubbish.
+        Raises UserError when it is missing, OutsideError when it fails or prints a malformed
+        answer.
         """
         return self._read(self._run())
 
@@ -135,7 +137,7 @@ class ExecPlugin:
         if answer.kind != "ExecCredential":
             raise self._rubbish(f"has kind `{answer.kind}` instead of `ExecCredential`")
         if answer.api_version != self._settings.api_version:
-            raise self._rubbish(f"is of version `{answer.api_version}`, while the kubeconfig says `{self._settings.api_version}`")
+            raise self._rubbish(f"is of version `{answer.api_version}`, while the kubeconfig has `{self._settings.api_version}`")
         status = answer.status or _Status()
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._rubbish("has only one of clientCertificateData and clientKeyData")
@@ -162,7 +164,7 @@ def _certificate(status: _Status) -> ClientCertificate | None:
 
 
 def _check(settings: Exec, user_name: str) -> None:
-    """What must hold before the plugin may run; the sentences name the kubeconfig field."""
+    """Checks the settings before the plugin runs; messages name the kubeconfig field."""
     where = f"the `exec` entry of user `{user_name}`"
     if not settings.command:
         raise UserError(f"{where} has no `command`", "name the plugin's program")
@@ -177,5 +179,5 @@ def _check(settings: Exec, user_name: str) -> None:
 
 
 def _printable(text: str) -> str:
-    """Without control characters: a plugin's words must not steer the terminal."""
+    """The text without control characters, which could change the state of the terminal."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)

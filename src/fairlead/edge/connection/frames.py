@@ -1,7 +1,8 @@
-"""Splits a stream into frames: four bytes of length, most significant first, and so many bytes.
+"""Splits a stream into frames: four bytes with the length, most significant first, then that number
+of bytes.
 
-So API servers send watches in protobuf. A frame cut off by the end of the stream is never given out: a watch
-asks for it again.
+API servers send watches in protobuf in this form. A frame that is cut off by the end of the stream
+is dropped: the next watch has it again.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 FRAME_BYTES_MAX: Final = 64 << 20
-"""An API server keeps objects of 1.5 MiB at most, unless it is told otherwise."""
+"""The largest accepted frame, in bytes; an API server stores objects of at most 1.5 MiB by
+default.
+"""
 _HEAD: Final = 4
 _length_at: Final = struct.Struct(">I").unpack_from
 
 
 class FrameTooLong(ValueError):
-    """A length that no object has."""
+    """A frame longer than any object."""
 
 
 class FrameSplitter:
@@ -25,7 +28,7 @@ class FrameSplitter:
         self._tail = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The frames that the chunk completes. Raises FrameTooLong, before anything of such a frame is kept.
+        """The frames that the chunk completes. Raises FrameTooLong before such a frame is stored.
 
         >>> splitter = FrameSplitter()
         >>> splitter.feed(b"\\0\\0\\0\\3on"), splitter.feed(b"e\\0\\0\\0\\3two\\0"), splitter.feed(bytes(3))
@@ -48,7 +51,7 @@ class FrameSplitter:
 
 
 def in_groups(frames: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
-    """The same frames, some at a time: a group ends with the frame that makes it `size` bytes.
+    """The same frames in groups; a group ends with the frame with which it reaches `size` bytes.
 
     >>> list(in_groups([b"one", b"two", b"three"], 4))
     [[b'one', b'two'], [b'three']]

@@ -1,4 +1,6 @@
-"""A blocking HTTP connection with what `http.client` leaves out: TLS names, proxies, two time-outs."""
+"""Blocking HTTP connections with features that `http.client` lacks: TLS names, proxies, two
+time-outs.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ CONNECT_SECONDS = 10.0
 
 
 class _Line(http.client.HTTPConnection):
-    """`timeout` bounds connecting; `read_seconds` each wait for bytes after that (None: no bound).
+    """`timeout` limits connecting; `read_seconds` limits each later wait for bytes (None: no
+    limit).
 
-    TLS comes above a proxy's tunnel, if there is one.
+    TLS is inside a proxy's tunnel, if there is one.
     """
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext | None, server_name: str, seconds: tuple[float, float | None]) -> None:
@@ -43,8 +46,8 @@ def _connect(address: tuple[str, int], *timeout_and_source: Any) -> socket.socke
 
 
 def _plain(host: str) -> str | bytes:
-    """An ordinary host name as bytes: for text Python loads its tables of international names, which takes
-    longer than a request.
+    """An ordinary host name as bytes: for a str Python loads its tables of international names,
+    which takes longer than a request.
     """
     return host.encode() if host.isascii() else host
 
@@ -58,7 +61,7 @@ def open_connection(
     read_seconds: float | None,
     connect_seconds: float = CONNECT_SECONDS,
 ) -> http.client.HTTPConnection:
-    """A connection to the server of a URL, not yet opened: it opens with its first request."""
+    """A connection to a URL's server, not yet open: it opens with its first request."""
     parts = urlsplit(server)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = parts.hostname or ""
@@ -77,8 +80,8 @@ def open_connection(
 
 
 def request_target(server: str, path: str, proxy: str | None) -> str:
-    """What stands in the request line: a proxy is told the whole address, but through a tunnel (TLS) only
-    the path.
+    """The target in the request line: a proxy gets the whole address, but a server behind a tunnel
+    (TLS) only the path.
 
     >>> request_target("https://a/k8s", "/api", "http://p"), request_target("http://a/k8s", "/api", "http://p")
     ('/k8s/api', 'http://a/k8s/api')

@@ -1,7 +1,8 @@
-"""Kept connections to one server for short writes: HTTP/1.1 without a client library, which costs more.
+"""Keep-alive connections to one server for short writes: HTTP/1.1 without the overhead of a client
+library.
 
-A request is written once. Whatever happens after its first byte, nobody here knows whether the server has had
-it: it is never sent again, and a connection is used again only when its answer was read to the end.
+A request is sent once. After its first byte it is unknown whether the server has received it, so it
+is never repeated; a connection is used again only when its answer was read completely.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import httptools
 from msgspec import Struct
 
 CONNECT_SECONDS: Final = 3.0
-"""As long as a Lease is served: who cannot connect sooner has nothing left to write with."""
+"""Time limit for connecting; a Lease does not last longer, and no write is sent without one."""
 CONNECTIONS_MAX: Final = 32
 IDLE_SECONDS: Final = 30.0
-"""kube-apiserver closes a connection that was idle for 90 s, proxies before it may do so sooner."""
+"""How long an idle connection is kept; kube-apiserver closes one after 90 s, proxies may be
+earlier.
+"""
 NO_ANSWER: Final = (OSError, IncompleteRead, httptools.HttpParserError)
-"""What `exchange` raises when there was no whole answer."""
+"""Exceptions of `exchange` when there was no complete answer."""
 
 
 class Reply(Struct):
@@ -34,7 +37,7 @@ class Reply(Struct):
 
 
 class KeptConnections:
-    """`server` is an URL with a scheme; its path is put before those of requests."""
+    """`server`: a URL with a scheme; its path precedes the paths of requests."""
 
     def __init__(self, server: str, tls: SSLContext | None, server_hostname: str | None) -> None:
         parts = urlsplit(server)
@@ -48,13 +51,13 @@ class KeptConnections:
         self._is_closed = False
 
     def close(self) -> None:
-        """Those in use end when they are given back."""
+        """Closes idle connections; those in use end when they are returned."""
         self._is_closed = True
         while self._free:
             self._free.pop().end()
 
     def render(self, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> bytes:
-        """The bytes of a request. Raises ValueError for a header that would be several."""
+        """The bytes of a request. Raises ValueError for a header with a line break."""
         lines = [f"{method} {self._path}{path} HTTP/1.1", f"Host: {self._host}", f"Content-Length: {len(body or b'')}"]
         lines += [f"{name}: {value}" for name, value in headers]
         if any("\r" in line or "\n" in line for line in lines):
@@ -62,10 +65,11 @@ class KeptConnections:
         return "\r\n".join((*lines, "\r\n")).encode("latin-1") + (body or b"")
 
     async def exchange(self, make: Callable[[], tuple[bytes, float]]) -> Reply:
-        """The answer to what `make` says: the bytes of a request, and how many seconds its answer may take.
+        """The answer to the request that `make` returns: its bytes, and how many seconds the answer
+        may take.
 
-        `make` is asked when a connection stands, right before it is written to; what it raises comes out of
-        here, and nothing was sent. Raises NO_ANSWER.
+        `make` is called once the connection is open, right before writing; its exceptions pass
+        through, and nothing was sent. Raises NO_ANSWER.
         """
         async with self._turns:
             connection = self._taken() or await self._connect()
@@ -78,7 +82,7 @@ class KeptConnections:
                     connection.end()
 
     def _taken(self) -> _Connection | None:
-        """The one that was used last; those that nobody has needed for a while are ended."""
+        """The idle connection that was used last; those idle for too long are closed."""
         while self._free and not self._free[0].is_usable():
             self._free.popleft().end()
         while self._free:
@@ -96,7 +100,7 @@ class KeptConnections:
 
 
 class _Connection(asyncio.Protocol):
-    """One question at a time."""
+    """A connection with one request at a time."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -141,7 +145,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._has_begun = True
-        self._is_whole = False  # also of an answer to no question, which makes the connection useless
+        self._is_whole = False  # also for an answer without a request, which makes the connection unusable
         self._pieces: list[bytes] = []
         self._retry_after: str | None = None
         self._has_length = self._ends_with_connection = False
@@ -164,7 +168,7 @@ class _Connection(asyncio.Protocol):
 
     def _complete(self) -> None:
         status = self._parser.get_status_code()
-        if status < 200 or self._answer is None or self._answer.done():  # 1xx comes before the answer
+        if status < 200 or self._answer is None or self._answer.done():  # 1xx precedes the answer
             return
         self._is_whole = self._parser.should_keep_alive()
         self._used_at = time.monotonic()

@@ -1,8 +1,8 @@
-"""Reads kubeconfig files the way kubectl does and chooses one context.
+"""Reads kubeconfig files as kubectl does, and chooses one context.
 
-Several files merge *first wins* (entries and current-context alike), and a relative path inside a file is
-relative to that file, so paths are made absolute before merging. Nothing heavy is imported here: the CLI
-starts with it.
+Several files are merged so that the first wins (entries and current-context alike). A relative path
+in a file is relative to that file, so paths are made absolute before merging. The module imports
+nothing slow, because the CLI starts with it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ def find_connection(
     env: Mapping[str, str] = os.environ,
     in_cluster_directory: str = IN_CLUSTER_DIRECTORY,
 ) -> Connection | None:
-    """The connection a person means: explicit path > `KUBECONFIG` > `~/.kube/config` > in-cluster > None.
+    """The connection for a user: explicit path > `KUBECONFIG` > `~/.kube/config` > in-cluster >
+    None.
 
-    None means that there is no cluster to be seen from here, and the caller may show the embedded simulated
-    one. A file that is named (by flag or variable) and cannot be read is an error, never a silent step to the
-    next source.
+    None means that there is no cluster, and the caller may use the embedded simulated one. A file
+    that is named (by flag or variable) and cannot be read is an error; the next source is not
+    tried.
     """
     kubeconfig = load_kubeconfig(path, env=env)
     if kubeconfig is not None:
@@ -43,7 +44,9 @@ def find_connection(
 
 
 def load_kubeconfig(path: str | None = None, *, env: Mapping[str, str] = os.environ) -> Kubeconfig | None:
-    """The merged kubeconfig; None without a file at the default place, or with only empty ones."""
+    """The merged kubeconfig; None if there is no file at the default place, or all files are
+    empty.
+    """
     if path:
         kubeconfig = read_kubeconfig_file(Path(path).expanduser())
         if kubeconfig.is_empty:
@@ -59,7 +62,8 @@ def load_kubeconfig(path: str | None = None, *, env: Mapping[str, str] = os.envi
 
 
 def merge_kubeconfigs(files: list[Kubeconfig]) -> Kubeconfig:
-    """One kubeconfig from several: for every name, and for current-context, the first file that sets it wins.
+    """One kubeconfig from several: for each name, and for current-context, the first file that sets
+    it wins.
 
     >>> from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster
     >>> first = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://one")})
@@ -81,7 +85,7 @@ def merge_kubeconfigs(files: list[Kubeconfig]) -> Kubeconfig:
 
 
 def choose_context(kubeconfig: Kubeconfig, name: str | None = None) -> Connection:
-    """The connection of the named context, else of current-context."""
+    """The connection of the context with this name, else of current-context."""
     chosen = name or kubeconfig.current_context
     where = " and ".join(f"`{source}`" for source in kubeconfig.sources)
     if not chosen:

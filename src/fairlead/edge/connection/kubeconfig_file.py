@@ -1,6 +1,6 @@
-"""Parses one kubeconfig file: YAML to typed entries, paths made absolute, every mistake named with its place.
+"""Parses one kubeconfig file: typed entries, absolute paths, every mistake reported with its place.
 
-Every field is optional and may be null, as kubectl reads it; an unknown field is ignored.
+Every field is optional and may be null, as in kubectl; unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class KubeconfigContext(Struct, frozen=True):
 
 
 class Kubeconfig(Struct, frozen=True):
-    """Entries by name. `sources` are the files that were read, in the order of their precedence."""
+    """Entries by name. `sources`: the files that were read, by precedence."""
 
     clusters: dict[str, KubeconfigCluster] = {}
     users: dict[str, User] = {}
@@ -118,12 +118,14 @@ class _File(Struct, frozen=True):
 
 
 def read_kubeconfig_file(path: Path) -> Kubeconfig:
-    """The entries of one file. Raises UserError naming the file, and the line or the field at fault."""
+    """The entries of one file. Raises UserError with the file, and the line or field with the
+    mistake.
+    """
     return parse_kubeconfig(path, _read_text(path))
 
 
 def parse_kubeconfig(path: Path, text: str) -> Kubeconfig:
-    """The entries of a text that `path` holds. Raises as `read_kubeconfig_file`."""
+    """The entries of the text of `path`. Raises as `read_kubeconfig_file`."""
     file = _convert(path, _parse_yaml(path, text))
     _refuse_twins(path, "cluster", [entry.name for entry in file.clusters or ()])
     _refuse_twins(path, "user", [entry.name for entry in file.users or ()])
@@ -152,11 +154,11 @@ def _read_text(path: Path) -> str:
 
 
 def _parse_yaml(path: Path, text: str) -> Any:
-    if text.lstrip().startswith("{"):  # JSON needs no YAML parser, whose import costs more than all the rest here
+    if text.lstrip().startswith("{"):  # JSON needs no YAML parser, whose import takes longer than the rest
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            pass  # YAML's flow style begins the same way; what is too deep for one is told by the other
+            pass  # YAML's flow style begins the same way; the YAML parser reports text that is too deep
     if (plain := parse_plain_yaml(text)) is not None:
         return plain
     import yaml
@@ -174,7 +176,9 @@ def _parse_yaml(path: Path, text: str) -> Any:
 
 
 def _yaml_fault(error: MarkedYAMLError) -> str:
-    """The line at fault, and the line where the unfinished thing began when that is another one."""
+    """The line with the mistake, and the line where the unfinished element began if that is a
+    different one.
+    """
     mark, start = error.problem_mark or error.context_mark, error.context_mark
     what = f"line {mark.line + 1}: not YAML: {error.problem or error.context}" if mark else f"not YAML: {error.problem}"
     return f"{what} (in what begins at line {start.line + 1})" if start and mark and start.line != mark.line else what
@@ -194,7 +198,7 @@ def _convert(path: Path, document: Any) -> _File:
 
 
 def _place(message: str) -> str:
-    """msgspec's sentence with its JSON path, minus the `$.` that says nothing to a person.
+    """msgspec's message with its JSON path, without the `$.`, which has no meaning for users.
 
     >>> _place("Expected `str`, got `int` - at `$.users[0].user.token`")
     'expected `str`, got `int` at `users[0].user.token`'

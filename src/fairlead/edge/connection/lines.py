@@ -1,6 +1,7 @@
-"""Splits a stream into lines: chunks go in, complete lines come out, and the rest waits for the next chunk.
+"""Splits a stream into lines: chunks go in, complete lines come out, the rest waits for the next
+chunk.
 
-A line cut off by the end of the stream is never given out: a watch asks for it again.
+A line that is cut off by the end of the stream is dropped: the next watch has it again.
 """
 
 from __future__ import annotations
@@ -9,20 +10,22 @@ from collections.abc import Iterator
 from typing import Final
 
 SLICE_BYTES: Final = 32 << 10
-"""What is read of a watch without letting others work: a dozen pods, some half a millisecond."""
+"""Bytes of a watch that are parsed before other tasks run: a dozen pods, about half a
+millisecond.
+"""
 
 
 class LineSplitter:
-    """Gives complete lines in batches, each with one copy of its bytes: at 50,000 events a second a second
-    copy shows.
+    """Returns complete lines in batches, with one copy of their bytes: at 50,000 events per
+    second a second copy would be noticeable.
     """
 
     def __init__(self) -> None:
         self._tail = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        r"""The lines that the chunk completes, joined as they came, without the last newline; empty when it
-        completes none.
+        r"""The lines that the chunk completes, joined, without the last newline; empty if there are
+        none.
 
         >>> splitter = LineSplitter()
         >>> splitter.feed(b"on"), splitter.feed(b"e\ntwo\nth"), splitter.feed(b"ree\n")
@@ -38,7 +41,7 @@ class LineSplitter:
 
 
 def in_slices(lines: bytes, size: int = SLICE_BYTES) -> Iterator[bytes]:
-    r"""Complete lines again, some at a time: a slice ends at the first end of a line behind `size` bytes.
+    r"""The lines in slices; a slice ends at the first end of a line after `size` bytes.
 
     >>> list(in_slices(b"one\ntwo\nthree\nfour", 4))
     [b'one\ntwo', b'three', b'four']

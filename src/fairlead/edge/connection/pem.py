@@ -1,4 +1,6 @@
-"""PEM bytes from a kubeconfig's fields or files, handed to OpenSSL without a key ever staying on disk."""
+"""PEM bytes from a kubeconfig's fields or files, passed to OpenSSL without leaving a key on
+disk.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from fairlead.errors import UserError
 
 
 def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | None:
-    """The PEM of a `…-data` field (base64), else of the file; data wins where both stand.
+    """The PEM of a `…-data` field (base64), else of the file.
 
-    None when neither does.
+    None if neither is set.
     """
     if encoded:
         where = f"`{field_name}-data`"
@@ -32,14 +34,14 @@ def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | 
     else:
         return None
     if b"-----BEGIN" not in pem:
-        raise UserError(f"{where} holds no PEM block", "it must contain `-----BEGIN …-----`")
+        raise UserError(f"{where} contains no PEM block", "it must contain `-----BEGIN …-----`")
     return pem
 
 
 @contextlib.contextmanager
 def in_memory_file(content: bytes) -> Iterator[str]:
-    """A path that reads as `content` while the context is open, and that no directory lists: OpenSSL takes
-    keys only by path.
+    """A path with `content` while the context is open, which no directory lists: OpenSSL reads
+    keys only from paths.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("fairlead", os.MFD_CLOEXEC)
@@ -47,7 +49,7 @@ def in_memory_file(content: bytes) -> Iterator[str]:
         import tempfile
 
         descriptor, name = tempfile.mkstemp()
-        Path(name).unlink()  # at once: from here on it exists only as this descriptor
+        Path(name).unlink()  # at once: from here on the file exists only as this descriptor
     try:
         os.write(descriptor, content)
         os.lseek(descriptor, 0, os.SEEK_SET)

@@ -36,9 +36,9 @@ def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str
 
 
 def proxy_login(proxy: str) -> tuple[str, tuple[str, str] | None]:
-    """The proxy's address as HTTP clients get it, and (user, password) apart; None where it has none.
+    """The proxy's address for HTTP clients, and (user, password) separately; None = it has none.
 
-    Clients put the address that they were given into their exceptions.
+    HTTP clients put the address that they get into their exceptions.
 
     >>> proxy_login("http://ann:s%40x@proxy:3128")
     ('http://proxy:3128', ('ann', 's@x'))
@@ -55,13 +55,13 @@ def through_proxy(proxy: str | None) -> dict[str, Any]:
     if proxy is None:
         return {}
     address, login = proxy_login(proxy)
-    # aiohttp makes it Proxy-Authorization, of CONNECT as well as of a plain request. Under that name it would
+    # aiohttp turns it into Proxy-Authorization, for CONNECT and for plain requests. Under that name it would
     # be sent with CONNECT only.
     return {"proxy": address, "proxy_headers": {"Authorization": basic(*login)} if login else None}
 
 
 def is_loopback(server: str) -> bool:
-    """Whether the server of a URL is on this machine, as far as its address tells.
+    """Whether the server of a URL is on this machine, judged by its address.
 
     >>> [is_loopback(f"https://{host}:6443") for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.1")]
     [True, True, True, False]
@@ -71,8 +71,8 @@ def is_loopback(server: str) -> bool:
 
 
 def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether NO_PROXY names the host: a name and what is below it, an address, a network, `*`; each may
-    carry a port.
+    """Whether NO_PROXY contains the host: as a name or subdomain of a name, an address, a
+    network, or `*`; each may have a port.
     """
     address = _address(host)
     for entry in filter(None, (part.strip().lower() for part in no_proxy.split(","))):

@@ -1,4 +1,4 @@
-"""A bound on requests a second: a bucket of tokens that fills at a rate; who finds it empty waits in line."""
+"""A limit for requests per second: a bucket of tokens that fills at a fixed rate; waiters queue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class RateLimit:
-    """`per_second` on average, `burst` at once. Waiters are served in the order in which they came."""
+    """`per_second` on average, `burst` at once. Waiters are served in order of arrival."""
 
     def __init__(self, per_second: float, burst: int) -> None:
         self._per_second = per_second

@@ -1,13 +1,13 @@
-"""RFC 3339 times, read and written.
+"""Parses and renders RFC 3339 times.
 
-`datetime` is imported when one is met, because most command lines never meet one.
+`datetime` is imported when a time is parsed, because most commands parse none.
 """
 
 from __future__ import annotations
 
 
 def parse_rfc3339(text: str) -> float:
-    """Epoch seconds; raises ValueError for anything else, also for a time without a zone.
+    """Epoch seconds; raises ValueError for other text, including a time without a zone.
 
     >>> parse_rfc3339("1970-01-01T00:01:00Z"), parse_rfc3339("1970-01-01T01:00:00.5+01:00")
     (60.0, 0.5)

@@ -1,7 +1,7 @@
-"""Chooses the credentials of a kubeconfig user as client-go does, and says plainly what is not supported.
+"""Chooses the credentials of a kubeconfig user as client-go does; unsupported kinds are errors.
 
-The order is: token file, token, user name and password, exec plugin; a client certificate may stand beside
-any of them.
+The order is: token file, token, user name and password, exec plugin; a client certificate may be
+used together with any of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
 from fairlead.edge.connection.pem import read_pem
 from fairlead.errors import UserError
 
-CERTIFICATE_FILE_SECONDS = 300.0  # client-go looks at certificate files as often
+CERTIFICATE_FILE_SECONDS = 300.0  # client-go checks certificate files at this interval
 
 Source = Callable[[], Issued]
 
@@ -25,13 +25,13 @@ def credentials_of(
 ) -> Credentials:
     """The user's credentials.
 
-    Certificate files are read (and checked for expiry) now; plugins run at the first request.
+    Certificate files are read (and their expiry is checked) now; plugins run at the first request.
     """
     _refuse_unsupported(user, user_name)
     token_source = _token_source(user, cluster, ca_pem, user_name, now)
     certificate_source = _certificate_source(user, user_name, now)
     if certificate_source is not None:
-        certificate_source()  # a bad or expired certificate is told before the first connection
+        certificate_source()  # a malformed or expired certificate is an error before the first connection
     is_renewable = bool(user.token_file or user.exec or user.client_certificate)
     return Credentials(_both(token_source, certificate_source), is_renewable=is_renewable, now=now)
 

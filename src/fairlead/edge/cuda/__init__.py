@@ -1,4 +1,4 @@
-"""Cards at work through CUDA, for the load generator: cupy or torch, whichever is installed.
+"""Work on GPUs through CUDA, for the load generator: with cupy or torch, whichever is installed.
 
 Written from their documentation and tried on a library that plays them (`tests/edge/cuda`); run on one
 H100, not on two cards.

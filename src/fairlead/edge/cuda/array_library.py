@@ -1,4 +1,4 @@
-"""What the load generator needs of an array library, and which of them is here. Nothing is loaded before."""
+"""The interface of array libraries for the load generator, and the choice of an installed one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ NANOSECONDS = 1_000_000_000
 class Launch(NamedTuple):
     """Work that is ready to be given to a card.
 
-    `run` gives it once, without waiting; `amount` is what it is worth, in floating-point operations or bytes.
-    `batch`: so many are given before somebody waits.
+    `run` starts it once without waiting; `amount`: its size, in floating-point operations or bytes.
+    `batch`: the number of starts before the caller waits.
     """
 
     run: Callable[[], object]
@@ -24,9 +24,9 @@ class Launch(NamedTuple):
 
 
 class ArrayLibrary(Protocol):
-    """Each call is about one card, and is made in a thread that works for no other.
+    """Each call is for one card, and is made in a thread that works for no other card.
 
-    A launch is None where the library has no such work. Any exception of the library may come out.
+    A launch is None if the library has no such work. Any exception of the library may be raised.
     """
 
     @property
@@ -35,30 +35,32 @@ class ArrayLibrary(Protocol):
     def cards(self) -> Sequence[LoadCard]: ...
 
     def matrices(self, card: int, bits: int, size: int) -> Launch:
-        """Square matrices of this size, multiplied. Of 16 bits the tensor cores do it."""
+        """Multiplication of square matrices of this size; with 16 bits on the tensor cores."""
         ...
 
     def arithmetic(self, card: int, bits: int) -> Launch | None:
-        """Multiply-adds outside of the tensor cores, on every SM."""
+        """Multiply-adds outside the tensor cores, on every SM."""
         ...
 
     def copies(self, card: int, field: int, size: int) -> Launch | None:
-        """So many bytes within the card, from or to pinned memory, or from or to another card (the test's
-        field).
+        """Copies of `size` bytes within the card, from or to pinned memory, or from or to
+        another card, by the test's field.
         """
         ...
 
     def spin(self, card: int, seconds: float, blocks: int, threads: int) -> bool:
-        """Begin a kernel that only waits. False = it cannot have this shape."""
+        """Starts a kernel that only waits. False = it cannot have this shape."""
         ...
 
     def wait(self, card: int) -> None:
-        """Until the card has done what it was given."""
+        """Waits until the card has done its work."""
         ...
 
 
 def find_array_library(makers: Sequence[tuple[str, Callable[[], ArrayLibrary]]] = ()) -> ArrayLibrary:
-    """The first that is installed and sees a card. Raises OutsideError, which says why each is not it."""
+    """The first library that is installed and sees a card. Raises OutsideError with the reason
+    for each.
+    """
     reasons = []
     for name, make in makers or _makers():
         try:
@@ -68,7 +70,7 @@ def find_array_library(makers: Sequence[tuple[str, Callable[[], ArrayLibrary]]] 
             reasons.append(f"{name} sees no card")
         except ModuleNotFoundError as error:
             reasons.append(f"{name} is not installed" if (error.name or "").partition(".")[0] == name else f"{name}: {error}")
-        except Exception as error:  # noqa: BLE001 - what libraries raise without a driver is of many kinds
+        except Exception as error:  # noqa: BLE001 - libraries raise many types without a driver
             reasons.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     raise OutsideError("cuda", f"no GPU can be made busy ({'; '.join(reasons)}); `--backend sim` needs none")
 
@@ -88,7 +90,7 @@ def _makers() -> Sequence[tuple[str, Callable[[], ArrayLibrary]]]:
 
 
 def spelled_uuid(raw: bytes) -> str:
-    """Sixteen bytes as NVIDIA's driver writes them.
+    """Sixteen bytes in the format of NVIDIA's driver.
 
     >>> spelled_uuid(bytes(range(16)))
     'GPU-00010203-0405-0607-0809-0a0b0c0d0e0f'

@@ -1,6 +1,6 @@
-"""Cards made busy through an array library: `LoadBackend`, a thread per card.
+"""`LoadBackend` with an array library: keeps cards busy, with one thread per card.
 
-Which work moves which field is here; how a library spells it is in its own module.
+This module decides which work moves which field; the module of a library starts the work.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LARGEST_BLOCK: Final = 1024
 _WARP: Final = 32
 _HOPPER: Final = 9
 _OVERHEAD, _OVERHEAD_BEFORE = 1.08, 1.123
-"""What PCIe's protocol adds to the bytes of a copy."""
+"""Factors by which PCIe's protocol increases the bytes of a copy."""
 
 
 class CudaBackend:
-    """`uses_matrices`: for FP64, FP32 and FP16, too, where the library has something else for them."""
+    """`uses_matrices`: also for FP64, FP32 and FP16, where the library has other work for them."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class CudaBackend:
         return [each.result() for each in busy]
 
     def end(self) -> None:
-        """Waits for what was given to the cards already."""
+        """Waits for work that the cards have started."""
         self._is_over.set()
         for worker in self._workers.values():
             worker.shutdown(cancel_futures=True)
@@ -73,7 +73,9 @@ class CudaBackend:
             raise OutsideError("cuda", f"{what}: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
 
     def _repeat(self, card: LoadCard, field: int, seconds: float) -> WorkDone:
-        """Launches in batches until the time is over; the last batch may take a little longer."""
+        """Starts work in batches until the time is over; the last batch may take a little
+        longer.
+        """
         launch = self._launch(card, field)
         began, done = self._clock(), 0.0
         while True:
@@ -86,7 +88,7 @@ class CudaBackend:
                 return _repeated(card, field, took, done)
 
     def _launch(self, card: LoadCard, field: int) -> Launch:
-        """Made once per test: its memory is given back when the next one begins."""
+        """The work of a test, made once; its memory is released when the next test begins."""
         known = self._ready.get(card.index)
         if known is not None and known[0] == field:
             return known[1]
@@ -106,7 +108,9 @@ class CudaBackend:
         return self._library.copies(card, field, _COPY_BYTES)
 
     def _wait_on(self, card: LoadCard, field: int, ratio: float, seconds: float) -> WorkDone:
-        """Kernels that only wait: for a part of each period, on some SMs, or with some threads on each."""
+        """Kernels that only wait: for a part of each period, on some SMs, or with some threads
+        on each SM.
+        """
         began, made = self._clock(), 0.0
         while (left := seconds - (self._clock() - began)) > _LEAST_SECONDS and not self._is_over.is_set():
             period = min(_PERIOD_SECONDS, left)
@@ -114,7 +118,7 @@ class CudaBackend:
         return WorkDone(max(self._clock() - began, 1e-9), generated=made)
 
     def _one_period(self, card: LoadCard, field: int, ratio: float, period: float) -> float:
-        """What part was busy."""
+        """The part of the period that was busy."""
         processors = card.chip.processors
         seconds, blocks, threads, made = period, processors, 1, ratio
         if field == GRAPHICS:

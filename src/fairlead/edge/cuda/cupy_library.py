@@ -1,4 +1,4 @@
-"""`ArrayLibrary` with cupy, which also compiles the two kernels below when they are first used."""
+"""`ArrayLibrary` with cupy, which also compiles the two kernels below on first use."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class CupyLibrary:
         return self._kernels[card, bits]
 
     def _open_link(self, card: int, other: int | None) -> None:
-        """Without it a copy between cards goes through the machine's memory."""
+        """Opens peer access; without it a copy between cards goes through the machine's memory."""
         cuda = self._cupy.cuda
         with cuda.Device(card):
             try:
@@ -145,17 +145,17 @@ class CupyLibrary:
 
 
 def _card(runtime: Any, index: int) -> LoadCard:
-    told = runtime.getDeviceProperties(index)
-    name = told["name"]
+    properties = runtime.getDeviceProperties(index)
+    name = properties["name"]
     chip = Chip(
-        told["maxThreadsPerMultiProcessor"],
-        told["multiProcessorCount"],
-        told["sharedMemPerMultiprocessor"],
-        (told["major"], told["minor"]),
+        properties["maxThreadsPerMultiProcessor"],
+        properties["multiProcessorCount"],
+        properties["sharedMemPerMultiprocessor"],
+        (properties["major"], properties["minor"]),
         runtime.deviceGetAttribute(_BUS_WIDTH_ATTRIBUTE, index),
         runtime.deviceGetAttribute(_MEMORY_CLOCK_ATTRIBUTE, index),
     )
-    raw = told.get("uuid")
+    raw = properties.get("uuid")
     return LoadCard(index, spelled_uuid(bytes(raw)) if raw else "", name.decode() if isinstance(name, bytes) else str(name), chip)
 
 

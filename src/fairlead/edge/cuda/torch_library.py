@@ -12,7 +12,9 @@ from fairlead.model.devices.gpu_load import DRAM, NVLINK_TX, PCIE_RX, PCIE_TX
 
 _GEMMS_PER_CHECK, _COPIES_PER_CHECK = 100, 20
 _CYCLES_PER_SECOND = 1_500_000_000
-"""For `_sleep`, which counts cycles of a clock that changes: a duty cycle is met to some part in ten."""
+"""Clock rate assumed for `_sleep`, which counts cycles; the clock changes, so duty cycles are
+inexact by a few percent.
+"""
 
 
 class TorchLibrary:
@@ -64,16 +66,16 @@ class TorchLibrary:
         return tuple(_card(index, cuda.get_device_properties(index)) for index in range(cuda.device_count() if cuda.is_available() else 0))
 
 
-def _card(index: int, told: Any) -> LoadCard:
-    """What torch does not tell of a chip is taken from the model of that name, else it is 0."""
-    known = CHIPS.get(told.name)
-    uuid = getattr(told, "uuid", None)
+def _card(index: int, properties: Any) -> LoadCard:
+    """Values of the chip that torch does not have are those of the known model, else 0."""
+    known = CHIPS.get(properties.name)
+    uuid = getattr(properties, "uuid", None)
     chip = Chip(
-        getattr(told, "max_threads_per_multi_processor", known.threads if known else 0),
-        told.multi_processor_count,
-        getattr(told, "shared_memory_per_multiprocessor", known.shared_memory if known else 0),
-        (told.major, told.minor),
-        getattr(told, "memory_bus_width", known.bus_bits if known else 0),
-        getattr(told, "memory_clock_rate", known.memory_khz if known else 0),
+        getattr(properties, "max_threads_per_multi_processor", known.threads if known else 0),
+        properties.multi_processor_count,
+        getattr(properties, "shared_memory_per_multiprocessor", known.shared_memory if known else 0),
+        (properties.major, properties.minor),
+        getattr(properties, "memory_bus_width", known.bus_bits if known else 0),
+        getattr(properties, "memory_clock_rate", known.memory_khz if known else 0),
     )
-    return LoadCard(index, f"GPU-{uuid}" if uuid else "", told.name, chip)
+    return LoadCard(index, f"GPU-{uuid}" if uuid else "", properties.name, chip)

@@ -1,7 +1,7 @@
-"""Reads arena's config file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config`
+"""Reads arena's configuration file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config`
 (docs/spec/arena-cli.md#config-file).
 
-Unknown keys are left alone; `cli/frame/arena_config` says which ones we know.
+Unknown keys are kept; `cli/frame/arena_config` has the known ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from fairlead.errors import UserError
 
 
 def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
-    """The settings; empty when there is no file. A file that `ARENA_CONFIG` names must be readable."""
+    """The settings; empty when there is no file. A file named in `ARENA_CONFIG` must be
+    readable.
+    """
     named, path = env.get("ARENA_CONFIG", ""), config_file(env)
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The machine's clock, for the real world."""
+"""The clock of this machine."""
 
 from __future__ import annotations
 

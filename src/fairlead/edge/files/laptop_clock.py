@@ -1,6 +1,7 @@
-"""Moves the time of a laptop that runs on this machine, through its console, as the console's page does.
+"""Changes the time of a laptop that runs on this machine, through its console, as the console's
+page does.
 
-A run to a later time is only begun by `order`; `read` tells when it is over.
+`order` only starts a run to a later time; `read` shows when it has ended.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _Me(msgspec.Struct):
-    """The one key of `/me` that a write needs."""
+    """The only key of `/me` that a write needs."""
 
     csrf: str
 
@@ -31,7 +32,7 @@ class _Me(msgspec.Struct):
 class LaptopClock:
     """`url`: of the laptop's console. Blocking.
 
-    Raises UserError for what cannot be, OutsideError where nobody answers.
+    Raises UserError for an impossible order, OutsideError when the console does not answer.
     """
 
     def __init__(self, url: str) -> None:

@@ -1,7 +1,8 @@
-"""Which laptops run on this machine, and where their kubeconfigs are: `fairlead up` writes one small file,
+"""Which laptops run on this machine, and their kubeconfigs: `fairlead up` writes one small file,
 commands read it.
 
-The file survives a killed laptop, so its process is asked for before its kubeconfig is believed.
+The file remains after a laptop is killed, so readers check that its process lives before they use
+the kubeconfig.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ def laptop_home(env: Mapping[str, str]) -> Path:
 
 
 def own_folder(home: Path) -> Path:
-    """Where this process keeps files in the default state directory when another laptop, or another
-    directory, has what it writes.
+    """The directory of this process within the default state directory, for when another laptop,
+    or another directory, has the state.
     """
     return home / str(os.getpid())
 
 
 def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
-    """The laptop that keeps its files in the default state directory.
+    """The laptop with its files in the default state directory.
 
-    Without one the newest of those that only say there that they run.
+    Without one, the newest of those that are only registered there.
     """
     return next(running_laptops(env), None)
 
 
 def running_laptops(env: Mapping[str, str]) -> Iterator[RunningLaptop]:
-    """All of this user, the one in the default state directory first, then the newest."""
+    """All laptops of this user: the one in the default state directory first, then the newest."""
     home = laptop_home(env)
     others = sorted(home.glob(f"*/{FILE}"), key=_changed, reverse=True)
     for folder in (home, *(other.parent for other in others)):
@@ -55,14 +56,14 @@ def running_laptops(env: Mapping[str, str]) -> Iterator[RunningLaptop]:
 
 
 def forget_killed(home: Path) -> None:
-    """Take away what killed laptops left there to say that they run: their process numbers may be others' one
-    day.
+    """Deletes the registrations of killed laptops: other processes may get their process ids
+    later.
     """
-    for said in home.glob(f"*/{FILE}"):
-        if laptop_in(said.parent) is None:
+    for registered in home.glob(f"*/{FILE}"):
+        if laptop_in(registered.parent) is None:
             with contextlib.suppress(OSError):
-                said.unlink()
-                said.parent.rmdir()
+                registered.unlink()
+                registered.parent.rmdir()
 
 
 def _changed(path: Path) -> float:
@@ -73,7 +74,7 @@ def _changed(path: Path) -> float:
 
 
 def laptop_in(home: Path) -> RunningLaptop | None:
-    """The laptop that keeps its files in `home`, if its process lives."""
+    """The laptop with its files in `home`, if its process lives."""
     import json
 
     try:

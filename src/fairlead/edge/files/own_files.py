@@ -1,8 +1,8 @@
-"""Files that our commands write: whole or not at all, and never over one that is not ours.
+"""Files that commands write: completely or not at all, and never over a file of another program.
 
-A person may mistype the name of a file that a command is to write. What stands there already is replaced only
-where a command of ours wrote it (each kind of file says how it is known), or where it is empty, as `mktemp`
-leaves it.
+A user may mistype the name of a file that a command writes. An existing file is replaced only if a
+Fairlead command wrote it (each kind of file has a test for that), or if it is empty, as after
+`mktemp`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 from fairlead.errors import OutsideError, UserError
 
 BEGIN_BYTES: Final = 1 << 16
-"""So much of a file is read to see whether it is ours."""
+"""The number of bytes that are read to decide whether Fairlead wrote a file."""
 
 
 class FileKind(NamedTuple):
-    """What a command writes: its `name` in sentences, a file name for hints, and whether a file that begins
-    so is one.
+    """A kind of file that a command writes: `name` for messages, an `example` of a file name for
+    hints.
 
-    `is_own` is asked with the first `BEGIN_BYTES` bytes.
+    `is_own`: whether a file with these first `BEGIN_BYTES` bytes is of this kind.
     """
 
     name: str
@@ -35,7 +35,7 @@ class FileKind(NamedTuple):
 class OwnFile:
     """One file that a command writes.
 
-    `check` it before there is anything to write: a wrong name should cost no work.
+    Call `check` before the work: a wrong name should not cost any.
     """
 
     def __init__(self, path: Path, kind: FileKind, mode: int = 0o600) -> None:
@@ -44,9 +44,9 @@ class OwnFile:
         self._mode = mode
 
     def check(self) -> None:
-        """Raises UserError where something else stands than a file of this kind.
+        """Raises UserError if the path has something other than a file of this kind.
 
-        What cannot be seen is left to `write`.
+        What cannot be read is left to `write`.
         """
         try:
             found = self.path.stat()
@@ -60,8 +60,8 @@ class OwnFile:
             raise self._refusal(f"another file stands there, which is no {self._kind.name}", "name another file, or move this one away")
 
     def write(self, data: bytes, *, with_folder: bool = False) -> None:
-        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that
-        does not take it.
+        """Raises UserError for a path that cannot be written or has another program's file,
+        OutsideError for a disk that is full or fails.
         """
         self.check()
         try:
@@ -77,9 +77,9 @@ class OwnFile:
             raise OutsideError("disk", what, "free some space, or name a file elsewhere") from error
 
     def remove(self) -> None:
-        """Take it away, unless somebody put another file there.
+        """Removes the file, unless another program has put its file there.
 
-        One that is gone already, or cannot be removed, is nobody's trouble.
+        Does nothing if the file is gone or cannot be removed.
         """
         try:
             if self.path.is_file() and self._is_own():
@@ -92,8 +92,8 @@ class OwnFile:
             with self.path.open("rb") as file:
                 return self._kind.is_own(file.read(BEGIN_BYTES))
         except OSError as error:
-            told = f"another file stands there, and it cannot be read: {_reason(error)}"
-            raise self._refusal(told, "name another file, or move this one away") from error
+            why = f"another file stands there, and it cannot be read: {_reason(error)}"
+            raise self._refusal(why, "name another file, or move this one away") from error
 
     def _refusal(self, why: str, hint: str) -> UserError:
         return UserError(f"{self._kind.name} `{self.path}` cannot be written: {why}", hint)
@@ -106,14 +106,14 @@ def state_home(env: Mapping[str, str]) -> Path:
 
 
 def absolute(name: str) -> Path:
-    """The path that a person means: told to programs, it must not depend on where they run."""
+    """The absolute path for a user's file name: other programs may run in other directories."""
     return Path(name).expanduser().absolute()
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder, and what is missing above it, its owner's alone (0700) under any umask.
+    """Creates the directory, and missing ones above it, with mode 0700 under any umask.
 
-    A folder that is there keeps its mode. Raises OSError.
+    An existing directory keeps its mode. Raises OSError.
     """
     missing = []
     while not folder.exists():
@@ -121,28 +121,31 @@ def make_private(folder: Path) -> None:
         folder = folder.parent
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
-    folder.mkdir(exist_ok=True)  # a file in its place is an error, as in the middle of a path
+    folder.mkdir(exist_ok=True)  # a file in its place is an error, also in the middle of a path
 
 
-def replace_whole(path: Path, data: bytes, like: os.stat_result | None = None) -> None:
-    """Whoever reads the path sees the old file or the whole new one, after a crash, too. A link stays a link.
+def replace_whole(path: Path, data: bytes, model: os.stat_result | None = None) -> None:
+    """Replaces a file at once: readers see the old or the complete new file, also after a crash. A
+    link stays.
 
-    `like`: the file whose mode and owner it gets; without one it is its owner's alone. Raises OSError.
+    `model`: the file whose mode and owner the new one gets; None = mode 0600. Raises OSError.
     """
     opened = _temporary_beside(path)
-    if like is not None:
-        _give(opened, like)
-    _replace(path, opened, data, stat.S_IMODE(like.st_mode) if like is not None else 0o600)
+    if model is not None:
+        _give(opened, model)
+    _replace(path, opened, data, stat.S_IMODE(model.st_mode) if model is not None else 0o600)
 
 
-def _give(opened: tuple[int, Path], like: os.stat_result) -> None:
-    """Root may write anybody's file, which stays theirs; a group that we are not in cannot be kept."""
+def _give(opened: tuple[int, Path], model: os.stat_result) -> None:
+    """Gives the file the model's owner; root may write a user's file. A group that the process
+    is not in is lost.
+    """
     descriptor, temporary = opened
     try:
-        if os.fstat(descriptor).st_uid != like.st_uid:
-            os.chown(temporary, like.st_uid, -1)
+        if os.fstat(descriptor).st_uid != model.st_uid:
+            os.chown(temporary, model.st_uid, -1)
         with contextlib.suppress(PermissionError):
-            os.chown(temporary, -1, like.st_gid)
+            os.chown(temporary, -1, model.st_gid)
     except OSError:
         os.close(descriptor)
         temporary.unlink(missing_ok=True)
@@ -175,7 +178,7 @@ def render_json(values: Mapping[str, object]) -> bytes:
 
 
 def remove_folder(path: Path) -> None:
-    """Take away a folder that is empty by now; somebody else's file in it keeps it."""
+    """Removes a directory if it is empty; other programs' files in it keep it."""
     try:
         path.rmdir()
     except OSError:
@@ -183,7 +186,7 @@ def remove_folder(path: Path) -> None:
 
 
 def _temporary_beside(path: Path) -> tuple[int, Path]:
-    """An open, empty file in the folder of the one to be replaced."""
+    """An open, empty file in the directory of the file to replace."""
     import tempfile  # brings `shutil` and the packers of archives along, which commands that only read can do without
 
     target = Path(os.path.realpath(path))

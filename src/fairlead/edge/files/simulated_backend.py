@@ -1,4 +1,4 @@
-"""Cards that are told what to show: a load generator for simulated ones, and for the tests' NVML
+"""`LoadBackend` for simulated cards: sets the values that they show, also for the tests' NVML
 library.
 """
 
@@ -14,14 +14,14 @@ from fairlead.model.devices.gpu_chip import REACHED, LoadCard
 from fairlead.model.devices.gpu_load import DRAM, NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX, LoadTest, SimulatedLoad, WorkDone, shown
 
 _GRACE_SECONDS: Final = 3.0
-"""So much longer than its slice a told load counts: the next slice comes a little late."""
+"""Seconds that a load stays valid after its slice, because the next slice comes a little late."""
 _COPIES: Final = frozenset((PCIE_TX, PCIE_RX, NVLINK_TX, NVLINK_RX))
 
 
 class SimulatedBackend:
-    """`LoadBackend` without a card: it writes what to show, and waits.
+    """`LoadBackend` without a card: it writes the values to show, and waits.
 
-    `node`: that of its cards; "" = of any node.
+    `node`: of its cards; "" = of any node.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SimulatedBackend:
 
     def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
         gpus = tuple(card.uuid or str(card.index) for card in cards)
-        self._file.tell(SimulatedLoad(0, "", self._now() + seconds + _GRACE_SECONDS, shown(test.field, ratio), gpus, self._node))
+        self._file.write(SimulatedLoad(0, "", self._now() + seconds + _GRACE_SECONDS, shown(test.field, ratio), gpus, self._node))
         self._sleep(seconds)
         return [_done(card, test, ratio, seconds) for card in cards]
 

@@ -1,7 +1,8 @@
-"""The folder of what simulated cards are told to show: a file per load generator, written whole.
+"""The directory with the loads of simulated cards: one file per load generator, replaced as a
+whole.
 
-What a generator left behind that was killed counts until its `until`, a few seconds, and not even
-so long where its process can be seen to be gone.
+The file of a killed generator stays valid until its `until`, a few seconds, or until its process is
+known to have ended.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _MOST_FILES: Final = 256
 
 
 def load_folder(env: Mapping[str, str]) -> Path:
-    """`$FAIRLEAD_GPU_LOAD_DIR`, else `gpu-load` beside a laptop's files."""
+    """`$FAIRLEAD_GPU_LOAD_DIR`, else `gpu-load` in the directory of a laptop's files."""
     return Path(env.get(VARIABLE) or state_home(env) / "gpu-load").expanduser()
 
 
 def own_pid_namespace() -> str:
-    """Only in one and the same is a process number worth anything; "" where nobody says."""
+    """The pid namespace of this process, in which process ids can be compared; "" = unknown."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -41,22 +42,22 @@ def own_pid_namespace() -> str:
 
 
 class OwnLoadFile:
-    """The one file of this process."""
+    """The file of this process."""
 
     def __init__(self, folder: Path) -> None:
         self._namespace = own_pid_namespace()
         number = self._namespace.removeprefix("pid:[").removesuffix("]") or "0"
         self._path = folder / f"{os.uname().nodename}-{number}-{os.getpid()}{_SUFFIX}"
 
-    def tell(self, told: SimulatedLoad) -> None:
-        """Raises OutsideError when it cannot be written."""
-        whole = replace(told, pid=os.getpid(), pid_namespace=self._namespace)
+    def write(self, load: SimulatedLoad) -> None:
+        """Replaces the file. Raises OutsideError when it cannot be written."""
+        whole = replace(load, pid=os.getpid(), pid_namespace=self._namespace)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             replace_whole(self._path, render_simulated_load(whole))
             self._path.chmod(0o644)  # the exporter of the node may be another user
         except OSError as error:
-            what = f"simulated cards cannot be told their load in `{self._path}`: {error.strerror}"
+            what = f"the load of simulated cards cannot be written to `{self._path}`: {error.strerror}"
             raise OutsideError("disk", what, f"name a folder that can be written in {VARIABLE}, the exporter's too") from error
 
     def end(self) -> None:
@@ -65,8 +66,8 @@ class OwnLoadFile:
 
 
 def read_simulated_loads(folder: Path, now: float) -> tuple[list[SimulatedLoad], list[str]]:
-    """What holds now, and why files were left out that cannot be read (a load that is over is no
-    fault).
+    """The loads that are valid now, and a message for each file that cannot be read (an expired
+    load is no fault).
     """
     loads: list[SimulatedLoad] = []
     faults: list[str] = []
@@ -78,16 +79,18 @@ def read_simulated_loads(folder: Path, now: float) -> tuple[list[SimulatedLoad],
     except OSError as error:
         return [], [f"`{folder}`: {error.strerror}"]
     for path in paths:
-        told = _read(path)
-        if isinstance(told, Refusal):
-            faults.append(f"`{path}`: {told.reason}")
-        elif told is not None and now < told.until and not (told.pid_namespace == namespace and _is_gone(told.pid)):
-            loads.append(told)
+        load = _read(path)
+        if isinstance(load, Refusal):
+            faults.append(f"`{path}`: {load.reason}")
+        elif load is not None and now < load.until and not (load.pid_namespace == namespace and _is_gone(load.pid)):
+            loads.append(load)
     return loads, faults
 
 
 def simulated_loads(folder: Path, complain: Callable[[str], None]) -> Callable[[], Sequence[SimulatedLoad]]:
-    """Reads the folder when asked; each fault is told once, until it is mended."""
+    """A function that reads the directory; it reports each fault once, until the fault has
+    ended.
+    """
     known: set[str] = set()
 
     def read() -> Sequence[SimulatedLoad]:

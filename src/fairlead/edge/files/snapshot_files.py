@@ -1,7 +1,7 @@
-"""Reads a snapshot file from disk: for `--snapshot FILE` and `snapshot show`.
+"""Reads a snapshot file from disk, for `--snapshot FILE` and `snapshot show`.
 
-A path may lead to a pipe that says nothing or a device that never ends, so nothing is read before the file is
-known to be a regular one of a size and with the first bytes that a snapshot can have.
+A path may lead to a silent pipe or an endless device, so the file is read only after it is known to
+be a regular file with a possible size and possible first bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HINT: Final = "give a file that `fairlead snapshot save` wrote"
 
 
 def load_snapshot(name: str) -> SavedSnapshot:
-    """Raises UserError when the file cannot be read or is no snapshot."""
+    """The snapshot. Raises UserError when the file cannot be read or is no snapshot."""
     try:
         with open(name, "rb", opener=_open_without_waiting) as file:
             data = _read(file, name)
@@ -30,7 +30,7 @@ def load_snapshot(name: str) -> SavedSnapshot:
 
 
 def _open_without_waiting(name: str, flags: int) -> int:
-    """Opening a pipe that nobody writes to would wait for a writer."""
+    """Opens without blocking: opening a pipe without a writer would wait for one."""
     return os.open(name, flags | os.O_NONBLOCK)
 
 

@@ -1,6 +1,6 @@
-"""A new pair of ssh keys for a job whose launcher reaches its workers by ssh.
+"""Makes a new pair of ssh keys for a job whose launcher reaches its workers by ssh.
 
-They go into a Secret and onto no disk.
+They go into a Secret and are never on disk.
 """
 
 from __future__ import annotations

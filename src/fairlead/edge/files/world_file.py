@@ -1,7 +1,8 @@
-"""A simulated world on disk: one SQLite file in the state directory with a row per object and one header.
+"""A simulated cluster on disk: one SQLite file in the state directory, a row per object and one
+header.
 
-What is written is on disk when `write` returns. The file is opened for this process alone and checked whole
-before anything is believed; a file that is broken, somebody else's or from the future is never touched.
+Data is on disk when `write` returns. The file is locked for this process and checked completely
+before it is used; a file that is damaged, of another program or of a newer version is not changed.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Row(NamedTuple):
 class WorldFile:
     """An open file.
 
-    Its errors say `world file PATH`: UserError while opening, OutsideError for a write that failed and
-    changed nothing.
+    Its errors name `world file PATH`: UserError while opening, OutsideError for a failed write,
+    which changed nothing.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -61,10 +62,10 @@ class WorldFile:
         is_there = os.path.lexists(self.path)
         try:
             make_private(directory)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))  # it will hold Secrets
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))  # it will contain Secrets
         except OSError as error:
-            told = f"world file `{self.path}` cannot be opened: {(error.strerror or str(error)).lower()}"
-            raise UserError(told, _ELSEWHERE) from error
+            what = f"world file `{self.path}` cannot be opened: {(error.strerror or str(error)).lower()}"
+            raise UserError(what, _ELSEWHERE) from error
         if not self.path.is_file():
             raise UserError(f"world file `{self.path}` is no regular file", _ELSEWHERE)
         if is_there and not self.path.stat().st_size:
@@ -81,7 +82,7 @@ class WorldFile:
             self._sql.execute("COMMIT")
 
     def header(self) -> bytes:
-        """What the last `write` gave as header."""
+        """The header of the last `write`."""
         with self._opening():
             found = self._sql.execute("SELECT header FROM world").fetchone()
         if found is None:
@@ -89,12 +90,14 @@ class WorldFile:
         return bytes(found[0])
 
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
-        """Body and cards of every object, in the order in which they came."""
+        """Body and cards of every object, in the order in which they were added."""
         with self._opening():
             yield from self._sql.execute("SELECT body, cards FROM objects ORDER BY id")
 
     def write(self, drops: Iterable[Key], puts: Iterable[Row], header: bytes) -> None:
-        """All of it or nothing, and on disk afterwards. An object that is dropped and put is a new one."""
+        """Writes everything or nothing, on disk when it returns. An object that is dropped and
+        put is a new one.
+        """
         try:
             self._sql.execute("BEGIN IMMEDIATE")
             try:
@@ -110,15 +113,15 @@ class WorldFile:
                     self._sql.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            told, hint = _told(error)
-            raise OutsideError("disk", f"world file `{self.path}` cannot be written: {told}", hint) from error
+            what, hint = _explained(error)
+            raise OutsideError("disk", f"world file `{self.path}` cannot be written: {what}", hint) from error
         self.is_new = False
 
     def close(self) -> None:
         self._sql.close()
 
     def damaged(self, why: object) -> UserError:
-        """What to raise when what was read makes no sense."""
+        """The error for contents that make no sense."""
         return UserError(f"world file `{self.path}` is damaged: {why}", _MEND)
 
     def _check(self) -> None:
@@ -127,8 +130,8 @@ class WorldFile:
         version = self._number("PRAGMA user_version")
         if version != FORMAT:
             age, hint = ("newer", "upgrade Fairlead") if version > FORMAT else ("older", "open it with the Fairlead that wrote it")
-            told = f"world file `{self.path}` has format {version}, which is {age} than this program's {FORMAT}"
-            raise UserError(told, f"{hint}, or {_ELSEWHERE}")
+            what = f"world file `{self.path}` has format {version}, which is {age} than this program's {FORMAT}"
+            raise UserError(what, f"{hint}, or {_ELSEWHERE}")
         (verdict,) = self._sql.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise self.damaged(verdict)
@@ -141,8 +144,8 @@ class WorldFile:
         try:
             yield
         except sqlite3.Error as error:
-            told, hint = _told(error)
-            raise UserError(f"world file `{self.path}` cannot be opened: {told}", hint) from error
+            what, hint = _explained(error)
+            raise UserError(f"world file `{self.path}` cannot be opened: {what}", hint) from error
 
 
 _WORDS: Final = {
@@ -154,7 +157,7 @@ _WORDS: Final = {
 }
 
 
-def _told(error: sqlite3.Error) -> tuple[str, str]:
-    """What went wrong, and what to do."""
+def _explained(error: sqlite3.Error) -> tuple[str, str]:
+    """The cause and a hint."""
     name = getattr(error, "sqlite_errorname", "")
-    return _WORDS.get("_".join(name.split("_")[:2]), (str(error), "see whether the disk is well"))
+    return _WORDS.get("_".join(name.split("_")[:2]), (str(error), "check the disk"))

@@ -1,1 +1,1 @@
-"""The Kubernetes API: requests, lists, watches, streams, and what it is asked to do."""
+"""The Kubernetes API: requests, lists, watches, streams, and actions."""

@@ -1,4 +1,6 @@
-"""Discovery of what an API server serves: the aggregated answer, and the older ones per group and version."""
+"""Discovery of the resources that an API server serves: the aggregated form, and the older
+requests per group.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ class ServedResource(Struct, frozen=True):
 
 
 class Discovery(Struct, frozen=True):
-    """What is served, versions of one resource in the server's order of preference."""
+    """The served resources; versions of one resource in the server's order of preference."""
 
     served: tuple[ServedResource, ...] = ()
 
     def find(self, group: str, plural: str, versions: Iterable[str] | None = None) -> Resource | None:
-        """The resource in the first of `versions` that is served, or in the server's preferred one; None when
-        it is not served.
+        """The resource in the first of `versions` that is served, or in the server's preferred
+        version; None when it is not served.
         """
         found = {each.resource.version: each.resource for each in reversed(self.served) if self._is(each, group, plural)}
         if versions is None:
@@ -44,7 +46,7 @@ class Discovery(Struct, frozen=True):
 
 
 class ServerVersion(Struct, rename="camel"):
-    """As `/version` tells it. `minor` may carry a plus sign on managed clusters."""
+    """The answer of `/version`. `minor` may have a plus sign on managed clusters."""
 
     major: str = ""
     minor: str = ""
@@ -68,7 +70,7 @@ class ServerVersion(Struct, rename="camel"):
 def check_version(server: str, version: ServerVersion) -> None:
     """Raises OutsideError for a server that is too old.
 
-    One that does not tell its version is given the benefit of the doubt.
+    A server without a version number is accepted.
     """
     numbers = version.numbers
     oldest = ".".join(map(str, OLDEST_KUBERNETES))
@@ -136,15 +138,15 @@ class _ResourceList(Struct):
 
 
 def roots(groups: set[str] | None) -> list[str]:
-    """Where to ask.
+    """The paths to ask.
 
-    The core API's resources are known, so `/api` is asked only by those who want all or name it.
+    The core API's resources are known, so `/api` is asked only if all groups are wanted, or "" is.
     """
     return ["/apis", "/api"] if groups is None or "" in groups else ["/apis"]
 
 
 def discovery_request(path: str) -> ApiRequest:
-    """`/api` or `/apis`; the answer's content type tells which of the two forms it has."""
+    """Request for `/api` or `/apis`; the content type of the answer distinguishes the two forms."""
     return ApiRequest("get", "GET", path, accept=AGGREGATED)
 
 

@@ -1,4 +1,5 @@
-"""Failures of API requests: HTTP answers and broken connections as exceptions that a person can act on.
+"""Failures of API requests: HTTP answers and broken connections as exceptions with a hint for the
+user.
 
 `Forbidden` and `NotFound` are answers of a healthy server and are not retried.
 """
@@ -20,13 +21,16 @@ from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 SYSTEM = "kubernetes"
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: for the wrong type or no JSON at all, for bytes that are no text, for brackets a
-thousand levels deep."""
-RETRY_AFTER_MAX = 60.0  # a server may ask for hours; a loop that asks again each minute harms nobody
+"""Exceptions of decoding: wrong type or malformed JSON, bytes that are no text, brackets a
+thousand levels deep.
+"""
+RETRY_AFTER_MAX = 60.0  # a server may ask for hours; asking again each minute is harmless
 
 
 class ApiFailure(OutsideError):
-    """`status` is HTTP's (0 = no answer at all), `reason` the API's word, `message` the server's sentence."""
+    """`status`: HTTP's (0 = no answer), `reason`: the API's code, `message`: the server's
+    sentence.
+    """
 
     def __init__(
         self, what: str, hint: str = "", *, status: int = 0, reason: str = "", message: str = "", retry_after: float | None = None
@@ -39,27 +43,27 @@ class ApiFailure(OutsideError):
 
 
 class ForbiddenByServer(ApiFailure, Forbidden):
-    """403. `what` and `message` are the server's sentence: verb, resource, user."""
+    """403. `what` and `message` are the server's sentence with verb, resource and user."""
 
 
 class NotServed(ApiFailure, NotFound):
-    """404: the object, or the whole resource."""
+    """404: no such object, or the resource is not served."""
 
 
 class Unauthorized(ApiFailure):
-    """401: the server does not know us."""
+    """401: the server does not accept the credentials."""
 
 
 class Conflict(ApiFailure):
-    """409: exists already, or was changed meanwhile."""
+    """409: the object exists already, or has been changed."""
 
 
 class Gone(ApiFailure):
-    """410: the resourceVersion or continue token is no longer kept; list again."""
+    """410: the resourceVersion or continue token has expired; list again."""
 
 
 class Unreachable(ApiFailure):
-    """No answer: refused, no route, no such name, cut, timed out, or TLS did not come about."""
+    """No answer: refused, no route, unknown name, cut off, timed out, or TLS failed."""
 
 
 class Status(Struct):
@@ -75,7 +79,7 @@ _KINDS: Mapping[int, type[ApiFailure]] = {401: Unauthorized, 403: ForbiddenBySer
 
 
 def decode_status(body: bytes) -> Status:
-    """The Status in a body; a body that is none (a proxy's page) becomes its own message, shortened."""
+    """The Status in a body; another body (a proxy's page) becomes the message, shortened."""
     try:
         if body.startswith(MAGIC):
             from fairlead.wire.kube.protobuf import parse_status
@@ -88,15 +92,15 @@ def decode_status(body: bytes) -> Status:
 
 
 def failure_of_answer(server: str, request: ApiRequest, status: int, body: bytes, retry_after: str | None = None) -> ApiFailure:
-    told = decode_status(body)
-    message = told.message or "no reason given"
+    answer = decode_status(body)
+    message = answer.message or "no reason given"
     kind = _KINDS.get(status, ApiFailure)
-    if kind is ForbiddenByServer or (kind is NotServed and told.reason == "NotFound" and told.message != _UNKNOWN_PATH):
+    if kind is ForbiddenByServer or (kind is NotServed and answer.reason == "NotFound" and answer.message != _UNKNOWN_PATH):
         what = message
     else:
         what = f"API server `{server}` answered {status} to `{request.method} {request.path.partition('?')[0]}`: {message}"
     hint = _hint(status, message, server)
-    return kind(what, hint, status=status, reason=told.reason or "", message=message, retry_after=parse_retry_after(retry_after))
+    return kind(what, hint, status=status, reason=answer.reason or "", message=message, retry_after=parse_retry_after(retry_after))
 
 
 def _hint(status: int, message: str, server: str) -> str:
@@ -110,7 +114,8 @@ def _hint(status: int, message: str, server: str) -> str:
 
 
 def parse_retry_after(text: str | None) -> float | None:
-    """Seconds of a Retry-After header, bounded; a date, which API servers do not send, counts as absent.
+    """Seconds of a Retry-After header, limited; a date, which API servers do not send, counts as
+    absent.
 
     >>> [parse_retry_after(text) for text in ("7", "86400", "soon", "-1", None)]
     [7.0, 60.0, None, None, None]
@@ -123,20 +128,22 @@ def parse_retry_after(text: str | None) -> float | None:
 
 
 def failure_of_connection(server: str, error: BaseException, begins_at: float | None = None, *, proxy: str | None = None) -> Unreachable:
-    """Why no answer came, from the exception of either HTTP client. For the rest see `explain_connection`."""
+    """Why there is no answer, from the exception of either HTTP client; see
+    `explain_connection`.
+    """
     return Unreachable(*explain_connection(f"API server `{server}`", "in the kubeconfig", server, error, begins_at, proxy=proxy))
 
 
 def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailure:
-    """For an answer of a good status whose body is not what the API promises."""
+    """The failure for an answer with a good status whose body is not the API's JSON."""
     path = request.path.partition("?")[0]
     return ApiFailure(f"API server `{server}` answered `{request.method} {path}` with something else than its JSON: {error}", _JSON_HINT)
 
 
 def expired_token_words(authorization: str | None) -> str:
-    """`the token ended at …` when a bearer token is a JWT that says so, else "".
+    """`the token ended at …` for an expired bearer token that is a JWT, else "".
 
-    Only for messages: nothing is verified.
+    For messages only: the signature is not verified.
 
     >>> expired_token_words("Bearer e30.eyJleHAiOjYwfQ.sig")  # {}.{"exp":60}
     'the token ended at 1970-01-01T00:01:00Z'

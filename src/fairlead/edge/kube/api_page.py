@@ -1,7 +1,8 @@
-"""Decodes pages of a list and lines of a watch into rows: typed at once, or item by item if one does not fit.
+"""Decodes pages of a list and lines of a watch into rows: at once, or one by one if an item does
+not fit.
 
-An object that cannot be read is neither an error of the page nor absent. It is reported with its key, so that
-the reader keeps the row it had.
+A malformed object neither fails the page nor counts as absent. It is reported with its key, so that
+the reader keeps its earlier row.
 """
 
 from __future__ import annotations
@@ -31,21 +32,25 @@ Wire = TypeVar("Wire")
 Row = TypeVar("Row")
 
 _LEVELS_MAX = 600
-"""What is nested deeper is cut off where the decoder gave up: it shares the stack, which ends at 1000."""
+"""The deepest JSON that is decoded; deeper values become null. The decoder's recursion limit is
+1000.
+"""
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 _ADDED: Final = ChangeType.ADDED
 _PRESENT = (ChangeType.MODIFIED, _ADDED)
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
-"""What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
+"""Exceptions from decoding or parsing one malformed object; any other exception is a bug and
+passes.
+"""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
-"""The same, and what a raw item says when it is asked for its metadata."""
+"""The same, and the exception of a raw item that is asked for its metadata."""
 _FEW: Final = (NAMESPACES, CONFIG_MAPS)
-"""What is read in protobuf, too, by way of its JSON: there are few of them."""
+"""Resources read in protobuf by way of JSON, because there are few objects of them."""
 
 
 def without_the_deepest(body: bytes, levels: int = _LEVELS_MAX) -> bytes:
-    """JSON whose values beyond so many levels are null.
+    """JSON in which values beyond `levels` levels are null.
 
     >>> without_the_deepest(b'{"a":[{"b":["]"]}],"c":[1]}', 2)
     b'{"a":[null],"c":[1]}'
@@ -72,7 +77,7 @@ class ListMeta(Struct, rename="camel"):
 
 
 class ObjectMeta(Struct, rename="camel"):
-    """The part of metadata that says which object it is."""
+    """The part of metadata that identifies the object."""
 
     name: str | None = None
     namespace: str | None = None
@@ -85,7 +90,7 @@ class AnyObject(Struct):
 
 
 class WirePage(Struct, Generic[Wire]):
-    """A page as decoded: items of the wanted type, or raw ones when one of them does not fit it."""
+    """A decoded page: items of the wanted type, or raw items if an item does not fit the type."""
 
     metadata: ListMeta | None = None
     items: list[Wire] | None = None
@@ -100,8 +105,8 @@ class WirePage(Struct, Generic[Wire]):
 
 
 def early_token(body: bytes) -> str:
-    """The next page's token before the page is decoded; "" when there is none, or when it does not stand
-    where API servers write it.
+    """The next page's token, read before the page is decoded; "" = there is none, or not in the
+    usual place.
 
     >>> meta = b'"metadata":{"resourceVersion":"7","continue":"eyJ2"}'
     >>> early_token(b'{"kind":"PodList","apiVersion":"v1",' + meta + b',"items":[')
@@ -123,7 +128,7 @@ class WatchEvent(Struct, Generic[Wire], gc=False):
 
 
 class Malformed(Struct, frozen=True):
-    """An object that was left out: which one, and why."""
+    """An object that was left out: key, label, reason."""
 
     key: str
     label: str
@@ -140,7 +145,7 @@ class Page(Struct, Generic[Row]):
 
 
 class Listing(Struct, Generic[Row]):
-    """A whole list as of `resource_version`. `malformed` objects exist but are not among `rows`."""
+    """A whole list as of `resource_version`. `malformed` objects exist but are not in `rows`."""
 
     rows: dict[str, Row] = {}
     malformed: list[Malformed] = []
@@ -153,7 +158,7 @@ class Listing(Struct, Generic[Row]):
 
 
 class Change(Struct, Generic[Row], gc=False):
-    """One event of a watch. `row` is None for DELETED, BOOKMARK, and for an object that could not be read."""
+    """One event of a watch. `row` is None for DELETED, BOOKMARK, and a malformed object."""
 
     type: str
     key: str
@@ -163,8 +168,8 @@ class Change(Struct, Generic[Row], gc=False):
 
 
 def key_of(meta: Any) -> str:
-    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does
-    not share.
+    """The key of an object in a mirror: its uid, which rows contain anyway; a later object of
+    the same name has another.
     """
     return meta.uid or f"{meta.namespace or ''}/{meta.name or ''}"
 
@@ -210,7 +215,7 @@ class ItemReader(Generic[Row]):
         self._raw_event = decoder_of(WatchEvent[Raw])
         self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._kind = form.kind if isinstance(form, TwinForm) else resource.kind if resource in _FEW else ""
         self._made_form: MessageForm | None = None
 
@@ -228,9 +233,10 @@ class ItemReader(Generic[Row]):
         return self._made_form
 
     def decode_page(self, body: bytes) -> WirePage[Any] | MessagePage:
-        """The first half of reading a page, which is fast and tells the next page's token.
+        """The first half of reading a page, which is fast and gives the next page's token.
 
-        Raises DecodeError when it is no list, UnreadableProtobuf when it begins as protobuf and is none.
+        Raises DecodeError when it is no list, UnreadableProtobuf when it begins as protobuf and is
+        malformed.
         """
         if self._kind and body.startswith(MAGIC):
             return self._form.decode_page(body)
@@ -246,7 +252,9 @@ class ItemReader(Generic[Row]):
             return self._raw_page.decode(body)
 
     def parse_page(self, page: WirePage[Any] | MessagePage) -> Page[Row]:
-        """The second half: rows. Raises UnreadableProtobuf where an item of a page in protobuf is none."""
+        """The second half: rows. Raises UnreadableProtobuf for a malformed item of a page in
+        protobuf.
+        """
         if not isinstance(page, WirePage):
             return self._parse_messages(page)
         items, malformed = page.items or [], list[Malformed]()
@@ -270,10 +278,10 @@ class ItemReader(Generic[Row]):
         return Page(rows, [], page.version, page.token)
 
     def read_changes(self, lines: bytes) -> list[Change[Row]]:
-        """The changes of complete lines of a watch, all or none.
+        """The changes in complete lines of a watch, all or none.
 
-        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object
-        that makes no row gives a Change without one.
+        Raises WatchEnded for an ERROR event, and msgspec.DecodeError for a line that is no event. A
+        malformed object gives a Change without a row.
         """
         try:
             return self._read_lines(lines)
@@ -281,11 +289,11 @@ class ItemReader(Generic[Row]):
             return self._read_lines(b"\n".join(without_the_deepest(line) for line in lines.split(b"\n")))
 
     def read_frames(self, frames: Sequence[bytes]) -> list[Change[Row]]:
-        """The changes of complete frames of a watch in protobuf, all or none; as `read_changes`.
+        """The changes in complete frames of a watch in protobuf, all or none; as `read_changes`.
 
         Raises UnreadableProtobuf for a frame that is no event.
         """
-        news: set[str] = set()  # known from here on, though nobody has been told yet
+        news: set[str] = set()  # known from here on, though not yet delivered
         changes: list[Change[Row]] = []
         for frame in frames:
             change = self._read_frame(frame, news)
@@ -330,7 +338,7 @@ class ItemReader(Generic[Row]):
 
     def _read_marked(self, lines: Iterable[bytes]) -> list[Change[Row]]:
         changes: list[Change[Row]] = []
-        news: set[str] = set()  # known from here on, though nobody has been told yet
+        news: set[str] = set()  # known from here on, though not yet delivered
         for line in lines:
             change = None if self._mark in line else self._read_briefly(line, news)
             if change is None:
@@ -340,7 +348,7 @@ class ItemReader(Generic[Row]):
         return changes
 
     def _read_briefly(self, line: bytes, news: Collection[str]) -> Change[Row] | None:
-        """None where it must be read whole."""
+        """The change; None if the line must be decoded completely."""
         try:
             event = self._brief_event.decode(line)
         except UNREADABLE:
@@ -386,11 +394,11 @@ class ItemReader(Generic[Row]):
                 rows[row.uid or key_of(form.identity(raw))] = row
             except UNREADABLE:
                 try:
-                    more, odd = self._parse_singly([form.as_json(raw)])
+                    more, unreadable = self._parse_singly([form.as_json(raw)])
                 except UnreadableProtobuf as error:
-                    more, odd = {}, [self._report(form.identity(raw, error), error)]
+                    more, unreadable = {}, [self._report(form.identity(raw, error), error)]
                 rows |= more
-                malformed += odd
+                malformed += unreadable
         return rows, malformed
 
     def _identity_of(self, raw: Raw) -> ObjectMeta:
@@ -403,9 +411,9 @@ class ItemReader(Generic[Row]):
         name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "without a name"
         found = Malformed(key_of(meta), f"{self.resource.label} {name}", str(error) or type(error).__name__)
         self.malformed_total += 1
-        if self._told.get(found.key) != found.reason:
-            if len(self._told) > 10_000:
-                self._told.clear()
-            self._told[found.key] = found.reason
+        if self._reported.get(found.key) != found.reason:
+            if len(self._reported) > 10_000:
+                self._reported.clear()
+            self._reported[found.key] = found.reason
             log.warning("left out %s: %s", found.label, found.reason)
         return found

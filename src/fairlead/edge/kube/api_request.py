@@ -25,9 +25,9 @@ _PATCH_TYPES = {
 
 
 class ApiRequest(Struct, frozen=True):
-    """`verb` is the API's word (`list`, `create`, …) for messages. `path` includes the query.
+    """`verb`: the API's verb (`list`, `create`, …) for messages. `path` includes the query.
 
-    `seconds`: how long its answer may take, if not as long as others.
+    `seconds`: time limit of the answer; None = the usual one.
     """
 
     verb: str
@@ -40,7 +40,7 @@ class ApiRequest(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """Which objects of a resource: none of it set means all, in all namespaces."""
+    """The objects of a resource to select: with no field set all, in all namespaces."""
 
     namespace: str | None = None
     labels: str | None = None
@@ -90,7 +90,9 @@ def get_request(resource: Resource, name: str, namespace: str | None) -> ApiRequ
 def create_request(
     resource: Resource, manifest: Any, namespace: str | None, *, dry_run: bool = False, is_strict: bool = False
 ) -> ApiRequest:
-    """`is_strict`: a field that the schema has not is an error; servers before 1.25 drop it all the same."""
+    """`is_strict`: a field that the schema does not have is an error; servers before 1.25 drop
+    it anyway.
+    """
     path = with_query(resource.path(namespace), dryRun="All" if dry_run else None, fieldValidation="Strict" if is_strict else None)
     return ApiRequest("create", "POST", path, encode_body(manifest))
 
@@ -110,7 +112,9 @@ def patch_request(
     field_manager: str = "fairlead",
     force: bool = False,
 ) -> ApiRequest:
-    """`apply` is server-side apply; `force` (only there) takes fields over from other managers."""
+    """`apply` is server-side apply; `force` (only with it) takes over fields from other
+    managers.
+    """
     path = with_query(
         resource.path(namespace, name, subresource), fieldManager=field_manager, force="true" if force and kind == "apply" else None
     )
@@ -118,7 +122,7 @@ def patch_request(
 
 
 def delete_request(resource: Resource, name: str, namespace: str | None, *, propagation: str = "Background", uid: str = "") -> ApiRequest:
-    """`uid`: of the one that is meant; another one of that name stays, and the answer is 409."""
+    """`uid`: of the object to delete; a later object of that name stays, and the answer is 409."""
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
     if uid:
         options["preconditions"] = {"uid": uid}

@@ -1,8 +1,9 @@
-"""What is said to an API server, without I/O: lists, discovery, renewal after a 401, patience.
+"""The dialogue with an API server, without I/O: lists, discovery, renewal after a 401, waiting and
+retrying.
 
-Each conversation is a generator. It yields a step (`Ask`, `Pause`, …) and is sent what came of it, or thrown
-what its driver's HTTP client raised. `kube_api` drives conversations with tasks, `kube_blocking` with
-threads; neither decides anything.
+Each conversation is a generator. It yields a step (`Ask`, `Pause`, …), and its driver sends back
+the result, or throws the exception of its HTTP client. `kube_api` drives conversations with tasks,
+`kube_blocking` with threads; the drivers decide nothing.
 """
 
 from __future__ import annotations
@@ -52,24 +53,28 @@ Row = TypeVar("Row")
 Result = TypeVar("Result")
 
 READ_SECONDS: Final = 65.0
-"""How long the server may be silent before an answer; it ends a request after 60 itself."""
+"""Seconds that the server may be silent before an answer; it ends a request itself after 60."""
 PATIENCE_SECONDS = 30.0
-"""How long a request waits in all when the server puts it off with Retry-After. It bounds time and not tries:
-five tries are 5 s where the server says 1, and five minutes where it says 60. A server that restarts is back
-within it, a person is not kept longer, and the loop of a service comes back by itself."""
+"""Seconds that a request waits in all while the server answers with Retry-After. Time is
+limited, not the number of attempts: five attempts are 5 s if the server asks for 1 s, and five
+minutes if it asks for 60. A server that restarts is back within this time, a user does not wait
+longer, and a service's loop retries by itself.
+"""
 MAX_RESTARTS: Final = 2
-"""Of a paged list that meets 410; after them one unpaged list."""
+"""How often a paged list starts again after 410; then one unpaged list follows."""
 UNPACKED_BYTES_MAX: Final = 1 << 30
-"""Of one answer; a page of 500 objects, each as large as etcd takes it, is three quarters of it."""
+"""Bytes of one unpacked answer; a page of 500 objects of etcd's largest size is three quarters
+of it.
+"""
 PROTOBUF_OR_JSON: Final = f"{PROTOBUF}, application/json;q=0.9"
 _NOT_THIS_FORM: Final = (406, 415)
 
 
 class Ask(Struct, frozen=True):
-    """Send a request; the outcome is an `Answer`, of any status.
+    """Send a request; the result is an `Answer` of any status.
 
-    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the request
-    that is sent: a driver asks it as late as it can, and what it raises is the outcome.
+    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the
+    request right before it is sent; its exception is the result.
     """
 
     request: ApiRequest
@@ -83,7 +88,9 @@ class Ask(Struct, frozen=True):
 
 
 class Answer(Struct):
-    """`headers.get` ignores case. `live`: what the driver reads the body of a stream from."""
+    """`headers.get` ignores case. `live`: the object of the driver from which a stream's body is
+    read.
+    """
 
     status: int
     headers: Any
@@ -92,16 +99,17 @@ class Answer(Struct):
 
 
 class Begin(Struct, frozen=True):
-    """Begin another conversation beside this one; the outcome is what `Finish` takes.
+    """Begin another conversation beside this one; the result is the argument for `Finish`.
 
-    One that is not finished is given up: a task ends with this conversation, a thread runs out unheard.
+    A conversation that is not finished is abandoned: a task ends with this conversation, a thread
+    runs out and its result is dropped.
     """
 
     steps: Steps[Any]
 
 
 class Finish(Struct, frozen=True):
-    """Wait for a conversation that was begun; the outcome is its result, or its failure."""
+    """Wait for a begun conversation; the result is its result, or its exception is raised."""
 
     begun: Any
 
@@ -111,7 +119,7 @@ class Pause(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """Call what may block (read a file, run a program); the outcome is its result."""
+    """Make a call that may block (read a file, run a program); the result is its return value."""
 
     call: Callable[[], Any]
 
@@ -125,10 +133,11 @@ Steps = Generator[Step, Any, Result]
 
 
 class Conversation:
-    """One cluster, as one user. Each method that returns `Steps` is a conversation for a driver.
+    """One cluster, with one user. Each method that returns `Steps` is a conversation for a driver.
 
-    `broken`: what the driver's HTTP client raises when no answer came. `begins_in_json`: the first page of a
-    list is asked for as JSON, for whoever would have to load protobuf first; there may be no second one.
+    `broken`: exceptions of the driver's HTTP client when there is no answer. `begins_in_json`: ask
+    for the first page of a list in JSON, so that a process without protobuf loads it only for a
+    second page.
     """
 
     def __init__(
@@ -146,8 +155,9 @@ class Conversation:
         self._rng = rng
         self._begins_in_json = begins_in_json
         self.speaks_protobuf = True
-        # A page shrinks many times, and a server that writes JSON in pieces of 4 KiB writes it in one. Only
-        # between processes of one machine that encrypt nothing it costs more than it saves.
+        # Compression shrinks a page many times, and a server that writes JSON in pieces of 4 KiB then
+        # writes one piece. It costs more than it saves only between processes of one machine without
+        # encryption.
         is_bare = is_loopback(connection.server) and not connection.is_tls
         self._list_encoding = "gzip" if connection.may_compress and not is_bare else "identity"
 
@@ -179,7 +189,7 @@ class Conversation:
     def list_all(self, reader: ItemReader[Row], selection: Selection = EVERYTHING) -> Steps[Listing[Row]]:
         """All objects, in pages.
 
-        A continue token that has expired (410) restarts the list; the third time it is read in one piece.
+        An expired continue token (410) restarts the list; the third time it is read in one piece.
         """
         for _ in range(MAX_RESTARTS + 1):
             try:
@@ -218,14 +228,14 @@ class Conversation:
             answer = yield Finish(ahead)
 
     def _page(self, reader: ItemReader[Row], request: ApiRequest) -> Steps[Answer]:
-        """The server makes it while the page before becomes rows."""
+        """Asks for a page, which the server makes while the page before it becomes rows."""
         return self._in_either_form(reader, request, partial(self.send, encoding=self._list_encoding))
 
     def _page_in_json(self, request: ApiRequest) -> Steps[Answer]:
         return self.send(request, encoding=self._list_encoding)
 
     def open_watch(self, reader: ItemReader[Row], request: ApiRequest) -> Steps[Any]:
-        """As `open`, in either form; `is_protobuf` tells which came."""
+        """As `open`, in either form; `is_protobuf` of the headers shows which one came."""
         return self._in_either_form(reader, request, self.open)
 
     def _in_either_form(self, reader: ItemReader[Row], request: ApiRequest, ask: Callable[[ApiRequest], Steps[Result]]) -> Steps[Result]:
@@ -239,7 +249,7 @@ class Conversation:
         return (yield from ask(request))
 
     def json_only(self, reason: str) -> None:
-        """From here on nothing else is asked for: the server, or a proxy before it, has no sound protobuf."""
+        """Asks for JSON only from here on: the server, or a proxy, returns malformed protobuf."""
         if self.speaks_protobuf:
             self.speaks_protobuf = False
             log.info("API server `%s` is asked for JSON from here on: %s", self.label, reason)
@@ -250,9 +260,10 @@ class Conversation:
         return self._exchange(ApiRequest("get", "GET", "/version"), ServerVersion)
 
     def discovery(self, groups: Iterable[str] | None = None) -> Steps[Discovery]:
-        """What is served.
+        """The served resources.
 
-        `groups` bounds the requests to servers without aggregated discovery; "" asks for the core API too.
+        `groups` limits the requests to servers without aggregated discovery; "" includes the core
+        API.
         """
         wanted = None if groups is None else set(groups)
         served: list[ServedResource] = []
@@ -277,17 +288,17 @@ class Conversation:
         try:
             answer = yield from self.send(api_discovery.resources_request(group, version))
             return api_discovery.parse_resources(answer.body, group, version)
-        except (ApiFailure, *NOT_JSON) as error:  # an extension server that is down must not hide the others
+        except (ApiFailure, *NOT_JSON) as error:  # a failed extension server must not hide the others
             log.warning("discovery of %s/%s failed: %s", group, version, getattr(error, "log_line", error))
             return []
 
     # requests
 
     def send(self, request: ApiRequest, *, encoding: str = "identity", anew: Callable[[], ApiRequest] | None = None) -> Steps[Answer]:
-        """An answer of a good status, decompressed.
+        """An answer with a good status, decompressed.
 
-        What is put off (429 or 503 with Retry-After) is asked again, PATIENCE_SECONDS long. `anew` makes the
-        request again right before each time that it is sent; what it raises comes out of here.
+        After 429 or 503 with Retry-After the request is repeated, for up to PATIENCE_SECONDS.
+        `anew` makes the request again right before each time; its exceptions pass through.
         """
         backoff: Backoff | None = None
         waited = 0.0
@@ -306,11 +317,13 @@ class Conversation:
             yield Pause(delay)
 
     def open(self, request: ApiRequest) -> Steps[Any]:
-        """What an answer's body is read from piece by piece, as the driver has it. Its status is good."""
+        """The driver's object from which an answer's body is read piece by piece. The status is
+        good.
+        """
         return (yield from self._authorized(request, is_stream=True)).live
 
     def no_answer(self, error: Exception) -> Steps[Unreachable]:
-        """Why no answer came, or not all of it."""
+        """Why there is no answer, or no complete one."""
         asked = partial(asked_begin, self._connection.server, self._connection.tls_server_name)
         begins_at = (yield Call(asked)) if is_not_yet_valid(error) else None
         return failure_of_connection(self.label, error, begins_at, proxy=self.proxy)
@@ -330,7 +343,7 @@ class Conversation:
         anew: Callable[[], ApiRequest] | None = None,
         is_stream: bool = False,
     ) -> Steps[Answer]:
-        """The answer of a good status. On 401 the credentials are renewed, once."""
+        """An answer with a good status. On 401 the credentials are renewed once."""
         credentials = self._connection.credentials
         for may_renew in (True, False):
             issued = credentials.current() if credentials.is_fresh else (yield Call(credentials.current))

@@ -1,4 +1,4 @@
-"""Events of ours about objects, as requests to an API server."""
+"""Events that Fairlead records about objects, as requests to an API server."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ SCHEDULER: Final = "fairlead-scheduler"
 QUOTA_CONTROLLER: Final = "fairlead-quota-controller"
 
 
-def event_request(told: RecordEvent, now: float) -> ApiRequest:
+def event_request(action: RecordEvent, now: float) -> ApiRequest:
     """A warning about a pod or a node. `now`: epoch seconds."""
-    subject = told.subject
+    subject = action.subject
     is_pod = isinstance(subject, Pod)
     namespace = subject.namespace if isinstance(subject, Pod) else ""
     target = ObjectRef("v1", "Pod" if is_pod else "Node", subject.name, namespace, subject.uid)
-    return _request(target, "Warning", told.reason, told.message, SCHEDULER, now)
+    return _request(target, "Warning", action.reason, action.message, SCHEDULER, now)
 
 
-def object_event_request(told: RecordObjectEvent, now: float) -> ApiRequest:
-    return _request(told.target, told.type, told.reason, told.message, QUOTA_CONTROLLER, now)
+def object_event_request(action: RecordObjectEvent, now: float) -> ApiRequest:
+    return _request(action.target, action.type, action.reason, action.message, QUOTA_CONTROLLER, now)
 
 
 def _request(target: ObjectRef, kind: str, reason: str, message: str, component: str, now: float) -> ApiRequest:
-    """`now` stands in the name, as client-go writes it there. Too long words are cut."""
+    """`now` is part of the name, as in client-go. Text that is too long is cut."""
     namespace = target.namespace or "default"
     at = render_micro_time(now)
     about = {"kind": target.kind, "apiVersion": target.api_version, "name": target.name, "uid": target.uid}

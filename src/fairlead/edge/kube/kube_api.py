@@ -1,7 +1,7 @@
 """The Kubernetes API for services: drives conversations with tasks and aiohttp, and reads watches.
 
-`list_all` and `watch` do not survive failures, they report them (`api_failure`). Coming back is the business
-of `reflector`, so that every loop waits in one way.
+`list_all` and `watch` do not recover from failures but raise them (`api_failure`). `reflector`
+retries, so that all loops wait in the same way.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ Row = TypeVar("Row")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
-WATCH_SECONDS = (300, 600)  # client-go's range; spread, so that watches do not all end together
-PAGE_BUFFER_BYTES = 4 << 20  # two pages' worth: the sender need not wait while a page is decoded
-WATCH_BUFFER_BYTES = 1 << 18  # what one batch may hold: other tasks wait for its end
+WATCH_SECONDS = (300, 600)  # client-go's range, random so that watches do not all end at the same time
+PAGE_BUFFER_BYTES = 4 << 20  # two pages, so that the sender need not wait while a page is decoded
+WATCH_BUFFER_BYTES = 1 << 18  # the largest batch, because other tasks wait for its end
 ORDINARY = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
 _BROKEN = (aiohttp.ClientError, ValueError, *NO_ANSWER)
 
@@ -67,9 +67,9 @@ def _spoken(
 
 
 class KubeApi:
-    """One cluster, as one user. Use as an async context manager, or call `close`.
+    """One cluster, with one user. Use as an async context manager, or call `close`.
 
-    `requests_total` counts requests sent. `rng` and `sleep` make waits repeatable in tests.
+    `requests_total`: number of requests sent. `rng` and `sleep` make waits repeatable in tests.
     """
 
     def __init__(
@@ -115,19 +115,19 @@ class KubeApi:
     async def watch(
         self, reader: ItemReader[Row], resource_version: str, selection: Selection = EVERYTHING
     ) -> AsyncGenerator[list[Change[Row]], None]:
-        """Changes after `resource_version`, in batches as they arrive, until the server ends the watch
-        (normal: every 5 to 10 minutes).
+        """Changes after `resource_version`, in batches as they arrive, until the server ends the
+        watch (normally after 5 to 10 minutes).
 
-        The first batch is empty and comes as soon as the server has accepted the watch. Raises Gone when the
-        version is no longer kept, told by status or by an ERROR event. A line cut off at the end is dropped,
-        and a batch with an unreadable line is not delivered: the next watch from the last delivered version
-        has it all again.
+        The first batch is empty and comes as soon as the server has accepted the watch. Raises Gone
+        when the version has expired, reported by status or by an ERROR event. A line that is cut
+        off at the end is dropped, and a batch with an unreadable line is not delivered: the next
+        watch, from the last delivered version, has it all again.
         """
         seconds = self._rng.randint(*WATCH_SECONDS)
         request = api_request.watch_request(reader.resource, selection, resource_version, seconds)
         request = structs.replace(request, seconds=seconds + READ_SECONDS)
         try:
-            async with asyncio.timeout(READ_SECONDS):  # a watch may be silent for ever, once it has begun
+            async with asyncio.timeout(READ_SECONDS):  # a watch may be silent for ever once it has begun
                 response: aiohttp.ClientResponse = await self.run(self.conversation.open_watch(reader, request))
         except TimeoutError as error:
             raise await self.run(self.conversation.no_answer(error)) from error
@@ -139,7 +139,7 @@ class KubeApi:
                     if number:
                         await asyncio.sleep(0)
                     yield changes
-        except (UnreadableProtobuf, FrameTooLong) as error:  # the next watch goes on where this one stopped
+        except (UnreadableProtobuf, FrameTooLong) as error:  # the next watch continues where this one stopped
             self.conversation.json_only(str(error))
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
@@ -152,10 +152,11 @@ class KubeApi:
             response.close()
 
     async def stream(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
-        """The body of a good answer, piece by piece as it comes (a log). Closing it closes the connection.
+        """The body of a good answer, piece by piece as it arrives (a log). Closing it closes the
+        connection.
 
-        `request.seconds` bounds all of it; an answer may begin as late, for a silent log has not begun. Not
-        more than two pieces are read ahead of whoever takes them.
+        `request.seconds` limits the whole stream; the answer may also begin this late, because a
+        silent log has not begun. At most two pieces are read ahead.
         """
         response: aiohttp.ClientResponse = await self.run(self.conversation.open(request))
         try:
@@ -167,7 +168,7 @@ class KubeApi:
             response.close()
 
     async def run(self, steps: Steps[Result]) -> Result:
-        """A conversation from its first step to its result; what it has begun ends with it."""
+        """Runs a conversation to its result; conversations that it began end with it."""
         begun: list[asyncio.Task[Any]] = []
         try:
             step = next(steps)
@@ -192,7 +193,7 @@ class KubeApi:
                 return await self.ask(step)
             case Begin():
                 begun.append(asyncio.create_task(self.run(step.steps)))
-                await asyncio.sleep(0)  # its request goes out before the conversation goes on
+                await asyncio.sleep(0)  # its request is sent before the conversation continues
                 return begun[-1]
             case Finish():
                 try:
@@ -230,7 +231,9 @@ class KubeApi:
             response.release()
 
     async def _write(self, asked: Ask, kept: KeptConnections) -> Answer:
-        """What is decided at the last moment goes over connections that say when they can be written to."""
+        """A write with a request made at the last moment uses connections that report when they
+        can be written to.
+        """
 
         def made() -> tuple[bytes, float]:
             request = asked.made()
@@ -242,7 +245,7 @@ class KubeApi:
 
     def _session_for(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
         if self._session is None or certificate != self._certificate:
-            if self._session is not None:  # the old one's watches end, and come back through the new one
+            if self._session is not None:  # the old session's watches end, and start again in the new one
                 closing = asyncio.ensure_future(self._session.close())
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
@@ -258,7 +261,7 @@ class KubeApi:
 
 
 def _in_lines(reader: ItemReader[Row]) -> Callable[[bytes], Iterator[list[Change[Row]]]]:
-    """Batches of changes out of chunks of JSON, an event a line."""
+    """Batches of changes from chunks of JSON, one event per line."""
     splitter = LineSplitter()
 
     def batches(chunk: bytes) -> Iterator[list[Change[Row]]]:
@@ -269,7 +272,7 @@ def _in_lines(reader: ItemReader[Row]) -> Callable[[bytes], Iterator[list[Change
 
 
 def _framed(reader: ItemReader[Row]) -> Callable[[bytes], Iterator[list[Change[Row]]]]:
-    """The same out of chunks of protobuf, an event a frame."""
+    """Batches of changes from chunks of protobuf, one event per frame."""
     splitter = FrameSplitter()
     return lambda chunk: map(reader.read_frames, in_groups(splitter.feed(chunk), SLICE_BYTES))
 
@@ -279,7 +282,9 @@ def _limits(seconds: float | None) -> aiohttp.ClientTimeout:
 
 
 def _keepalive_socket(address: Any) -> socket.socket:
-    """A socket that notices within a minute that its peer has gone, as a silent watch never would."""
+    """A socket that detects within a minute that its peer is gone, which a silent watch would
+    not.
+    """
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

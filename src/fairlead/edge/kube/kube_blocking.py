@@ -1,8 +1,8 @@
 """The Kubernetes API for the command line: drives conversations with threads and `http.client`.
 
-It starts in a fraction of the time: nothing here may import asyncio or aiohttp, not even indirectly.
-Independent calls run side by side in threads (`in_parallel`), each on a connection of its own out of a small
-pool.
+It starts in a fraction of the time: this module must not import asyncio or aiohttp, even
+indirectly. Independent calls run in parallel threads (`in_parallel`), each on its own connection of
+a small pool.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _BROKEN = (OSError, http.client.HTTPException)
 
 
 class Dialled(NamedTuple):
-    """A connection for another protocol than HTTP's, TLS done, and what the request that asks for it says."""
+    """A connection for a protocol other than HTTP, with TLS done, and the parts of the request
+    for it.
+    """
 
     socket: socket.socket
     host: str
@@ -54,7 +56,8 @@ def _spoken(
 
 
 class KubeBlocking:
-    """One cluster, as one user; safe to use from several threads. `requests_total` counts requests sent.
+    """One cluster, with one user; safe to use from several threads. `requests_total`: number of
+    requests sent.
 
     `read_seconds`: how long the server may be silent before an answer.
     """
@@ -100,8 +103,8 @@ class KubeBlocking:
     send = _spoken(Conversation.send)
 
     def stream(self, request: ApiRequest) -> Iterator[bytes]:
-        """The answer's body piece by piece as it comes (a followed log), on a connection that may be silent
-        for as long as it likes.
+        """The answer's body piece by piece as it arrives (a followed log), on a connection
+        without a limit for silence.
         """
         line, response = self.run(self.conversation.open(request))
         try:
@@ -113,8 +116,8 @@ class KubeBlocking:
             line.close()
 
     def dial(self, request: ApiRequest) -> Dialled:
-        """A connection of its own for a request that asks for another protocol; the caller sends it, and
-        closes the socket.
+        """A separate connection for a request for another protocol; the caller sends the request
+        and closes the socket.
         """
         line = self._open(self.connection.credentials.current().certificate, READ_SECONDS)
         try:
@@ -129,7 +132,7 @@ class KubeBlocking:
         return Dialled(line.sock, urlsplit(server).netloc.rpartition("@")[2], target, headers, self.conversation.label)
 
     def run(self, steps: Steps[Result]) -> Result:
-        """A conversation from its first step to its result."""
+        """Runs a conversation from its first step to its result."""
         try:
             step = next(steps)
             while True:
@@ -148,7 +151,7 @@ class KubeBlocking:
             case Ask():
                 return self.ask(step)
             case Begin():
-                return _Ahead(functools.partial(self.run, step.steps))
+                return _BegunCall(functools.partial(self.run, step.steps))
             case Finish():
                 return step.begun.result()
             case Pause():
@@ -159,7 +162,7 @@ class KubeBlocking:
     def ask(self, asked: Ask) -> Answer:
         """One request and its answer.
 
-        A kept connection that the server has closed meanwhile is replaced, for reads.
+        For reads, a pooled connection that the server has closed is replaced.
         """
         while True:
             line, is_kept = self._take(asked)
@@ -169,7 +172,7 @@ class KubeBlocking:
                 if asked.is_stream and is_good(response.status):
                     return Answer(response.status, response.headers, live=(line, response))
                 body = response.read()
-            except BaseException as error:  # Ctrl-C, too: a half-read connection must not go back into the pool
+            except BaseException as error:  # Ctrl-C too: a half-read connection must not return to the pool
                 line.close()
                 is_stale = is_kept and isinstance(error, (http.client.RemoteDisconnected, ConnectionError))
                 if not (is_stale and asked.request.method == "GET"):
@@ -190,7 +193,7 @@ class KubeBlocking:
         line.endheaders(request.body)
 
     def _take(self, asked: Ask) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection, and whether it was used before. A stream's is its own."""
+        """A connection, and whether it was used before. A stream gets a separate one."""
         if asked.is_stream:
             return self._open(asked.certificate, read_seconds=None), False
         with self._lock:
@@ -220,7 +223,7 @@ class KubeBlocking:
             self._idle.append(line)
 
 
-class _Ahead(Generic[Result]):
+class _BegunCall(Generic[Result]):
     """A call that runs in a thread until its result is asked for."""
 
     def __init__(self, call: Callable[[], Result]) -> None:

@@ -1,5 +1,5 @@
-"""One Lease of the API server (`ports.LeaseApi`): by which extenders, controllers and the like agree who of
-them works.
+"""One Lease of the API server (`ports.LeaseApi`), with which replicas of an extender or
+controller elect the active one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Actions on objects of any kind as requests to an API server, and their answers as outcomes.
+"""Actions on objects of any kind as requests to an API server, and the answers as outcomes.
 
-Both writers share it; nothing here asks. "Already exists" and "not found" are outcomes, not failures: only
-the caller knows whether they are any.
+Both writers use this module; it sends nothing. "Already exists" and "not found" are outcomes, not
+failures: the caller decides what they mean.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from fairlead.model.keys import (
 from fairlead.wire.kube.time import render_micro_time
 from fairlead.wire.quota.tree_status import render_tree_status
 
-_LOOK: Final = "look whether it is there: `arena list`"
+_LOOK: Final = "check whether it exists: `arena list`"
 _CERTAIN: Final = range(400, 500)
 
 
@@ -55,8 +55,8 @@ def target_of(action: ObjectAction) -> ObjectRef:
 
 
 def known_resource(target: ObjectRef, discovery: Discovery | None = None) -> Resource | None:
-    """Where it lives, without asking: who made the action said so, every cluster has it, or
-    discovery told.
+    """The resource of the target without a request: from the action, the well-known resources,
+    or the given discovery.
     """
     group, version = target.group_version
     if target.plural:
@@ -67,8 +67,8 @@ def known_resource(target: ObjectRef, discovery: Discovery | None = None) -> Res
 
 
 def no_such_kind(target: ObjectRef) -> UserError:
-    told = f"the cluster serves no {target.kind} of `{target.api_version}`"
-    return UserError(told, "`kubectl api-resources` lists what it serves")
+    what = f"the cluster serves no {target.kind} of `{target.api_version}`"
+    return UserError(what, "`kubectl api-resources` lists what it serves")
 
 
 def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
@@ -78,7 +78,7 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
             return create_request(resource, action.manifest, target.namespace, is_strict=action.is_strict)
         case PatchObject():
             patch = action.patch
-            if target.uid:  # a condition: another object's uid is immutable, and the API server refuses (422)
+            if target.uid:  # a precondition: another object's uid is immutable, and the API server refuses (422)
                 patch = {**patch, "metadata": {**patch.get("metadata", {}), "uid": target.uid}}
             way: PatchKind = "strategic" if action.is_strategic else "merge"
             return patch_request(resource, target.name, patch, target.namespace, kind=way, subresource=action.subresource or None)
@@ -87,7 +87,7 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
 
 
 def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
-    """Each names its pod by uid, so that a pod that has its name by now is left alone."""
+    """The request; it names the pod by uid, so that a later pod of the same name is not touched."""
     target = action.target
     match action:
         case AdmitPod():
@@ -108,15 +108,23 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
             eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
             return ApiRequest("create", "POST", PODS.path(target.namespace, target.name, "eviction"), encode_body(eviction))
         case SetPodCondition():
-            said = action.condition
-            at = {} if said.at is None else {"lastTransitionTime": render_micro_time(said.at)[:19] + "Z"}
-            condition = {"type": said.type, "status": said.status, "reason": said.reason, "message": said.message, **at}
+            suspend_mark = action.condition
+            at = {} if suspend_mark.at is None else {"lastTransitionTime": render_micro_time(suspend_mark.at)[:19] + "Z"}
+            condition = {
+                "type": suspend_mark.type,
+                "status": suspend_mark.status,
+                "reason": suspend_mark.reason,
+                "message": suspend_mark.message,
+                **at,
+            }
             body = {"metadata": {"uid": target.uid}, "status": {"conditions": [condition]}}
             return patch_request(PODS, target.name, body, target.namespace, kind="strategic", subresource="status")
 
 
 def scale_request(action: ScaleJob) -> ApiRequest:
-    """By a JSON patch that tests what it changes: a number that somebody else has written meanwhile stays."""
+    """A JSON patch that tests the values that it changes, so that a concurrent change is not
+    overwritten.
+    """
     target = action.target
     patch: list[dict[str, Any]] = [
         {"op": "test", "path": "/metadata/uid", "value": target.uid},
@@ -139,13 +147,15 @@ def scale_request(action: ScaleJob) -> ApiRequest:
     for key, value in marks.items():
         place = "/metadata/annotations/" + key.replace("/", "~1")
         patch.append({"op": "add", "path": place, "value": value or ""})
-        if value is None:  # what is not there cannot be removed, so it is put there first
+        if value is None:  # an absent value cannot be removed, so it is added first
             patch.append({"op": "remove", "path": place})
     return patch_request(JOBS, target.name, patch, target.namespace, kind="json")
 
 
 def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
-    """By a JSON patch: the API server does not look at the uid of a custom object whose status is merged."""
+    """A JSON patch: the API server does not check the uid of a custom object when its status is
+    merge-patched.
+    """
     tree = action.tree
     patch = [
         {"op": "test", "path": "/metadata/uid", "value": tree.uid},
@@ -155,7 +165,7 @@ def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
 
 
 def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
-    """`body`: of an answer with a good status."""
+    """The outcome of an answer with a good status and this `body`."""
     if isinstance(action, DeleteObject):
         return Outcome()
     try:
@@ -171,15 +181,16 @@ def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
 
 
 def not_sent(error: FairleadError) -> Outcome:
-    """Of what failed before anything was sent: where the object lives is not known."""
+    """The outcome of a failure before anything was sent: the object's resource is unknown."""
     return Outcome(Result.REFUSED, error.what, failure=error)
 
 
 def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
-    """No answer to a write is not a no.
+    """The outcome of a failure; no answer to a write does not mean that it was not done.
 
-    Only what the API server said is known: a time-out, a lost connection and a 5xx are unknown, and so is
-    "already assigned", perhaps by an earlier try of ours.
+    Only an answer of the API server is certain: after a time-out, a lost connection or a 5xx the
+    outcome is UNKNOWN, and also for "already assigned", perhaps by an earlier attempt of this
+    process.
     """
     if not isinstance(error, ApiFailure):
         return Outcome(Result.UNKNOWN, error.what, failure=error)
@@ -194,7 +205,7 @@ def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
 
 
 def _is_gone(action: Action, error: ApiFailure) -> bool:
-    """Whether there is no such object, or another one has its name by now."""
+    """Whether the object does not exist, or a later one has its name."""
     match action:
         case CreateObject() | BindPod() | RecordEvent() | RecordObjectEvent():
             return False

@@ -1,6 +1,6 @@
-"""Carries actions on objects out for the command line, blocking (docs/spec/arena-cli.md#requests: a create
-per object, no list), and says before a job is made what the cluster serves. `writer` is its like for
-services.
+"""Carries out actions on objects for the command line, blocking
+(docs/spec/arena-cli.md#requests: a create per object, no list), and reads what the cluster
+serves before a job is made. `writer` is the module for services.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NOT_AS_WRITTEN: Final = (400, 403, 404, 422)
 
 
 class ObjectWriter:
-    """One cluster for one command. What is served is asked once."""
+    """One cluster for one command. Discovery is read once."""
 
     def __init__(self, api: KubeBlocking) -> None:
         self._api = api
@@ -59,13 +59,13 @@ class ObjectWriter:
         ]
         return Served(
             versions=tuple(versions),
-            spec_fields=_told(fields),
-            user=_told(user),
-            has_priority=_told(has_priority),
+            spec_fields=_value_or_none(fields),
+            user=_value_or_none(user),
+            has_priority=_value_or_none(has_priority),
         )
 
     def apply(self, action: ObjectAction) -> Outcome:
-        """See `ports.Cluster.apply`; a kind that the cluster does not serve is refused."""
+        """See `ports.Cluster.apply`; a kind that the cluster does not serve is REFUSED."""
         try:
             request = object_request(action, self._resource(target_of(action)))
         except FairleadError as error:
@@ -96,7 +96,7 @@ class ObjectWriter:
         return True
 
     def _discover(self, group: str = "kubeflow.org") -> Discovery:
-        """`group`: that of the job; `apps` has what comes with it."""
+        """`group`: of the job; `apps` has the companions."""
         if self._discovered is None:
             self._discovered = self._api.discovery([group, "apps"])
         return self._discovered
@@ -111,8 +111,8 @@ class ObjectWriter:
         return self._submitter
 
     def _resource(self, target: ObjectRef) -> Resource:
-        """Discovery is asked for what comes with jobs, and then, of an older server or another kind, for its
-        own group.
+        """The resource of the target: from discovery for jobs and companions, then, for an older
+        server or another kind, from discovery of its own group.
         """
         found = known_resource(target) or known_resource(target, self._discover())
         found = found or known_resource(target, self._api.discovery([target.group_version[0]]))
@@ -135,8 +135,8 @@ class ObjectWriter:
         return True
 
 
-def _told(outcome: Any) -> Any:
-    """What the server says, or None when it does not; anything but its refusal is raised."""
+def _value_or_none(outcome: Any) -> Any:
+    """The server's answer, or None when it refuses; any other failure is raised."""
     if isinstance(outcome, OutsideError):
         return None
     if isinstance(outcome, Exception):

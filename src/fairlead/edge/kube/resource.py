@@ -1,4 +1,6 @@
-"""Resources of an API server: group, version, plural, scope, and the path of one object or of all."""
+"""Resources of an API server: group, version, plural, scope, and the paths of one object or of
+all.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,16 @@ class Resource(Struct, frozen=True, gc=False):
 
     @property
     def label(self) -> str:
-        """`pods` or `mpijobs.kubeflow.org`: how the API server's own messages name it."""
+        """`pods` or `mpijobs.kubeflow.org`, the name in the API server's messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def ref(self, name: str, namespace: str = "") -> ObjectRef:
-        """One object of it."""
+        """The reference of one object of this resource."""
         api_version = f"{self.group}/{self.version}" if self.group else self.version
         return ObjectRef(api_version, self.kind, name, namespace, plural=self.plural)
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path; without a namespace a namespaced resource is meant in all namespaces.
+        """The URL path; for a namespaced resource without `namespace`, that of all namespaces.
 
         >>> PODS.path("team a", "p"), NODES.path()
         ('/api/v1/namespaces/team%20a/pods/p', '/api/v1/nodes')
@@ -58,4 +60,4 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
 QUOTA_TREES = Resource(QUOTA_GROUP, QUOTA_VERSION, QUOTA_PLURAL, kind="ElasticQuotaTree")
 WELL_KNOWN = (NODES, PODS, EVENTS, CONFIG_MAPS, SECRETS, SERVICES, NAMESPACES, DEPLOYMENTS, LEASES, PRIORITY_CLASSES)
-"""What every API server serves, so that nobody needs to ask it."""
+"""Resources that every API server serves, so that no discovery is needed."""

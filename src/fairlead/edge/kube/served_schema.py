@@ -1,4 +1,6 @@
-"""The fields in `spec` of a served kind, from OpenAPI v3; for kinds that differ within one version."""
+"""The fields in `spec` of a served kind, from OpenAPI v3, for kinds whose fields differ within
+one version.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class _OpenApi(Struct):
 
 
 def spec_fields(api: KubeBlocking, group: str, version: str, kind: str) -> frozenset[str] | None:
-    """The fields of `spec`; None when the server does not tell."""
+    """The fields of `spec`; None = unknown."""
     try:
         body = api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{group}/{version}")).body
         document = decoder_of(_OpenApi).decode(body)

@@ -1,6 +1,7 @@
-"""The name of our user, as the API server says it.
+"""The user's name according to the API server.
 
-It is a module of its own because `submit` asks it, too, and starts faster without the readers of jobs.
+This is a separate module because `submit` needs it too, and starts faster without the readers of
+jobs.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", i
 
 
 def user_name(api: KubeBlocking) -> str:
-    """The name of a SelfSubjectReview; on servers without it (before 1.28) or that refuse it, that of the
-    client certificate.
+    """The name in a SelfSubjectReview; for a server that does not serve it (before 1.28) or
+    refuses it, the name in the client certificate.
     """
     try:
         review = api.create(REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
         return str(review["status"]["userInfo"]["username"])
     except (LookupError, TypeError) as error:
-        raise OutsideError("kubernetes", "the API server does not say who we are: its SelfSubjectReview names no user") from error
+        raise OutsideError("kubernetes", "the API server's SelfSubjectReview names no user") from error
     except (NotServed, ForbiddenByServer) as error:
         from fairlead.edge.connection.certificate import common_name
 

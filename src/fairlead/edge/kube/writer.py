@@ -1,6 +1,6 @@
-"""Carries actions out on one API server (`ports.Cluster.apply`), for services.
+"""Carries out actions on one API server (`ports.Cluster.apply`), for services.
 
-`object_writer` is its like for the command line.
+`object_writer` is the module for the command line.
 """
 
 from __future__ import annotations
@@ -54,15 +54,17 @@ from fairlead.wire.gpus.allocation import render_action
 from fairlead.wire.names import ANNOTATION_GPU_RETRY
 
 LEAST_SECONDS: Final = 0.25
-"""With less than this left of the Lease a write is not sent: it would hardly be decided in time."""
+"""With less than this left of the Lease, in seconds, no write is sent: it would hardly be done
+in time.
+"""
 GRACE_SECONDS: Final = 1.0
-"""So long after the API server should have decided its answer is waited for."""
+"""Seconds to wait for the answer beyond the time in which the API server should have decided."""
 EVENTS_PER_SECOND: Final = 10
 EVENTS_BURST: Final = 50
 
 
 class KubeWriter:
-    """`rate` bounds what is written a second; Events have a smaller bound of their own."""
+    """`rate` limits writes per second; Events have a separate, lower limit."""
 
     def __init__(self, api: KubeApi, rate: RateLimit) -> None:
         self._api = api
@@ -126,10 +128,11 @@ class _LeaseOver(Exception):
 
 
 class _Guard:
-    """The request as it is sent now: the API server decides within what is left of the Lease, and nothing is
-    sent when none is.
+    """The request as it is sent now: the API server must decide within what is left of the Lease,
+    and nothing is sent when nothing is left.
 
-    It is asked after every wait: the rate's, the API server's own Retry-After, that for fresh credentials.
+    It is called after every wait: for the rate, for the API server's Retry-After, and for new
+    credentials.
     """
 
     def __init__(self, request: ApiRequest, left: Callable[[], float]) -> None:

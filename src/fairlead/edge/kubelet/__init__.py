@@ -1,1 +1,1 @@
-"""Both conversations with a node's kubelet over its sockets: it asks for devices, it tells who holds them."""
+"""The two protocols with a node's kubelet over its sockets: device plugins, and pod resources."""

@@ -1,9 +1,11 @@
-"""One resource of a node, served to its kubelet on a socket in the kubelet's directory.
+"""A device plugin: serves one resource of a node to its kubelet on a socket in the kubelet's
+directory.
 
-A kubelet that starts empties that directory and has forgotten us, and its new socket may have the inode
-number of the old one: so what is compared is when it was made, and our own socket is looked for, too. A
-kubelet that ends closes its stream; from then on it is looked for often, because one that starts anew ends
-pods whose init containers had devices of a resource that is not registered yet.
+A kubelet that starts empties that directory and forgets all plugins, and its new socket may have
+the inode number of the old one: so the plugin compares the time of creation, and also checks its
+own socket. A kubelet that ends closes its stream; from then on the plugin checks often, because a
+starting kubelet fails pods whose init containers have devices of a resource that is not yet
+registered.
 """
 
 from __future__ import annotations
@@ -37,14 +39,16 @@ from fairlead.ports import DeviceAnswers
 
 KUBELET_SOCKET: Final = "kubelet.sock"
 LOOK_SECONDS: Final = 1.0
-"""While a kubelet listens."""
+"""Seconds between checks while a kubelet is connected."""
 OFTEN_SECONDS: Final = 0.02
-"""While none does, until `LONG_AWAY_SECONDS`; then `SELDOM_SECONDS`."""
+"""Seconds between checks while no kubelet is connected, until `LONG_AWAY_SECONDS`; then
+`SELDOM_SECONDS`.
+"""
 SELDOM_SECONDS: Final = 0.2
 LONG_AWAY_SECONDS: Final = 60.0
 REGISTER_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 10.0
-"""A kubelet that has taken a resource asks for its devices within this time, or never."""
+"""Seconds within which a kubelet that accepted a resource asks for its devices, or never does."""
 
 _REGISTER: Final = "/v1beta1.Registration/Register"
 _SERVICE: Final = "v1beta1.DevicePlugin"
@@ -57,9 +61,10 @@ FileIdentity = tuple[int, int, int]
 
 
 class DevicePlugin:
-    """`endpoint`: the socket's name in `folder`. `needs_start`: ask us before each start of a container.
+    """`endpoint`: the socket's name in `folder`. `needs_start`: the kubelet must call before each
+    container start.
 
-    `silence_seconds`: a kubelet that has not asked for our devices for so long is told of them again.
+    `silence_seconds`: after this time without a request for devices, the plugin registers again.
     """
 
     def __init__(
@@ -75,7 +80,7 @@ class DevicePlugin:
         self.resource = resource
         self._path = folder / endpoint
         self._kubelet_path = folder / KUBELET_SOCKET
-        self._told = Registration(endpoint, resource, needs_start)
+        self._registration = Registration(endpoint, resource, needs_start)
         self._answers = answers
         self._silence_seconds = silence_seconds
         self._devices = render_devices(())
@@ -91,16 +96,16 @@ class DevicePlugin:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a kubelet knows our devices now, and is told when they change."""
+        """Whether a kubelet watches the devices now, and gets their changes."""
         return self._streams > 0
 
     @property
     def trouble(self) -> str:
-        """Why no kubelet has taken the resource; "" since one has."""
+        """Why no kubelet has accepted the resource; "" = one has."""
         return self._trouble
 
     def offer(self, devices: Iterable[OfferedDevice]) -> None:
-        """All devices that there are from now on. Nothing is sent when they are those of before."""
+        """Sets all devices. Nothing is sent if they are the same as before."""
         rendered = render_devices(devices)
         if rendered == self._devices:
             return
@@ -109,7 +114,7 @@ class DevicePlugin:
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve and stay registered until cancelled, and leave no socket behind."""
+        """Serves and stays registered until cancelled, and leaves no socket behind."""
         self._away_since = asyncio.get_running_loop().time()
         try:
             while True:
@@ -118,13 +123,15 @@ class DevicePlugin:
                     await self._register()
                     await self._until_forgotten()
                 except OutsideError as failed:
-                    self._tell(failed)
+                    self._report(failed)
                     await self._pause()
         finally:
             await self._end()
 
     async def _serve(self) -> None:
-        """Before the kubelet hears of us: it dials back at once, and only once."""
+        """Starts the server before registering, because the kubelet connects at once, and only
+        once.
+        """
         if self._server is not None and _identity(self._path) == self._socket:
             return
         await self._end()
@@ -145,7 +152,7 @@ class DevicePlugin:
         async with aio.insecure_channel(f"unix:{self._kubelet_path}", options=[("grpc.default_authority", "localhost")]) as channel:
             register: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(_REGISTER)
             try:
-                await register(render_registration(self._told), timeout=REGISTER_SECONDS)
+                await register(render_registration(self._registration), timeout=REGISTER_SECONDS)
             except aio.AioRpcError as error:
                 raise OutsideError("kubelet", f"the kubelet does not take `{self.resource}`: {error.details()}") from error
         self._spoken_at = asyncio.get_running_loop().time()
@@ -173,9 +180,9 @@ class DevicePlugin:
     async def _end(self) -> None:
         server, self._server = self._server, None
         if server is not None:
-            await server.stop(None)  # which removes its socket, too
+            await server.stop(None)  # this removes its socket too
 
-    def _tell(self, failed: OutsideError) -> None:
+    def _report(self, failed: OutsideError) -> None:
         if self._trouble != failed.what:
             _log.warning("%s", failed.log_line)
         self._trouble = failed.what
@@ -191,7 +198,7 @@ class DevicePlugin:
         }
 
     async def _options(self, _request: bytes, _stream: Stream) -> bytes:
-        return render_options(self._told.needs_start)
+        return render_options(self._registration.needs_start)
 
     async def _watch(self, _request: bytes, _stream: Stream) -> AsyncIterator[bytes]:
         self._streams += 1
@@ -245,7 +252,7 @@ async def _refuse(refusal: DeviceRefusal, stream: Stream) -> NoReturn:
 
 
 def _identity(path: Path) -> FileIdentity | None:
-    """What tells a file from another of its name; None where there is none."""
+    """What distinguishes a file from a later one of the same name; None = there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The messages of the kubelet's device plugin API (`v1beta1`) and of its list of pod resources (`v1`).
+"""Messages of the kubelet's device plugin API (`v1beta1`) and pod resources API (`v1`).
 
-Each is described by its fields' numbers, and read into or written from values of ours: nobody else meets a
-protobuf class. What a kubelet says beyond these fields is passed over. Every `parse_` raises ValueError for
-bytes that are no such message.
+Each message is described by the numbers of its fields, and parsed into or rendered from Fairlead's
+values: no other module uses protobuf classes. Other fields are ignored. Every `parse_` raises
+ValueError for malformed bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _DEVICE_PLUGIN: Final[Mapping[str, str]] = {
     "ContainerAllocateResponse": "EnvsEntry* envs 1, Mount* mounts 2, DeviceSpec* devices 3, CDIDevice* cdi_devices 5",
     "AllocateResponse": "ContainerAllocateResponse* container_responses 1",
 }
-"""Name and fields of each message: type (`*` = any number of them), name, number. A map is its entries."""
+"""Name and fields of each message: type (`*` = repeated), name, number. A map is a list of
+entries.
+"""
 
 _POD_RESOURCES: Final[Mapping[str, str]] = {
     "ContainerDevices": "string resource_name 1, string* device_ids 2",
@@ -58,7 +60,9 @@ _POD_RESOURCES: Final[Mapping[str, str]] = {
 
 
 class Registration(Struct, frozen=True):
-    """What a plugin tells a kubelet of itself. `endpoint`: its socket's name in the kubelet's directory."""
+    """A plugin's registration with a kubelet. `endpoint`: its socket's name in the kubelet's
+    directory.
+    """
 
     endpoint: str
     resource: str
@@ -67,7 +71,7 @@ class Registration(Struct, frozen=True):
 
 
 class PreferenceRequest(Struct, frozen=True):
-    """Which `size` of the available ids would be best, those that must be among them included?"""
+    """Request for the best `size` of the available ids, which include `must_include`."""
 
     available: tuple[str, ...]
     must_include: tuple[str, ...]
@@ -100,10 +104,13 @@ _plugin: Final = _message_classes("v1beta1", _DEVICE_PLUGIN)
 _resources: Final = _message_classes("v1", _POD_RESOURCES)
 
 
-def render_registration(told: Registration) -> bytes:
+def render_registration(registration: Registration) -> bytes:
     return _bytes(
         _plugin["RegisterRequest"](
-            version=told.version, endpoint=told.endpoint, resource_name=told.resource, options=_options(told.needs_start)
+            version=registration.version,
+            endpoint=registration.endpoint,
+            resource_name=registration.resource,
+            options=_options(registration.needs_start),
         )
     )
 
@@ -119,7 +126,7 @@ def render_devices(devices: Iterable[OfferedDevice]) -> bytes:
 
 
 def parse_allocate(message: bytes) -> tuple[tuple[str, ...], ...]:
-    """The ids, for each container that is asked for."""
+    """The ids, for each requested container."""
     request = _parsed(_plugin["AllocateRequest"], message)
     return tuple(tuple(each.devices_ids) for each in request.container_requests)
 
@@ -148,7 +155,9 @@ def render_preferred(chosen: Sequence[Sequence[str]]) -> bytes:
 
 
 def parse_pod_resources(message: bytes) -> tuple[HeldDevices, ...]:
-    """Who holds what. Each id is told in an entry of its own; here a container has one a resource."""
+    """The holders of devices. The message has an entry per id; the result has one per container
+    and resource.
+    """
     held: dict[tuple[str, str, str, str], set[str]] = {}
     claimed: list[HeldDevices] = []
     for pod in _parsed(_resources["ListPodResourcesResponse"], message).pod_resources:

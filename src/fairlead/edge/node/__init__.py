@@ -1,1 +1,1 @@
-"""The agent's own node: its files there, and the API server as far as that node goes."""
+"""The agent's own node: its files, and the part of the API server that concerns the node."""

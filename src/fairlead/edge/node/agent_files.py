@@ -1,9 +1,11 @@
-"""What a node's agent keeps on its node (`ports.AgentFiles`), and the kubelet's own files that it reads.
+"""Files that a node's agent keeps on its node (`ports.AgentFiles`), and files of the kubelet that
+it reads.
 
-Every file is written beside its place and moved there, so that whoever opens it, or mounts it, sees the old
-one or the new one. Nothing is flushed to the disk: after a power failure every container starts anew, and its
-files are written anew before. A container's files lie under the token of its device ids:
-`<state>/containers/<token>/` has its limits, `<run>/<token>/` its region, which is to lie in memory.
+Every file is written under another name and moved into place, so that readers and mounts see the
+old or the new file. Nothing is flushed to disk: after a power failure all containers start anew,
+and their files are written before that. A container's files are under the token of its device ids:
+`<state>/containers/<token>/` has its limits, `<run>/<token>/` its region, which should be in
+memory.
 """
 
 from __future__ import annotations
@@ -39,14 +41,16 @@ CHECKPOINT: Final = "kubelet_internal_checkpoint"
 _PUBLIC: Final = 0o644
 _READ_ONLY: Final = 0o444
 _SHARED: Final = 0o666
-"""Of a region: the container's user, whoever that is, writes it."""
+"""Mode of a region: the user of the container, which may be any, writes it."""
 _log: Final = logging.getLogger(__name__)
 
 Parsed = TypeVar("Parsed")
 
 
 class NodeFolders(msgspec.Struct, frozen=True):
-    """`plugins`: the kubelet's directory of device plugins. `cdi`: where the runtime looks for CDI files."""
+    """`plugins`: the kubelet's directory of device plugins. `cdi`: the runtime's directory of
+    CDI files.
+    """
 
     plugins: Path
     cdi: Path
@@ -106,7 +110,7 @@ class NodeAgentFiles:
         return str(self._folders.run / token / "region")
 
     def read_answer(self, token: str) -> ContainerLimits | None:
-        """An answer that nobody can read any more is one that nobody may rely on: it allows nothing."""
+        """The answer; one that cannot be read counts as one that allows nothing."""
         found = _parsed(self._answer(token), parse_limits, None)
         return ContainerLimits((), "/") if isinstance(found, Refusal) else found
 
@@ -154,7 +158,7 @@ class NodeAgentFiles:
 
 
 class GrantsFile:
-    """`ports.GivenFile`: the agent's grants file, read by others."""
+    """`ports.GivenFile`: the agent's grants file, for other programs."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -164,9 +168,9 @@ class GrantsFile:
 
 
 class KubeletLists:
-    """`ports.KubeletHolders`: the list of pod resources, and the checkpoint for what that leaves out.
+    """`ports.KubeletHolders`: the pod resources API, and the checkpoint for what that API omits.
 
-    `needs_names`: the checkpoint alone, which has none, is as good as nothing.
+    `needs_names`: the checkpoint alone, which has no names, is not enough.
     """
 
     def __init__(self, resources: PodResources, plugins: Path, *, needs_names: bool = False) -> None:
@@ -182,19 +186,19 @@ class KubeletLists:
         except OutsideError as failed:
             if self._needs_names:
                 raise
-            told = failed
-        nobody: tuple[HeldDevices, ...] = ()
-        noted = _parsed(self._checkpoint, parse_checkpoint, nobody)
+            failure = failed
+        none: tuple[HeldDevices, ...] = ()
+        noted = _parsed(self._checkpoint, parse_checkpoint, none)
         if isinstance(noted, Refusal):
-            self._tell(noted.reason)
+            self._report(noted.reason)
             noted = ()
             if listed is None:
-                raise told
+                raise failure
         else:
-            self._tell("")
+            self._report("")
         return (*(listed or ()), *noted)
 
-    def _tell(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         if self._trouble.is_news(trouble):
             _log.warning("%s", trouble)
 
@@ -235,7 +239,7 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
 
 
 def _names(folder: Path) -> list[str]:
-    """None where the folder is not there yet, or may not be read."""
+    """Names in the directory; none if it does not exist yet, or may not be read."""
     try:
         return sorted(each.name for each in folder.iterdir())
     except OSError:
@@ -247,7 +251,7 @@ def _is_token(name: str) -> bool:
 
 
 def _is_served(path: Path) -> bool:
-    """Whether it is a socket and somebody listens: one that was left by a dead program is nobody's."""
+    """Whether it is a socket that a process listens on, not one left behind by a dead process."""
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
             return False
@@ -256,11 +260,11 @@ def _is_served(path: Path) -> bool:
         return False
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as asking:
-            asking.connect(f"/proc/self/fd/{folder}/{path.name}")  # a path that is short enough for a socket
+            asking.connect(f"/proc/self/fd/{folder}/{path.name}")  # a path short enough for a socket address
     except ConnectionRefusedError:
         return False
     except OSError:
-        return True  # it is busy, or may not be asked
+        return True  # it is busy, or may not be connected to
     finally:
         os.close(folder)
     return True

@@ -1,6 +1,7 @@
-"""Cards of a node that claims can name (`ports.ClaimableCards`), asked of the API server now and then.
+"""The cards of a node that resource claims can name (`ports.ClaimableCards`), read now and then.
 
-Drivers publish them when they start and when a card is divided anew, so a minute's age is none.
+Drivers publish them when they start and when a card's division changes, so an age of a minute is
+acceptable.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class NodeSlices:
-    """Of the node with this name. What was told last stays while nobody answers."""
+    """`node`: the node's name. The last result stays while the API server does not answer."""
 
     def __init__(self, api: KubeApi, node: str) -> None:
         self._api = api
@@ -36,11 +37,11 @@ class NodeSlices:
         self._trouble = RepeatFilter()
 
     async def run(self) -> None:
-        while True:  # noqa: ASYNC110 - a list tells nobody
+        while True:  # noqa: ASYNC110 - a list has no notification
             await asyncio.sleep(LOOK_SECONDS if await self.look() else RETRY_SECONDS)
 
     async def look(self) -> bool:
-        """Ask once. Whether somebody answered."""
+        """Reads once. Whether there was an answer."""
         try:
             self._cards = await self._ask()
         except OutsideError as error:
@@ -54,7 +55,7 @@ class NodeSlices:
         return self._cards
 
     async def _ask(self) -> Mapping[tuple[str, str, str], ClaimableCard]:
-        """By the newest version that the server has."""
+        """The cards, from the newest version that the server has."""
         for version in _VERSIONS:
             resource = Resource("resource.k8s.io", version, "resourceslices", is_namespaced=False, kind="ResourceSlice")
             try:

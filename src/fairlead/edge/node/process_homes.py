@@ -1,7 +1,7 @@
-"""Where the processes of this node run (`ports.ProcessHomes`), as /proc tells.
+"""The pods and containers of this node's processes (`ports.ProcessHomes`), from /proc.
 
-Pids are those of the node: in a pid namespace of its own an agent finds nobody. A process stays in its
-container for as long as it lives, so that it is read once; a number that is given again has another start.
+Pids are those of the node: an agent in its own pid namespace finds none. A process stays in its
+container while it lives, so each is read once; a reused pid has another start time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fairlead.wire.kubelet.process_home import container_of_cgroups, pod_of_cgro
 PROC = Path("/proc")
 MOST_KNOWN: Final = 4096
 _START: Final = 19
-"""The place of the start among the fields of `stat` behind the program's name."""
+"""Index of the start time among the fields of `stat` after the program's name."""
 
 
 class NodeProcesses:
-    """`proc`: where the node's /proc is."""
+    """`proc`: the path of the node's /proc."""
 
     def __init__(self, proc: Path = PROC) -> None:
         self._proc = proc
@@ -51,13 +51,17 @@ class NodeProcesses:
 
 
 def _start(stat: str) -> str:
-    """When it began, in ticks since the boot; a program's name may have blanks and brackets."""
+    """When the process started, in ticks since the boot; a program's name may have blanks and
+    brackets.
+    """
     fields = stat.rpartition(")")[2].split()
     return fields[_START] if len(fields) > _START else ""
 
 
 def sees_node(proc: Path = PROC) -> bool:
-    """Whether pids here are those of the node: pid 2 is the kernel's; in a container it is any or none."""
+    """Whether pids are those of the node: pid 2 is a kernel thread; in a container it is another
+    or none.
+    """
     try:
         return (proc / "2" / "comm").read_text(encoding="utf-8", errors="replace").strip() == "kthreadd"
     except OSError:

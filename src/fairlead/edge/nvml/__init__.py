@@ -1,4 +1,5 @@
-"""NVIDIA's driver on this node, as its management library NVML tells: the real world behind `CardDriver`.
+"""NVIDIA's driver on this node through its management library NVML: the real `CardDriver` and
+`Devices`.
 
 Written from NVML's documented calls, structures and codes, and tried on a library that plays them
 (`tests/nvml`). `make gpu-check` compares it with a real card.

@@ -1,4 +1,6 @@
-"""What one card does not have: asked again now and then, for a driver may have been replaced under it."""
+"""Features that a card lacks: they are tried again now and then, because a driver may have been
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,18 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Absences:
-    """Of one card, told by its one worker. `name`: the card's, in the log; `monotonic` gives seconds."""
+    """For one card, used by its thread. `name`: the card's, for the log; `monotonic` returns
+    seconds.
+    """
 
     def __init__(self, name: str, monotonic: Callable[[], float]) -> None:
         self._name = name
         self._monotonic = monotonic
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._until: dict[Hashable, float] = {}
 
     def has(self, what: Hashable) -> bool:
-        """Whether it is known to be missing, so that it is not asked."""
+        """Whether the feature is known to be absent, so that it is not asked for."""
         until = self._until.get(what)
         if until is not None and self._monotonic() >= until:
             del self._until[what]
@@ -33,20 +37,20 @@ class Absences:
         return until is not None
 
     def clear(self) -> None:
-        """The card is another one now: everything is asked again."""
+        """Forgets all absences, because the card is another one now."""
         self._until.clear()
 
     def keep(self, what: Hashable) -> None:
         self._until[what] = self._monotonic() + RETRY_SECONDS
 
-    def tell(self, trouble: str) -> None:
-        """In the log, once."""
-        if trouble not in self._told:
-            self._told.add(trouble)
+    def report(self, trouble: str) -> None:
+        """Logs the fault once."""
+        if trouble not in self._reported:
+            self._reported.add(trouble)
             _log.warning("GPU %s: %s", self._name, trouble)
 
     def judge(self, what: Hashable, error: NVMLError) -> str:
-        """Why the collector of a failed call failed; "" = there is no value and nothing is wrong.
+        """Why the collector of a failed call failed; "" = there is no value, and nothing is wrong.
 
         Raises the error when the card is lost or the driver is gone.
         """
@@ -58,21 +62,23 @@ class Absences:
 
 
 class Failures:
-    """Why collectors failed in one turn. Which call it was is in the log, once for each trouble of a card."""
+    """Failures of collectors in one turn. The log has the failed call, once for each fault of a
+    card.
+    """
 
     def __init__(self, absences: Absences) -> None:
         self._absences = absences
         self._words: dict[str, str] = {}
 
     def add(self, collector: str, what: Hashable, why: str) -> None:
-        """The first word of a collector stays; "" = nothing failed."""
+        """Adds a failure, if the collector has none yet; "" = nothing failed."""
         if why:
             self._words.setdefault(collector, why)
-            self._absences.tell(f"{collector}: {what}: {why}")
+            self._absences.report(f"{collector}: {what}: {why}")
 
     @contextmanager
     def caught(self, collector: str, what: Hashable) -> Iterator[None]:
-        """A call that fails costs what it would have told, and nothing else. Raises as `Absences.judge`."""
+        """Runs a call whose failure costs only its own values. Raises as `Absences.judge`."""
         try:
             yield
         except NVMLError as error:
@@ -80,6 +86,6 @@ class Failures:
         except UnicodeDecodeError:
             self.add(collector, what, "not text")
 
-    def told(self) -> dict[str, str]:
-        """In NVML's words, by collector."""
+    def by_collector(self) -> dict[str, str]:
+        """The failures in NVML's words, by collector."""
         return self._words

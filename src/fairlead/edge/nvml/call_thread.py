@@ -1,4 +1,4 @@
-"""A thread for calls that may never come back: a driver that hangs holds up this thread and nobody else."""
+"""A thread for calls that may never return: a driver that hangs blocks this thread only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _END: Final = None
 
 
 class CallThread:
-    """Makes one call at a time. It is a daemon: a process ends although a call of it hangs.
+    """Makes one call at a time. It is a daemon thread, so a process can end while a call hangs.
 
     `call` and `end` belong to one event loop.
     """
@@ -29,12 +29,14 @@ class CallThread:
 
     @property
     def busy_seconds(self) -> float:
-        """For how long it has been in a call; 0.0 = it is free."""
+        """Seconds since the present call began; 0.0 = there is none."""
         since = self._since
         return 0.0 if since is None else max(self._monotonic() - since, 1e-9)
 
     def call(self, function: Callable[[], Answer]) -> asyncio.Future[Answer]:
-        """Begins the call; the future has what it returns or raises. Raises RuntimeError while it is busy."""
+        """Begins the call; the future gets its result or exception. Raises RuntimeError during
+        another call.
+        """
         if self._since is not None:
             raise RuntimeError(f"{self._name} is in a call")
         loop = asyncio.get_running_loop()
@@ -44,9 +46,9 @@ class CallThread:
             try:
                 answer: Any = function()
                 failure: BaseException | None = None
-            except BaseException as error:  # noqa: BLE001 - whoever waits for the call is told
+            except BaseException as error:  # noqa: BLE001 - passed to the future of the call
                 answer, failure = None, error
-            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop has ended: no task waits any more
                 loop.call_soon_threadsafe(self._settle, future, answer, failure)
 
         if self._thread is None:
@@ -57,7 +59,7 @@ class CallThread:
         return future
 
     def end(self) -> None:
-        """The thread ends when it is free; a call that has begun is not waited for."""
+        """Ends the thread when it is free; a call that has begun is not waited for."""
         if self._thread is not None:
             self._asked.put(_END)
             self._thread = None

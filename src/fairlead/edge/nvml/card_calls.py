@@ -1,7 +1,8 @@
-"""The calls that tell one figure or a few of a card, and the DCGM fields they tell
+"""Calls that return one or a few values of a card, and the DCGM fields of these values
 (docs/spec/telemetry.md#dcgm-fields-from-nvml).
 
-A table: what NVML calls it, how it is asked. Conversions are `wire/devices/nvml_values`.
+The module is a table: NVML's name of each call, and how it is called. `wire/devices/nvml_values`
+converts.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ FieldValues = Mapping[str, int | float | None]
 
 
 class CardCall(Struct, frozen=True, gc=False):
-    """`name`: NVML's. `ask` gives values by field without the prefix, None = no value.
+    """`name`: NVML's. `ask` returns values by field without the prefix, None = no value.
 
-    `only_for`: slow or seldom printed, so only when one of these fields is wanted. `unless`: not needed when
-    this field is known.
+    `only_for`: fields for which a slow or seldom needed call is made. `unless`: a field whose value
+    makes the call unnecessary.
     """
 
     name: str
@@ -47,14 +48,14 @@ def _one(name: str, field: str, *arguments: Any, convert: Callable[[int], int | 
 
 
 def _wanted(name: str, field: str, *arguments: Any, convert: Callable[[Any], int | float | None] = int) -> CardCall:
-    """One figure that is asked for only where somebody prints it."""
+    """One value that is read only when a counters file asks for it."""
     call = _one(name, field, *arguments, convert=convert)
     return CardCall(f"{name}({field})", call.ask, (field,))
 
 
 def _utilization(handle: Any) -> FieldValues:
-    told = pynvml.nvmlDeviceGetUtilizationRates(handle)
-    return {"GPU_UTIL": told.gpu, "MEM_COPY_UTIL": told.memory}
+    answer = pynvml.nvmlDeviceGetUtilizationRates(handle)
+    return {"GPU_UTIL": answer.gpu, "MEM_COPY_UTIL": answer.memory}
 
 
 def _limits(handle: Any) -> FieldValues:
@@ -63,8 +64,8 @@ def _limits(handle: Any) -> FieldValues:
 
 
 def _bar1(handle: Any) -> FieldValues:
-    told = pynvml.nvmlDeviceGetBAR1MemoryInfo(handle)
-    return {"BAR1_TOTAL": told.bar1Total // MIB, "BAR1_USED": told.bar1Used // MIB, "BAR1_FREE": told.bar1Free // MIB}
+    answer = pynvml.nvmlDeviceGetBAR1MemoryInfo(handle)
+    return {"BAR1_TOTAL": answer.bar1Total // MIB, "BAR1_USED": answer.bar1Used // MIB, "BAR1_FREE": answer.bar1Free // MIB}
 
 
 def _ecc(handle: Any) -> FieldValues:
@@ -73,8 +74,8 @@ def _ecc(handle: Any) -> FieldValues:
 
 
 def _license(handle: Any) -> FieldValues:
-    told = pynvml.nvmlDeviceGetGridLicensableFeatures(handle)
-    features = told.gridLicensableFeatures[: min(told.licensableFeaturesCount, len(told.gridLicensableFeatures))]
+    answer = pynvml.nvmlDeviceGetGridLicensableFeatures(handle)
+    features = answer.gridLicensableFeatures[: min(answer.licensableFeaturesCount, len(answer.gridLicensableFeatures))]
     return {"VGPU_LICENSE_STATUS": int(any(each.featureState for each in features))}
 
 
@@ -87,31 +88,31 @@ def _inforom(name: str, number: int) -> TextCall:
 
 
 def _pci_ids(handle: Any) -> FieldValues:
-    told = pynvml.nvmlDeviceGetPciInfo(handle)
-    return {"PCI_COMBINED_ID": told.pciDeviceId, "PCI_SUBSYS_ID": told.pciSubSystemId}
+    answer = pynvml.nvmlDeviceGetPciInfo(handle)
+    return {"PCI_COMBINED_ID": answer.pciDeviceId, "PCI_SUBSYS_ID": answer.pciSubSystemId}
 
 
 _BANKS: Final = {f"BANKS_REMAP_ROWS_AVAIL_{name.upper()}": name for name in ("max", "high", "partial", "low", "none")}
 
 
 def _banks(handle: Any) -> FieldValues:
-    told = pynvml.nvmlDeviceGetRowRemapperHistogram(handle)
-    return {field: int(getattr(told, name)) for field, name in _BANKS.items()}
+    answer = pynvml.nvmlDeviceGetRowRemapperHistogram(handle)
+    return {field: int(getattr(answer, name)) for field, name in _BANKS.items()}
 
 
 def _sram(handle: Any) -> FieldValues:
-    told = pynvml.c_nvmlEccSramErrorStatus_v1_t()
-    pynvml.nvmlDeviceGetSramEccErrorStatus(handle, byref(told))
-    return {"THRESHOLD_SRM": int(told.bThresholdExceeded)}
+    answer = pynvml.c_nvmlEccSramErrorStatus_v1_t()
+    pynvml.nvmlDeviceGetSramEccErrorStatus(handle, byref(answer))
+    return {"THRESHOLD_SRM": int(answer.bThresholdExceeded)}
 
 
 _FABRIC: Final = tuple(f"FABRIC_{name}" for name in ("MANAGER_STATUS", "MANAGER_ERROR_CODE", "CLIQUE_ID", "HEALTH_MASK", "HEALTH_SUMMARY"))
 
 
 def _fabric(handle: Any) -> FieldValues:
-    told = pynvml.c_nvmlGpuFabricInfo_v3_t()
-    pynvml.nvmlDeviceGetGpuFabricInfoV(handle, byref(told))
-    return fabric_fields(int(told.state), int(told.status), int(told.cliqueId), int(told.healthMask), int(told.healthSummary))
+    answer = pynvml.c_nvmlGpuFabricInfo_v3_t()
+    pynvml.nvmlDeviceGetGpuFabricInfoV(handle, byref(answer))
+    return fabric_fields(int(answer.state), int(answer.status), int(answer.cliqueId), int(answer.healthMask), int(answer.healthSummary))
 
 
 _PLACES: Final = (
@@ -119,7 +120,7 @@ _PLACES: Final = (
     ("CBU", pynvml.NVML_MEMORY_LOCATION_CBU),
     ("SRM", pynvml.NVML_MEMORY_LOCATION_SRAM),
 )
-"""Whose ECC errors have no field value; the CBU's two-bit errors have one."""
+"""Locations whose ECC errors have no field value; the CBU's double-bit errors have one."""
 
 
 FAST_CALLS: Final = (
@@ -172,9 +173,9 @@ SLOW_CALLS: Final = (
     _wanted("nvmlDeviceGetVirtualizationMode", "VIRTUAL_MODE"),
     _wanted("nvmlDeviceGetMaxMigDeviceCount", "MIG_MAX_SLICES"),
     _wanted("nvmlDeviceGetInforomConfigurationChecksum", "INFOROM_CONFIG_CHECK"),
-    _wanted("nvmlDeviceGetAutoBoostedClocksEnabled", "AUTOBOOST", convert=lambda told: int(told[0])),
-    _wanted("nvmlDeviceGetCudaComputeCapability", "CUDA_COMPUTE_CAPABILITY", convert=lambda told: compute_capability(*told)),
-    _wanted("nvmlGpmQueryDeviceSupport", "GPM_SUPPORT", convert=lambda told: int(told.isSupportedDevice)),
+    _wanted("nvmlDeviceGetAutoBoostedClocksEnabled", "AUTOBOOST", convert=lambda answer: int(answer[0])),
+    _wanted("nvmlDeviceGetCudaComputeCapability", "CUDA_COMPUTE_CAPABILITY", convert=lambda answer: compute_capability(*answer)),
+    _wanted("nvmlGpmQueryDeviceSupport", "GPM_SUPPORT", convert=lambda answer: int(answer.isSupportedDevice)),
     CardCall("nvmlDeviceGetRowRemapperHistogram", _banks, tuple(_BANKS)),
     CardCall("nvmlDeviceGetSramEccErrorStatus", _sram, ("THRESHOLD_SRM",)),
     CardCall("nvmlDeviceGetGpuFabricInfoV", _fabric, _FABRIC),
@@ -187,7 +188,7 @@ SLOW_CALLS: Final = (
     ),
 )
 BAR1_CALL: Final = next(call for call in SLOW_CALLS if call.name == "nvmlDeviceGetBAR1MemoryInfo")
-"""The one of these that a MIG instance answers, too."""
+"""The only one of these calls that a MIG instance answers too."""
 STATIC_CALLS: Final = (
     _one("nvmlDeviceGetMinorNumber", "MINOR_NUMBER"),
     _one("nvmlDeviceGetIndex", "NVML_INDEX"),
@@ -212,7 +213,7 @@ TEXT_CALLS: Final = (
 
 
 def asked(call: CardCall, handle: Any) -> dict[str, int | float]:
-    """What a call tells, under DCGM's names. Raises NVMLError."""
+    """The values of a call by DCGM's names. Raises NVMLError."""
     return {_whole(field): value for field, value in call.ask(handle).items() if value is not None}
 
 

@@ -1,7 +1,8 @@
-"""What NVML says of one card: name, memory, how it is, who uses it. Raises NVMLError.
+"""NVML's values of one card: name, memory, health, processes. Functions raise NVMLError.
 
-Memory is asked in its second form, which tells what the driver keeps for itself. Only a driver that has no
-such call (before 510) is asked in the first: an error that passes must not change what a card offers.
+Memory is read in its second form, which includes the driver's reserved memory. Only a driver
+without that call (before 510) is asked in the first form: a temporary error must not change the
+memory that a card offers.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ _LISTS: Final = {
     "G": ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
     "M": ("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
 }
-"""Each kind of program in two generations of one structure. The first kind every driver has."""
+"""The calls for each type of process, in two generations of one structure. Every driver has the
+first type.
+"""
 
 
 class ShownCard(Struct, frozen=True):
-    """A card that NVML has a handle of; the handle is good until NVML ends."""
+    """A card with a handle from NVML; the handle is valid until NVML ends."""
 
     index: int
     uuid: str
@@ -47,7 +50,7 @@ def shown_card(index: int) -> ShownCard:
 
 
 def slot(card: ShownCard) -> GpuSlot:
-    """Without units and health. `minor` -1: the card has none (a virtual one)."""
+    """The inventory entry without units and health. `minor` -1: a virtual card has none."""
     try:
         minor = pynvml.nvmlDeviceGetMinorNumber(card.handle)
     except NVMLError as error:
@@ -58,7 +61,9 @@ def slot(card: ShownCard) -> GpuSlot:
 
 
 def _memory_mib(card: ShownCard) -> int:
-    """What containers can be given (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
+    """Memory that containers can get
+    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
+    """
     try:
         memory = pynvml.nvmlDeviceGetMemoryInfo(card.handle, pynvml.nvmlMemory_v2)
     except NVMLError as error:
@@ -69,9 +74,10 @@ def _memory_mib(card: ShownCard) -> int:
 
 
 def ask(card: ShownCard) -> CardAnswer:
-    """Calls that reach the card itself; raises NVMLError when it is ill.
+    """Probes the card with calls that reach the hardware; raises NVMLError when the card is
+    unhealthy.
 
-    What it does not have (memory or a sensor of its own) is no illness, nor are counters that cannot be read.
+    An absent feature (own memory, a sensor) is no fault, nor are unreadable counters.
     """
     for call in (pynvml.nvmlDeviceGetMemoryInfo, _temperature):
         try:
@@ -79,10 +85,12 @@ def ask(card: ShownCard) -> CardAnswer:
         except NVMLError as error:
             if not is_silent(error):
                 raise
-    return CardAnswer(energy_mj=_told(pynvml.nvmlDeviceGetTotalEnergyConsumption, card), recovery_action=_told(_recovery_action, card))
+    return CardAnswer(
+        energy_mj=_counter(pynvml.nvmlDeviceGetTotalEnergyConsumption, card), recovery_action=_counter(_recovery_action, card)
+    )
 
 
-def _told(call: Callable[[Any], int | None], card: ShownCard) -> int | None:
+def _counter(call: Callable[[Any], int | None], card: ShownCard) -> int | None:
     try:
         return call(card.handle)
     except NVMLError as error:
@@ -92,8 +100,8 @@ def _told(call: Callable[[Any], int | None], card: ShownCard) -> int | None:
 
 
 def _recovery_action(handle: Any) -> int | None:
-    (told,) = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [RECOVERY_ACTION.id])))
-    number = field_number(RECOVERY_ACTION, told)
+    (answered,) = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [RECOVERY_ACTION.id])))
+    number = field_number(RECOVERY_ACTION, answered)
     return None if number is None else int(number)
 
 
@@ -112,14 +120,14 @@ def has_mig(card: ShownCard) -> bool:
 
 
 def used_mib_by_pid(card: ShownCard) -> dict[int, float | None]:
-    """Each process once, whatever kinds of program it is; None = NVML does not say how much it uses."""
+    """Used MiB by process, each listed once for all its types; None = NVML has no value."""
     return {process.pid: None if process.memory_bytes is None else process.memory_bytes / _MIB for process in running(card.handle) or ()}
 
 
 def running(handle: Any) -> list[GpuProcess] | None:
-    """Each process of a card or a MIG instance once, by its number, with all kinds of program that it is.
+    """The processes of a card or a MIG instance by pid, each once with all its types.
 
-    None: it does not tell of any kind.
+    None: it lists none of the types.
     """
     listed = {letter: _listed(handle, names, is_required=letter == "C") for letter, names in _LISTS.items()}
     if all(processes is None for processes in listed.values()):
@@ -127,13 +135,13 @@ def running(handle: Any) -> list[GpuProcess] | None:
     found: dict[int, GpuProcess] = {}
     for letter in "MCG":
         for process in listed[letter] or ():
-            told = None if process.usedGpuMemory is None else int(process.usedGpuMemory)
+            answered = None if process.usedGpuMemory is None else int(process.usedGpuMemory)
             known = found.get(process.pid)
             letters = letter
             if known is not None:
                 letters = known.type if letter in known.type else f"{known.type}+{letter}"
-                told = known.memory_bytes if told is None else max(told, known.memory_bytes or 0)
-            found[process.pid] = GpuProcess(process.pid, letters, told)
+                answered = known.memory_bytes if answered is None else max(answered, known.memory_bytes or 0)
+            found[process.pid] = GpuProcess(process.pid, letters, answered)
     return [found[pid] for pid in sorted(found)]
 
 
@@ -151,7 +159,9 @@ def _listed(handle: Any, names: Sequence[str], *, is_required: bool) -> Sequence
 
 
 def whole_list(call: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """`pynvml` asks how many there are, then for those: more may have come in between."""
+    """The whole list: `pynvml` reads the length first, and entries may be added before it reads
+    the list.
+    """
     for _ in range(_MOST_TRIES - 1):
         try:
             return call()

@@ -1,9 +1,9 @@
-"""The GPUs of this node for its exporter: the port `Devices` on NVML
+"""The port `Devices` with NVML: the GPUs of this node for its exporter
 (docs/spec/telemetry.md#sampling-and-fault-isolation).
 
-Each card has a thread of its own for calls, and the node one for what is of no card. A call that does not
-come back holds up its own card only: nothing more is asked of that one until it does. A driver that goes away
-is looked for with growing pauses; the cards stay with what they said last.
+Each card has its own thread for calls, and the node has one for calls that concern no card. A call
+that does not return blocks only its own card, which is not asked again until it does. When the
+driver goes away, it is looked for with growing pauses; the cards keep their last values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
 from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import DEVICE, CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
-from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_down, is_gone, is_unloaded, open_library, said, words
+from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_down, is_gone, is_unloaded, open_library, value_or, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.edge.nvml.xid_tally import XidTally
 from fairlead.errors import NotFound, OutsideError
@@ -33,27 +33,30 @@ from fairlead.wire.devices.kernel_xid import pci_bus
 SLOWEST_RETRY_SECONDS: Final = 60.0
 EVENTS, KERNEL_LOG = "events", "kmsg"
 _PATIENCE: Final = 0.5
-"""Part of a beat for which a snapshot waits for cards that have not answered yet."""
+"""Part of an interval for which a snapshot waits for cards that have not answered yet."""
 END_SECONDS: Final = 2.0
 _KNOWN_SECONDS: Final = 60.0
-"""So long an XID is remembered, lest its other teller be believed as well."""
+"""Seconds for which an XID is remembered, so that the report of the other source does not count
+too.
+"""
 _USUAL_BEAT: Final = NvmlBeat()
 _log: Final = logging.getLogger(__name__)
 
 
 Join = Callable[[Iterable[XidReport], Iterable[XidReport]], JoinedXids]
-"""Of what was told, and what had no pair before: the rule `joined_reports`."""
+"""Joins reports with those that had no pair before; the rule is `joined_reports`."""
 
 
-def _all(told: Iterable[XidReport], _: Iterable[XidReport]) -> JoinedXids:
-    return JoinedXids(tuple(told), ())
+def _all(reports: Iterable[XidReport], _: Iterable[XidReport]) -> JoinedXids:
+    return JoinedXids(tuple(reports), ())
 
 
 class _Look(Struct, frozen=True):
-    """What the driver shows. `session`: how often it was begun anew; handles are of one session.
+    """The cards that the driver lists. `session`: number of the NVML session; handles are of one
+    session.
 
-    `kernel`: XIDs of the kernel's log, or why it cannot be read. `deafness`: why events are not heard, or
-    were not since the last look; "" = they are.
+    `kernel`: XIDs of the kernel log, or why it cannot be read. `deafness`: why events are not
+    received, or were not since the last look; "" = they are.
     """
 
     session: int
@@ -64,7 +67,9 @@ class _Look(Struct, frozen=True):
 
 
 class _Unread(Struct, frozen=True):
-    """An index of which no card was ever read. `since`: steady seconds; `failures`: how often, by why."""
+    """An index whose card was never readable. `since`: steady seconds; `failures`: their number
+    by cause.
+    """
 
     since: float
     why: str = ""
@@ -75,17 +80,17 @@ class _Unread(Struct, frozen=True):
         return structs.replace(self, why=why, failures={**self.failures, kind: self.failures.get(kind, 0) + 1})
 
     def sample(self, node: str, index: int) -> DeviceSample:
-        """It is down, and nobody knows who it is."""
+        """A sample of a card that is down and whose identity is unknown."""
         run = CollectorRun(DEVICE, str(index), is_good=False, errors=self.failures)
         identity = DeviceSample(node, index, -1, "", "", "", "", None, {})
         return structs.replace(identity, up=False, sampled_at=self.since, mig_mode="", collectors=(run,))
 
 
 class NvmlDevices:
-    """See `ports.Devices`. `make_asker` is called in the card's own thread.
+    """See `ports.Devices`. `make_asker` is called in the card's thread.
 
-    `kernel_log`: where XIDs stand that nobody heard; `join` says which of them are new. `monotonic` and
-    `wall` give seconds; those of `wall` are told with XIDs. One in a process.
+    `kernel_log`: has XIDs of the time without events; `join` decides which are new. `monotonic` and
+    `wall` return seconds; XIDs have times of `wall`. One per process.
     """
 
     def __init__(
@@ -124,7 +129,7 @@ class NvmlDevices:
         self._driver_error = "the driver has not been asked yet"
         self._cuda_version = ""
         self._snapshot = DeviceSnapshot(at=monotonic(), is_driver_up=False, driver_error=self._driver_error, collectors=self._node_runs)
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._under_way: set[asyncio.Future[Any]] = set()
         self._wanted = frozenset[str]()
 
@@ -134,23 +139,25 @@ class NvmlDevices:
     def want(self, fields: frozenset[str]) -> None:
         self._wanted = fields
 
-    async def run(self, told: Callable[[], None]) -> None:
-        """When it is cancelled the library is ended, unless a call is under way."""
+    async def run(self, on_snapshot: Callable[[], None]) -> None:
+        """On cancellation the library is closed, unless a call is under way."""
         try:
             while True:
                 began = self._monotonic()
                 await self.sample_once()
-                told()
+                on_snapshot()
                 await asyncio.sleep(max(0.0, self._beat.interval - (self._monotonic() - began)))
         finally:
             await self._end()
 
     async def sample_once(self) -> None:
-        """Ask everybody who is free, wait for half a beat at most, and publish what is known then."""
+        """Asks all free cards, waits for at most half an interval, and publishes what is known
+        then.
+        """
         patience, began = self._beat.interval * _PATIENCE, self._monotonic()
         if self._monotonic() >= self._look_at and not self._thread.busy_seconds:
             looking = self._thread.call(self._look)
-            looking.add_done_callback(self._looked)
+            looking.add_done_callback(self._note_look)
             self._wait_at_end_for(looking)
             await asyncio.wait([looking], timeout=patience)
         self._hear_divisions()
@@ -158,11 +165,11 @@ class NvmlDevices:
             turns = [turn for card in self._cards.values() if (turn := self._begin(card)) is not None]
             if turns:
                 await asyncio.wait(turns, timeout=patience)
-        await asyncio.sleep(0)  # what is done is taken over in the loop's next turn
-        self._hear_xids([])
+        await asyncio.sleep(0)  # results are taken over in the loop's next turn
+        self._note_xids([])
         self._publish(self._monotonic() - began)
 
-    # --- the driver: in its own thread ----------------------------------------------------------------------
+    # --- the driver, in its own thread ----------------------------------------------------------
 
     def _look(self) -> _Look:
         """Raises OutsideError, NVMLError."""
@@ -179,7 +186,9 @@ class NvmlDevices:
         return _Look(self._session, cards, _cuda_version(), self._read_kernel_log(), deafness)
 
     def _listen(self, cards: Sequence[ShownCard]) -> str:
-        """Wait for XIDs of these. Who cannot be registered is tried again on the slow beat."""
+        """Receives XIDs of these cards. Cards that cannot be registered are tried again at the
+        slow interval.
+        """
         failure = self._events.failure
         is_retry = self._monotonic() - self._registered_at >= self._beat.slow_interval
         if is_retry:
@@ -193,7 +202,7 @@ class NvmlDevices:
             known = self._cards.get(shown.uuid)
             if known is not None and known.seen.slot is not None and known.seen.index == index:
                 return structs.replace(known.seen, shown=shown, why="")
-            return CardAtIndex(index, shown, slot(shown), said(lambda: str(pynvml.nvmlDeviceGetPciInfo(shown.handle).busId), ""))
+            return CardAtIndex(index, shown, slot(shown), value_or(lambda: str(pynvml.nvmlDeviceGetPciInfo(shown.handle).busId), ""))
         except NVMLError as error:
             if is_gone(error):
                 raise
@@ -213,7 +222,7 @@ class NvmlDevices:
     def _is_any_busy(self) -> bool:
         return any(card.thread.busy_seconds for card in self._cards.values())
 
-    def _looked(self, future: asyncio.Future[_Look]) -> None:
+    def _note_look(self, future: asyncio.Future[_Look]) -> None:
         failure = None if future.cancelled() else future.exception()
         if failure is not None:
             self._lose_driver(failure)
@@ -222,20 +231,22 @@ class NvmlDevices:
 
     def _lose_driver(self, failure: BaseException) -> None:
         if not isinstance(failure, OutsideError | NVMLError):
-            _log.error("the driver cannot be asked: a fault of ours", exc_info=failure)
+            _log.error("the driver cannot be asked: a fault of Fairlead", exc_info=failure)
         if self._must_reopen and self._monotonic() < self._look_at:
-            return  # another card has said so in this turn
+            return  # another card has reported it in this turn
         self._must_reopen = self._is_open
         self._was_unloaded |= is_unloaded(failure)
         self._driver_error = words(failure) if isinstance(failure, NVMLError) else str(failure)
-        self._tell("driver", f"NVIDIA's driver does not answer: {self._driver_error}")
+        self._report("driver", f"NVIDIA's driver does not answer: {self._driver_error}")
         self._look_at = self._monotonic() + self._retry_seconds
         self._retry_seconds = min(2 * self._retry_seconds, SLOWEST_RETRY_SECONDS)
 
     def _take(self, look: _Look) -> None:
-        """What is shown now. A card whose index cannot be read keeps its name; one of no index is gone."""
+        """Takes over the listed cards. One with an unreadable index keeps its identity; one
+        without index is gone.
+        """
         self._driver_error, self._retry_seconds, self._cuda_version = "", 1.0, look.cuda_version
-        self._tell("driver", "")
+        self._report("driver", "")
         was_unloaded, self._was_unloaded = self._was_unloaded, False
         unread: dict[int, CardAtIndex] = {}
         shown: dict[str, CardAtIndex] = {}
@@ -262,17 +273,17 @@ class NvmlDevices:
             if uuid not in self._cards:
                 self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic, self._wall)
                 self._buses[uuid] = pci_bus(seen.pci_bus_id) or uuid
-                if (told := self._unnamed.pop(self._buses[uuid], None)) is not None:
-                    self._cards[uuid].xids = told
+                if (tally := self._unnamed.pop(self._buses[uuid], None)) is not None:
+                    self._cards[uuid].xids = tally
             self._cards[uuid].show(seen, look.session)
         for known in self._cards.values() if was_unloaded else ():
             known.was_reset()
         self._count(EVENTS, look.deafness)
-        self._kernel_told(look.kernel)
+        self._note_kernel_log(look.kernel)
         for index in range(len(look.cards)):
-            self._tell(f"card {index}", f"GPU {index} cannot be read: {self._unread[index].why}" if index in self._unread else "")
+            self._report(f"card {index}", f"GPU {index} cannot be read: {self._unread[index].why}" if index in self._unread else "")
 
-    # --- cards ----------------------------------------------------------------------------------------------
+    # --- cards ----------------------------------------------------------------------------------
 
     def _begin(self, card: KnownCard) -> asyncio.Future[CardTurn] | None:
         future = card.begin(self._wanted)
@@ -296,7 +307,7 @@ class NvmlDevices:
         else:
             card.fail(failure)
 
-    # --- what is told ---------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------
 
     def _hear_divisions(self) -> None:
         for divided in self._events.drain_divided():
@@ -305,7 +316,7 @@ class NvmlDevices:
                     card.divide()
 
     def _read_kernel_log(self) -> list[XidReport] | Exception:
-        """In the driver's thread."""
+        """Runs in the driver's thread."""
         if self._kernel_log is None:
             return []
         try:
@@ -313,17 +324,19 @@ class NvmlDevices:
         except OutsideError as error:
             return error
 
-    def _kernel_told(self, told: list[XidReport] | Exception) -> None:
-        """A log that cannot be read is a collector that fails; without a log there is no such collector."""
-        if not isinstance(told, Exception):
-            self._hear_xids(told)
-        elif isinstance(told, NotFound):
+    def _note_kernel_log(self, records: list[XidReport] | Exception) -> None:
+        """A log that cannot be read is a failed collector; without a log there is no such
+        collector.
+        """
+        if not isinstance(records, Exception):
+            self._note_xids(records)
+        elif isinstance(records, NotFound):
             self._kernel_log = None
         else:
-            self._tell(KERNEL_LOG, told.log_line if isinstance(told, OutsideError) else str(told))
-            self._count(KERNEL_LOG, type(told).__name__)
+            self._report(KERNEL_LOG, records.log_line if isinstance(records, OutsideError) else str(records))
+            self._count(KERNEL_LOG, type(records).__name__)
             return
-        self._tell(KERNEL_LOG, told.log_line if isinstance(told, NotFound) else "")
+        self._report(KERNEL_LOG, records.log_line if isinstance(records, NotFound) else "")
         self._count(KERNEL_LOG, "")
 
     @property
@@ -338,21 +351,23 @@ class NvmlDevices:
         else:
             self._runs[collector] = structs.replace(run, is_good=True, succeeded_at=self._monotonic())
 
-    def _hear_xids(self, told: Sequence[XidReport]) -> None:
-        """What the events and the kernel's log tell; of both: once. An event of no card is of all.
+    def _note_xids(self, logged: Sequence[XidReport]) -> None:
+        """Counts XIDs of events and of the kernel log; one that both report counts once. One
+        without card counts for all.
 
-        By the steady clock: somebody may set the other between the two tellers. A card that nobody has shown
-        yet, or that was taken out, is known by its place on the bus.
+        Times are of the steady clock, because the wall clock may be set between the two reports. A
+        card that the driver has not listed yet, or that was removed, is identified by its PCI
+        address.
         """
         now = self._monotonic()
         booted_at = self._wall() - now
         by_bus = {self._buses[uuid]: card.xids for uuid, card in self._cards.items()}
-        heard = [
+        events = [
             XidReport(bus, seen.xid, seen.at, None, seen.gpu_instance, "nvml")
             for seen in self._events.drain_timed()
             for bus in (by_bus if seen.uuid is None else [self._buses[seen.uuid]] if seen.uuid in self._buses else [])
         ]
-        joined = self._join([*heard, *told], self._known_xids)
+        joined = self._join([*events, *logged], self._known_xids)
         self._known_xids = tuple(each for each in joined.alone if now - each.at < _KNOWN_SECONDS)
         for report in joined.fresh:
             tally = by_bus.get(report.bus) or self._unnamed.setdefault(report.bus, XidTally())
@@ -379,7 +394,9 @@ class NvmlDevices:
         )
 
     async def _end(self) -> None:
-        """What is asked just now is waited for, unless it hangs: nobody may be in a library that goes."""
+        """Waits for calls under way, unless they hang: the library must not be unloaded during a
+        call.
+        """
         for card in self._cards.values():
             card.thread.end()
         under_way = [call for call in self._under_way if not call.done()]
@@ -390,14 +407,14 @@ class NvmlDevices:
             await asyncio.wait([self._thread.call(self._close)], timeout=END_SECONDS)
         self._thread.end()
 
-    def _tell(self, subject: str, what: str) -> None:
-        """In the log, once until it changes; "" = it is well."""
-        if what and self._told.get(subject) != what:
+    def _report(self, subject: str, what: str) -> None:
+        """Logs a fault once until it changes; "" = the fault has ended."""
+        if what and self._reported.get(subject) != what:
             _log.warning("%s", what)
-        self._told[subject] = what
+        self._reported[subject] = what
 
 
 def _cuda_version() -> str:
-    """Of the driver, as `12.8`; "" where it does not say."""
-    number = said(pynvml.nvmlSystemGetCudaDriverVersion_v2, 0)
+    """The driver's CUDA version, as `12.8`; "" = unknown."""
+    number = value_or(pynvml.nvmlSystemGetCudaDriverVersion_v2, 0)
     return f"{number // 1000}.{number % 1000 // 10}" if number else ""

@@ -1,9 +1,10 @@
-"""The driver of this node's NVIDIA GPUs: the port `CardDriver` on NVML.
+"""The port `CardDriver` with NVML: the driver of this node's NVIDIA GPUs.
 
-One that goes away is looked for at every call, and nothing of the former one is kept. A card without a handle
-is left out; one that has a handle, but cannot be read, stays as it was read last. While a card is ill NVML is
-begun anew now and then: it does not see by itself that a card was reset. A card that is added is seen by the
-next process. NVML holds the cards' devices open: stop the agent before `nvidia-smi --gpu-reset`.
+A driver that goes away is looked for at every call, and nothing of the former session is kept. A
+card without a handle is left out; one that has a handle, but cannot be read, keeps its last values.
+While a card is unhealthy, NVML is initialised again now and then, because it does not notice by
+itself that a card was reset. An added card is listed by the next process. NVML keeps the devices of
+the cards open: stop the agent before `nvidia-smi --gpu-reset`.
 """
 
 from __future__ import annotations
@@ -22,21 +23,23 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml import mps
 from fairlead.edge.nvml.cards import ShownCard, ask, has_mig, shown_card, slot, used_mib_by_pid
-from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, open_library, said, words
+from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, open_library, value_or, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot
 
 REOPEN_SECONDS: Final = 300.0
-"""So often NVML is begun anew while a card is ill. XIDs of that moment are not heard."""
+"""Seconds between initialisations of NVML while a card is unhealthy. XIDs at that moment are
+lost.
+"""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 _log: Final = logging.getLogger(__name__)
 
 
 class NvmlDriver:
-    """See `ports.CardDriver`. One in a process. `close` ends its thread and the library.
+    """See `ports.CardDriver`. One per process. `close` ends its thread and the library.
 
-    `library`: a name that the loader finds, or a path. `monotonic` gives seconds.
+    `library`: a name for the loader, or a path. `monotonic` returns seconds.
     """
 
     def __init__(
@@ -55,20 +58,20 @@ class NvmlDriver:
         self._turn = Lock()
         self._is_open = False
         self._opened_at = 0.0
-        self._is_any_ill = False
+        self._is_any_unhealthy = False
         self._events = XidEvents()
         self._slots: dict[tuple[int, str], GpuSlot] = {}
         self._has_mig: dict[str, bool] = {}
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
 
     def cards(self) -> Sequence[GpuSlot]:
         with self._asking():
-            self._tell("events", "")
+            self._report("events", "")
             slots = [self._slot(card) for card in self._look(is_retry=True)]
             return [each for each in slots if each is not None]
 
     def xids(self) -> Sequence[DriverXid]:
-        """Those of before stay there when the driver goes away."""
+        """XIDs since the last call; earlier ones stay when the driver goes away."""
         seen = self._events.drain()
         if seen:
             return seen
@@ -76,7 +79,7 @@ class NvmlDriver:
             if self._events.failure is not None:
                 if is_gone(self._events.failure):
                     raise self._events.failure
-                self._tell("events", f"waiting for XIDs begins anew: {words(self._events.failure)}")
+                self._report("events", f"waiting for XIDs begins anew: {words(self._events.failure)}")
                 self._look()
             return self._events.drain()
 
@@ -90,12 +93,14 @@ class NvmlDriver:
                     answers.append(ask(card))
                 except NVMLError as error:
                     self._raise_if_gone(error)
-                    self._is_any_ill = True
+                    self._is_any_unhealthy = True
                     return CardAnswer(words(error), is_down=is_down(error))
             return answers[0] if answers else CardAnswer("the driver does not show this GPU")
 
     def processes(self) -> Sequence[ProcessMemory]:
-        """Those whose memory NVML does not tell (some virtual cards) are left out: nobody can watch them."""
+        """The processes whose memory NVML reports; the others (on some virtual cards) cannot be
+        watched.
+        """
         with self._asking():
             cards = self._look()
             failed: list[NVMLError] = []
@@ -107,10 +112,10 @@ class NvmlDriver:
                     self._raise_if_gone(error)
                     if not is_down(error):
                         failed.append(error)
-                        self._tell(f"processes {card.uuid}", f"processes of GPU {card.uuid} are not known: {words(error)}")
+                        self._report(f"processes {card.uuid}", f"processes of GPU {card.uuid} are not known: {words(error)}")
                     continue
                 unknown = sum(mib is None for mib in used.values())
-                self._tell(f"memory {card.uuid}", f"NVML does not say how much memory processes of GPU {card.uuid} use" if unknown else "")
+                self._report(f"memory {card.uuid}", f"NVML does not report the memory of processes of GPU {card.uuid}" if unknown else "")
                 found += [ProcessMemory(pid, card.uuid, mib) for pid, mib in sorted(used.items()) if mib is not None]
             if failed and len(failed) == len(cards):
                 raise failed[0]
@@ -119,9 +124,9 @@ class NvmlDriver:
     def means(self) -> IsolationMeans:
         with self._asking():
             cards = self._look()
-            cuda = said(pynvml.nvmlSystemGetCudaDriverVersion_v2, 0)
+            cuda = value_or(pynvml.nvmlSystemGetCudaDriverVersion_v2, 0)
             return IsolationMeans(
-                driver=_major(said(pynvml.nvmlSystemGetDriverVersion, "")),
+                driver=_major(value_or(pynvml.nvmlSystemGetDriverVersion, "")),
                 cuda=(cuda // 1000, cuda % 1000 // 10),
                 has_cgroup_v2=(self._cgroups / "cgroup.controllers").exists(),
                 has_mig=bool(cards) and all(self._is_divided(card) for card in cards),
@@ -129,17 +134,17 @@ class NvmlDriver:
             )
 
     def close(self) -> None:
-        """Ends what there is; a later call would begin anew."""
+        """Ends the session; a later call would begin a new one."""
         with self._turn:
             self._end()
 
-    # --- one session ----------------------------------------------------------------------------------------
+    # --- one session ----------------------------------------------------------------------------
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """NVML is open inside. What it refuses comes out as OutsideError; without a driver it ends."""
+        """Opens NVML. Its errors become OutsideError; the session ends when there is no driver."""
         with self._turn:
-            if self._is_open and self._is_any_ill and self._monotonic() - self._opened_at >= REOPEN_SECONDS:
+            if self._is_open and self._is_any_unhealthy and self._monotonic() - self._opened_at >= REOPEN_SECONDS:
                 self._end()
             try:
                 if not self._is_open:
@@ -152,7 +157,7 @@ class NvmlDriver:
 
     def _begin(self) -> None:
         open_library(self._library)
-        self._is_open, self._is_any_ill, self._opened_at = True, False, self._monotonic()
+        self._is_open, self._is_any_unhealthy, self._opened_at = True, False, self._monotonic()
         self._look()
 
     def _end(self) -> None:
@@ -162,27 +167,27 @@ class NvmlDriver:
             self._is_open = False
 
     def _look(self, *, is_retry: bool = False) -> list[ShownCard]:
-        """Every card that NVML gives a handle of now; the thread listens to these."""
+        """All cards with a handle now; XIDs of these are received."""
         shown: list[ShownCard] = []
         for index in range(pynvml.nvmlDeviceGetCount()):
             try:
                 shown.append(shown_card(index))
-                self._tell(f"card {index}", "")
+                self._report(f"card {index}", "")
             except NVMLError as error:
                 self._raise_if_gone(error)
-                self._is_any_ill = True
-                self._tell(f"card {index}", f"GPU {index} is left out: {words(error)}")
+                self._is_any_unhealthy = True
+                self._report(f"card {index}", f"GPU {index} is left out: {words(error)}")
         self._events.watch(shown, is_retry=is_retry)
         return shown
 
     def _slot(self, card: ShownCard) -> GpuSlot | None:
         try:
             known = self._slots[card.index, card.uuid] = slot(card)
-            self._tell(f"slot {card.uuid}", "")
+            self._report(f"slot {card.uuid}", "")
         except NVMLError as error:
             self._raise_if_gone(error)
-            self._is_any_ill = True
-            self._tell(f"slot {card.uuid}", f"GPU {card.uuid} cannot be read: {words(error)}")
+            self._is_any_unhealthy = True
+            self._report(f"slot {card.uuid}", f"GPU {card.uuid} cannot be read: {words(error)}")
             return self._slots.get((card.index, card.uuid))
         return known
 
@@ -191,18 +196,18 @@ class NvmlDriver:
             self._has_mig[card.uuid] = has_mig(card)
         except NVMLError as error:
             self._raise_if_gone(error)
-            self._tell(f"mig {card.uuid}", f"whether GPU {card.uuid} is divided is not known: {words(error)}")
+            self._report(f"mig {card.uuid}", f"whether GPU {card.uuid} is divided is not known: {words(error)}")
         return self._has_mig.get(card.uuid, False)
 
     def _raise_if_gone(self, error: NVMLError) -> None:
         if is_gone(error):
             raise error
 
-    def _tell(self, subject: str, what: str) -> None:
-        """In the log, once until it changes; "" = it is well."""
-        if what and self._told.get(subject) != what:
+    def _report(self, subject: str, what: str) -> None:
+        """Logs a fault once until it changes; "" = the fault has ended."""
+        if what and self._reported.get(subject) != what:
             _log.warning("%s", what)
-        self._told[subject] = what
+        self._reported[subject] = what
 
 
 def _major(version: str) -> int:

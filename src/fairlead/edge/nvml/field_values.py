@@ -1,4 +1,4 @@
-"""Field values of one card: one call for all that a group asks for."""
+"""Reads field values of one card: one call for all fields of a group."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _CALL: Final = "nvmlDeviceGetFieldValues"
 
 
 def read_fields(handle: Any, rows: Iterable[NvmlField], absences: Absences, failures: Failures) -> dict[str, int | float]:
-    """What is told, by the rows' fields; what this card does not have is left out of the call.
+    """The values by the rows' fields; fields that this card does not have are not asked for.
 
     Raises NVMLError when the card is lost or the driver is gone.
     """
     asked = [row for row in rows if not absences.has(_key(row))]
     if not asked or absences.has(_CALL):
         return {}
-    told: tuple[FieldValue, ...] = ()
+    answered: tuple[FieldValue, ...] = ()
     with failures.caught(COLLECTOR, _CALL):
-        told = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [(row.id, row.scope) for row in asked])))
+        answered = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [(row.id, row.scope) for row in asked])))
     fields: dict[str, int | float] = {}
-    for row, value in zip(asked, told, strict=False):
+    for row, value in zip(asked, answered, strict=False):
         if value.code != SUCCESS:
             why = absences.judge(_key(row), NVMLError(value.code))
             failures.add(COLLECTOR, row.field, why)

@@ -1,7 +1,7 @@
-"""Profiling of one card, or of one GPU instance of it, by GPM: what happened between two samples.
+"""Profiling of one card, or of one GPU instance, with GPM: the activity between two samples.
 
-Hopper and later; a card without it costs one question in ten minutes. Only `close` gives the two samples
-back, while NVML is open: they are kilobytes, so a session that ends badly may leave them.
+GPM exists since Hopper; a card without it costs one question in ten minutes. Only `close` frees the
+two samples, while NVML is open; a session that ends unexpectedly may leak them, a few kilobytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead.wire.devices.nvml_values import SUCCESS
 
 COLLECTOR: Final = "gpm"
 APART_SECONDS: Final = 0.1
-"""GPM's samples stand at least so far apart; who asks earlier gets what was told last."""
+"""Least time between two samples, in seconds; an earlier call returns the last values."""
 _SUPPORT: Final = "nvmlGpmQueryDeviceSupport"
 
 
@@ -35,36 +35,36 @@ class Gpm:
         self._samples: list[Any] = []
         self._is_supported = False
         self._taken_at: float | None = None
-        self._told: Mapping[str, int | float] = {}
+        self._last: Mapping[str, int | float] = {}
         self._sampling = "nvmlGpmSampleGet" if gpu_instance is None else f"nvmlGpmMigSampleGet({gpu_instance})"
         self._question = pynvml.c_nvmlGpmMetricsGet_t()
 
     def read(self, wanted: Collection[str], failures: Failures) -> Mapping[str, int | float]:
-        """Of the wanted fields those that GPM tells; nothing at first, for it takes two samples.
+        """The wanted fields that GPM has; none at first, because GPM needs two samples.
 
         Raises NVMLError when the card is lost or the driver is gone.
         """
         names = frozenset(name for name in wanted if name in GPM_METRICS)
         if not names:
-            self._taken_at, self._told = None, {}
+            self._taken_at, self._last = None, {}
             return {}
         if self._taken_at is not None and self._monotonic() - self._taken_at < APART_SECONDS:
-            return {name: value for name, value in self._told.items() if name in names}
-        self._told = {}
+            return {name: value for name, value in self._last.items() if name in names}
+        self._last = {}
         with failures.caught(COLLECTOR, _SUPPORT):
             if not self._has_gpm():
                 return {}
         with failures.caught(COLLECTOR, self._sampling):
             if self._is_supported and not self._absences.has(self._sampling) and self._take():
-                self._told = self._between(sorted(names, key=GPM_METRICS.__getitem__), failures)
-        return self._told
+                self._last = self._between(sorted(names, key=GPM_METRICS.__getitem__), failures)
+        return self._last
 
     def close(self) -> None:
-        """NVML must still be open."""
+        """Frees the samples. NVML must still be open."""
         while self._samples:
-            with contextlib.suppress(NVMLError):  # it has ended
+            with contextlib.suppress(NVMLError):  # NVML has ended
                 pynvml.nvmlGpmSampleFree(self._samples.pop())
-        self._taken_at, self._told = None, {}
+        self._taken_at, self._last = None, {}
 
     def _has_gpm(self) -> bool:
         if self._absences.has(_SUPPORT):
@@ -76,7 +76,7 @@ class Gpm:
         return self._is_supported
 
     def _take(self) -> bool:
-        """The newer sample is taken anew; whether there is an older one to compare it with."""
+        """Takes the newer sample again; whether there is an older one to compare it with."""
         while len(self._samples) < 2:
             self._samples.append(pynvml.nvmlGpmSampleAlloc())
         self._samples.reverse()
@@ -99,11 +99,11 @@ class Gpm:
         for metric, name in zip(question.metrics, asked, strict=False):
             metric.metricId = GPM_METRICS[name]
         pynvml.nvmlGpmMetricsGet(question)
-        told: dict[str, int | float] = {}
+        found: dict[str, int | float] = {}
         for metric, name in zip(question.metrics, asked, strict=False):
             if metric.nvmlReturn != SUCCESS:
                 why = self._absences.judge((name, self._gpu_instance), NVMLError(metric.nvmlReturn))
                 failures.add(COLLECTOR, name, why)
             elif (value := gpm_value(name, metric.value)) is not None:
-                told[name] = value
-        return told
+                found[name] = value
+        return found

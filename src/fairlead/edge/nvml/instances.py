@@ -1,8 +1,8 @@
-"""MIG instances of one card: found once, kept until the card's division changes
+"""MIG instances of one card: listed once, kept until the card's division changes
 (docs/spec/telemetry.md#mig-instances).
 
-Asking NVML for them is slow, so what was found is kept, and that it could not be found, too. Fields of the
-whole card stand with the card alone.
+Listing them with NVML is slow, so both the result and a failure are kept. Fields of the whole card
+are with the card only.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Instance(Struct, gc=False):
 
 
 class Instances:
-    """Used by one thread. `absences`: the card's."""
+    """Used by one thread. `absences`: of the card."""
 
     def __init__(self, card: ShownCard, absences: Absences, monotonic: Callable[[], float], now: Callable[[], float]) -> None:
         self._card = card
@@ -55,7 +55,9 @@ class Instances:
         self._is_divided = False
 
     def forget(self) -> None:
-        """The division changed: look anew at the next question. NVML must be open."""
+        """Lists the instances again at the next call, because the division changed. NVML must be
+        open.
+        """
         for each in self._profiling.values():
             each.close()
         self._profiling, self._found = {}, None
@@ -66,9 +68,9 @@ class Instances:
         return self._is_divided
 
     def fast(self, wanted: frozenset[str], failures: Failures) -> tuple[InstanceReading, ...]:
-        """Memory, profiling and processes of each. Raises as `is_divided`.
+        """Memory, profiling and processes of each instance. Raises as `is_divided`.
 
-        How busy one is, is asked whether it is wanted or not: our own families tell it.
+        The utilization is always read, because Fairlead's own families have it.
         """
         profiled = (wanted & INSTANCE_METRICS) | {BUSY}
         by_gpu_instance: dict[int, tuple[dict[str, int | float], dict[str, str]]] = {}
@@ -81,15 +83,15 @@ class Instances:
                     fields |= each.memory.read()
             if each.gpu_instance not in by_gpu_instance:
                 shared = Failures(self._absences)
-                told = self._gpm(each.gpu_instance).read(profiled, shared)
-                by_gpu_instance[each.gpu_instance] = dict(told), shared.told()
+                by_field = self._gpm(each.gpu_instance).read(profiled, shared)
+                by_gpu_instance[each.gpu_instance] = dict(by_field), shared.by_collector()
             profile, failed = by_gpu_instance[each.gpu_instance]
             processes = each.processes.read(own)
-            readings.append(_reading(each, fields | profile, processes, own.told() | failed))
+            readings.append(_reading(each, fields | profile, processes, own.by_collector() | failed))
         return tuple(readings)
 
     def slow(self, failures: Failures) -> tuple[InstanceReading, ...]:
-        """BAR1 of each. Raises as `is_divided`."""
+        """BAR1 memory of each instance. Raises as `is_divided`."""
         readings: list[InstanceReading] = []
         for each in self._look(failures):
             own = Failures(each.absences)
@@ -97,7 +99,7 @@ class Instances:
             if not each.absences.has(BAR1_CALL.name):
                 with own.caught("device", BAR1_CALL.name):
                     fields = asked(BAR1_CALL, each.handle)
-            readings.append(_reading(each, fields, None, own.told()))
+            readings.append(_reading(each, fields, None, own.by_collector()))
         return tuple(readings)
 
     def _gpm(self, gpu_instance: int) -> Gpm:

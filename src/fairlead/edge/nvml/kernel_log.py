@@ -1,8 +1,8 @@
-"""XIDs that the kernel's log holds since the boot: what nobody heard while no exporter ran.
+"""Reads XIDs in the kernel's log since the boot, including those of the time without an exporter.
 
-Each read of `/dev/kmsg` gives one record, the oldest first. Records that the kernel has thrown away before
-they were read are lost, and the rest is read. The kernel stamps records by a clock that nobody corrects:
-after weeks it is seconds apart from the others, so what came since the last look is taken to be since then.
+Each read of `/dev/kmsg` returns one record, the oldest first. Records that the kernel has dropped
+are lost; reading continues behind them. The clock of the records is not adjusted, so after weeks it
+is seconds off: records since the last look are taken to be of that interval.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ KERNEL_LOG: Final = Path("/dev/kmsg")
 _SYSTEM: Final = "kmsg"
 _LONGEST_RECORD: Final = 16_384
 _STAMPED_SECONDS: Final = 1.0
-"""So far a stamp may be from when its record was seen and still be believed."""
+"""Largest difference in seconds between the stamp of a record and its reading at which the stamp
+is used.
+"""
 _NO_LOG: Final = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
-_MOUNT: Final = "mount the node's `/dev/kmsg`, in a container that is `privileged`, to hear of XIDs of before the start"
+_MOUNT: Final = "mount the node's `/dev/kmsg`, in a container that is `privileged`, to get XIDs of before the start"
 _MAY: Final = "a container must be `privileged` to read it, and elsewhere root; or run with `--kmsg off`"
 _MOST_RECORDS: Final = 200_000
-"""Of one turn; the rest comes with the next."""
+"""Records read in one turn; the rest is read in the next."""
 
 
 class KernelLog:
-    """`monotonic` gives seconds since the boot, as the kernel's records have them."""
+    """`monotonic` returns seconds since the boot, as in the kernel's records."""
 
     def __init__(
         self,
@@ -48,10 +50,10 @@ class KernelLog:
         self._drained_at: float | None = None
 
     def drain(self) -> list[XidReport]:
-        """What was written since the last call; at the first one, all that the kernel still has.
+        """Records since the last call; at the first call, all that the kernel still has.
 
-        Does not wait. Raises NotFound where there is no log, another OutsideError when it cannot be read; the
-        next call opens it anew, and goes on behind what was read.
+        Does not wait. Raises NotFound when there is no log, another OutsideError when it cannot be
+        read; the next call opens it again and continues behind what was read.
         """
         try:
             if self._file is None:
@@ -79,7 +81,7 @@ class KernelLog:
                 if error.errno == errno.EAGAIN:
                     self._drained_at = self._monotonic()
                     break
-                if error.errno == errno.EPIPE:  # the oldest were thrown away: reading goes on behind them
+                if error.errno == errno.EPIPE:  # the oldest records were dropped: continue behind them
                     continue
                 raise
             if not records:
@@ -90,7 +92,9 @@ class KernelLog:
                 self._seen.append(self._report(seen))
 
     def _report(self, seen: KernelXid) -> XidReport:
-        """With the time that it says, unless it came later than that, or cannot have come yet."""
+        """The XID with the stamp of its record, unless the stamp is too far from the time of
+        reading.
+        """
         since, now = self._drained_at, self._monotonic()
         if since is None or since - _STAMPED_SECONDS <= seen.since_boot <= now + _STAMPED_SECONDS:
             return XidReport(seen.bus, seen.xid, min(seen.since_boot, now), None, seen.gpu_instance)

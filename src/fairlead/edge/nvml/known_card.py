@@ -1,6 +1,6 @@
-"""What is known of one card of this node, and its turns: each in the card's own thread.
+"""One card of this node: its last values, and its turns, each in the card's own thread.
 
-A turn that does not come back keeps its thread; until it does nothing more is asked of that card.
+A turn that does not return keeps the thread; until it returns, the card is not asked again.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from fairlead.model.devices.readings import GpuProcess, GroupReading, InstanceRe
 
 DEVICE: Final = "device"
 COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")
-"""Of each card, from the start: an alert on one that never was there could not fire."""
+"""Collectors of each card that exist from the start: an alert on an absent series could not
+fire.
+"""
 TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 _DRIVER, _SERIAL, _VBIOS = "DCGM_FI_DRIVER_VERSION", "DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_VBIOS_VERSION"
 _ENERGY: Final = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
-"""Counted since the driver took the card: it falls by a reset only."""
+"""A counter since the driver took the card: only a reset lowers it."""
 _MIG_MODE: Final = "DCGM_FI_DEV_MIG_MODE"
 _NEVER: Final = float("-inf")
 _log: Final = logging.getLogger(__name__)
 
 
 class CardAsker(Protocol):
-    """What one card says, group by group; every call may take for ever.
+    """Reads one card, group by group; every call may take for ever.
 
-    `wanted`: DCGM fields that are printed.
-
-    Raises NVMLError when the card is lost or the driver gone. Anything else that fails is in the reading.
+    `wanted`: DCGM fields that are printed. Methods raise NVMLError when the card is lost or the
+    driver is gone; any other failure is in the reading.
     """
 
     wanted: frozenset[str]
@@ -53,16 +54,16 @@ class CardAsker(Protocol):
     def static(self) -> GroupReading: ...
 
     def forget(self) -> None:
-        """The card's division into MIG instances changed: they are looked for anew."""
+        """Lists the MIG instances again, because the card's division changed."""
         ...
 
     def close(self) -> None:
-        """Gives back what NVML holds for it, which must still be open."""
+        """Frees what NVML holds for the reader; NVML must still be open."""
         ...
 
 
 class NvmlBeat(Struct, frozen=True):
-    """Seconds: between two readings of what changes fast and slowly, and after which a call is stuck."""
+    """Seconds between readings of fast and slow groups, and after which a call counts as stuck."""
 
     interval: float = 5.0
     slow_interval: float = 60.0
@@ -70,7 +71,7 @@ class NvmlBeat(Struct, frozen=True):
 
 
 class CardAtIndex(Struct, frozen=True):
-    """A card that the driver shows. `shown` None: one that cannot be read, and `why`.
+    """A card that the driver lists. `shown` None: it cannot be read, for the reason `why`.
 
     `is_down`: it is lost, or waits for a reset.
     """
@@ -84,7 +85,7 @@ class CardAtIndex(Struct, frozen=True):
 
 
 class CardTurn(Struct, frozen=True):
-    """What a card said in one turn; None: that group was not due."""
+    """The readings of one turn; None: the group was not due."""
 
     asker: CardAsker
     fast: GroupReading
@@ -94,9 +95,9 @@ class CardTurn(Struct, frozen=True):
 
 
 class KnownCard:
-    """`session`: of the driver, whose handle it has; -1 = it has to be asked for everything again.
+    """`session`: the NVML session of its handle; -1 = everything must be read again.
 
-    `monotonic` and `wall` give seconds.
+    `monotonic` and `wall` return seconds.
     """
 
     def __init__(
@@ -138,17 +139,17 @@ class KnownCard:
         self.seen, self.session = seen, session
 
     def hide(self, *, is_down: bool = False) -> None:
-        """The driver has the card, and cannot show it. `is_down`: only a reset brings it back."""
+        """The driver has the card but cannot list it. `is_down`: only a reset brings it back."""
         self._is_lost, self.session = True, -1
         self._awaits_reset |= is_down
         self.seen = structs.replace(self.seen, shown=None)
 
     def was_reset(self) -> None:
-        """What happened before has nothing to do with the card as it is now."""
+        """Forgets earlier values that do not apply after a reset."""
         self._awaits_reset, self._reset_at = False, self._wall()
 
     def release(self) -> None:
-        """Give back what NVML holds for it, while NVML is open and no call is under way."""
+        """Frees what NVML holds for the card, while NVML is open and no call is under way."""
         asker, self._asker = self._asker, None
         if asker is not None:
             asker.close()
@@ -157,10 +158,10 @@ class KnownCard:
     def is_stuck(self) -> bool:
         return self.thread.busy_seconds > self._beat.call_timeout
 
-    # --- a turn ---------------------------------------------------------------------------------------------
+    # --- a turn ---------------------------------------------------------------------------------
 
     def begin(self, wanted: frozenset[str]) -> asyncio.Future[CardTurn] | None:
-        """A turn; None while a call has not come back, or there is nothing to ask."""
+        """Begins a turn; None while a call has not returned, or there is nothing to read."""
         shown, asker = self.seen.shown, self._asker
         if shown is None or self.thread.busy_seconds:
             return None
@@ -203,7 +204,9 @@ class KnownCard:
             self._count(collector, failures.get(collector, ""), turn.seconds if collector == DEVICE else None)
 
     def fail(self, failure: BaseException) -> None:
-        """The card answers nothing; a fault of ours comes with its trace, once."""
+        """Notes that the card answers nothing; an error of Fairlead is logged with its trace,
+        once.
+        """
         self._is_late_counted = False
         if isinstance(failure, NVMLError):
             self._is_lost = is_down(failure)
@@ -212,11 +215,11 @@ class KnownCard:
             return
         kind = type(failure).__name__
         if not self._runs.get(DEVICE, CollectorRun(DEVICE)).errors.get(kind.lower()):
-            _log.error("GPU %s cannot be asked: a fault of ours", self.seen.index, exc_info=failure)
+            _log.error("GPU %s cannot be asked: a fault of Fairlead", self.seen.index, exc_info=failure)
         self._count(DEVICE, kind)
 
     def look_at_watch(self) -> None:
-        """A call that does not come back is a failure, counted once."""
+        """Counts a call that does not return as one failure."""
         if self.is_stuck and not self._is_late_counted:
             self._is_late_counted = True
             self._count(DEVICE, TIMEOUT)
@@ -233,13 +236,13 @@ class KnownCard:
         self._runs[collector] = run
 
     def divide(self) -> None:
-        """Its MIG instances changed."""
+        """Notes that its MIG instances changed."""
         self._is_divided_anew = True
 
-    # --- what is told ---------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------
 
     def sample(self, node: str, cuda_version: str, *, is_driver_up: bool) -> DeviceSample | None:
-        """None: nothing is known of the card but that it is there."""
+        """The sample; None = only the existence of the card is known."""
         slot, is_known = self.seen.slot, self._fast.read_at != _NEVER
         if slot is None:
             return None
@@ -276,11 +279,11 @@ class KnownCard:
         return structs.replace(instance, fields={**instance.fields, _XID_FIELD: self.xids.last(instance.gpu_instance)})
 
 
-def _instance(told: InstanceReading, slower: Mapping[str, int | float]) -> MigInstance:
-    ids = (told.gpu_instance, told.compute_instance, told.profile, told.uuid)
-    return MigInstance(*ids, fields={**slower, **told.fields}, seen=told.processes)
+def _instance(reading: InstanceReading, slower: Mapping[str, int | float]) -> MigInstance:
+    ids = (reading.gpu_instance, reading.compute_instance, reading.profile, reading.uuid)
+    return MigInstance(*ids, fields={**slower, **reading.fields}, seen=reading.processes)
 
 
 def _mig_mode(mode: float | None) -> str:
-    """A card that cannot be divided does not say."""
+    """The mode's word; a card that cannot be divided has no mode."""
     return "enabled" if mode else "disabled"

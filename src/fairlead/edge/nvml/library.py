@@ -1,8 +1,8 @@
-"""NVML in this process: loaded and initialised, ended and unloaded; what its errors mean.
+"""NVML in this process: loads, initialises, ends and unloads it, and explains its errors.
 
-It is unloaded whenever it ends. A library that stays mapped belongs to the driver that was there when it was
-loaded: after an upgrade it says "version mismatch" for ever, and the loader finds it by its name before any
-file. `pynvml` keeps one library for a process, and pointers into it.
+It is unloaded whenever it ends. A loaded library belongs to the driver of the time when it was
+loaded: after an upgrade it returns "version mismatch" for ever, and the loader finds it by its name
+before any file. `pynvml` keeps one library per process, with pointers into it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SILENT: Final = frozenset(
 
 
 def open_library(name: str) -> None:
-    """Load and initialise it. Raises OutsideError; nothing of it is left then.
+    """Loads and initialises NVML. Raises OutsideError; nothing is left loaded then.
 
     A machine without a GPU is no error.
     """
@@ -65,14 +65,14 @@ def open_library(name: str) -> None:
     try:
         pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)
     except NVMLError as error:
-        told = failure(error)  # in the library's words, so before it goes
+        reason = failure(error)  # before unloading, because the text is in the library
         _unload()
-        raise told from error
+        raise reason from error
 
 
 def close_library() -> None:
-    """End and unload it. Nobody may be in a call of it."""
-    with contextlib.suppress(NVMLError):  # it has ended by itself: that is why we are here
+    """Ends and unloads NVML. No call may be under way."""
+    with contextlib.suppress(NVMLError):  # it may have ended by itself
         pynvml.nvmlShutdown()
     _unload()
 
@@ -86,14 +86,14 @@ def _unload() -> None:
 
 
 def failure(error: NVMLError) -> OutsideError:
-    """What the agent is told."""
+    """The error for the agent, with a hint."""
     return OutsideError(
         SYSTEM, f"NVIDIA's driver does not answer: {words(error)}", _MEND.get(error.value, "look at `nvidia-smi` on this node")
     )
 
 
 def words(error: NVMLError) -> str:
-    """NVML's, with the code for those that it does not name.
+    """NVML's text, or the code if it has no text.
 
     >>> words(NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)), words(NVMLError(12345))
     ('GPU is lost', 'NVML Error with code 12345')
@@ -102,12 +102,12 @@ def words(error: NVMLError) -> str:
 
 
 def is_gone(error: NVMLError) -> bool:
-    """Whether there is no driver behind the library any more: it has to be begun anew."""
+    """Whether there is no driver behind the library any more: it must be initialised again."""
     return error.value in _GONE
 
 
 def is_unloaded(failure: BaseException) -> bool:
-    """Whether it says that the driver was taken out, or exchanged: whatever comes back has been reset."""
+    """Whether the driver was unloaded or replaced: every card has then been reset."""
     error = failure if isinstance(failure, NVMLError) else failure.__cause__
     return isinstance(error, NVMLError) and error.value in _UNLOADED
 
@@ -118,17 +118,17 @@ def is_down(error: NVMLError) -> bool:
 
 
 def is_unsupported(error: NVMLError) -> bool:
-    """Whether the card, or this driver, does not have it: that will hardly change."""
+    """Whether the card or this driver lacks the feature, which hardly ever changes."""
     return error.value in _UNSUPPORTED
 
 
 def is_silent(error: NVMLError) -> bool:
-    """Whether the card, or this driver, just has nothing to say here: it is not ill."""
+    """Whether the card or this driver merely has no value, which is no fault."""
     return error.value in _SILENT
 
 
-def said(call: Callable[[], Answer], without: Answer) -> Answer:
-    """What the driver says, or what stands for one that does not know the call or has nothing to say."""
+def value_or(call: Callable[[], Answer], without: Answer) -> Answer:
+    """The driver's value, or `without` if the driver lacks the call or has no value."""
     try:
         return call()
     except NVMLError as error:

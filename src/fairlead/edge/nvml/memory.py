@@ -1,4 +1,6 @@
-"""Memory of one card or one MIG instance: always asked in the same form, for two forms make no series."""
+"""Memory of one card or MIG instance, always read in the same form, because two forms make no
+series.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from fairlead.wire.devices.nvml_values import memory_fields
 
 
 class MemoryForm:
-    """The second form, which tells what the driver keeps for itself, unless it answers only the first."""
+    """The second form, which includes the driver's reserved memory, unless only the first is
+    available.
+    """
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle

@@ -1,8 +1,8 @@
-"""How a card reaches the others of its node over NVLink
+"""The NVLink status between a card and the others of its node
 (docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter: `DCGM_EXP_P2P_STATUS`).
 
-The question is of two cards: where the other one hangs, this one's answer does, too. It is asked only where
-somebody prints the answer.
+The call involves two cards: when the other card hangs, the call for this card hangs too. It is made
+only when the counters file has the field.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _CALL: Final = "nvmlDeviceGetP2PStatus"
 
 
 def read_peers(card: ShownCard, absences: Absences, failures: Failures) -> dict[int, int]:
-    """NVML's status by the index of each card that can be asked.
+    """NVML's status by the index of each other card that can be asked.
 
-    Raises NVMLError when the driver is gone. Where a card is lost, the other one or this one, there is no
+    Raises NVMLError when the driver is gone. A lost card has no link.
     way.
     """
     found: dict[int, int] = {}

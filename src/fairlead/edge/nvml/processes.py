@@ -1,4 +1,6 @@
-"""Who uses one card or one MIG instance: processes, their memory, their share of its multiprocessors."""
+"""The processes on one card or MIG instance: their memory, and their share of its
+multiprocessors.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,20 @@ COLLECTOR: Final = "processes"
 _LIST: Final = "nvmlDeviceGetComputeRunningProcesses"
 _SHARES: Final = "nvmlDeviceGetProcessUtilization"
 _FIRST_MICROSECONDS: Final = 1_000_000
-"""So far back the first question reaches. Without a start the driver gives all it has kept, of any age."""
+"""How far back the first call reads, in microseconds. With 0 the driver returns values of any
+age.
+"""
 
 
 _Share = tuple[float | None, EngineTime]
-"""Of the multiprocessors in percent, and of the rest."""
+"""The share of the multiprocessors in percent, and of the other engines."""
 _IDLE: Final[_Share] = (0.0, EngineTime(0.0, 0.0, 0.0))
 
 
 class Processes:
-    """Used by one thread. `now` gives epoch seconds, as the driver stamps. `has_shares`: no MIG instance."""
+    """Used by one thread. `now` returns epoch seconds, as the driver's stamps. `has_shares`: no
+    MIG instance.
+    """
 
     def __init__(self, handle: Any, absences: Absences, now: Callable[[], float], *, has_shares: bool = True) -> None:
         self._handle = handle
@@ -36,7 +42,9 @@ class Processes:
         self._seen_until = 0
 
     def read(self, failures: Failures) -> tuple[GpuProcess, ...] | None:
-        """By pid; None = not known. Raises NVMLError when the card is lost or the driver is gone."""
+        """Processes by pid; None = unknown. Raises NVMLError when the card is lost or the driver
+        is gone.
+        """
         seen: list[GpuProcess] | None = None
         if not self._absences.has(_LIST):
             with failures.caught(COLLECTOR, _LIST):
@@ -51,11 +59,11 @@ class Processes:
         return tuple(_with_share(each, shares.get(each.pid, _IDLE)) for each in seen)
 
     def _shares(self, failures: Failures) -> dict[int, _Share] | None:
-        """By pid since the last question, none = nobody worked; None = not known."""
+        """Shares by pid since the last call, {} = no process was active; None = unknown."""
         if self._absences.has(_SHARES):
             return None
         now = int(self._now() * 1e6)
-        if not 0 < self._seen_until <= now:  # at first, and when the clock was set back
+        if not 0 < self._seen_until <= now:  # the first time, and after the clock was set back
             self._seen_until = max(1, now - _FIRST_MICROSECONDS)
         samples: Any = None
         with failures.caught(COLLECTOR, _SHARES):
@@ -76,8 +84,8 @@ class Processes:
 
 
 def _share(sample: Any) -> _Share:
-    told = (sample.smUtil, sample.memUtil, sample.encUtil, sample.decUtil)
-    multiprocessors, *others = (float(percent) if percent <= 100 else None for percent in told)
+    percents = (sample.smUtil, sample.memUtil, sample.encUtil, sample.decUtil)
+    multiprocessors, *others = (float(percent) if percent <= 100 else None for percent in percents)
     return multiprocessors, EngineTime(*others)
 
 

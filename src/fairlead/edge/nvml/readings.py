@@ -1,9 +1,9 @@
-"""What one card says, a group of fields at a time (docs/spec/telemetry.md#dcgm-fields-from-nvml,
+"""Reads one card, a group of fields at a time (docs/spec/telemetry.md#dcgm-fields-from-nvml,
 docs/spec/telemetry.md#profiling-fields, docs/spec/telemetry.md#xid-errors,
 docs/spec/telemetry.md#mig-instances, docs/spec/telemetry.md#processes,
 docs/spec/telemetry.md#sampling-and-fault-isolation).
 
-Each call may block for as long as the driver likes: one worker for each card.
+Each call may block for any time, so each card has its own thread.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ _MEMORY: Final = "nvmlDeviceGetMemoryInfo"
 
 
 class CardReader:
-    """One card that NVML has a handle of; used by one thread, while NVML is open.
+    """One card with a handle from NVML; used by one thread, while NVML is open.
 
-    `wanted`: DCGM fields that somebody prints; of what is slow (PCIe throughput), many (single NVLinks,
-    profiling) or seldom printed only these are asked. It may be replaced between two turns. `monotonic` gives
-    seconds, `now` epoch seconds. Every reading raises NVMLError when the card is lost or the driver is gone;
-    any other trouble is told in the reading and costs only what the failed call would have told.
+    `wanted`: the DCGM fields that are printed; slow (PCIe throughput), numerous (single NVLinks,
+    profiling) and seldom needed fields are read only if they are among these. It may be replaced
+    between two turns. `monotonic` returns seconds, `now` epoch seconds. Every reading raises
+    NVMLError when the card is lost or the driver is gone; any other failure is in the reading, and
+    costs only the values of the failed call.
     """
 
     def __init__(
@@ -67,23 +68,26 @@ class CardReader:
                 fields |= self._memory.read()
         fields |= self._gpm.read(wanted, failures)
         if self._instances.is_divided(failures):
-            return GroupReading(fields, {}, failures.told(), None, self._instances.fast(wanted, failures))
+            return GroupReading(fields, {}, failures.by_collector(), None, self._instances.fast(wanted, failures))
         processes = self._processes.read(failures)
-        return GroupReading(fields, {}, failures.told(), processes)
+        return GroupReading(fields, {}, failures.by_collector(), processes)
 
     def slow(self) -> GroupReading:
-        """ECC, remapped rows, retired pages, violations, NVLinks and their errors, replays, BAR1, limits,
-        recovery, peers. Of NVLinks those that `static` has found."""
+        """ECC, remapped rows, retired pages, violations, NVLinks and their errors, replays,
+        BAR1, limits, recovery, peers; for the NVLinks that `static` has found.
+        """
         failures = Failures(self._absences)
         wanted = [row for row in WANTED_FIELDS if row.field in self.wanted]
         fields = read_fields(self._card.handle, (*SLOW_FIELDS, *self._link_states, *wanted), self._absences, failures)
         self._ask(SLOW_CALLS, fields, self.wanted, failures)
         instances = self._instances.slow(failures)
         peers = read_peers(self._card, self._absences, failures) if PEERS in self.wanted else {}
-        return GroupReading(fields, {}, failures.told(), None, instances, peers)
+        return GroupReading(fields, {}, failures.by_collector(), None, instances, peers)
 
     def static(self) -> GroupReading:
-        """What changes with driver, firmware or division only: texts, minor number, MIG mode."""
+        """Values that change only with driver, firmware or division: texts, minor number, MIG
+        mode.
+        """
         failures = Failures(self._absences)
         fields = read_fields(self._card.handle, (LINK_COUNT,), self._absences, failures)
         self._link_states = LINK_STATES[: int(fields.get(LINK_COUNT.field, 0))]
@@ -94,15 +98,17 @@ class CardReader:
                 with failures.caught("device", call.name):
                     if text := call.ask(self._card.handle):
                         texts[call.field] = text
-        return GroupReading(fields, texts, failures.told())
+        return GroupReading(fields, texts, failures.by_collector())
 
     def forget(self) -> None:
-        """Its division into MIG instances changed: these are looked for anew, all else is asked again."""
+        """Lists the MIG instances and all absent features again, because the division changed."""
         self._instances.forget()
         self._absences.clear()
 
     def close(self) -> None:
-        """Gives back what NVML holds for this reader. NVML must still be open, and nobody in a call."""
+        """Frees what NVML holds for this reader. NVML must still be open, without a call under
+        way.
+        """
         self._instances.forget()
         self._gpm.close()
 
@@ -113,14 +119,16 @@ class CardReader:
                     fields |= asked(call, self._card.handle)
 
     def _field_values(self, wanted: frozenset[str], failures: Failures) -> dict[str, int | float]:
-        """With bandwidths, of the counters of this turn and the last; those of single links are not told."""
+        """Field values with bandwidths from the counters of this and the last turn; counters of
+        single links are dropped.
+        """
         names = [name for name in BANDWIDTHS if name == _TOTAL or name in wanted]
         single = list(dict.fromkeys(row for name in names for row in BANDWIDTHS[name] if row not in FAST_FIELDS))
         fields = read_fields(self._card.handle, (*FAST_FIELDS, *single), self._absences, failures)
         at = self._monotonic()
         links = {row.field: fields[row.field] for name in names for row in BANDWIDTHS[name] if row.field in fields}
-        told = bandwidths(self._links, links, at - self._links_at, names)
+        found = bandwidths(self._links, links, at - self._links_at, names)
         self._links, self._links_at = links, at
         for row in single:
             fields.pop(row.field, None)
-        return fields | told
+        return fields | found

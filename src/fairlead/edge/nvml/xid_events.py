@@ -1,9 +1,10 @@
-"""XIDs as NVML reports them: a thread waits for them, a queue holds them until somebody asks.
+"""XIDs from NVML's events: a thread waits for them, a queue keeps them until they are read.
 
-That a card's MIG instances changed comes the same way, from cards that tell it.
+Changes of a card's MIG instances arrive in the same way, from cards that report them.
 
-An event names a card by its handle. Its UUID is remembered from before: a card that has just fallen off the
-bus says nothing any more. What is reported while no thread waits (NVML begins anew) is lost.
+An event names a card by its handle. The UUID is remembered from before, because a card that has
+just fallen off the bus does not answer. Events while no thread waits (NVML is initialised again)
+are lost.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from fairlead.model.devices.driver import DriverXid
 WAIT_MILLISECONDS: Final = 200
 END_SECONDS: Final = 3.0
 WANTED: Final[int] = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeDoubleBitEccError | pynvml.nvmlEventMigConfigChange
-"""A double-bit error says nothing that the XID beside it does not; it is listened to as others do."""
+"""The wanted event types. A double-bit error adds nothing to its XID; other programs register it
+too.
+"""
 _WHOLE_CARD: Final = 0xFFFFFFFF
 Row = TypeVar("Row")
 _log: Final = logging.getLogger(__name__)
 
 
 class TimedXid(Struct, frozen=True, gc=False):
-    """`uuid` None: the driver did not say of which card; `gpu_instance` None: of a whole one.
+    """`uuid` None: the driver did not name the card; `gpu_instance` None: the whole card.
 
     `at`: seconds of the steady clock.
     """
@@ -49,7 +52,8 @@ class TimedXid(Struct, frozen=True, gc=False):
 class XidEvents:
     """`failure`: why the thread waits no longer, None = it waits, or has nothing to wait for.
 
-    `watch` and `end` may be called while NVML is open, by one at a time. `monotonic` gives seconds.
+    `watch` and `end` may be called while NVML is open, not concurrently. `monotonic` returns
+    seconds.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -65,30 +69,34 @@ class XidEvents:
 
     @property
     def deaf(self) -> Mapping[str, str]:
-        """Why XIDs of a card are not heard, by its UUID. One too old for events is not here."""
+        """Why XIDs of a card are not received, by UUID; without cards that are too old for
+        events.
+        """
         return self._deaf
 
     def drain(self) -> list[DriverXid]:
-        """What was reported since the last call, in order."""
+        """XIDs reported since the last call, in order."""
         return [DriverXid(each.xid, each.uuid) for each in self.drain_timed()]
 
     def drain_timed(self) -> list[TimedXid]:
-        """The same, with when it was heard, and of which MIG instance."""
+        """The same, with the time of each and its MIG instance."""
         return _drained(self._seen)
 
     def drain_divided(self) -> list[str | None]:
-        """UUIDs of cards whose MIG instances changed since the last call; None = it was not said of which.
+        """UUIDs of cards whose MIG instances changed since the last call; None = the card is not
+        named.
 
-        Whoever keeps instances of such a card must look for them anew. What changed while no thread waited is
-        not told at all.
+        Callers must list the instances of such a card again. Changes while no thread waited are
+        lost.
         """
         return list(dict.fromkeys(_drained(self._divided)))
 
     def watch(self, cards: Sequence[ShownCard], *, is_retry: bool = False) -> None:
-        """Wait for the XIDs of exactly these from now on.
+        """Receives the XIDs of exactly these cards from now on.
 
-        A card too old for events is not waited for, nor one that cannot be registered, until `is_retry`.
-        Raises OutsideError when the thread cannot be ended, NVMLError when there is no driver.
+        Cards that are too old for events are skipped, and so are those that cannot be registered,
+        until `is_retry`. Raises OutsideError when the thread cannot be ended, NVMLError when there
+        is no driver.
         """
         uuids = {_address(card.handle): card.uuid for card in cards}
         if uuids == self._watched and self.failure is None and not (is_retry and self._deaf):
@@ -102,14 +110,14 @@ class XidEvents:
             if why:
                 deaf[card.uuid] = why
                 if self._deaf.get(card.uuid) != why:
-                    _log.warning("XIDs of GPU %s are not heard: %s", card.uuid, why)
+                    _log.warning("XIDs of GPU %s are not received: %s", card.uuid, why)
         self._deaf = deaf
         if registered:
             self._thread = Thread(target=self._wait_until_ended, args=(self._events, uuids), name="xid-events", daemon=True)
             self._thread.start()
 
     def end(self) -> None:
-        """The thread is over and nothing is waited for; what was seen can still be drained."""
+        """Ends the thread; queued XIDs can still be drained."""
         self._ending.set()
         self._watched = None
         if self._thread is not None:
@@ -126,7 +134,9 @@ class XidEvents:
                 _log.debug("an event set is not freed: %s", words(error))
 
     def _register(self, card: ShownCard) -> str | None:
-        """None = its XIDs are heard; else why not, "" for a card or a driver that has no events."""
+        """None = its XIDs are received; else the reason, "" for a card or a driver without
+        events.
+        """
         try:
             if self._events is None:
                 self._events = pynvml.nvmlEventSetCreate()
@@ -158,7 +168,7 @@ class XidEvents:
 
 
 def _types(card: ShownCard) -> int:
-    """Of what is wanted, what this card tells; of a driver that does not say what it has, XIDs."""
+    """The wanted event types that this card has; XIDs if the driver does not list its types."""
     try:
         return WANTED & int(pynvml.nvmlDeviceGetSupportedEventTypes(card.handle))
     except NVMLError as error:
@@ -177,5 +187,5 @@ def _drained(queue: SimpleQueue[Row]) -> list[Row]:
 
 
 def _address(handle: Any) -> int:
-    """What a handle is, as a number; 0 = of no card."""
+    """The handle as a number; 0 = no card."""
     return ctypes.cast(handle, ctypes.c_void_p).value or 0

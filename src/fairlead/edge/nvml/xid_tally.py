@@ -1,4 +1,6 @@
-"""XIDs of one card since the exporter's start: how often each, when last, and which was the last of all."""
+"""Counts XIDs of one card since the exporter's start: how often, the last time, and the last
+XID.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ class XidTally:
         self._last: dict[int | None, tuple[float, int]] = {}
 
     def hear(self, xid: int, at: float, gpu_instance: int | None = None) -> None:
-        """`gpu_instance`: of which MIG instance it is, None = of the whole card."""
+        """Counts one XID. `gpu_instance`: its MIG instance, None = the whole card."""
         before = self._events.get(xid)
         self._events[xid] = XidEvent(xid, before.count + 1, max(at, before.last_at)) if before else XidEvent(xid, 1, at)
         if at >= self._last.get(gpu_instance, (at, 0))[0]:
             self._last[gpu_instance] = at, xid
 
     def last(self, gpu_instance: int | None = None) -> int:
-        """0 = none was heard of it."""
+        """The last XID; 0 = none."""
         return self._last.get(gpu_instance, (0.0, 0))[1]
 
     @property
     def events(self) -> tuple[XidEvent, ...]:
-        """By XID."""
+        """The counts, sorted by XID."""
         return tuple(self._events[xid] for xid in sorted(self._events))

@@ -1,1 +1,1 @@
-"""Prometheus and exporters as sources of GPU readings and charts."""
+"""Prometheus and exporters' pages as sources of GPU readings and charts."""

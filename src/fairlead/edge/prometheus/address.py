@@ -1,4 +1,6 @@
-"""The connection to a Prometheus, from a person's settings: address, token, token file, CA file."""
+"""Makes the connection to Prometheus from a user's settings: address, token, token file, CA
+file.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from fairlead.wire.text.printable_address import printable_address
 
 
 def prometheus_connection(address: str, *, token: str = "", token_file: str = "", ca_file: str = "") -> Connection:
-    """Raises UserError for what cannot be an address, a token or a certificate.
+    """The connection. Raises UserError for a malformed address, token or certificate.
 
-    `user:password@` in the address is basic auth.
+    `user:password@` in the address is used for basic authentication.
 
     >>> prometheus_connection("http://ann:s%40x@prom.example:9090/prometheus/").server
     'http://prom.example:9090/prometheus'

@@ -1,7 +1,7 @@
-"""Prometheus' requests and answers as values, for the async and the blocking client.
+"""Requests to Prometheus and its answers as values, for the async and the blocking client.
 
-Sample values are JSON *strings* (`"NaN"`, `"+Inf"`), times are seconds with a fraction, and a range answer
-has no point where there is no data, so gaps must be made visible here.
+Sample values are JSON strings (`"NaN"`, `"+Inf"`), times are seconds with fractions. A range answer
+has no points where there is no data, so this module adds the gaps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION_PATH = "/api/v1/status/buildinfo"
 
 
 class PrometheusFailure(OutsideError):
-    """No usable answer. `status` is HTTP's; 0 = none came."""
+    """No usable answer. `status` is HTTP's; 0 = there was no answer."""
 
     def __init__(self, what: str, hint: str = "", *, status: int = 0) -> None:
         super().__init__(SYSTEM, what, hint)
@@ -99,7 +99,8 @@ def parse_range(address: str, status: int, body: bytes, step: float) -> list[Sam
 
 
 def with_gaps(values: list[tuple[float, str]], step: float) -> tuple[tuple[float, float | None], ...]:
-    """Points with a None where samples are missing (one per hole) or no number: there a chart's line breaks.
+    """Points with a None for each gap or for a value that is no number: a chart's line breaks
+    there.
 
     >>> with_gaps([(0, "1"), (15, "NaN"), (60, "3")], 15.0)
     ((0, 1.0), (15, None), (30.0, None), (60, 3.0))
@@ -142,7 +143,8 @@ def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFa
 
 
 def parse_version(status: int, body: bytes) -> str:
-    """What `/api/v1/status/buildinfo` says; "" where there is no such page, or another one.
+    """The version in the answer of `/api/v1/status/buildinfo`; "" = no such page, or another
+    program's.
 
     >>> parse_version(200, b'{"status":"success","data":{"version":"2.42.0"}}')
     '2.42.0'

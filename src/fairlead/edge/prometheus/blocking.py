@@ -1,4 +1,6 @@
-"""Prometheus queries for the command line: the blocking twin of `client`, without aiohttp."""
+"""Prometheus queries for the command line: the blocking counterpart of `client`, without
+aiohttp.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +66,8 @@ class PrometheusBlocking:
 
 
 def _read_until(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The whole body; raises TimeoutError past the deadline, so that a trickle of bytes does not hold a
-    command for ever.
+    """The whole body; raises TimeoutError after the deadline, so that a slow trickle of bytes
+    cannot hold a command for ever.
     """
     pieces = []
     while piece := response.read(1 << 18):

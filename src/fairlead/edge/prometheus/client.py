@@ -1,4 +1,4 @@
-"""Instant and range queries to a Prometheus, for services (`ports.Series`)."""
+"""Instant and range queries to Prometheus, for services (`ports.Series`)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class Prometheus:
         return [SeriesLine(row.labels, row.points) for row in parse_range(self.address, status, body, step)]
 
     async def version(self) -> str:
-        """Its version; "" = it does not tell (it only speaks like one). Raises PrometheusFailure."""
+        """Its version; "" = unknown (another program with the same API). Raises
+        PrometheusFailure.
+        """
         return parse_version(*await self._ask("GET", VERSION_PATH))
 
     async def _post(self, path: str, form: bytes) -> tuple[int, bytes]:

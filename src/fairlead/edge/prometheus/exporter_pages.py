@@ -1,8 +1,8 @@
-"""GPU values from the pages of GPU exporters (`ports.GpuReadings`), ours or dcgm-exporter's.
+"""GPU values from the pages of GPU exporters (`ports.GpuReadings`), Fairlead's or dcgm-exporter's.
 
-Each page has a beat of its own: one that hangs or fails holds up no other, and is asked more and more seldom.
-Its last values stay until they are stale, then they are gone, never zero. One page may speak for many nodes;
-a card that several speak of counts once.
+Each page has its own interval: one that hangs or fails delays no other, and is read less and less
+often. Its last values stay until they are stale, and then disappear; they never become zero. One
+page may have cards of many nodes; a card on several pages counts once.
 """
 
 from __future__ import annotations
@@ -40,49 +40,54 @@ INTERVAL_SECONDS: Final = 5.0
 STALE_AFTER_SECONDS: Final = 30.0
 AT_ONCE: Final = 64
 SILENT_AT_ONCE: Final = 192
-"""Pages that are being read, and beside them those that keep us waiting; as many again of pages that are new
-or failing, so that these take nothing from the others. So many sockets at most.
+"""`AT_ONCE`: pages that are read at the same time; `SILENT_AT_ONCE`: slow pages beside them. New
+and failing pages have as many separate slots, so that they do not delay the others. The sum
+limits the open sockets.
 """
 KEPT_OPEN: Final = 256
-"""Of so many pages connections are kept from beat to beat; of more, there would be too many of them."""
+"""Up to this number of pages, connections stay open between reads; for more there would be too
+many.
+"""
 SPREAD_SECONDS: Final = 0.005
-"""Between the first reads of two pages, where all of them fit into one beat."""
+"""Seconds between the first reads of two pages, if all first reads fit into one interval."""
 PUBLISH_SECONDS_PER_PAGE: Final = 0.001
 LONGEST_PUBLISH_SECONDS: Final = 1.0
 MANY_CARDS: Final = 100
-"""From so many on a page's cards are made in a thread: it takes milliseconds."""
+"""A page with at least this number of cards is processed in a thread, because it takes
+milliseconds.
+"""
 MANY_TOGETHER: Final = 2000
-"""From so many on the cards of all pages are joined in a thread."""
+"""With at least this number of cards, the cards of all pages are joined in a thread."""
 MOST_NAMED: Final = 20
-"""Failing pages that the log names; of a network that is down for thousands, a few say it."""
+"""Failing pages that the log names; when a network with thousands of them fails, a few suffice."""
 _NO_CARD: Final = "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of a GPU exporter (port 9400)"
-_MANY_HANG: Final = "many pages keep us waiting, so the slowest are left early; check the network and a firewall in between"
+_MANY_HANG: Final = "many pages are slow, so the slowest are left early; check the network and a firewall in between"
 _PATIENCE: Final = attrgetter("patience_seconds")
 _NAME_ONE: Final = "name one exporter of each card; until then `fairlead_gpu_*` counts first, then what was read last"
 _log = logging.getLogger("fairlead.exporter")
 
 
 class PageFinder(Protocol):
-    """Pages that are found and not named."""
+    """Finds pages that are not named in the settings."""
 
     async def run(self) -> None: ...
 
     def pages(self) -> Mapping[str, str]:
-        """The node of each page, by its address; the same mapping until something changes."""
+        """The node of each page by its address; the same mapping object until something changes."""
         ...
 
     def source(self) -> Source:
-        """How well the search goes."""
+        """How well the search works."""
         ...
 
 
 class ExporterPages:
-    """Reads pages while `run` runs; `latest` is what has arrived.
+    """Reads pages while `run` runs; `latest` has what has arrived.
 
-    `urls` end in `/metrics`, and are named without the `user:password@` that they may have; `node_by_url`
-    names the node of a page that does not. `finder` finds more of them. `wall`: the reader's clock. `fetch`
-    reads a page. `ca_file`: PEM of the authorities that sign `https` pages, "" = those of this machine.
-    Raises UserError for an address or a file that cannot be used.
+    `urls` end in `/metrics`; messages name them without a `user:password@` in them. `node_by_url`:
+    the node of a page whose cards have none. `finder` finds further pages. `wall`: the reader's
+    clock. `fetch` reads a page. `ca_file`: PEM of the authorities that sign `https` pages, "" =
+    those of this machine. Raises UserError for an unusable address or file.
     """
 
     def __init__(
@@ -156,7 +161,7 @@ class ExporterPages:
 
     def tally(self) -> PageTally:
         pages, now = self._pages.values(), self._wall()
-        read_at = min((page.read_at for page in pages if page.read_at is not None and page.told.readings), default=None)
+        read_at = min((page.read_at for page in pages if page.read_at is not None and page.cards.readings), default=None)
         waiting = sum(page.read_at is None and not page.is_failing for page in pages)
         return self._counts.tally(
             read=len(self._pages) - self._failing - waiting,
@@ -166,11 +171,11 @@ class ExporterPages:
             bad_lines={(page.url, reason.value): many for page in pages for reason, many in sorted(page.bad.items())},
         )
 
-    # which pages there are
+    # which pages exist
 
     def _follow(self, wanted: Mapping[str, str]) -> None:
-        """Begin with pages that are new, and leave those that are gone. An address on another node is another
-        page: pods inherit addresses.
+        """Starts new pages and drops those that are gone. An address on another node is a new
+        page, because pods reuse addresses.
         """
         gone = [self._pages.pop(url) for url, page in list(self._pages.items()) if wanted.get(url) != page.node]
         for page in gone:
@@ -186,7 +191,7 @@ class ExporterPages:
         return list(new.values())
 
     def _begin(self, pages: Sequence[FollowedPage]) -> None:
-        """Spread over a beat; each page then keeps its place in it."""
+        """Spreads first reads over an interval; each page keeps its place in the interval."""
         now, apart = self._wall(), min(self._interval / max(1, len(pages)), SPREAD_SECONDS)
         for number, page in enumerate(pages):
             page.due_at = now + number * apart
@@ -208,7 +213,7 @@ class ExporterPages:
                     (self._sound if page.is_sound else self._doubtful).put(page)
             for slots in (self._sound, self._doubtful):
                 beginning = slots.give_places(now)
-                for page in slots.too_many():  # before others begin, so that no more than these are ever open
+                for page in slots.too_many():  # before new reads, so that the limit of open connections holds
                     page.leave_read()
                 for page in beginning:
                     page.reading = group.create_task(self._read(session, page))
@@ -220,7 +225,7 @@ class ExporterPages:
                     await self._turn.wait()
 
     def _end(self, slots: ReadSlots[FollowedPage], page: FollowedPage, task: asyncio.Task[None]) -> None:
-        """Called whenever a read ends, also one that was cancelled before it began."""
+        """Called when a read ends, including one that was cancelled before it began."""
         slots.end(page)
         is_left, page.is_left, page.reading = page.is_left and task.cancelled(), False, None
         if is_left:
@@ -238,22 +243,22 @@ class ExporterPages:
                 session, page.url, page.node, login=self._logins.get(page.url, ""), keeps_open=len(self._pages) <= KEPT_OPEN
             )
             now = self._clock.now()
-            told = cards.told(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.told, page.url, now)
+            cards_read = cards.page_cards(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.page_cards, page.url, now)
             page.note_bad(cards.bad)
-            if not told.readings:
+            if not cards_read.readings:
                 raise ExporterFailure(f"page `{page.url}` has no GPU metrics", _NO_CARD)
         except ExporterFailure as failure:
             self._note_failure(page, failure)
             return
-        except Exception:  # noqa: BLE001 - whatever it is, it is this page's, and the others are read on
-            _log.exception("page `%s` could not be read, and that is a fault of ours", page.url)
+        except Exception:  # noqa: BLE001 - an error in one page must not stop the others
+            _log.exception("page `%s` could not be read, and that is a fault of Fairlead", page.url)
             self._note_failure(page, ExporterFailure(f"page `{page.url}` could not be read", "look into this server's log"))
             return
         if was_failing:
             self._failing -= not page.is_gone
             _log.info("page `%s` can be read again", page.url)
         page.good_at = now
-        page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), began, self._wall())
+        page.note(structs.replace(cards_read, readings=with_idle_since(cards_read.readings, self._idle_before)), began, self._wall())
         self._counts.reads += 1
         self._is_dirty = True
         self._arrived.set()
@@ -269,8 +274,8 @@ class ExporterPages:
     # publishing
 
     async def _publish_for_ever(self) -> None:
-        """Soon after something arrived, and with many pages at most once a second, because all cards are
-        looked at.
+        """Publishes soon after data arrived; with many pages at most once a second, because all
+        cards are processed.
         """
         while True:
             try:
@@ -290,20 +295,22 @@ class ExporterPages:
             self._follow({**found, **self._named})
 
     async def publish(self) -> None:
-        """Make `latest` of what has arrived, without what is stale; the same value where nothing did."""
+        """Makes `latest` from what has arrived, without stale values; the same value if nothing
+        has.
+        """
         now = self._wall()
         pages = [*self._pages.values(), *self._leaving]
         stale = [page for page in pages if page.drop_stale(now, self._stale_after)]
-        self._leaving = [page for page in self._leaving if page.told.readings]
+        self._leaving = [page for page in self._leaving if page.cards.readings]
         if not stale and not self._is_dirty:
             return
         self._is_dirty = False
-        told = [page.told for page in pages if page.told.readings]
+        cards_read = [page.cards for page in pages if page.cards.readings]
         new = {page.url for page in pages if page.is_new}
         for page in pages:
             page.is_new = False
-        cards = sum(len(each.readings) for each in told)
-        counted = one_per_card(told) if cards < MANY_TOGETHER else await in_thread(one_per_card, told)
+        cards = sum(len(each.readings) for each in cards_read)
+        counted = one_per_card(cards_read) if cards < MANY_TOGETHER else await in_thread(one_per_card, cards_read)
         self._counts.note_clashes(counted.clashes, new)
         self._latest = counted.readings
         self._idle_before = {reading.uuid: reading for reading in counted.readings if reading.idle_since is not None}

@@ -1,4 +1,4 @@
-"""One page that is read again and again: what it said last, when, how it fares, and when it is due again."""
+"""One page that is read repeatedly: its last cards, its failures, and the time of its next read."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 1.0
 SHORTEST_PATIENCE_SECONDS: Final = 0.25
-"""So long a page keeps a place from others: a few times what it took when it was read last, between these."""
+"""`PATIENCE_SECONDS`, `SHORTEST_PATIENCE_SECONDS`: bounds for how long a page keeps a slot that
+others need; within them, `PATIENCE_TIMES` its last reading time.
+"""
 PATIENCE_TIMES: Final = 5
 _log = logging.getLogger("fairlead.exporter")
 
 
 class FollowedPage:
-    """Times are the reader's, but `good_at`: the world's.
+    """Times are of the reader's clock, except `good_at`, which is of the cluster's clock.
 
-    `is_gone`: nobody reads it any more; what it said last counts until it is stale. `is_left`: its read is
-    ended for others' sake. `took_seconds`: its last good read.
+    `is_gone`: it is no longer read; its last cards count until they are stale. `is_left`: its read
+    was ended in favour of others. `took_seconds`: duration of its last good read.
     """
 
     def __init__(self, url: str, node: str, interval_seconds: float, rng: random.Random) -> None:
         self.url = url
         self.node = node
-        self.told = PageCards(url, ())
+        self.cards = PageCards(url, ())
         self.bad: Counter[BadLine] = Counter()
         self.failure: ExporterFailure | None = None
         self.read_at: float | None = None
@@ -57,7 +59,7 @@ class FollowedPage:
 
     @property
     def is_sound(self) -> bool:
-        """Whether it is known to answer."""
+        """Whether its last read succeeded."""
         return self.read_at is not None and self.failure is None
 
     @property
@@ -67,20 +69,20 @@ class FollowedPage:
         return min(PATIENCE_SECONDS, max(SHORTEST_PATIENCE_SECONDS, PATIENCE_TIMES * self.took_seconds))
 
     def note_bad(self, bad: Counter[BadLine]) -> None:
-        """So many lines of it counted for nothing. The log says it once."""
+        """Counts ignored lines by reason. The log has a warning once."""
         if bad and not self.bad:
-            said = ", ".join(f"{count} {reason}" for reason, count in sorted(bad.items()))
-            _log.warning("lines of page `%s` count for nothing: %s; they are counted, and not named again", self.url, said)
+            counts = ", ".join(f"{count} {reason}" for reason, count in sorted(bad.items()))
+            _log.warning("lines of page `%s` are ignored: %s; they are counted, and not named again", self.url, counts)
         self.bad += bad
 
-    def note(self, told: PageCards, began: float, now: float) -> None:
-        """It was read from `began` to `now`, by the reader's clock.
+    def note(self, cards: PageCards, began: float, now: float) -> None:
+        """Notes a read from `began` to `now`, by the reader's clock.
 
-        It is due a beat after it was; where that is over, at a later place of its beat, half a beat from now
-        at least: no page is read without a pause.
+        The next read is due one interval after the last; if that time is over, at a later place of
+        the interval, at least half an interval from now: no page is read without a pause.
         """
         self.took_seconds = now - began
-        self.told, self.read_at, self.is_new = structs.replace(told, is_kept=self.is_gone), now, True
+        self.cards, self.read_at, self.is_new = structs.replace(cards, is_kept=self.is_gone), now, True
         self.failure = None
         if self._is_first:
             self._is_first, self._backoff = False, Backoff(self._rng, self._interval, max(self._interval, LONGEST_RETRY_SECONDS))
@@ -94,19 +96,19 @@ class FollowedPage:
         self.due_at = now + self._backoff.next_delay()
 
     def leave(self) -> None:
-        """Its exporter is gone: read it no more."""
+        """Stops reading the page, because its exporter is gone."""
         self.is_gone, self.failure = True, None
-        self.told = structs.replace(self.told, is_kept=True)
+        self.cards = structs.replace(self.cards, is_kept=True)
         if self.reading is not None:
             self.reading.cancel()
 
     def leave_read(self) -> None:
-        """Others need what its read holds."""
+        """Ends the read in favour of others."""
         self.is_left = self.reading is not None and self.reading.cancel()
 
     def drop_stale(self, now: float, after_seconds: float) -> bool:
-        """Forget values that are older; whether there were any."""
-        if self.read_at is None or now - self.read_at <= after_seconds or not self.told.readings:
+        """Forgets values that are older; whether there were any."""
+        if self.read_at is None or now - self.read_at <= after_seconds or not self.cards.readings:
             return False
-        self.told = PageCards(self.url, ())
+        self.cards = PageCards(self.url, ())
         return True

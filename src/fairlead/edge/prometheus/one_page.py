@@ -1,4 +1,4 @@
-"""One look at the page of an exporter, for a command: blocking, without aiohttp."""
+"""Reads the page of an exporter once, for a command: blocking, without aiohttp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ LARGEST_PAGE_BYTES: Final = 64 << 20
 
 
 def read_page(url: str) -> str:
-    """Its text. Raises UserError for what is no such address, OutsideError when there is no page."""
+    """The page's text. Raises UserError for a malformed address, OutsideError when it cannot be
+    read.
+    """
     address = page_address(url)
     url, headers = address.url, {"User-Agent": f"fairlead/{__version__}"} | ({"Authorization": address.login} if address.login else {})
     if not _is_address(url):

@@ -1,6 +1,6 @@
-"""The address of an exporter's page as a person writes it: the page's own, and its password apart.
+"""The address of an exporter's page in a user's settings, with its password separated.
 
-The address is said in logs, sources and labels, where a password has no place.
+Logs, sources and labels contain the address, so it must not contain a password.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PageAddress(Struct, frozen=True):
 
 
 def page_address(text: str) -> PageAddress:
-    """Raises UserError for what is none; the sentence has no password in it.
+    """The address. Raises UserError when it is malformed; the message contains no password.
 
     >>> page_address("http://ann:s%40x@gpu-1:9400/metrics")
     PageAddress(url='http://gpu-1:9400/metrics', login='Basic YW5uOnNAeA==')
@@ -45,7 +45,9 @@ def page_address(text: str) -> PageAddress:
 
 
 def _has_host(url: str) -> bool:
-    """Whether there is a host, closed brackets around an IPv6 address, and no port but a number."""
+    """Whether the URL has a host, closed brackets around an IPv6 address, and no port or a
+    numeric one.
+    """
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and (parts.port is None or parts.port > 0) and not any(each.isspace() for each in parts.netloc)

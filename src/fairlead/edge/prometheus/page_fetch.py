@@ -1,4 +1,4 @@
-"""One page of a GPU exporter, asked for and read piece by piece; one that does not end is left."""
+"""Reads one page of a GPU exporter piece by piece, with limits of time and size."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ LONGEST_LINE_BYTES: Final = 1 << 20
 MOST_CARDS: Final = 200_000
 PIECE_BYTES: Final = 1 << 20
 _AT_ONCE_BYTES: Final = 16 << 10
-"""So little is read at once, in a millisecond at most: handing it to a thread would take as long."""
+"""Bytes that are parsed in the event loop, within a millisecond; using a thread would take as
+long.
+"""
 _reader: Final = ThreadPoolExecutor(1, "exporter pages")
 _NOT_A_PAGE: Final = "name the page of a GPU exporter (port 9400)"
 
 
 class Fetch(Protocol):
-    """`fetch_page`, or what stands for it."""
+    """The interface of `fetch_page`."""
 
     async def __call__(
         self, session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True
@@ -42,14 +44,14 @@ class Fetch(Protocol):
 
 
 class ExporterFailure(OutsideError):
-    """A page could not be had or read."""
+    """A page could not be fetched or parsed."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__("exporter", what, hint)
 
 
 def page_session(timeout_seconds: float, ca_pem: bytes | None = None) -> aiohttp.ClientSession:
-    """For pages of many machines: what one says is not kept for the next.
+    """A session for pages of many machines; it keeps no cookies.
 
     `ca_pem`: the authorities that sign the certificates of `https` pages; None = those of this machine.
     """
@@ -66,16 +68,17 @@ def page_session(timeout_seconds: float, ca_pem: bytes | None = None) -> aiohttp
 
 
 async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True) -> CardsOfPage:
-    """What the page says; raises ExporterFailure. `login`: the value of its Authorization header, "" = none.
+    """The cards of the page; raises ExporterFailure. `login`: value of the header Authorization, ""
+    = none.
 
-    `keeps_open`: the connection, until the next time.
+    `keeps_open`: keep the connection open until the next read.
     """
     try:
         headers = {} if keeps_open else {"Connection": "close"}
         if login:
             headers["Authorization"] = login
         if is_loopback(url):
-            headers["Accept-Encoding"] = "identity"  # there unpacking costs more than carrying
+            headers["Accept-Encoding"] = "identity"  # on one machine unpacking costs more than sending
         async with session.get(url, headers=headers, allow_redirects=False) as response:
             if 300 <= response.status < 400:
                 raise ExporterFailure(
@@ -90,8 +93,8 @@ async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, log
 
 
 async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
-    """Note the page's samples piece by piece, large ones in a thread: a page of many nodes is neither held as
-    a whole nor a pause for others.
+    """Adds the page's samples piece by piece, large pieces in a thread, so that a page of many
+    nodes neither is in memory as a whole nor delays other tasks.
     """
     splitter, known, size, unended = LineSplitter(), KnownLabels(), 0, 0
     with contextlib.closing(response):
@@ -105,13 +108,13 @@ async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: Cards
                 raise ExporterFailure(f"page `{url}` has a line of more than {LONGEST_LINE_BYTES >> 20} MiB", _NOT_A_PAGE)
             await _note(cards, lines, known)
             if len(cards) > MOST_CARDS:
-                raise ExporterFailure(f"page `{url}` speaks of more than {MOST_CARDS} GPUs", _NOT_A_PAGE)
+                raise ExporterFailure(f"page `{url}` has more than {MOST_CARDS} GPUs", _NOT_A_PAGE)
     await _note(cards, splitter.feed(b"\n"), known)
     return cards
 
 
 async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The page in large pieces: most come whole."""
+    """The page in large pieces; most pages are a single piece."""
     held, size = list[bytes](), 0
     async for piece in response.content.iter_chunked(PIECE_BYTES):
         held.append(piece)
@@ -123,8 +126,8 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 async def in_thread(work: Callable[..., Done], *given: object) -> Done:
-    """The answer of `work`, which all pages' readers do in one thread: of many, each would hold up the loop
-    for a turn.
+    """The result of `work`, run in the one thread that all readers of pages share: several
+    threads would delay the event loop.
     """
     return await asyncio.get_running_loop().run_in_executor(_reader, work, *given)
 

@@ -1,4 +1,6 @@
-"""What all readers of GPU values count, of pages or of a Prometheus: reads, and cards told twice."""
+"""Counters that all readers of GPU values have, for pages or Prometheus: reads, and duplicated
+cards.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from fairlead.wire.metrics.one_reading import Clashes
 
 
 class ReadCounts:
-    """Since the reader's start. A clash is said when there was none before."""
+    """Counts since the reader's start. The first duplicated card is logged."""
 
     def __init__(self, log: logging.Logger) -> None:
         self.reads = 0
@@ -20,7 +22,7 @@ class ReadCounts:
         self._log = log
 
     def note_clashes(self, clashes: Clashes, pages: Collection[str] | None = None) -> None:
-        """As of now. `pages`: those that were read since the last time, None = all."""
+        """Notes the present duplicates. `pages`: those read since the last call, None = all."""
         self._duplicates += sum(many for page, many in clashes.left_out.items() if pages is None or page in pages)
         if clashes.count and not self.clashes.count:
             self._log.warning("%s", clashes.sentence)

@@ -1,10 +1,11 @@
-"""Which of many pages are read at once: a slots of places, and a few beside it that wait for a
-silent page.
+"""Decides which of many pages are read at the same time: a number of slots, and a few silent pages
+beside them.
 
-A read keeps its place as long as one like it takes; then it gives it to the next and is waited for
-beside the slots, where only so many are: of more, the one that is silent longest is left. So pages
-that hang cost others nothing, and there is a bound on what is open. A slots has no clock and no
-task: it is told when a read ended.
+A read keeps its slot for the time that such a read usually takes; then another page gets the slot,
+and the slow read continues beside the slots. The number of those is limited too: when there are
+more, the read that has been silent longest is ended. So pages that hang do not delay others, and
+the number of open connections is bounded. This class has no clock and no tasks: callers report the
+end of each read.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ Page = TypeVar("Page", bound=Hashable)
 
 
 class ReadSlots(Generic[Page]):
-    """`at_once` places, and `silent` reads beside them. `patience`: how long a page keeps its
-    place.
+    """`at_once` slots, and `silent` reads beside them. `patience`: seconds for which a page
+    keeps its slot.
     """
 
     def __init__(self, at_once: int, silent: int, patience: Callable[[Page], float]) -> None:
@@ -31,15 +32,15 @@ class ReadSlots(Generic[Page]):
         self._silent: dict[Page, None] = {}
 
     def __len__(self) -> int:
-        """Reads that have begun and not ended."""
+        """The number of reads that have begun and not ended."""
         return len(self._reading) + len(self._silent)
 
     def put(self, page: Page) -> None:
-        """It is due, and has no read under way."""
+        """Adds a page that is due and is not being read."""
         self._waiting.append(page)
 
     def give_places(self, now: float) -> list[Page]:
-        """Pages whose reads begin now."""
+        """The pages whose reads begin now."""
         for page in [each for each, until in self._reading.items() if until <= now]:
             del self._reading[page]
             self._silent[page] = None
@@ -48,17 +49,17 @@ class ReadSlots(Generic[Page]):
         return began
 
     def too_many(self) -> list[Page]:
-        """Pages whose reads are to be left, those that are silent longest."""
+        """The pages whose reads must be ended, those that have been silent longest."""
         left = list(islice(self._silent, max(0, len(self._silent) - self._silent_at_once)))
         for page in left:
             del self._silent[page]
         return left
 
     def end(self, page: Page) -> None:
-        """Its read ended, however; again is no harm."""
+        """Notes the end of a read, for any reason; a second call does nothing."""
         self._reading.pop(page, None)
         self._silent.pop(page, None)
 
     def look_at(self) -> float | None:
-        """When a place is free at the latest, where somebody waits for one."""
+        """The latest time at which a slot becomes free; None when no page waits for one."""
         return min(self._reading.values()) if self._waiting and self._reading else None

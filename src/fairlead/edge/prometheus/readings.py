@@ -1,7 +1,7 @@
-"""GPU values from a Prometheus (`ports.GpuReadings`), by one instant query for all metrics they need.
+"""GPU values from Prometheus (`ports.GpuReadings`), with one instant query for all metrics.
 
-Prometheus answers with its last sample for up to five minutes, so a sample's own time decides whether it is
-stale, not the time of the answer.
+Prometheus returns its last sample for up to five minutes, so the time of the sample decides whether
+it is stale, not the time of the answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger("fairlead.prometheus")
 
 
 class PrometheusReadings:
-    """Asks on a steady beat while `run` runs. The client is closed by whoever made it."""
+    """Queries at a fixed interval while `run` runs. The caller closes the client."""
 
     def __init__(self, prometheus: Prometheus, clock: Clock, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
         self._prometheus = prometheus
@@ -57,7 +57,7 @@ class PrometheusReadings:
                 await asyncio.sleep(backoff.next_delay())
 
     async def read_once(self) -> bool:
-        """Ask once; whether an answer came. Old readings stay until they are stale."""
+        """Queries once; whether there was an answer. Old readings stay until they are stale."""
         now = self._clock.now()
         try:
             found = await self._prometheus.query(QUERY)
@@ -83,7 +83,7 @@ class PrometheusReadings:
         return self._latest
 
     def tally(self) -> PageTally:
-        """Its answers as one page."""
+        """The counts, with Prometheus as one page."""
         is_failing, is_waiting = self._failure is not None, self._good_at is None
         return self._counts.tally(
             read=int(not is_failing and not is_waiting),
@@ -105,8 +105,8 @@ class PrometheusReadings:
 
 
 class AnsweredCards(Struct, frozen=True):
-    """What one answer says: each card once, which several targets speak of, and lines that counted for
-    nothing.
+    """The content of one answer: each card once, the cards that several targets have, and the
+    ignored samples.
     """
 
     readings: tuple[GpuReading, ...]
@@ -115,7 +115,9 @@ class AnsweredCards(Struct, frozen=True):
 
 
 def cards_of(found: Iterable[PrometheusSample], now: float) -> AnsweredCards:
-    """The cards of one answer, without samples older than a minute; the newest of two targets counts."""
+    """The cards of one answer, without samples older than a minute; of two targets the newer
+    counts.
+    """
     fresh = sorted((each for each in found if now - each.at <= STALE_AFTER_SECONDS), key=lambda each: each.at)
     samples = [Sample(each.labels.get("__name__", ""), each.labels, each.value) for each in fresh]
     cards = CardsOfPage()

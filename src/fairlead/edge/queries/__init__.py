@@ -1,1 +1,1 @@
-"""One answer from the real cluster for one command."""
+"""Reads from a real cluster for single commands and pages."""

@@ -1,6 +1,6 @@
-"""The API server as the admission webhook needs it (`ports.AdmissionApi`).
+"""The API server for the admission webhook (`ports.AdmissionApi`).
 
-Each question is asked when it comes up, and nothing is followed.
+Objects are read when they are needed, and nothing is followed.
 """
 
 from __future__ import annotations

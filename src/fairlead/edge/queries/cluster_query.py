@@ -1,9 +1,9 @@
-"""What one command reads from a live cluster, in as few requests as possible
+"""Reads a live cluster for one command, in as few requests as possible
 (docs/spec/arena-cli.md#requests).
 
-Blocking, for the CLI. Nodes are read *before* pods, so a pod that arrives in between is missing or on a node
-we know, and never on a node that is not in the answer. Up to five named nodes are fetched by name; more would
-cost more requests than a list.
+Blocking, for the CLI. Nodes are read before pods, so that a pod that arrives in between is absent
+or on a known node, never on a node that is not in the answer. Up to five named nodes are read by
+name; for more, a list takes fewer requests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ ReadingsQuery = Callable[[], Sequence[GpuReading]]
 class ClusterQuery:
     """One cluster for one command.
 
-    `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had.
+    `readings` returns GPU values (None: there is no source); it raises OutsideError when they
+    cannot be read.
     """
 
     def __init__(self, api: KubeBlocking, readings: ReadingsQuery | None = None) -> None:
@@ -77,8 +78,8 @@ class ClusterQuery:
         return self._with_readings(snapshot) if with_readings else snapshot
 
     def read_all(self) -> ClusterSnapshot:
-        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources`
-        says what is missing.
+        """The whole cluster, read once by the reader that services use; `sources` has what could
+        not be read.
         """
         import asyncio
 
@@ -106,7 +107,7 @@ class ClusterQuery:
         return self._with_readings(snapshot)
 
     def read_objects(self) -> KeptObjects:
-        """Kind after kind, nodes before pods. What is not served is not missed."""
+        """Kind by kind, nodes before pods. A kind that is not served is skipped."""
         objects: list[dict[str, Any]] = []
         unread: list[Source] = []
         with _no_collector():
@@ -166,14 +167,18 @@ class ClusterQuery:
         return list(self._api.list_all(self._pod_reader, Selection(fields=fields)).rows.values())
 
     def _topologies(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, GpuTopology]]:
-        """By node name, asked for only when a node wants one; how that went is added to `read`."""
+        """Topologies by node name, read only if a node has one; the result of reading is added
+        to `read`.
+        """
         wanted = any(node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY for node in nodes)
         labels = f"{spelling.LABEL_GPU_SCHEDULE}={spelling.GPU_SCHEDULE_TOPOLOGY}"
         selection = Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)
         return self._maps(GPU_TOPOLOGIES, parse_topology_map, selection, read) if wanted else _none(GPU_TOPOLOGIES, read)
 
     def _withheld(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, frozenset[int]]]:
-        """Of nodes that share GPUs, asked for only when there is one; how that went is added to `read`."""
+        """GPUs out of use of nodes that share GPUs, read only if there are such; the result is
+        added to `read`.
+        """
         shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
         if not shared:
             return _none(GPU_WITHHELD, read)
@@ -203,7 +208,7 @@ class ClusterQuery:
 
 
 def _raise_trouble(snapshot: ClusterSnapshot) -> None:
-    """A service waits until the API server comes back; a command says why it cannot be read."""
+    """Raises the failure: a service waits for the API server, but a command reports it."""
     for name in ("nodes", "pods"):
         source = snapshot.sources.get(name)
         if source is not None and source.state == SourceState.FAILING:
@@ -211,30 +216,32 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
 
 
 def _none(source: str, read: list[Source]) -> list[Any]:
-    """No node wants any, so nothing is missed."""
+    """No node needs the source, so nothing is missing."""
     read.append(Source(source))
     return []
 
 
 @contextmanager
 def _no_promises() -> Iterator[None]:
-    """A service says of what it cannot read when it tries again; a command does not, so it says for itself
-    what is missing.
+    """Without log messages about retries: a service will retry what it cannot read, but a
+    command will not, and reports itself what is missing.
     """
 
-    def is_told(record: logging.LogRecord) -> bool:
+    def is_shown(record: logging.LogRecord) -> bool:
         return record.module != "reflector"
 
-    log.addFilter(is_told)
+    log.addFilter(is_shown)
     try:
         yield
     finally:
-        log.removeFilter(is_told)
+        log.removeFilter(is_shown)
 
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Thousands of rows and no garbage: the collector would only walk them again and again (design 0001)."""
+    """Without the garbage collector: thousands of rows are no garbage, and it would only walk
+    them (design 0001).
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,8 +1,8 @@
-"""Deletes a job together with what came with it and has no owner. Blocking, for the CLI.
+"""Deletes a job together with its companions that have no owner. Blocking, for the CLI.
 
-`arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
-applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell
-what came together.
+`arena submit` makes the job the owner of its companions, and the cluster deletes them with it.
+After a dry run that was applied with kubectl there are no owners, and only the labels and names in
+Fairlead's manifests connect the objects.
 """
 
 from __future__ import annotations
@@ -45,27 +45,29 @@ def delete_with_companions(
     namespace: str,
     check: Callable[[Outcome], object] = lambda outcome: None,
 ) -> tuple[Outcome, list[str]]:
-    """How deleting the job ended (None: there is none), and what was removed beside it, as `configmap/NAME`.
+    """The outcome of deleting the job (None: there is none), and the other deleted objects, as
+    `configmap/NAME`.
 
-    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such
-    objects has not made them. `check` may raise for an outcome after which companions stay, too.
+    Companions are looked for while the job is deleted, and stay when it could not be. A user that
+    may not list such objects has not created them. `check` may raise for an outcome after which
+    companions must stay too.
     """
     writer = ObjectWriter(api)
     calls: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
     if target is not None:
         calls.append(partial(writer.apply, DeleteObject(target)))
     found = in_parallel(calls)
-    outcome = told(found.pop()) if target is not None else Outcome(Result.GONE)
+    outcome = outcome_of(found.pop()) if target is not None else Outcome(Result.GONE)
     check(outcome.expect(Result.GONE))
-    left = [each for result in found for each in _told(result)]
+    left = [each for result in found for each in _rows_of(result)]
     ends = in_parallel([partial(writer.apply, DeleteObject(each)) for each in left]) if left else []
     for end in ends:
-        told(end).expect(Result.GONE)
+        outcome_of(end).expect(Result.GONE)
     return outcome, [f"{each.kind.lower()}/{each.name}" for each in left]
 
 
-def told(result: Outcome | Exception) -> Outcome:
-    """Of one call of several: its outcome. Raises the exception in which it ended."""
+def outcome_of(result: Outcome | Exception) -> Outcome:
+    """The outcome of one of several calls. Raises the exception of the call."""
     if isinstance(result, Exception):
         raise result
     return result
@@ -74,11 +76,11 @@ def told(result: Outcome | Exception) -> Outcome:
 def _left(api: KubeBlocking, resource: Resource, companions: Companions, namespace: str) -> list[ObjectRef]:
     reader = ItemReader(resource, JsonForm(_Wire, lambda wire: wire.metadata))
     rows: Sequence[_Meta] = list(api.list_all(reader, Selection(namespace, labels=companions.selector)).rows.values())
-    ours = [meta.name for meta in rows if meta.name and not meta.owner_references and companions.has(resource.kind, meta.name)]
-    return [resource.ref(name, namespace) for name in ours]
+    mine = [meta.name for meta in rows if meta.name and not meta.owner_references and companions.has(resource.kind, meta.name)]
+    return [resource.ref(name, namespace) for name in mine]
 
 
-def _told(result: Any) -> list[ObjectRef]:
+def _rows_of(result: Any) -> list[ObjectRef]:
     if isinstance(result, NotFound | ForbiddenByServer):
         return []
     if isinstance(result, Exception):

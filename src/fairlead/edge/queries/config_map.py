@@ -1,6 +1,6 @@
 """One text of one ConfigMap (`ports.TextSource`).
 
-It is asked for, not watched: whoever brought rights for dcgm-exporter has given it `get` and nothing else.
+It is read, not watched, because the rights that dcgm-exporter's manifests give are only `get`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one command reads of crons, and does to them.
+"""Reads, suspends and deletes crons for one command.
 
 Blocking, for the CLI: one request each, after one discovery.
 """
@@ -57,15 +57,15 @@ class CronQuery:
 
 
 def _was_there(outcome: Outcome) -> bool:
-    """Whether there was such a cron. Raises UserError where the cluster serves no crons at all."""
+    """Whether the cron existed. Raises UserError when the cluster does not serve crons."""
     if isinstance(outcome.failure, NotServed):
         _check_name_is_unknown(outcome.failure)
     return outcome.result is Result.DONE
 
 
 def _check_name_is_unknown(error: NotServed) -> None:
-    """A server that knows no crons at all answers 404, too, but names none."""
-    if error.what != error.message:  # the path is unknown, not the name: only then the failure tells of the request
+    """Raises NotServed when the cluster serves no crons: such a 404 names no object."""
+    if error.what != error.message:  # the path is unknown, not the name: only then the failure has the request
         raise _not_served() from error
 
 

@@ -1,4 +1,4 @@
-"""What the servers that a console depends on say of themselves: version, time, and what they serve."""
+"""Asks the servers that a console depends on for their versions, times and served resources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
 
 
 class ServersAsked:
-    """`ports.Dependencies` of a cluster and its Prometheus, if one is named. It closes neither.
+    """`ports.Dependencies` for a cluster and its Prometheus, if one is configured. It closes
+    neither.
 
     `now` and `monotonic`: this machine's, in seconds.
     """
@@ -57,7 +58,7 @@ class ServersAsked:
         try:
             answer = await self._api.send(_VERSION)
         except Forbidden:
-            return structs.replace(look, seconds=self._monotonic() - begun)  # it is there and does not tell
+            return structs.replace(look, seconds=self._monotonic() - begun)  # it answers, but without a version
         except OutsideError as error:
             return structs.replace(look, failure=error.what, hint=error.hint)
         seconds = self._monotonic() - begun
@@ -83,7 +84,7 @@ class ServersAsked:
         try:
             found = await self._api.discovery(_GROUPS)
         except OutsideError:
-            return None  # the version was told a moment ago: what is served is not known, and that is all
+            return None  # the version was just read, so only the served resources are unknown
         versions: dict[str, tuple[str, ...]] = {}
         for each in found.served:
             name = f"{each.resource.plural}.{each.resource.group}"
@@ -92,24 +93,25 @@ class ServersAsked:
 
 
 def ahead_of(date: str | None, asked_at: float, seconds: float) -> float | None:
-    """How far a server's `Date` lies outside the time in which it can have been written; 0 within it.
+    """How far a server's `Date` is outside the interval in which it can have been written; 0 within
+    it.
 
-    HTTP tells whole seconds, cut off: one that says 12:00:00 may have meant 12:00:00.999.
+    HTTP has whole seconds, cut off: 12:00:00 may mean 12:00:00.999.
 
     >>> [ahead_of("Thu, 01 Jan 1970 00:01:40 GMT", asked_at, 0.5) for asked_at in (90.0, 100.2, 105.0)]
     [9.5, 0.0, -4.0]
     >>> ahead_of("soon", 0.0, 0.0)
     """
     try:
-        told = parsedate_to_datetime(date or "").timestamp()
+        read = parsedate_to_datetime(date or "").timestamp()
     except ValueError:
         return None
-    return max(0.0, told - (asked_at + seconds)) or min(0.0, told + 1.0 - asked_at)
+    return max(0.0, read - (asked_at + seconds)) or min(0.0, read + 1.0 - asked_at)
 
 
 def _version_in(body: bytes) -> str:
     try:
-        told: Any = decoder_of(ServerVersion).decode(body)
+        read: Any = decoder_of(ServerVersion).decode(body)
     except ValueError:
         return ""
-    return str(told.git_version)
+    return str(read.git_version)

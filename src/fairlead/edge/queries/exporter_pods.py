@@ -1,7 +1,7 @@
-"""Pages of GPU exporters, found by their pods: by labels in a namespace, at the pod's own address.
+"""Finds pages of GPU exporters by their pods: by labels in a namespace, at the pod's address.
 
-Pods are watched, so one that comes, goes or changes its address is known within a second. Only pods of the
-namespace that was asked for count: who may make pods elsewhere invents no GPU values.
+Pods are watched, so a new, deleted or moved pod is known within a second. Only pods of the given
+namespace count, so that users who may create pods elsewhere cannot add GPU values.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _log = logging.getLogger("fairlead.exporter")
 
 
 class PodSearch(Struct, frozen=True):
-    """Which pods, and which of their ports: its name, or its number. `namespace` "": all."""
+    """Which pods, and which of their ports, by name or number. `namespace` "": all."""
 
     labels: str = settings.GPU_EXPORTER_LABELS
     namespace: str = settings.SYSTEM_NAMESPACE
     port: str = settings.GPU_EXPORTER_PORT_NAME
 
     def url_of(self, pod: ExporterPod) -> str:
-        """Of its page; "" where the pod has no such port.
+        """The URL of its page; "" = the pod has no such port.
 
         >>> PodSearch().url_of(ExporterPod("ns", "p", ip="fd00::7", ports={"metrics": 9400}))
         'http://[fd00::7]:9400/metrics'
@@ -91,7 +91,7 @@ class ExporterPods:
         if not self._reflector.is_synced:
             return Source(GPU_TELEMETRY, SourceState.SYNCING)
         if not pods:
-            return self._nobody
+            return self._none_found
         deaf = [pod for pod in pods if pod.is_running and pod.ip and not self._search.url_of(pod)]
         if deaf:
             more = f" (and {len(deaf) - 1} more)" if len(deaf) > 1 else ""
@@ -102,8 +102,10 @@ class ExporterPods:
         return Source(GPU_TELEMETRY)
 
     @property
-    def _nobody(self) -> Source:
-        """Nobody installed an exporter, which is no fault; one that was there and is not any more is."""
+    def _none_found(self) -> Source:
+        """The source when there are no pods: no fault if there never was one, a fault if the
+        last one is gone.
+        """
         state = SourceState.FAILING if self._has_found else SourceState.OFF
         hint = "apply deploy/gpu-exporter.yaml, or name pages with `--gpu-exporter`"
         return Source(GPU_TELEMETRY, state, f"no GPU exporter is found: there is no pod {self._search.where}", hint)
@@ -111,4 +113,4 @@ class ExporterPods:
     def _note_change(self) -> None:
         if self._reflector.is_synced and not self._has_warned and not self._pods.rows():
             self._has_warned = True
-            _log.warning("no GPU values: %s; hint: %s", self._nobody.message, self._nobody.hint)
+            _log.warning("no GPU values: %s; hint: %s", self._none_found.message, self._none_found.hint)

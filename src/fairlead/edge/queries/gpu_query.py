@@ -1,7 +1,8 @@
-"""GPU values for one command, from a Prometheus that was named or one behind the API server's proxy.
+"""GPU values for one command, from a configured Prometheus or from one behind the API server's
+proxy.
 
-The proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
-Service), which is no fault of Prometheus: the person must name its address
+The proxy answers 503 for a Service without pods (an external Prometheus behind a Service without
+selector), which is no fault of Prometheus: the user must configure its address
 (docs/spec/arena-cli.md#gpu-metrics, docs/spec/arena-cli.md#prometheus-without-pods).
 """
 
@@ -35,23 +36,26 @@ KNOWN_SERVICES: Final = (
     ("kubernetes.io/name=Prometheus", 9090),
     ("app.kubernetes.io/name=prometheus", 9090),
 )
-"""Labels of a Prometheus Service and its port, the first that exists wins."""
+"""Labels of Prometheus Services and their ports; the first that exists is used."""
 _ANY: Final = f'__name__=~"{"|".join(METRICS)}"'
 _HOLDER_LABELS: Final = {"uuid": ("namespace_name",), "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName")}
-"""By the label of a card: the labels of its holder's namespace, in each family that calls cards so."""
+"""For each label of a card: the labels with its holder's namespace in families that have that
+label.
+"""
 PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
 
 class NoPrometheus(PrometheusFailure):
-    """The cluster has none that we could find, which is no fault of anybody's."""
+    """No Prometheus was found in the cluster, which is no fault."""
 
 
 def gpu_query(namespace: str = "") -> str:
-    """One expression for all that readings are made from; with a namespace only of cards that its pods hold,
-    parts of cards included.
+    """One expression for all metrics of readings; with `namespace` only for cards that pods of it
+    hold, including parts of cards.
 
-    The card's own series need not name a pod (a shared card's never do), so they are found by the card.
+    Series of the card itself need not name a pod (those of a shared card never do), so they are
+    found by the card.
 
     >>> print(gpu_query("a").replace(_ANY, "M").replace(" or ", chr(10) + "or "))
     {M} and on (uuid) ({M,namespace_name="a"})
@@ -67,12 +71,12 @@ def gpu_query(namespace: str = "") -> str:
 
 
 def named_readings(prometheus: PrometheusBlocking, namespace: str = "") -> tuple[GpuReading, ...]:
-    """Readings from a Prometheus whose address is known. Raises PrometheusFailure."""
+    """Readings from a Prometheus with a known address. Raises PrometheusFailure."""
     return _read(prometheus.query(gpu_query(namespace)))
 
 
 def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading, ...]:
-    """Readings from the cluster's own Prometheus.
+    """Readings from the cluster's Prometheus.
 
     Raises PrometheusFailure when there is none or it does not answer.
     """
@@ -85,14 +89,16 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
-        if error.status == 404:  # of a Service that was found a moment before: the proxy means its endpoints
+        if error.status == 404:  # for a Service that was just found: the proxy means its endpoints
             raise PrometheusFailure(f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}", status=404) from error
         raise PrometheusFailure(f"Prometheus behind `{path}`: {error.what}; {_NAME_IT}", status=error.status) from error
     return _read(parse_instant(path, 200, body))
 
 
 def _find_service(api: KubeBlocking) -> str:
-    """The proxy's path to the first known Service in any namespace; all labels are asked at once."""
+    """The proxy's path to the first known Service in any namespace; all labels are searched at
+    once.
+    """
     found = in_parallel([partial(_services, api, labels) for labels, _ in KNOWN_SERVICES])
     for (_, port), services in zip(KNOWN_SERVICES, found, strict=True):
         if isinstance(services, list) and services:
@@ -122,7 +128,7 @@ def page_readings(url: str) -> tuple[GpuReading, ...]:
 
 
 def _read(found: Iterable[prometheus_answer.PrometheusSample]) -> tuple[GpuReading, ...]:
-    """Cards that name their node; what a scrape dropped cannot be shown anywhere."""
+    """The cards that have a node; without one a card cannot be shown."""
     samples = (Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found)
     return tuple(reading for reading in parse_readings(samples, time.time()) if reading.node)
 

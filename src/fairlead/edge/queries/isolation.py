@@ -1,8 +1,8 @@
-"""The namespaces whose label isolates users: we see our own jobs only, unless we administrate arena.
+"""Finds the namespaces whose label isolates users: they show a user only their own jobs, except to
+arena's administrators.
 
-See docs/spec/arena-cli.md#isolation-of-users. This is a courtesy among people who share a namespace, no
-protection; RBAC decides what anybody may read. So a namespace that we may not read is no error, and isolates
-nobody.
+See docs/spec/arena-cli.md#isolation-of-users. This is no access control, which is RBAC's task. So a
+namespace that may not be read is no error, and isolates no users.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class _WireConfigMap(Struct, frozen=True):
 
 
 def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str) -> Mapping[str, str]:
-    """By name of each such namespace the id that our jobs there have; `namespace` "" asks of all.
+    """The id on this user's jobs in each such namespace, by namespace; `namespace` "" = all
+    namespaces.
 
-    Where there is none it is one request.
+    If there is none, this is one request.
     """
     isolating = _isolating(api, namespace)
     if not isolating:
@@ -53,7 +54,7 @@ def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str)
 
 
 def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, str]:
-    """The data of a ConfigMap; empty when there is none, or none for us."""
+    """The data of a ConfigMap; empty when there is none, or it may not be read."""
     try:
         found: _WireConfigMap = api.get(CONFIG_MAPS, name, namespace, type=_WireConfigMap)
     except (NotFound, ForbiddenByServer):
@@ -62,7 +63,9 @@ def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, st
 
 
 def is_absent(api: KubeBlocking, namespace: str) -> bool:
-    """Whether the API server says that there is no such namespace; False where it does not tell."""
+    """Whether the API server reports that there is no such namespace; False if it does not
+    report that.
+    """
     try:
         api.get(NAMESPACES, namespace, type=_WireNamespace)
     except NotFound as error:

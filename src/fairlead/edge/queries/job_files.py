@@ -1,6 +1,7 @@
-"""What only the API server has of a job: logs of its pods, its object, all events. Asked when somebody looks.
+"""Data of a job that is read only when a user opens it: logs of its pods, its object, all its
+events.
 
-For services. A 403 says which right is missing, because the account is the server's and not the person's.
+For services. A 403 names the missing right, because the account is the server's and not the user's.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from fairlead.ports import LogWish
 from fairlead.wire.kube.objects import EVENT_FORM
 
 FOLLOW_SECONDS: Final = 86_400.0
-"""A log that is followed longer is ended; the page asks again."""
+"""The longest time that a log is followed, in seconds; then the page asks again."""
 ASKED_SINGLY: Final = 8
-"""Events of so many objects are asked for one by one; of more, those of the namespace are read once: for each
-question the API server looks through all of them."""
+"""Up to this number of objects their events are listed one by one; for more, those of the
+namespace are listed once, because the API server scans all of them for each list.
+"""
 
 
 class KubeJobFiles:
@@ -48,14 +50,14 @@ class KubeJobFiles:
             limitBytes=wish.limit_bytes or None,
         )
         request = ApiRequest("get", "GET", path, accept="*/*", seconds=FOLLOW_SECONDS if wish.follow else None)
-        with _told(f"`get` of `pods/log` in namespace `{namespace}`"):
+        with _explained(f"`get` of `pods/log` in namespace `{namespace}`"):
             async with aclosing(self._api.stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
 
     async def manifest(self, job: Job) -> Manifest:
         kind = kind_of(job)
-        with _told(f"`get` of `{kind.PLURAL}.{kind.GROUP}` in namespace `{job.namespace}`"):
+        with _explained(f"`get` of `{kind.PLURAL}.{kind.GROUP}` in namespace `{job.namespace}`"):
             resource = (await self._discover(kind.GROUP)).find(kind.GROUP, kind.PLURAL, [job.api_version.rpartition("/")[2]])
             if resource is None:
                 self._served.pop(kind.GROUP, None)
@@ -66,7 +68,7 @@ class KubeJobFiles:
     async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
         reader = ItemReader(EVENTS, EVENT_FORM)
         chosen = [f"involvedObject.uid={uid}" for uid in uids] if len(uids) <= ASKED_SINGLY else [None]
-        with _told(f"`list` of `events` in namespace `{namespace}`"):
+        with _explained(f"`list` of `events` in namespace `{namespace}`"):
             listings = await asyncio.gather(*(self._api.list_all(reader, Selection(namespace, fields=fields)) for fields in chosen))
         wanted = frozenset(uids)
         return tuple(event for listing in listings for event in listing.rows.values() if event.object_uid in wanted)
@@ -78,13 +80,13 @@ class KubeJobFiles:
 
 
 @contextmanager
-def _told(right: str) -> Iterator[None]:
-    """The failures of what stands in it, in words for who looks at a page."""
+def _explained(right: str) -> Iterator[None]:
+    """Turns failures within it into messages for the user of a page."""
     try:
         yield
     except ForbiddenByServer as error:
         raise Forbidden("kubernetes", error.message, f"the console's account needs the right {right}") from error
     except ApiFailure as error:
-        if error.status in (400, 404):  # a log that there is not is a bad request to the API server
+        if error.status in (400, 404):  # for an absent log the API server answers 400
             raise NotFound("kubernetes", error.message, "it may have been deleted or replaced meanwhile; look at the instances") from error
         raise OutsideError("kubernetes", error.what, error.hint) from error

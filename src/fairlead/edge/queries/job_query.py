@@ -1,8 +1,8 @@
-"""What one command reads of training jobs, and does to them, in as few requests as possible.
+"""Reads and changes training jobs for one command, in as few requests as possible.
 
-Blocking, for the CLI. See docs/spec/arena-cli.md#requests. A kind that may not be read is no failure of the
-others. The answer is a snapshot whose `sources` say, per kind, how it went; whether that is an error is for
-the command to decide. Kinds are arguments: none is known here by name.
+Blocking, for the CLI. See docs/spec/arena-cli.md#requests. A kind that may not be read does not
+affect the others. The answer is a snapshot whose `sources` have the result for each kind; the
+command decides whether that is an error. Kinds are arguments: the module refers to none by name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fairlead.wire.kube.exec_channels import ProgramEnd
 
 CHART_LABEL: Final = ("createdBy", "arena")
-"""On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
+"""Labels of the ConfigMap `NAME-TYPE` that the reference arena keeps for each of its jobs."""
 
 Rows = list[Job] | list[Pod]
 
@@ -53,8 +53,8 @@ Rows = list[Job] | list[Pod]
 class JobQuery:
     """The training jobs of one cluster for one command.
 
-    `readings` asks for GPU values; it raises OutsideError when they cannot be had. `now` is the cluster's
-    time: a laptop's may run ahead of this machine's.
+    `readings` returns GPU values; it raises OutsideError when they cannot be read. `now`: the
+    cluster's time, which on a laptop may differ from this machine's.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class JobQuery:
         return is_absent(self._api, namespace)
 
     def _all(self, reads: Sequence[_Read], namespace: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
-        """Every kind and every family of pods at once."""
+        """Reads every kind and every family of pods in parallel."""
         families = dict.fromkeys(label for read in reads for label in read.kind.POD_LABELS)
         calls: list[Callable[[], Rows]] = [partial(self._list, read, namespace) for read in reads]
         calls += [partial(self._pods, namespace, label) for label in families]
@@ -153,7 +153,7 @@ class JobQuery:
     def _one(
         self, reads: Sequence[_Read], namespace: str, name: str, sources: dict[str, Source], *, with_pods: bool
     ) -> tuple[list[Job], list[Pod]]:
-        """A GET per kind, and when more than their name is asked for the pods of those found."""
+        """One GET per kind, and the pods of the jobs found if more than names is needed."""
         calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
         jobs: list[Job] = sorted_out(zip([source_of(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
         selectors = dict.fromkeys(chain.from_iterable(kind_of(job).pod_selectors(job) for job in jobs if with_pods))
@@ -161,9 +161,9 @@ class JobQuery:
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
-        """Pods of operators of earlier years.
+        """Pods of older operators.
 
-        Asked for only where a job is under way and none of its pods was found by today's labels.
+        They are read only if a job is active and none of its pods has the current labels.
         """
         if "pods" in sources and not sources["pods"].is_ok:
             return []
@@ -196,8 +196,8 @@ class JobQuery:
         return self._discover([kind]).find(kind.GROUP, kind.PLURAL, kind.VERSIONS)
 
     def _prepare(self, kinds: Sequence[JobKind], namespace: str) -> Mapping[str, str]:
-        """What the cluster serves, and where jobs are private: asked side by side, and once, also of a
-        command that looks every second.
+        """Reads what the cluster serves and which namespaces isolate users, in parallel and
+        once, also for a command that repeats every second.
         """
         if namespace not in self._isolated:
             asked = partial(isolated_namespaces, self._api, namespace, self._arena_namespace)
@@ -206,13 +206,13 @@ class JobQuery:
         return self._isolated[namespace]
 
     def _discover(self, kinds: Sequence[JobKind]) -> Discovery:
-        """Once; a command asks about all its kinds first."""
+        """Reads discovery once; a command passes all its kinds first."""
         if self._discovered is None:
             self._discovered = self._api.discovery({kind.GROUP for kind in kinds})
         return self._discovered
 
     def _with_readings(self, snapshot: ClusterSnapshot, namespace: str) -> ClusterSnapshot:
-        """Asked only when a pod sits on a node, and only of those pods' cards."""
+        """Adds readings, only if a pod is on a node, and only of those pods' cards."""
         holding = {(pod.namespace, pod.name) for pod in snapshot.pods if pod.is_holding}
         if not holding or self._readings is None:
             return snapshot
@@ -225,8 +225,8 @@ class JobQuery:
 
 
 class _Read(Struct, frozen=True):
-    """A kind, the version of it that this cluster serves, and which types of jobs are wanted: a resource may
-    hold those of several.
+    """A kind, its version in this cluster, and the wanted types of jobs: a resource may have
+    jobs of several types.
     """
 
     kind: Any
@@ -257,27 +257,29 @@ class _ServiceStatus(Struct, frozen=True, rename="camel"):
 
 
 class _Service(Struct, frozen=True):
-    """A Service, as much of it as says where it is reached."""
+    """The fields of a Service that have its address."""
 
     spec: _ServiceSpec = _ServiceSpec()
     status: _ServiceStatus = _ServiceStatus()
 
 
 def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
-    """The ConfigMap that the reference keeps beside a job; somebody else's of the same name stays."""
+    """Deletes the ConfigMap that the reference arena keeps for a job; another program's
+    ConfigMap stays.
+    """
     label, value = CHART_LABEL
     try:
         labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
         if labels.get(label) == value:
             ObjectWriter(api).apply(DeleteObject(CONFIG_MAPS.ref(name, namespace))).expect()
     except (NotFound, ForbiddenByServer):
-        return  # nobody misses it: only the reference reads it
+        return  # it does no harm: only the reference arena reads it
 
 
 def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
-    """The rows of those that answered; of the others, why, in `sources`.
+    """The rows of successful requests; for the others, the reasons are added to `sources`.
 
-    What no other request would survive is raised.
+    A failure that affects all requests is raised.
     """
     rows: list[Any] = []
     for name, result in results:

@@ -1,6 +1,6 @@
-"""How quota is installed, asked by one command. Where it is built in, pods are tried (a dry run makes none).
+"""Reads how quota is installed, for one command. For built-in quota, pods are tried in a dry run.
 
-Blocking. What may not be asked is told and keeps nothing else from being asked.
+Blocking. What may not be read is reported, and does not prevent reading the rest.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ _RIGHTS: Final = (
     ("patch", QUOTA_GROUP, f"{QUOTA_PLURAL}/status", QUOTA_TREE_NAMESPACE),
     ("update", "coordination.k8s.io", "leases", SYSTEM_NAMESPACE),
 )
-"""Without these it can admit or evict nobody. Verb, group, resource, and the namespace where it has one."""
+"""Rights without which the controller can admit or evict no pod: verb, group, resource,
+namespace or "".
+"""
 Asked = TypeVar("Asked")
 
 
@@ -68,10 +70,10 @@ class _WireNamed(Struct, gc=False):
 
 
 def read_setup(api: KubeBlocking) -> QuotaSetup:
-    """Raises OutsideError when the API server answers nothing at all."""
+    """The installation. Raises OutsideError when the API server does not answer at all."""
     unasked: dict[str, str] = {}
 
-    def told(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
+    def found_or(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
         if isinstance(answer, OutsideError):
             unasked[what] = answer.what
             return otherwise
@@ -85,11 +87,11 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
     calls += [partial(_may, api, *right) for right in _RIGHTS]
     answers = iter(in_parallel(calls))
     keys = [f"{resource.kind}/{name}" for resource, name in _OBJECTS]
-    there = {key: told(key, next(answers), True) for key in keys}
-    webhooks = [name for resource in _CONFIGURATIONS for name in told(resource.kind, next(answers), [])]
-    lease = told("Lease", next(answers), None)
-    deployment = told("Deployment", next(answers), None)
-    rights = {_right(*right): told("rights", next(answers), True) for right in _RIGHTS}
+    there = {key: found_or(key, next(answers), True) for key in keys}
+    webhooks = [name for resource in _CONFIGURATIONS for name in found_or(resource.kind, next(answers), [])]
+    lease = found_or("Lease", next(answers), None)
+    deployment = found_or("Deployment", next(answers), None)
+    rights = {_right(*right): found_or("rights", next(answers), True) for right in _RIGHTS}
     spec = (lease or {}).get("spec") or {}
     return QuotaSetup(
         missing=tuple(key for key, is_there in there.items() if not is_there),
@@ -104,7 +106,7 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
 
 
 def read_built_in(api: KubeBlocking) -> BuiltInQuota:
-    """Raises OutsideError when the API server answers nothing at all."""
+    """The result of trial pods. Raises OutsideError when the API server does not answer at all."""
     try:
         rows: Iterable[Namespace] = api.list_all(ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace))).rows.values()
         spaces = sorted(space.name for space in rows if space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED)
@@ -115,7 +117,7 @@ def read_built_in(api: KubeBlocking) -> BuiltInQuota:
     try:
         made = api.create(PODS, _tried({}), spaces[0], dry_run=True)
     except Forbidden as error:
-        if GUARD in error.what:  # which refuses a pod without the gate
+        if GUARD in error.what:  # the guard refuses a pod without the gate
             return BuiltInQuota(spaces[0], has_gate=False, is_guarded=True)
         return BuiltInQuota(spaces[0], unasked=error.what)
     gates = [each.get("name") for each in (made.get("spec") or {}).get("schedulingGates") or ()]
@@ -129,13 +131,13 @@ def read_built_in(api: KubeBlocking) -> BuiltInQuota:
 
 
 def _tried(labels: dict[str, str]) -> dict[str, Any]:
-    """A pod as simple as one can be."""
+    """A minimal pod."""
     metadata = {"name": "fairlead-quota-doctor", "labels": labels}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "main", "image": "tried"}]}}
 
 
 def _is_there(api: KubeBlocking, resource: Resource, name: str) -> bool:
-    """Not where its kind is not served, too."""
+    """Whether the object exists; False also if its kind is not served."""
     try:
         api.get(resource, name)
     except NotFound:

@@ -1,7 +1,7 @@
-"""What a page of serving jobs asks of the API server: workloads and Services, by one label.
+"""Reads the objects of serving jobs for a page: workloads and Services, by one label.
 
-For services, which follow pods already. Two or three small lists are read when somebody looks, and nothing is
-followed.
+For services, which follow pods already. Two or three small lists are read when a user opens the
+page; nothing is followed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class KubeServings:
         return ServingObjects((*rows[0], *deployments), tuple(rows[1]), sources)
 
     async def _list(self, reader: ItemReader[Any]) -> list[Any] | OutsideError:
-        """The rows, or why they could not be read."""
+        """The rows, or the failure to read them."""
         try:
             return list((await self._api.list_all(reader, Selection(labels=selector()))).rows.values())
         except OutsideError as error:

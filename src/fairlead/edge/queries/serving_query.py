@@ -1,7 +1,7 @@
-"""What one command reads of serving jobs and of data, and how a serving job is removed.
+"""Reads serving jobs and data for one command, and deletes serving jobs.
 
-Blocking, for the CLI. A list each of workloads, Services and pods by one label is everything, whatever the
-number of jobs; nodes are read only where a pod shares a card.
+Blocking, for the CLI. One list each of workloads, Services and pods by one label suffices for any
+number of jobs; nodes are read only if a pod shares a card.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
 class ServingQuery:
     """The serving jobs of one cluster for one command.
 
-    `now` is the cluster's time: a laptop's may run ahead of this machine's.
+    `now`: the cluster's time, which on a laptop may differ from this machine's.
     """
 
     def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time, arena_namespace: str = "") -> None:
@@ -80,8 +80,8 @@ class ServingQuery:
         return FoundServings(servings, units, sources, self._now(), isolated)
 
     def delete(self, serving: Serving) -> None:
-        """The workload, whose children go with it, the Services and the note that the reference makes beside
-        it, and files of ours that belong to nobody.
+        """Deletes the workload with its children, the Services, the ConfigMap of the reference
+        arena, and files of Fairlead without owner.
         """
         workload = serving.workload
         target = _BY_KIND[workload.kind].ref(workload.name, workload.namespace)
@@ -105,7 +105,7 @@ class ServingQuery:
     def _share_units(self, pods: Sequence[Pod]) -> dict[str, float]:
         """Units of shared memory of one card, by node.
 
-        A node that may not be read is left out: its pods count no GPUs then.
+        A node that may not be read is left out: its pods then count no GPUs.
         """
         nodes = list(dict.fromkeys(pod.node for pod in pods if pod.node and GPU_MEMORY in pod.limits))
         found = in_parallel([partial(self._node_units, node) for node in nodes])

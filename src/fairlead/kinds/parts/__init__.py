@@ -1,1 +1,3 @@
-"""What job kinds are made of: questions, specs, pod templates, volumes, companions, elastic training."""
+"""Parts that job kinds share: protocol, specs, pod templates, volumes, companions, elastic
+training.
+"""

@@ -1,8 +1,8 @@
-"""Finds what came with a job, where nothing says that it belongs to it, by the labels and names that we
-write.
+"""Finds the objects that were created with a job and have no owner reference to it, by the labels
+and names that Fairlead writes.
 
-`job_companions` writes them. One name may be that of several jobs of different kinds, so the label `app` is
-part of every search.
+`job_companions` writes them. Jobs of different kinds may have the same name, so every search
+includes the label `app`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WITH_KEYS: Final = frozenset(("etjob", "deepspeedjob"))
 
 
 class Companions(Struct, frozen=True):
-    """`kinds` of objects, with the labels of `selector` and names that begin with `name`."""
+    """Objects of these `kinds` that match `selector` and whose names begin with `name`."""
 
     kinds: tuple[str, ...]
     selector: str
     name: str
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether we give this name.
+        """Whether Fairlead gives an object of this kind this name.
 
         >>> [Companions((), "", "j").has("ConfigMap", name) for name in ("j-0123456789abcde", "j-mine")]
         [True, False]
@@ -40,7 +40,9 @@ class Companions(Struct, frozen=True):
 
 
 def beside_job(job: Job) -> Companions:
-    """The job tells itself whether we wrote it, and whether it has a TensorBoard."""
+    """From the job's own labels and annotations: whether Fairlead wrote it, and whether it has a
+    TensorBoard.
+    """
     is_from_fairlead = job.labels.get("heritage") == "fairlead"
     board = _BOARD if job.annotations.get(names.ANNOTATION_TENSORBOARD) else ()
     keys = _KEYS if job.type in _WITH_KEYS else ()
@@ -48,7 +50,7 @@ def beside_job(job: Job) -> Companions:
 
 
 def of_gone_job(name: str, types: Sequence[str]) -> Companions:
-    """All that a job of one of these arena types may have had."""
+    """All companions that a job of one of these arena types may have had."""
     keys = _KEYS if _WITH_KEYS & set(types) else ()
     return Companions((*_FILES, *_BOARD, *keys), _selector(name, types), name)
 
@@ -58,7 +60,7 @@ def beside_cron(name: str) -> Companions:
 
 
 def beside_serving(release: str, selector: str, labels: Mapping[str, str]) -> Companions:
-    """`selector` finds the serving job's own objects and its Services, which need no look here."""
+    """`selector` finds the serving job's own objects; its Services need no search here."""
     is_from_fairlead = labels.get("heritage") == "fairlead"
     return Companions(_FILES if is_from_fairlead else (), f"{selector},heritage=fairlead,release={release}", release)
 

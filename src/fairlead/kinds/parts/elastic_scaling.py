@@ -1,7 +1,8 @@
-"""ScaleIn and ScaleOut: objects that tell et-operator once to remove workers of an elastic job, or to add
-some.
+"""ScaleIn and ScaleOut: objects with which et-operator removes workers from an elastic job, or adds
+some, once.
 
-The script runs in the launcher and tells the program; the operator only makes or deletes the pods.
+The script runs in the launcher and notifies the program; the operator only creates or deletes the
+pods.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from fairlead.model.jobs.job import Job
 WORKER: Final = "worker"
 LEAST_WORKERS: Final = 1
 MOST_WORKERS: Final = 1000
-"""et-operator's own bounds, where a job has none."""
+"""et-operator's bounds for a job without its own, in workers."""
 
 
 class Scaling(Struct, frozen=True):
-    """`field` holds the count in the object's spec, `script` is what runs by default."""
+    """`field`: the field of the spec with the count; `script`: the default script."""
 
     kind: str
     field: str
@@ -42,14 +43,14 @@ class ScalingSpec(Struct, frozen=True, kw_only=True):
 
 
 def bounds(job: Job) -> tuple[int, int]:
-    """The fewest and the most workers that the job may have."""
+    """The least and the largest number of workers that the job may have."""
     role = next((role for role in job.roles if role.name == WORKER), None)
     least, most = (role.least, role.most) if role is not None else (None, None)
     return LEAST_WORKERS if least is None else least, MOST_WORKERS if most is None else most
 
 
 def scaling_object(scaling: Scaling, job: Job, spec: ScalingSpec) -> dict[str, Any]:
-    """Belongs to the job: deleting the job deletes it."""
+    """The object, owned by the job: deleting the job deletes it."""
     owner = {"apiVersion": job.api_version, "kind": job.kind, "name": job.name, "uid": job.uid, "controller": False}
     body: dict[str, Any] = {"selector": {"name": job.name}, "script": spec.script}
     if spec.env:

@@ -1,6 +1,7 @@
-"""What elastic and DeepSpeed jobs have in common: TrainingJobs of et-operator, one launcher and N workers.
+"""Common parts of elastic and DeepSpeed jobs: TrainingJobs of et-operator with one launcher and N
+workers.
 
-One list of objects has the jobs of both types, so whoever reads one of the two kinds is told of the other's.
+Both types are in one list of objects, so reading one of the two kinds reads the other as well.
 """
 
 from __future__ import annotations
@@ -34,19 +35,18 @@ OLDER_POD_LABELS: Final = ()
 
 
 class SshKeys(Struct, frozen=True):
-    """A pair of the job's own, as OpenSSH writes keys."""
+    """The job's own pair of ssh keys, in OpenSSH's format."""
 
     private: str
     public: str
 
 
 class ElasticOptions(Struct, frozen=True, kw_only=True):
-    """A launcher that reaches its workers by ssh.
+    """Options of a job whose launcher reaches its workers by ssh.
 
-    Bounds of None: as many workers as there are at the start, always.
-
-    `restart`, `worker_restart`: the operator's policies, "" for its own; `backoff`: how often it starts the
-    job again where it does. `keys`: None where a Secret that is there already (`ssh_secret`) has them.
+    `min_workers`, `max_workers` None: the number of workers is fixed. `restart`, `worker_restart`:
+    restart policies, "" = the operator's default; `backoff`: how often the operator starts the job
+    again. `keys`: None if an existing Secret (`ssh_secret`) has them.
     """
 
     min_workers: int | None = None

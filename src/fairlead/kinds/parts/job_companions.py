@@ -1,9 +1,9 @@
-"""The objects that come with a job: ConfigMaps for files, TensorBoard's Deployment and Service, a Secret for
-ssh.
+"""The objects that are created with a job: ConfigMaps for files, TensorBoard's Deployment and
+Service, a Secret for ssh.
 
-They belong to the job only once it exists (an ownerReference needs its uid), so the job is created first and
-`owned_by` is asked afterwards. Only what the operator would make itself, were it not there, comes before the
-job and is adopted by it: the Secret.
+An ownerReference needs the job's uid, so the job is created first and `owned_by` makes the others
+its children afterwards. One object comes before the job and is adopted by it: the Secret, which the
+operator would otherwise create itself.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fairlead.wire import names
 
 _PORT: Final = 6006
 _SSH_CONFIG: Final = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
-"""Workers are new hosts each time, known by name inside the cluster only."""
+"""Workers are new hosts each time, and their names exist only inside the cluster."""
 
 
 def prerequisites(spec: JobSpec, type_: str, kind: str) -> list[Manifest]:
-    """What must be there before the job."""
+    """The objects that must exist before the job."""
     keys = spec.options.keys if isinstance(spec.options, ElasticOptions) else None
     if keys is None:
         return []
@@ -36,9 +36,9 @@ def prerequisites(spec: JobSpec, type_: str, kind: str) -> list[Manifest]:
 
 
 def companions(spec: JobSpec, type_: str, kind: str, chief_labels: Mapping[str, str]) -> list[Manifest]:
-    """In the order in which they are created.
+    """The objects that are created after the job, in order.
 
-    `chief_labels` find the chief's pod, beside whose logs TensorBoard must run.
+    `chief_labels` select the chief's pod; TensorBoard must run on its node, where the logs are.
     """
     labels = labels_of(spec, type_, kind)
     found = [

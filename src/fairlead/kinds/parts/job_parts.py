@@ -1,7 +1,8 @@
-"""Metadata and pod templates of a job spec: the parts that the manifests of all kinds share.
+"""Metadata and pod templates of a job spec, which the manifests of all kinds share.
 
-A container without a GPU gets `NVIDIA_VISIBLE_DEVICES=void`, or the NVIDIA runtime would show it every GPU of
-the node; not so where another plugin decides (GPU memory, `aliyun.com/gpu-count`).
+A container without a GPU gets `NVIDIA_VISIBLE_DEVICES=void`, because the NVIDIA runtime would
+otherwise show it every GPU of the node; except where another device plugin sets the variable (GPU
+memory, `aliyun.com/gpu-count`).
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ _RDMA: Final = "rdma/hca"
 class Part(Struct, frozen=True, kw_only=True):
     """What one role adds to the common template.
 
-    `has_gpus`: whether this role gets the job's devices beside its own `gpus`.
-
-    `has_counts`: whether its containers are told how many `workers` and `gpus` there are.
+    `has_gpus`: whether this role gets the job's devices in addition to its own `gpus`.
+    `has_counts`: whether its containers get the environment variables `workers` and `gpus`.
     """
 
     type: str
@@ -47,7 +47,9 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def labels_of(spec: JobSpec, type_: str, kind: str) -> dict[str, str]:
-    """On the job, its pods and what comes with it; the person's own come last, but take none of ours away."""
+    """Labels of the job, its pods and companions. The user's labels come last, and cannot
+    replace Fairlead's.
+    """
     own = {"app": type_, "release": spec.name, "createdBy": kind, "heritage": "fairlead"}
     if spec.user:
         own[names.LABEL_SUBMITTER] = md5(spec.user)
@@ -84,7 +86,9 @@ def job_manifest(spec: JobSpec, type_: str, kind: str, api_version: str, gpus: i
 
 
 def has_field(spec_fields: Collection[str] | None, name: str) -> bool:
-    """Whether the served schema takes the field; a schema that nobody knows is the operator's newest."""
+    """Whether the served schema has the field; for an unknown schema the operator's newest is
+    assumed.
+    """
     return spec_fields is None or name in spec_fields
 
 
@@ -100,12 +104,12 @@ def run_policy(spec: JobSpec, clean_policy: str, *, has_retry: bool) -> Manifest
 
 
 def replica(spec: JobSpec, kind: str, gpus: int, count: int, restart: str, part: Part) -> Manifest:
-    """One role as the operators read it. `restart` is the kind's, unless the person says otherwise."""
+    """One role in the operators' form. `restart`: the kind's default restart policy."""
     return {"replicas": count, "restartPolicy": spec.restart or restart, "template": pod_template(spec, kind, gpus, part)}
 
 
 def pod_template(spec: JobSpec, kind: str, gpus: int, part: Part) -> Manifest:
-    """`gpus`: those of the whole job, for the annotation."""
+    """`gpus`: of the whole job, for an annotation."""
     annotations = {**spec.annotations, **part.role.annotations, names.ANNOTATION_REQUESTED_GPUS: str(gpus)}
     labels = {**labels_of(spec, part.type, kind), **_gang_labels(spec, part), **part.labels}
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod_spec(spec, part)}
@@ -138,7 +142,9 @@ def _pod_spec(spec: JobSpec, part: Part) -> Manifest:
 
 
 def uses_host_network(spec: JobSpec) -> bool:
-    """A pod with a network interface of its own (`k8s.aliyun.com/eni`) cannot have the node's."""
+    """Whether the pod uses the node's network; not if it has its own interface
+    (`k8s.aliyun.com/eni`).
+    """
     return (spec.host_network or spec.has_gpu_topology) and spec.annotations.get("k8s.aliyun.com/eni") != "true"
 
 
@@ -158,15 +164,19 @@ def _container(spec: JobSpec, part: Part) -> Manifest:
 
 
 def _env(spec: JobSpec, part: Part) -> list[Manifest]:
-    """Ours first; a name that the person gives replaces ours and keeps its place."""
+    """Fairlead's variables first; a variable of the user with the same name replaces it in its
+    place.
+    """
     counts = {"workers": str(spec.worker.replicas), "gpus": str(spec.worker.gpus)} if part.has_counts else {}
     plain = {**counts, **part.env}
     if _sees_no_gpu(spec, part):
         plain[VOID[0]] = VOID[1]
     plain |= spec.env
     secret = {each.name: each for each in spec.secret_env}
-    told: list[Manifest] = [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
-    return told + [{"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()]
+    variables: list[Manifest] = [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
+    return variables + [
+        {"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()
+    ]
 
 
 def _sees_no_gpu(spec: JobSpec, part: Part) -> bool:
@@ -176,9 +186,10 @@ def _sees_no_gpu(spec: JobSpec, part: Part) -> bool:
 
 
 def _resources(spec: JobSpec, part: Part) -> Manifest:
-    """Extended resources cannot be overcommitted: their request is their limit.
+    """Requests and limits. Extended resources cannot be overcommitted, so their request is their
+    limit.
 
-    So are cpu and memory, but where a role has limits.
+    The same applies to cpu and memory, unless the role has limits of its own.
     """
     own: dict[str, str] = dict(part.role.resources)
     if part.has_gpus:
@@ -198,7 +209,9 @@ def _affinity(spec: JobSpec, part: Part) -> Manifest:
 
 
 def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifest:
-    """`spread` keeps the pods with these labels apart, `binpack` together, node by node; `none` neither."""
+    """`spread` places pods with these labels on different nodes, `binpack` on the same; `none`:
+    no rule.
+    """
     if policy == "none":
         return {}
     term = {"labelSelector": {"matchLabels": dict(wanted)}, "topologyKey": names.LABEL_HOSTNAME}
@@ -209,14 +222,16 @@ def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifes
 
 
 def _init_container(spec: JobSpec) -> Manifest:
-    """Copies the code before the training, into the volume that containers see as `<working dir>/code`."""
+    """Copies the code before the training, into the volume that containers mount at `<working
+    dir>/code`.
+    """
     assert spec.sync is not None
     container: Manifest = {"name": "init-code", "image": spec.sync.image, "imagePullPolicy": spec.pull_policy}
     if spec.sync.mode == "git":
         repository = spec.sync.source.rstrip("/").rpartition("/")[2].removesuffix(".git")
-        told = {"GIT_SYNC_REPO": spec.sync.source, "GIT_SYNC_DEST": repository, "GIT_SYNC_ROOT": "/code", "GIT_SYNC_ONE_TIME": "true"}
-        # The person's `-e` reach git as well: a branch (GIT_SYNC_BRANCH), a user, a password.
-        container["env"] = [{"name": name, "value": value} for name, value in {**told, **spec.env}.items()]
+        settings = {"GIT_SYNC_REPO": spec.sync.source, "GIT_SYNC_DEST": repository, "GIT_SYNC_ROOT": "/code", "GIT_SYNC_ONE_TIME": "true"}
+        # The user's `-e` variables reach git as well: a branch (GIT_SYNC_BRANCH), a user, a password.
+        container["env"] = [{"name": name, "value": value} for name, value in {**settings, **spec.env}.items()]
     else:
         container["command"] = ["rsync", "-avP", spec.sync.source, "/code"]
     container["volumeMounts"] = [{"name": "code-sync", "mountPath": "/code"}]
@@ -224,6 +239,6 @@ def _init_container(spec: JobSpec) -> Manifest:
 
 
 def _add(target: Manifest, key: str, value: Any) -> None:
-    """Nothing is written for what nobody asked for."""
+    """Adds the key unless the value is empty."""
     if value:
         target[key] = value

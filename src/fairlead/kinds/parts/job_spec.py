@@ -1,7 +1,7 @@
-"""A training job as a person asked for it, as values, before it is any Kubernetes object.
+"""A training job as values, as the user asked for it: the input of every kind's manifest.
 
-Every kind's manifest is made from it. Nothing here is checked any more: who makes a `JobSpec` (the flags of
-`submit`, a job file) has refused bad values.
+Values are not checked here: the code that makes a `JobSpec` (the flags of `submit`, a job file) has
+refused bad values.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from msgspec import Struct
 
 
 class RoleSpec(Struct, frozen=True, kw_only=True):
-    """One role of a job. Empty values mean: what the job says.
+    """One role of a job. An empty value means that the job's own value applies.
 
-    `resources` and `limits` are cpu and memory as Kubernetes writes them.
+    `resources` and `limits`: cpu and memory as Kubernetes quantities.
     """
 
     replicas: int = 0
@@ -30,7 +30,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
 
 
 class JobToleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """As Kubernetes spells it."""
+    """A toleration with the keys of Kubernetes."""
 
     key: str = ""
     operator: str = ""
@@ -45,14 +45,14 @@ class SecretEnv(Struct, frozen=True):
 
 
 class ConfigFile(Struct, frozen=True):
-    """A file of the person's machine, by its content, and where a container sees it (absolute)."""
+    """A file of the user's machine with its content; `path`: absolute path in the container."""
 
     path: str
     content: bytes
 
 
 class CodeSync(Struct, frozen=True):
-    """`mode` is git or rsync; the code is copied by an init container."""
+    """`mode` is git or rsync; an init container copies the code."""
 
     mode: str
     source: str
@@ -67,11 +67,10 @@ class Tensorboard(Struct, frozen=True):
 class JobSpec(Struct, frozen=True, kw_only=True):
     """A training job.
 
-    `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out.
-
-    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's
-    head); of `launcher` only its selector and annotations are said. `options` are what only the module of one
-    kind knows.
+    `user` is empty when the submitter is unknown. Times are whole seconds; None leaves a field out.
+    `chief`: the leading role in kinds that size it separately (a TFJob's chief, a RayJob's head);
+    of `launcher` only selector and annotations are used. `options`: values for the module of one
+    kind only.
     """
 
     name: str

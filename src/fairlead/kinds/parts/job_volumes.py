@@ -1,7 +1,8 @@
-"""The volumes of a job and their mounts: claims, folders of the node, shared memory, code, files,
-TensorBoard's logs.
+"""The volumes of a job and their mounts: claims, directories of the node, shared memory, code,
+files, TensorBoard's logs.
 
-A volume and its mounts must have the same name in three places, so every name is made here and nowhere else.
+A volume and its mounts must have the same name in three places, so this module makes all of the
+names.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def files_by_map(spec: JobSpec) -> dict[str, list[ConfigFile]]:
 
 
 def files_of(owner: str, files: Iterable[ConfigFile]) -> dict[str, list[ConfigFile]]:
-    """The config files by the ConfigMap that holds them: one per folder, so two of one name do not meet."""
+    """The config files by the ConfigMap that has them, one per directory, so that equal file
+    names do not clash.
+    """
     found: dict[str, list[ConfigFile]] = {}
     for file in files:
         digest = md5(dirname(file.path))[:15]
@@ -75,7 +78,7 @@ def files_of(owner: str, files: Iterable[ConfigFile]) -> dict[str, list[ConfigFi
 
 
 def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
-    """`data` for text, `binaryData` for what is none."""
+    """The files as `data` if they are text, else as `binaryData`."""
     import base64
 
     data: dict[str, str] = {}
@@ -89,7 +92,9 @@ def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
 
 
 def log_claim(spec: JobSpec) -> tuple[str, str] | None:
-    """The claim and path whose mount holds TensorBoard's logs; else they lie on the node of the chief."""
+    """The claim and path of the mount with TensorBoard's logs; None = they are on the chief's
+    node.
+    """
     assert spec.tensorboard is not None
     folder = spec.tensorboard.logdir.rstrip("/") + "/"
     holding = [(claim, path) for claim, path in spec.claims if folder.startswith(path.rstrip("/") + "/")]
@@ -97,7 +102,7 @@ def log_claim(spec: JobSpec) -> tuple[str, str] | None:
 
 
 def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
-    """TensorBoard's own volume and its mount."""
+    """TensorBoard's volume with the logs, and its mount."""
     assert spec.tensorboard is not None
     found = log_claim(spec)
     if found is None:
@@ -108,7 +113,9 @@ def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
 
 
 def _log_volume(spec: JobSpec) -> Manifest:
-    """A folder of the node, by a number that is the same for the same job and hardly another's."""
+    """A directory of the node with a hash of the job in its name: stable, and hardly ever
+    another job's.
+    """
     digest = md5(f"{spec.namespace}/{spec.name}")
     path = f"/arena_logs/training{int(digest[:8], 16)}"
     return {"name": _LOGS, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}

@@ -1,8 +1,8 @@
-"""What every job kind answers, with the same names in each module: a kind is a plain module that satisfies
-`JobKind`.
+"""The protocol `JobKind`: the names that the module of every job kind defines.
 
-Readers know no kind by name: they loop over `registry.KINDS` or ask `registry.kind_of(job)`. Read-only verbs
-load all kinds, so what only submitting needs (specs, hashes) is loaded by the functions that need it.
+Other code refers to no kind by name: it loops over `registry.KINDS` or calls
+`registry.kind_of(job)`. Read-only commands load all kinds, so functions that submit import what
+only submitting needs (specs, hashes).
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 
 class JobKind(Protocol):
-    """`VERSIONS`: served versions we can read, `CREATED_VERSIONS` those we write, both best first.
+    """`VERSIONS`: served versions that can be read, `CREATED_VERSIONS`: versions that are written;
+    best first.
 
-    `WIRE`: the struct an item of a list decodes to. `WORDS`: other words of `arena -T` for it, the long one
-    first. `POD_LABELS`: every pod of such a job has one of them, with the job's name as its value, or else,
-    made by an operator of earlier years, one of `OLDER_POD_LABELS`. `READS_SCHEMA`: whether one version of it
-    has different fields with different operators, so that the served schema must be read before one is
-    written.
+    `WIRE`: the struct that a list item is decoded to. `WORDS`: other words of `arena -T` for the
+    kind, the long one first. `POD_LABELS`: every pod of such a job has one of these labels with the
+    job's name, or, if an older operator created it, one of `OLDER_POD_LABELS`. `READS_SCHEMA`:
+    whether fields of one version differ between operators, so that the served schema must be read
+    before a job is written.
     """
 
     @property
@@ -75,12 +76,12 @@ class JobKind(Protocol):
     def chief_labels(self, spec: JobSpec) -> dict[str, str]: ...
 
     def manifest(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest:
-        """`spec_fields`: what the served schema has in `spec`; None where nobody knows."""
+        """`spec_fields`: the fields of `spec` in the served schema; None = unknown."""
         ...
 
 
 _AMBIGUOUS: Final = ("jobs",)
-"""Plurals that Kubernetes' own resources have, too."""
+"""Plurals that resources of Kubernetes itself have too."""
 
 
 def source_of(kind: JobKind) -> str:
@@ -89,18 +90,22 @@ def source_of(kind: JobKind) -> str:
 
 
 def label_of(kind: JobKind) -> str:
-    """`mpijobs.kubeflow.org`: as the API server names the kind, and commands what they skipped."""
+    """The kind as `mpijobs.kubeflow.org`, the API server's name, which commands print for
+    skipped kinds.
+    """
     return f"{kind.PLURAL}.{kind.GROUP}"
 
 
 class LabelledPods(Struct, frozen=True):
-    """How the pods of a job are found where `operators` write its name on each, or in `older_labels`."""
+    """Finds the pods of a job of which `operators` label every pod with its name, or with
+    `older_labels`.
+    """
 
     operators: tuple[str, ...]
     older_labels: tuple[str, ...]
 
     def is_member(self, pod: Pod, job: Job) -> bool:
-        """Owner uid first; then the labels that the operators write on every pod."""
+        """Whether the pod belongs to the job: by owner uid, else by the operators' labels."""
         for owner in pod.owners:
             if owner.kind == job.kind:
                 return owner.uid == job.uid if job.uid else owner.name == job.name
@@ -110,10 +115,11 @@ class LabelledPods(Struct, frozen=True):
         return not operator or operator in self.operators
 
     def pods_of(self, job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-        """By name: owned by the job, or labelled with its name (a launcher's owner is a batch Job).
+        """The job's pods by name: owned by it, or labelled with its name (a launcher's owner is a
+        batch Job).
 
-        A pod that another owner of the same kind controls is never taken, so two jobs of one name in a row do
-        not mix.
+        Pods controlled by another object of the same kind are excluded, so that successive jobs
+        with one name stay apart.
         """
         candidates = list(snapshot.pods_owned_by(job.uid))
         for label in (names.LABEL_JOB_NAME, *self.older_labels):
@@ -122,17 +128,19 @@ class LabelledPods(Struct, frozen=True):
         return [members[key] for key in sorted(members)]
 
     def selectors(self, job: Job) -> tuple[str, ...]:
-        """They find the pods which `pods_of` takes, and perhaps a few more."""
+        """Label selectors that match the pods of `pods_of`, and possibly a few others."""
         return (f"{names.LABEL_JOB_NAME}={job.name}",)
 
 
 class NamedPods(Struct, frozen=True):
-    """How the pods of a job are found where nothing but `label`, with the job's name, tells of it."""
+    """Finds the pods of a job whose only mark is `label` with the job's name."""
 
     label: str
 
     def is_member(self, pod: Pod, job: Job) -> bool:
-        """By label and, where an object of the job's kind owns the pod, by its uid: no two jobs mix."""
+        """By label and, if an object of the job's kind owns the pod, by its uid, so that jobs
+        stay apart.
+        """
         if pod.namespace != job.namespace or pod.labels.get(self.label) != job.name:
             return False
         owners = {owner.uid for owner in pod.owners if owner.kind == job.kind}
@@ -147,12 +155,12 @@ class NamedPods(Struct, frozen=True):
 
 
 def first_label(pod: Pod, *labels: str) -> str:
-    """The value of the first of these labels that the pod has; "" without any."""
+    """The value of the first of these labels that the pod has; "" = it has none."""
     return next((pod.labels[label] for label in labels if label in pod.labels), "")
 
 
 def newest_not_pending(pods: list[Pod]) -> Pod | None:
-    """Of several candidates for chief: the newest that is past Pending, else the newest.
+    """The chief among several candidates: the newest that is past Pending, else the newest.
 
     See docs/spec/arena-cli.md#pods-of-a-job.
     """

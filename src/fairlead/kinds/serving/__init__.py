@@ -1,1 +1,1 @@
-"""Serving jobs: what they are, and how they are written."""
+"""Serving jobs: how they are found and written."""

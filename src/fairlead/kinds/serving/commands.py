@@ -1,7 +1,8 @@
 """The command lines and probes of TensorFlow Serving and Triton.
 
-With shared GPU memory TensorFlow must be told its part, or it takes the whole card. The device plugin says it
-in two variables of the container, so the shell reckons it there.
+With shared GPU memory, TensorFlow needs its memory fraction in the command line, or it takes the
+whole card. The device plugin sets the two amounts as environment variables, so the shell of the
+container computes the fraction.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def tensorflow_command(ports: ServingPorts, *, name: str, path: str, config: str
 
 
 def triton_command(ports: ServingPorts, *, repository: str, models: Sequence[str], extension: str) -> str:
-    """`models`: only these are loaded; without any, all of the repository."""
+    """`models`: the models to load; empty = all models of the repository."""
     has_metrics = "true" if ports.metrics else "false"
     words = ["tritonserver", f"--http-port={ports.http}", f"--grpc-port={ports.grpc}"]
     words += [f"--metrics-port={ports.metrics}"] * bool(ports.metrics) + [f"--allow-metrics={has_metrics}"]
@@ -42,7 +43,7 @@ def tensorflow_probes(ports: ServingPorts) -> dict[str, Any]:
 
 
 def triton_probes(ports: ServingPorts) -> dict[str, Any]:
-    """Loading models takes minutes: until it is up once, it is only asked whether it lives."""
+    """Loading models takes minutes: until the server is up once, only its liveness is probed."""
     return {
         "startup": {"httpGet": {"path": "/v2/health/live", "port": ports.http}, "periodSeconds": 10, "failureThreshold": 180},
         "liveness": {"httpGet": {"path": "/v2/health/live", "port": ports.http}, "periodSeconds": 5, "failureThreshold": 30},

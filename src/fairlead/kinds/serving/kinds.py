@@ -1,8 +1,8 @@
-"""The types of serving jobs, and which objects make one: by arena's three labels alone, so the reference's
-are found, too.
+"""The types of serving jobs, and the objects that belong to one: found by arena's three labels
+only, so serving jobs of the reference arena are found too.
 
-Deployments with the labels are serving jobs themselves, but for types whose operator makes them (KServe):
-there the job is the operator's object and the Deployments are its workers.
+A Deployment with the labels is a serving job itself. For types whose operator creates Deployments
+(KServe), the job is the operator's object and the Deployments are its workers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Labelled = TypeVar("Labelled", ServingWorkload, Service, Pod)
 
 
 class ServingType(Struct, frozen=True):
-    """`title` is what tables print, `word` the short one for `-T`.
+    """`title`: the name in tables, `word`: the short word for `-T`.
 
-    `is_operated`: an operator makes its Deployments.
+    `is_operated`: an operator creates its Deployments.
     """
 
     title: str
@@ -52,7 +52,7 @@ INFERENCE_SERVICES: Final = ("serving.kserve.io", "v1beta1", "inferenceservices"
 
 
 def serving_type(word: str) -> str | None:
-    """The type that a word after `-T` means, in any case; None for a word that means nothing.
+    """The type for a word after `-T`, in any case; None for an unknown word.
 
     >>> serving_type("TF"), serving_type("Tensorflow"), serving_type("kserve"), serving_type("x")
     ('tf-serving', 'tf-serving', 'kserve', None)
@@ -62,7 +62,7 @@ def serving_type(word: str) -> str | None:
 
 
 def selector(name: str = "", version: str = "") -> str:
-    """The label selector of all serving jobs, or of one: the same for their workloads, Services and pods.
+    """The label selector of all serving jobs, or of one; the same for workloads, Services and pods.
 
     >>> selector(), selector("bert", "v1")
     ('servingType', 'servingType,servingName=bert,servingVersion=v1')
@@ -72,7 +72,9 @@ def selector(name: str = "", version: str = "") -> str:
 
 
 def servings_of(workloads: Iterable[ServingWorkload], services: Iterable[Service], pods: Iterable[Pod]) -> tuple[Serving, ...]:
-    """Serving jobs by namespace, name, version and type. Labels of a type that nobody knows make none."""
+    """Serving jobs by namespace, name, version and type. Objects with an unknown type are
+    ignored.
+    """
     services_by, pods_by = _grouped(services), _grouped(pods)
     found: list[Serving] = []
     for key, mine in _grouped(workloads).items():
@@ -89,7 +91,9 @@ def servings_of(workloads: Iterable[ServingWorkload], services: Iterable[Service
 
 
 def _grouped(objects: Iterable[Labelled]) -> dict[tuple[str, str, str, str], list[Labelled]]:
-    """By namespace and the three labels, which share a value when they belong together."""
+    """Objects by namespace and the values of the three labels; objects of one serving job have
+    equal ones.
+    """
     groups: dict[tuple[str, str, str, str], list[Labelled]] = {}
     for each in objects:
         labels = (names.LABEL_SERVING_TYPE, names.LABEL_SERVING_NAME, names.LABEL_SERVING_VERSION)

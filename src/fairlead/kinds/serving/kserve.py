@@ -1,7 +1,8 @@
-"""The InferenceService of KServe that a serving spec becomes
+"""Makes KServe's InferenceService from a serving spec
 (docs/spec/arena-cli.md#objects-of-serving-jobs).
 
-With a model format KServe finds the server itself (`spec.predictor.model`); with an image alone it runs that.
+With a model format, KServe chooses the server (`spec.predictor.model`); otherwise it runs the given
+image.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ def objects(spec: ServingSpec) -> list[Manifest]:
 def _predictor(spec: ServingSpec) -> Manifest:
     own = spec.kserve
     found: Manifest = {"minReplicas": own.min_replicas}
-    told = (
+    options = (
         ("maxReplicas", own.max_replicas),
         ("scaleTarget", own.scale_target),
         ("containerConcurrency", own.container_concurrency),
         ("timeout", own.timeout),
         ("canaryTrafficPercent", own.canary_percent),
     )
-    found |= {field: value for field, value in told if value is not None}
+    found |= {field: value for field, value in options if value is not None}
     add(found, "scaleMetric", own.scale_metric)
     add(found, "securityContext", dict(own.security_context))
     pods = {names.LABEL_SERVING_NAME: spec.name, names.LABEL_SERVING_TYPE: spec.type}

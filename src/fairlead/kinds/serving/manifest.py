@@ -1,7 +1,7 @@
-"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton
+"""Makes the Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton
 (docs/spec/arena-cli.md#objects-of-serving-jobs).
 
-The Service is named after the version, so two versions of a model are served side by side.
+The Service has the version in its name, so two versions of a model can be served at the same time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from fairlead.model.actions import Manifest
 
 
 class Server(Struct, frozen=True):
-    """`app` ends the names of the objects, `container` is the container's.
+    """`app`: the suffix of the objects' names; `container`: the name of the container.
 
-    `names_service`: the Service has the app in its name, too.
+    `names_service`: whether the Service's name has the app too.
     """
 
     app: str
@@ -44,7 +44,7 @@ def service_name(spec: ServingSpec) -> str:
 
 
 def objects(spec: ServingSpec) -> list[Manifest]:
-    """The Deployment first: what comes with it belongs to it."""
+    """The Deployment, then the objects that it will own."""
     server = SERVERS[spec.type]
     return [_deployment(spec, server), _service(spec, server), *config_maps(spec, server.app)]
 
@@ -65,7 +65,7 @@ def _deployment(spec: ServingSpec, server: Server) -> Manifest:
 
 
 def _service(spec: ServingSpec, server: Server) -> Manifest:
-    """Inside the cluster; on a port of every node when it is to be reached from outside."""
+    """A Service inside the cluster; of type NodePort when the job is exposed to the outside."""
     ports = [{"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for _, name, port in _ports(spec)]
     body = {"type": "NodePort" if spec.is_exposed else "ClusterIP", "selector": _chosen(spec, server), "ports": ports}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata(spec, server.app, service_name(spec)), "spec": body}
@@ -76,14 +76,14 @@ def _chosen(spec: ServingSpec, server: Server) -> dict[str, str]:
 
 
 def _ports(spec: ServingSpec) -> list[tuple[str, str, int]]:
-    """Name in the container, name in the Service, number. Triton's own order is HTTP first."""
-    told = [("grpc", "grpc-serving", spec.ports.grpc), ("restful", "http-serving", spec.ports.http)]
+    """Name in the container, name in the Service, port number. Triton's list begins with HTTP."""
+    ports = [("grpc", "grpc-serving", spec.ports.grpc), ("restful", "http-serving", spec.ports.http)]
     if spec.type == TRITON:
-        told.reverse()
-    told.append(("metrics", "http-metrics", spec.ports.metrics))
-    return [each for each in told if each[2]]
+        ports.reverse()
+    ports.append(("metrics", "http-metrics", spec.ports.metrics))
+    return [each for each in ports if each[2]]
 
 
 def _share(text: str) -> Any:
-    """A number, or a percentage as it stands."""
+    """A number, or the text of a percentage."""
     return int(text) if text.isdigit() else text

@@ -1,6 +1,8 @@
-"""Metadata, containers and volumes of a serving spec: what Deployments and InferenceServices share.
+"""Metadata, containers and volumes of a serving spec, which Deployments and InferenceServices
+share.
 
-arena's three labels stand on every object and every pod, because nothing else says what belongs together.
+Every object and pod has arena's three labels, because only these connect the objects of one serving
+job.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ _FIELDS: Final = {
     "ARENA_POD_NAME": "metadata.name",
     "ARENA_POD_IP": "status.podIP",
 }
-"""Environment of every container of a serving job, out of its own pod."""
+"""Environment variables of every container of a serving job, from fields of its own pod."""
 
 
 def release(spec: ServingSpec) -> str:
-    """What names all objects of one version of a job."""
+    """The common name of all objects of one version of a serving job."""
     return f"{spec.name}-{spec.version}"
 
 
 def labels_of(spec: ServingSpec, app: str) -> dict[str, str]:
-    """The person's own come first, but cannot take ours away."""
+    """The user's labels, which cannot replace Fairlead's."""
     own = {
         "app": app,
         "release": release(spec),
@@ -41,8 +43,8 @@ def labels_of(spec: ServingSpec, app: str) -> dict[str, str]:
     }
     if spec.user:
         own[names.LABEL_SUBMITTER] = md5(spec.user)
-    told = {"modelName": spec.model_name, "modelVersion": spec.model_version}
-    return {**spec.labels, **{label: value for label, value in told.items() if value}, **own}
+    model = {"modelName": spec.model_name, "modelVersion": spec.model_version}
+    return {**spec.labels, **{label: value for label, value in model.items() if value}, **own}
 
 
 def annotations_of(spec: ServingSpec) -> dict[str, str]:
@@ -63,15 +65,15 @@ def container(spec: ServingSpec, name: str, ports: list[Manifest]) -> Manifest:
     add(found, "command", [spec.shell, "-c", spec.command] if spec.command else [])
     found["env"] = _env(spec)
     add(found, "ports", ports)
-    for probe, told in spec.probes.items():
-        found[f"{probe}Probe"] = dict(told)
+    for probe, fields in spec.probes.items():
+        found[f"{probe}Probe"] = dict(fields)
     add(found, "resources", _resources(spec))
     add(found, "volumeMounts", _mounts(spec))
     return found
 
 
 def pod_fields(spec: ServingSpec) -> Manifest:
-    """What stands beside the containers; nothing is written for what nobody asked for."""
+    """Fields of the pod besides its containers; empty values are left out."""
     pod: Manifest = {}
     add(pod, "volumes", _volumes(spec))
     add(pod, "nodeSelector", dict(spec.selector))
@@ -93,18 +95,22 @@ def add(target: Manifest, key: str, value: Any) -> None:
 
 
 def _env(spec: ServingSpec) -> list[Manifest]:
-    """Ours first, so that the person's may refer to them; a name that the person gives replaces ours."""
+    """Fairlead's variables first, so that the user's can refer to them; an equal name replaces
+    Fairlead's.
+    """
     plain = {} if spec.gpus or spec.gpu_memory or names.GPU_MEMORY in spec.devices else {VOID[0]: VOID[1]}
     plain |= spec.env
     secret = {each.name: each for each in spec.secret_env}
     fields = {name: path for name, path in _FIELDS.items() if name not in plain and name not in secret}
-    told: list[Manifest] = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
-    told += [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
-    return told + [{"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()]
+    variables: list[Manifest] = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    variables += [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
+    return variables + [
+        {"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()
+    ]
 
 
 def _resources(spec: ServingSpec) -> Manifest:
-    """What is asked for is the limit, too."""
+    """Limits equal to the requests."""
     counts = {names.NVIDIA_GPU: spec.gpus, **spec.devices, names.GPU_MEMORY: spec.gpu_memory, names.GPU_CORE: spec.gpu_core}
     counts = {name: count or spec.devices.get(name, 0) for name, count in counts.items()}
     own = {**spec.limits, **{name: str(count) for name, count in counts.items() if count}}

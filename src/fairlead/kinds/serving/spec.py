@@ -1,6 +1,7 @@
-"""A serving job as a person asked for it, as values, before it is any Kubernetes object.
+"""A serving job as values, as the user asked for it: the input of its manifests.
 
-Nothing here is checked any more: who makes a `ServingSpec` (the flags of `serve`) has refused bad values.
+Values are not checked here: the code that makes a `ServingSpec` (the flags of `serve`) has refused
+bad values.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from fairlead.kinds.parts.job_spec import ConfigFile, JobToleration, SecretEnv
 
 
 class Mount(Struct, frozen=True):
-    """A claim or an empty folder by its name, where a container sees it, and which part of it (an expression
-    over its environment).
+    """A claim or empty directory by its name, its path in the container, and the part of it that
+    is mounted (an expression over the container's environment).
     """
 
     name: str
@@ -24,7 +25,7 @@ class Mount(Struct, frozen=True):
 
 
 class ServingPorts(Struct, frozen=True):
-    """0: not served."""
+    """Port numbers; 0 = not served."""
 
     grpc: int = 0
     http: int = 0
@@ -32,7 +33,7 @@ class ServingPorts(Struct, frozen=True):
 
 
 class KServeSpec(Struct, frozen=True, kw_only=True):
-    """What only KServe's predictor knows; None and "" leave a field out."""
+    """Values for KServe's predictor only; None and "" leave a field out."""
 
     model_format: str = ""
     model_format_version: str = ""
@@ -56,9 +57,9 @@ class KServeSpec(Struct, frozen=True, kw_only=True):
 class ServingSpec(Struct, frozen=True, kw_only=True):
     """`type` is the value of arena's label.
 
-    `command` runs by `shell`; without one the image decides. `probes` as Kubernetes spells them.
-
-    `limits` are cpu and memory; `surge` and `unavailable` numbers or percents, "" for Kubernetes' own.
+    `command` is run by `shell`; an empty one leaves the image's. `probes`: with Kubernetes' keys.
+    `limits`: cpu and memory; `surge` and `unavailable`: numbers or percentages, "" = Kubernetes'
+    default.
     """
 
     type: str

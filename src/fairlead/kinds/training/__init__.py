@@ -1,1 +1,1 @@
-"""One module for each kind of training job: what it is, how it is written, its own options."""
+"""One module for each kind of training job: how it is found and written, and its own options."""

@@ -1,9 +1,9 @@
-"""Cron (KubeDL): a schedule and the TFJob that it makes each time.
+"""Cron (KubeDL): a schedule, and the TFJob that it creates each time.
 
-It is in no list of jobs, and only submitted like one.
+A cron is submitted like a job, but is in no list of jobs.
 
-The TFJob has no name here: the controller calls each one after the cron and the time, and a name of its own
-would make it forbid that two run at once.
+The TFJob has no name here: the controller names each after the cron and the time, and with a fixed
+name two could not run at the same time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ READS_SCHEMA: Final = False
 
 
 class CronOptions(Struct, frozen=True, kw_only=True):
-    """When the job is made, and until when (`deadline`, epoch seconds).
+    """When jobs are created, and until when (`deadline`, epoch seconds).
 
     `concurrency` is Allow, Forbid or Replace.
     """
@@ -45,7 +45,7 @@ class CronOptions(Struct, frozen=True, kw_only=True):
 
 
 def requested_gpus(spec: JobSpec) -> int:
-    """Of each job that it makes."""
+    """The GPUs of each job that it creates."""
     return tfjob.requested_gpus(spec)
 
 

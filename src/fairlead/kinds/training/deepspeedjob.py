@@ -1,7 +1,7 @@
-"""DeepSpeedJob, as arena says (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed number
-of workers.
+"""DeepSpeedJob in arena (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed
+number of workers.
 
-The operator gives the launcher the list of hosts that DeepSpeed reads.
+The operator gives the launcher the hosts file that DeepSpeed reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers may come and go."""
+"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers can be added and
+removed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""MPIJob (mpi-operator): one launcher, which is the chief and holds no GPU, and N workers.
+"""MPIJob (mpi-operator): one launcher, which is the chief and has no GPU, and N workers.
 
-The launcher runs the command; the workers have none, the operator starts sshd there. The launcher's pod
-belongs to a batch Job that the MPIJob owns, so its owner chain has one link more than a worker's.
+The launcher runs the command; the workers have none, and the operator starts sshd in them. The
+launcher's pod belongs to a batch Job that the MPIJob owns, so its chain of owners is one longer
+than a worker's.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ POD_LABELS: Final = (names.LABEL_JOB_NAME,)
 OLDER_POD_LABELS: Final = (names.LABEL_EARLY_MPI_JOB, names.LABEL_OLD_MPI_JOB)
 _PODS: Final = LabelledPods(("mpi-operator", "mpijob-controller"), OLDER_POD_LABELS)
 _CLEAN_POLICY: Final = "All"
-_GROUP_NAME: Final = {"group_name": GROUP}  # arena 0.15 finds the pods of MPIJobs by it
+_GROUP_NAME: Final = {"group_name": GROUP}  # arena 0.15 finds the pods of MPIJobs by this label
 
 
 def parse(wire: WireJob, version: str) -> Job:
@@ -96,8 +97,8 @@ def _replicas(spec: JobSpec, gpus: int) -> Manifest:
 
 
 def _v1alpha1(spec: JobSpec, gpus: int) -> Manifest:
-    """The oldest form has one template for both roles; its operator takes the GPUs off the launcher and the
-    command off the workers.
+    """The oldest version: one template for both roles; the operator removes the GPUs from the
+    launcher and the command from the workers.
     """
     both = Part(type=TYPE, container="mpi", role=spec.worker, gang_size=spec.worker.replicas, labels=_worker_labels(spec))
     policy = run_policy(spec, _CLEAN_POLICY, has_retry=True)

@@ -1,4 +1,6 @@
-"""PyTorchJob (training-operator): one master, which is the chief and trains as well, and N-1 workers."""
+"""PyTorchJob (training-operator): one master, which is the chief and also trains, and N-1
+workers.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def chief_labels(spec: JobSpec) -> dict[str, str]:
 
 
 def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest:
-    """Where the served schema has no `runPolicy`, its fields stand in `spec` itself."""
+    """If the served schema has no `runPolicy`, its fields are in `spec` itself."""
     gpus = requested_gpus(spec)
     roles = {"Master": _role(spec, gpus, "Master", 1, "Never")}
     if spec.worker.replicas > 1:

@@ -1,8 +1,9 @@
-"""RayJob (kuberay-operator): the head and workers of a Ray cluster of its own, and the pod that submits, the
-chief.
+"""RayJob (kuberay-operator): head and workers of its own Ray cluster, and the submitting pod, which
+is the chief.
 
-Its pods carry the name of the cluster, not of the job; the submitter belongs to a batch Job with the RayJob's
-name. No container has the command: it is the `entrypoint`, which the submitter hands to the head.
+Its pods have the name of the Ray cluster as a label, not the job's; the submitter belongs to a
+batch Job with the RayJob's name. No container has the command: it is the `entrypoint`, which the
+submitter passes to the head.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ _PORTS: Final = (("gcs-server", 6379), ("dashboard", 8265), ("client", 10001))
 
 
 class RayAutoscaler(Struct, frozen=True, kw_only=True):
-    """The container beside the head that adds and removes workers. An empty `image` is Ray's own."""
+    """The container beside the head that adds and removes workers. An empty `image` means Ray's
+    own.
+    """
 
     cpu: str = "500m"
     memory: str = "512Mi"
@@ -57,9 +60,9 @@ class RayAutoscaler(Struct, frozen=True, kw_only=True):
 class RayOptions(Struct, frozen=True, kw_only=True):
     """A Ray cluster for one program.
 
-    `hosts`: pods of each worker; None leaves a bound of the autoscaler to the operator.
-
-    `is_shut_down`: whether the cluster goes when the program has ended, `JobSpec.ttl_seconds` later.
+    `hosts`: pods of each worker; a bound of None leaves the autoscaler's bound to the operator.
+    `is_shut_down`: whether the cluster is deleted `JobSpec.ttl_seconds` after the program has
+    ended.
     """
 
     version: str = ""
@@ -78,7 +81,7 @@ def parse(wire: WireRayJob, version: str) -> Job:
 
 
 def role_of(pod: Pod) -> str:
-    """`head`, the group's name of a worker, or `submitter`."""
+    """`head`, a worker's group name, or `submitter`."""
     if pod.labels.get(names.LABEL_RAY_NODE_TYPE) == "worker":
         return pod.labels.get(names.LABEL_RAY_GROUP, "worker")
     return pod.labels.get(names.LABEL_RAY_NODE_TYPE, "") or _SUBMITTER
@@ -116,7 +119,9 @@ def requested_gpus(spec: JobSpec) -> int:
 
 
 def chief_labels(spec: JobSpec) -> dict[str, str]:
-    """Of the head, where the program runs and writes its logs; the submitter only waits for it."""
+    """Labels of the head, where the program runs and writes logs; the submitter only waits for
+    it.
+    """
     return {"app": TYPE, "release": spec.name, names.LABEL_RAY_NODE_TYPE: "head"}
 
 
@@ -174,7 +179,7 @@ def _cluster(spec: JobSpec, options: RayOptions, gpus: int) -> Manifest:
 
 
 def _template(spec: JobSpec, gpus: int, part: Part, options: RayOptions, restart: str) -> Manifest:
-    """Ray's pods say themselves when they are started again: the operator takes their specs as they are."""
+    """A pod template with its own restart policy: the operator uses pod specs unchanged."""
     template = pod_template(spec, KIND, gpus, part)
     template["spec"]["restartPolicy"] = spec.restart or restart
     if options.pre_stop:

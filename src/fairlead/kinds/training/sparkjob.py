@@ -1,8 +1,9 @@
-"""SparkJob, as arena says: a SparkApplication (spark-operator), a driver, which is the chief, and its
+"""SparkJob in arena: a SparkApplication (spark-operator) with a driver, which is the chief, and
 executors.
 
-The driver makes the executors itself, so their owner is the driver's pod; the operator labels both with the
-application's name. It is written without a pod template: the operator hands all of it to spark-submit.
+The driver creates the executors itself, so the driver's pod owns them; the operator labels both
+with the application's name. The manifest has no pod template: the operator passes its fields to
+spark-submit.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ POD_LABELS: Final = (names.LABEL_SPARK_APP,)
 OLDER_POD_LABELS: Final = ()
 _PODS: Final = NamedPods(names.LABEL_SPARK_APP)
 _MAKER: Final = "SparkJob"
-"""What arena's label `createdBy` calls it."""
+"""The value of arena's label `createdBy`."""
 
 
 class SparkOptions(Struct, frozen=True, kw_only=True):
-    """`jar` is what is run, by its `main_class`; memory as Spark writes sizes (`500m` are 500 MiB)."""
+    """`jar`: the file to run, with its `main_class`; memory in Spark's format (`500m` means 500
+    MiB).
+    """
 
     main_class: str = ""
     jar: str = ""

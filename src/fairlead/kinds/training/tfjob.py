@@ -1,7 +1,9 @@
-"""TFJob (training-operator): chief, workers, parameter servers, evaluator, each with resources of its own.
+"""TFJob (training-operator): chief, workers, parameter servers and evaluator, each with its own
+resources.
 
-The chief is the chief role, else worker 0. One worker without a parameter server is no distributed job: it
-becomes the chief, and the operator is told to leave TF_CONFIG out.
+The chief is the chief role, else worker 0. A single worker without parameter server is no
+distributed job: it is written as the chief, with an annotation by which the operator leaves
+TF_CONFIG out.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def chief_of(job: Job, pods: list[Pod]) -> Pod | None:
 
 
 def roles_of(spec: JobSpec) -> dict[str, RoleSpec]:
-    """The roles that have pods, as the API names them."""
+    """The roles that have pods, by their names in the API."""
     if _is_alone(spec):
         alone = spec.worker
         resources = {**alone.resources, **spec.chief.resources}
@@ -87,7 +89,7 @@ def chief_labels(spec: JobSpec) -> dict[str, str]:
 
 
 def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest:
-    """Where the served schema has no `runPolicy`, its fields stand in `spec` itself."""
+    """If the served schema has no `runPolicy`, its fields are in `spec` itself."""
     gpus, roles = requested_gpus(spec), roles_of(spec)
     policy = run_policy(spec, _CLEAN_POLICY, has_retry=spec.retry > 0)
     body: Manifest = {"runPolicy": policy} if has_field(spec_fields, "runPolicy") else policy
@@ -129,8 +131,8 @@ def _role(spec: JobSpec, gpus: int, title: str, role: RoleSpec, size: int, *, ha
 
 
 def _port(spec: JobSpec, title: str) -> int:
-    """On the node's own network two jobs must not meet: a number of their own, without asking the cluster
-    which are taken.
+    """The port; on the node's network a number computed from the job, so that two jobs hardly
+    ever collide and the cluster need not be asked for used ports.
     """
     if not uses_host_network(spec):
         return _PORT

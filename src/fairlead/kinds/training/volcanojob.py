@@ -1,8 +1,8 @@
-"""VolcanoJob, as arena says: a Job of Volcano, one task for each image; the pods of the first are the driver
-and lead.
+"""VolcanoJob in arena: a Job of Volcano with one task per image; the pods of the first task are the
+driver.
 
-A pod's restart policy is `Always` unless somebody says otherwise, and a task whose pods start again for ever
-never completes its job; so it is written `Never`.
+The restart policy of a pod defaults to `Always`, with which a task's pods restart for ever and its
+job never completes; so the manifest has `Never`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ POD_LABELS: Final = (names.LABEL_VOLCANO_JOB,)
 OLDER_POD_LABELS: Final = ()
 _PODS: Final = NamedPods(names.LABEL_VOLCANO_JOB)
 _MAKER: Final = "VolcanoJob"
-"""What the label `createdBy` calls it: `Job` alone would be Kubernetes' own."""
+"""The value of the label `createdBy`; `Job` would mean Kubernetes' own kind."""
 
 
 class VolcanoOptions(Struct, frozen=True, kw_only=True):
-    """One task for each of `images`, all of the same size: replicas, GPUs and resources of the worker."""
+    """One task for each of `images`, all with the worker's replicas, GPUs and resources."""
 
     images: tuple[str, ...] = ()
     task_name: str = "task"
@@ -57,7 +57,7 @@ def parse(wire: WireVolcanoJob, version: str) -> Job:
 
 
 def role_of(pod: Pod) -> str:
-    """The name of its task."""
+    """The name of the pod's task."""
     return pod.labels.get(names.LABEL_VOLCANO_TASK, "")
 
 
@@ -67,7 +67,9 @@ pod_selectors = _PODS.selectors
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:
-    """The driver, which arena labels; of a job that somebody else wrote a pod of the first task."""
+    """The driver, which arena labels; for a job that arena did not write, a pod of the first
+    task.
+    """
     drivers = [pod for pod in pods if pod.labels.get(names.LABEL_VOLCANO_ROLE) == "driver"]
     first = job.roles[0].name if job.roles else ""
     return newest_not_pending(drivers or [pod for pod in pods if role_of(pod) == first])

@@ -1,1 +1,1 @@
-"""GPUs: what drivers and exporters say of them, how they are wired, and the errors they report."""
+"""GPUs: values that drivers and exporters report, their topology, and their errors."""

@@ -1,4 +1,4 @@
-"""The rows of a counters CSV: which DCGM fields a page prints, in which order and under which name."""
+"""Rows of a counters CSV: which DCGM fields a page prints, in which order and under which name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 
 class Counter(Struct, frozen=True, gc=False):
-    """`name` is printed.
+    """`name` is the name of the metric on the page.
 
-    `field` is the DCGM field it stands for (they differ for names of other DCGM generations). `is_double`:
-    the field has fractions, and a whole value of it prints some too. `type`: gauge, counter, histogram,
-    summary; or label: the value becomes a label of every GPU metric.
+    `field`: the DCGM field (it differs from `name` for names of other DCGM generations).
+    `is_double`: the value is printed with decimals, even if it is whole. `type`: gauge, counter,
+    histogram or summary; or label: the value becomes a label of every GPU metric.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Counter(Struct, frozen=True, gc=False):
 
 
 class RejectedRow(Struct, frozen=True, gc=False):
-    """A row that was skipped: its line in the file (from 1), its text, and why."""
+    """A row that was skipped: its line number in the file (from 1), its text, and the reason."""
 
     line: int
     text: str
@@ -33,7 +33,7 @@ class RejectedRow(Struct, frozen=True, gc=False):
 
 
 class CounterSet(Struct, frozen=True, gc=False):
-    """The rows of one CSV in their order, and those that were not understood."""
+    """The rows of one CSV in order, and its malformed rows."""
 
     counters: tuple[Counter, ...] = ()
     rejected: tuple[RejectedRow, ...] = ()

@@ -1,9 +1,9 @@
-"""What a node's devices said last, as a driver gives it: the input of the GPU exporter's page.
+"""The last values of a node's devices in the driver's units: the input of the GPU exporter's page.
 
-Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, percent 0..100;
-the native families convert at the very end. Memory is in bytes as the driver told them, and beside these in
-the whole MiB that DCGM's own fields are. None = not supported or not yet known: the series is
-absent. Times are of the world's steady clock, except where "epoch" is said.
+The units are those of DCGM, because DCGM's metric names promise them: MHz, watts from mW, mJ, ns,
+percent 0..100; native families are converted last. Memory is in the driver's bytes, and in whole
+MiB for DCGM's fields. None = not supported or not yet known: the series is absent. Times are of the
+steady clock of the real or simulated world, unless "epoch" is mentioned.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.readings import EngineTime, GpuProcess
 
 LEAST_STALE_SECONDS: Final = 15.0
-"""An older value of the fast group is shown by nobody.
+"""The least age at which a value of the fast group is stale and no longer printed, in seconds.
 
 See docs/spec/telemetry.md#sampling-and-fault-isolation.
 """
 
 
 class NamedProcess(Struct, frozen=True, gc=False):
-    """One process on a card, told apart from the others of its container; figures as of
+    """One process on a card, where processes of a container are known one by one; figures as in
     `GpuProcess`.
     """
 
@@ -37,13 +37,14 @@ class NamedProcess(Struct, frozen=True, gc=False):
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):
-    """What one container uses on one device. `memory_limit_bytes`: its grant (whole card when exclusive),
-    None = of a card whose memory nobody knows.
+    """What one container uses on one device. `memory_limit_bytes`: its grant (the whole card if
+    exclusive), None = the card's memory is unknown.
 
-    `pod` "": processes that no container was granted. `token`: of the device ids of shared memory, "" = none.
-    `replica`: which of a card's time slices it has, "" = none. `members`: its processes one by one, where
-    they can be seen. `claim`: labels of a card that it has by a resource claim. What it uses is None where
-    nobody sees its processes, the driver does not say of one of them, or what was seen is too old.
+    `pod` "": processes that belong to no container with a grant. `token`: of the device ids of
+    shared memory, "" = none. `replica`: its time slice of the card, "" = none. `members`: its
+    processes one by one, where they are visible. `claim`: labels of a card that it has by a
+    resource claim. Usage is None where the processes are not visible, the driver has no value for
+    one of them, or the last value is too old.
     """
 
     namespace: str
@@ -63,7 +64,9 @@ class DeviceProcess(Struct, frozen=True, gc=False):
 
 
 class XidEvent(Struct, frozen=True, gc=False):
-    """An XID the driver reported: code, how often since the exporter's start, when last (epoch seconds)."""
+    """An XID from the driver: code, number of times since the exporter's start, last time (epoch
+    seconds).
+    """
 
     xid: int
     count: int
@@ -71,7 +74,7 @@ class XidEvent(Struct, frozen=True, gc=False):
 
 
 class FieldGroup(Struct, frozen=True, gc=False):
-    """Values that are read together, every `every_seconds`; last at `read_at`."""
+    """Values that are read together every `every_seconds`; the last time was `read_at`."""
 
     fields: Mapping[str, int | float]
     read_at: float
@@ -79,9 +82,9 @@ class FieldGroup(Struct, frozen=True, gc=False):
 
 
 class CollectorRun(Struct, frozen=True, gc=False):
-    """How the last run of one collector went, of one GPU or of the node (`gpu` "").
+    """Result of the last run of one collector, for one GPU or for the node (`gpu` "").
 
-    `is_good` None: it has not run yet. `succeeded_at`: None = it never did. `errors`: how often it failed
+    `is_good` None: it has not run yet. `succeeded_at`: None = never. `errors`: number of failures
     since the start, by kind.
     """
 
@@ -94,9 +97,9 @@ class CollectorRun(Struct, frozen=True, gc=False):
 
 
 class MigInstance(Struct, frozen=True, gc=False):
-    """One MIG instance of a card: its ids, what follows `MIG ` in its name, the fields that are its own.
+    """One MIG instance of a card: ids, the part of its name after `MIG `, and its own fields.
 
-    `seen` and `processes` as of a card.
+    `seen` and `processes`: as of a card.
     """
 
     gpu_instance: int
@@ -109,20 +112,22 @@ class MigInstance(Struct, frozen=True, gc=False):
 
 
 class DeviceSample(Struct, frozen=True, gc=False):
-    """The values of one GPU that were read last.
+    """The last values of one GPU.
 
-    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`;
-    `DCGM_FI_DEV_FB_TOTAL_BYTES` and its like, which DCGM does not have, are bytes.
-    Fields that DCGM prints as integers are ints, the others floats
-    (docs/spec/telemetry.md#format-and-labels-of-dcgm-series, docs/spec/telemetry.md#dcgm-fields-from-nvml).
-    `slower`: groups of more fields, which are read less often. `texts`: fields that are no numbers. `up`
-    False: the card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody
-    judged the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver
-    does not say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
-    `reset_at`: when the card was seen to be reset (epoch seconds), None = never.
-    `knows_holders`: whether `processes` has all containers that hold it, `knows_foreign`: and all others that
-    run on it. `peers`: by the index of another card NVML's status of the NVLinks there (0 = good), where
-    somebody asked.
+    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of
+    `sampled_at`; `DCGM_FI_DEV_FB_TOTAL_BYTES` and the other `…_BYTES` fields, which DCGM does not
+    have, are bytes. Fields that DCGM prints as integers are ints, the others floats
+    (docs/spec/telemetry.md#format-and-labels-of-dcgm-series,
+    docs/spec/telemetry.md#dcgm-fields-from-nvml). `slower`: groups of further fields, which are
+    read less often. `texts`: fields that are no numbers.
+
+    `up` False: the card is lost, or stuck in a call; its earlier values may still be present.
+    `healthy` None: the card's health is not known yet. `instances`: of a card that is divided by
+    MIG (`mig_mode` enabled; "" = unknown). `seen`: the processes that the driver lists, None =
+    unknown, or already in `processes`. `reset_at`: when a reset of the card was observed (epoch
+    seconds), None = never. `knows_holders`: whether `processes` has all containers that hold the
+    card; `knows_foreign`: whether it also has all other processes on it. `peers`: NVML's status of
+    the NVLinks to another card (0 = good), by that card's index, if it was asked for.
     """
 
     node: str
@@ -157,10 +162,11 @@ class DeviceSample(Struct, frozen=True, gc=False):
 
 
 class DeviceChoice(Struct, frozen=True, gc=False):
-    """Which cards are printed, by index, and which MIG instances, counted over all cards; None = all.
+    """Which cards are printed, by index, and which MIG instances, numbered over all cards; None =
+    all.
 
-    `has_instances`: instances are chosen for themselves, and a card that is not stands for its own that are.
-    Else a card has all of its own.
+    `has_instances`: instances are chosen separately, and a card that is not chosen is printed with
+    its chosen instances only. Otherwise a chosen card is printed with all its instances.
     """
 
     cards: frozenset[int] | None = None
@@ -169,9 +175,10 @@ class DeviceChoice(Struct, frozen=True, gc=False):
 
 
 class UnnamedCard(Struct, frozen=True, gc=False):
-    """A card that the driver could not show since the exporter's start: only the kernel's log tells of it.
+    """A card that the driver has not listed since the exporter's start: only the kernel log
+    mentions it.
 
-    `pci_bus_id`: as the kernel spells it, `0000:3b:00`.
+    `pci_bus_id`: in the kernel's spelling, `0000:3b:00`.
     """
 
     node: str
@@ -180,12 +187,13 @@ class UnnamedCard(Struct, frozen=True, gc=False):
 
 
 class DeviceSnapshot(Struct, frozen=True, gc=False):
-    """All devices as of `at`. `number` grows by one from each snapshot to the next; 0 = nobody was asked yet.
+    """All devices as of `at`. `number` grows by one from snapshot to snapshot; 0 = none was made
+    yet.
 
-    `devices`: by node and index. A device that did not answer is here with the values it said last.
-    `is_driver_up` False: the driver does not answer on this node, and `driver_error` says why.
-    `collectors`: of the node; those of a device stand with it. `unnamed`: who is not among the devices.
-    `cycle_seconds`: how long it took to ask all of them.
+    `devices`: by node and index; a device that did not answer has its last values. `is_driver_up`
+    False: the driver of the node does not answer, for the reason `driver_error`. `collectors`: of
+    the node; each device has its own. `unnamed`: cards that are not among the devices.
+    `cycle_seconds`: how long it took to read all devices.
     """
 
     number: int = 0

@@ -1,4 +1,4 @@
-"""What a driver tells a node's agent of its GPUs: XIDs, who uses memory, what keeps programs apart."""
+"""What a node's agent reads from the driver: XIDs, memory by process, means of isolation."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from msgspec import Struct
 
 
 class DriverXid(Struct, frozen=True, gc=False):
-    """One XID. `uuid` None: the driver did not say of which card."""
+    """One XID. `uuid` None: the driver did not name the card."""
 
     xid: int
     uuid: str | None = None
 
 
 class ProcessMemory(Struct, frozen=True, gc=False):
-    """What one process uses of one card. `pid`: on the node, not inside a container."""
+    """The memory of one process on one card. `pid`: on the node, not inside a container."""
 
     pid: int
     uuid: str
@@ -21,10 +21,12 @@ class ProcessMemory(Struct, frozen=True, gc=False):
 
 
 class IsolationMeans(Struct, frozen=True, gc=False):
-    """What a node has that providers need. `driver`: major number, 0 = unknown; `cuda`: of the driver.
+    """Requirements of isolation providers that a node meets. `driver`: major version, 0 = unknown;
+    `cuda`: the driver's.
 
-    `has_mig`: every card is divided into MIG instances; with one that is not, nothing would keep that one's
-    users apart. `has_mps`: an MPS daemon per GPU runs. `has_guard`: the guard's library lies on the node.
+    `has_mig`: every card is divided into MIG instances; a single undivided card would leave its
+    users without isolation. `has_mps`: an MPS daemon runs for each GPU. `has_guard`: the guard's
+    library is on the node.
     """
 
     driver: int = 0
@@ -36,10 +38,10 @@ class IsolationMeans(Struct, frozen=True, gc=False):
 
 
 class CardAnswer(Struct, frozen=True, gc=False):
-    """What a card says that was asked how it is. `fault`: why it does not answer, "" = it does.
+    """A card's answer to a health probe. `fault`: why it does not answer, "" = it does.
 
-    `is_down`: it is lost, or waits for a reset. `energy_mj`: what it has used, a counter that a reset begins
-    anew; `recovery_action`: what the driver asks for, 0 = nothing. None: that is not told.
+    `is_down`: it is lost, or waits for a reset. `energy_mj`: the energy that it has used, a counter
+    that a reset sets to 0; `recovery_action`: what the driver asks for, 0 = nothing. None: unknown.
     """
 
     fault: str = ""
@@ -49,9 +51,10 @@ class CardAnswer(Struct, frozen=True, gc=False):
 
 
 def is_reset(energy_before: float | None, energy: float | None, *, was_away: bool) -> bool:
-    """Whether a card that answers was reset since it did before: its energy counter began anew.
+    """Whether a card that answers was reset since its last answer: its energy counter went back.
 
-    Where none is told: whether it `was_away`, as only a reset ends it. Both in one unit, None = not told.
+    If a counter is unknown (None): whether it `was_away`, because only a reset ends that. Both have
+    one unit.
 
     >>> is_reset(900, 5, was_away=False), is_reset(900, 901, was_away=True), is_reset(None, 5, was_away=True)
     (True, False, True)
@@ -60,10 +63,10 @@ def is_reset(energy_before: float | None, energy: float | None, *, was_away: boo
 
 
 class CardFault(Struct, frozen=True, gc=False):
-    """What is wrong with one card; nothing of it = healthy.
+    """What is wrong with one card; with no fault the card is healthy.
 
-    `xid`: the fatal one that is told, None = none. `quiet_seconds`: since the last fatal one, over good
-    probes, as of `at`. `probe`: why the last probe failed. `energy_mj`: of its counter, as it was told last.
+    `xid`: the fatal XID, None = none. `quiet_seconds`: time with good probes since the last fatal
+    XID, as of `at`. `probe`: why the last probe failed. `energy_mj`: the last value of its counter.
     `is_away`: it was lost, or waited for a reset, and has not answered since.
     """
 
@@ -79,7 +82,7 @@ class CardFault(Struct, frozen=True, gc=False):
 
     @property
     def reason(self) -> str:
-        """In the inventory: `XID 48`; "" = healthy."""
+        """The reason in the inventory, such as `XID 48`; "" = healthy."""
         if self.xid is not None:
             return f"XID {self.xid}"
         return "the driver does not show this GPU" if self.is_lost else self.probe
@@ -88,9 +91,9 @@ class CardFault(Struct, frozen=True, gc=False):
 class ProcessHome(Struct, frozen=True, gc=False):
     """Where a process of the node runs. `pod_uid`: the kubelet's, "" = in no pod.
 
-    `token`: of the shared memory that its container was given, "" = none. `name`: its program's, at most 15
-    bytes of it, as the kernel keeps it. `container_id`: the runtime's, 64 hex digits, "" = not told;
-    `container`: the name that belongs to it, where somebody knows it.
+    `token`: of the shared memory that its container has, "" = none. `name`: of its program, the
+    first 15 bytes, as in the kernel. `container_id`: the runtime's, 64 hex digits, "" = unknown;
+    `container`: the container's name, "" = unknown.
     """
 
     pod_uid: str = ""

@@ -1,4 +1,4 @@
-"""A pod that serves a page of GPU values, as far as its reader needs to know it."""
+"""A pod that serves a page of GPU values: its address and ports."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Final
 from msgspec import Struct
 
 EXPORTER_CONTAINERS: Final = ("fairlead-gpu-exporter", "nvidia-dcgm-exporter", "dcgm-exporter", "exporter")
-"""How containers of GPU exporters are called: ours, the GPU operator's, those of dcgm-exporter's manifests.
+"""Container names of GPU exporters: Fairlead's, the GPU operator's, those of dcgm-exporter's
+manifests.
 
-Prometheus puts such a name on series of cards that no pod has for itself.
+Prometheus puts such a name on series of cards that no pod holds alone.
 """
 
 
 class ExporterPod(Struct, frozen=True):
-    """`ports`: of its containers, by name. `is_running`: it has begun, and nobody has asked it to end."""
+    """`ports`: of its containers, by name. `is_running`: it has started, and is not being
+    deleted.
+    """
 
     namespace: str
     name: str

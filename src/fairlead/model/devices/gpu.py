@@ -1,7 +1,9 @@
-"""GPUs: what a node declares (`GpuSlot`), what a device says (`GpuReading`), who sits on it (`GpuHolder`).
+"""GPUs: a node's declared card (`GpuSlot`), a device's values (`GpuReading`), a container on it
+(`GpuHolder`).
 
-Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1. A slot
-comes from the API server and may have no reading; a reading comes from an exporter and may outlive its slot.
+Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1. A
+slot comes from the API server and may have no reading; a reading comes from an exporter and may
+exist without a slot.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from fairlead.model.moment import Moment
 
 
 class GpuMode(StrEnum):
-    """How a node gives its GPUs away, a pod asks for them, and a container has one."""
+    """How a node offers its GPUs, how a pod requests them, and how a container holds one."""
 
     NONE = "none"
     EXCLUSIVE = "exclusive"
@@ -29,14 +31,14 @@ class GpuMode(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> GpuMode:
-        """A word that nobody knows, as readings of GPUs take it: a holder that is not alone on its card."""
+        """An unknown word in a reading: SHARE, a holder that may not be alone on its card."""
         return cls.SHARE
 
 
 class CardMode(StrEnum):
-    """How one card is given away.
+    """How one card is allocated.
 
-    `DRAINING`: not at all, until the last holders of its node's old mode have left.
+    `DRAINING`: not at all, until the last holders of its node's old mode have ended.
     """
 
     EXCLUSIVE = "exclusive"
@@ -47,7 +49,7 @@ class CardMode(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> CardMode:
-        """A word that nobody knows, as inventories take it."""
+        """The mode for an unknown word in an inventory."""
         return cls.EXCLUSIVE
 
 
@@ -58,15 +60,17 @@ class Health(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Health:
-        """A word that nobody knows, as inventories take it: it is not `Healthy`."""
+        """The health for an unknown word in an inventory: it is not `Healthy`."""
         return cls.UNHEALTHY
 
 
 class Grant(Struct, frozen=True, gc=False):
-    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card.
+    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole
+    card.
 
-    `memory_mib` is the limit inside. Only our own annotation says uuid and MiB; others leave "" and None, and
-    the MiB follow from the units (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
+    `memory_mib` is the limit inside the container. Only Fairlead's annotation has uuid and MiB;
+    from others they are "" and None, and the MiB are computed from the units
+    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
     """
 
     uuid: str
@@ -80,7 +84,7 @@ class GpuSlot(Struct, frozen=True, gc=False):
     """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`,
     docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
 
-    `minor` -1 and `memory_mib` None: not told.
+    `minor` -1 and `memory_mib` None: unknown.
     """
 
     index: int
@@ -95,7 +99,7 @@ class GpuSlot(Struct, frozen=True, gc=False):
 
 
 class GpuHolder(Struct, frozen=True, gc=False):
-    """One container on one GPU, as the node's exporter saw it."""
+    """One container on one GPU, from the page of the node's exporter."""
 
     namespace: str
     pod: str
@@ -110,7 +114,9 @@ _COMPUTE_SLICES: Final = re.compile(r"(\d+)g\.", re.ASCII)
 
 
 class GpuInstance(Struct, frozen=True, gc=False):
-    """The newest values of one MIG instance: its id on the card, its profile (`1g.18gb`), who has it."""
+    """The newest values of one MIG instance: its id on the card, its profile (`1g.18gb`), its
+    holders.
+    """
 
     id: int
     profile: str = ""
@@ -121,7 +127,7 @@ class GpuInstance(Struct, frozen=True, gc=False):
 
     @property
     def compute_slices(self) -> int:
-        """Its part of the card's compute, as the profile says; 1 where it does not.
+        """Its number of compute slices, from the profile; 1 if the profile is unknown.
 
         >>> GpuInstance(1, "3g.71gb").compute_slices, GpuInstance(1).compute_slices
         (3, 1)
@@ -131,26 +137,27 @@ class GpuInstance(Struct, frozen=True, gc=False):
 
 
 def instances_utilization(instances: Sequence[GpuInstance]) -> float | None:
-    """How busy a divided card is: the mean of its instances by their slices; None while one does not tell.
+    """The utilization of a divided card: the mean of its instances weighted by slices; None if one
+    is unknown.
 
     >>> half, small = GpuInstance(1, "3g.71gb", None, None, 0.5), GpuInstance(7, "1g.18gb", None, None, 0.1)
     >>> instances_utilization([half, small])
     0.4
     """
-    told = [each.utilization_ratio for each in instances]
-    known = [ratio for ratio in told if ratio is not None]
-    if not known or len(known) < len(told):
+    ratios = [each.utilization_ratio for each in instances]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known or len(known) < len(ratios):
         return None
     slices = [each.compute_slices for each in instances]
     return sum(ratio * count for ratio, count in zip(known, slices, strict=True)) / sum(slices)
 
 
 class GpuReading(Struct, frozen=True, gc=False):
-    """The newest values of one GPU. `read_at` is when its exporter answered, epoch seconds.
+    """The newest values of one GPU. `read_at`: when its exporter answered, epoch seconds.
 
-    `instances`: of a card that is divided by MIG; its memory and utilization are theirs together, `holders`
-    all of theirs. `idle_since`: since when its utilization is below 1 % without a break, as far back as the
-    reader looked; None = busy or unknown.
+    `instances`: of a card that is divided by MIG; memory, utilization and `holders` are then those
+    of all instances together. `idle_since`: since when its utilization has been below 1 % without
+    interruption, as far back as the reader observed it; None = busy or unknown.
     """
 
     node: str

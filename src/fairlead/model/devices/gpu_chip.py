@@ -1,4 +1,4 @@
-"""What CUDA says of the chips of GPU models, and the peaks that NVIDIA states of them."""
+"""CUDA attributes of the chips of GPU models, and their peak rates according to NVIDIA."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from fairlead.model.devices.gpu_load import FP16, FP32, FP64, TENSOR
 
 
 class Chip(Struct, frozen=True, gc=False):
-    """`shared_memory` in bytes per SM, `capability` major and minor, `memory_khz` as CUDA tells it.
+    """`shared_memory` in bytes per SM, `capability` major and minor, `memory_khz` as CUDA reports
+    it.
 
-    `tflops`: peaks of FP64, FP32, FP16 arithmetic, and of the tensor cores for half-precision matrices; None
-    = not known.
+    `tflops`: peak rates of FP64, FP32 and FP16 arithmetic, and of the tensor cores for
+    half-precision matrices; None = unknown.
     """
 
     threads: int
@@ -27,7 +28,7 @@ class Chip(Struct, frozen=True, gc=False):
 
     @property
     def memory_bandwidth(self) -> int:
-        """Bytes a second: two transfers a clock.
+        """Bytes per second: two transfers per clock.
 
         >>> CHIPS["Tesla T4"].memory_bandwidth
         320064000000
@@ -35,13 +36,15 @@ class Chip(Struct, frozen=True, gc=False):
         return 2 * self.memory_khz * 1000 * self.bus_bits // 8
 
     def peak_flops(self, field: int) -> float | None:
-        """Of the part that the test of this profiling field works; None where it does not compute."""
+        """Peak FLOPS of the unit that this profiling field measures; None for a field that measures
+        no arithmetic.
+        """
         order = {FP64: 0, FP32: 1, FP16: 2, TENSOR: 3}
         return None if self.tflops is None or field not in order else self.tflops[order[field]] * 1e12
 
 
 class LoadCard(Struct, frozen=True, gc=False):
-    """A card that a load generator may use, as `-i` counts them. `uuid` "" = not known."""
+    """A card that a load generator may use, numbered as `-i` does. `uuid` "" = unknown."""
 
     index: int
     uuid: str
@@ -57,4 +60,5 @@ CHIPS: Final[Mapping[str, Chip]] = {
     "Tesla T4": Chip(1024, 40, 65536, (7, 5), 256, 5_001_000, (0.254, 8.1, 16.2, 65.0)),
 }
 REACHED: Final = 0.43
-"""What of the peak of its tensor cores a card reaches: 27.9 of a T4's 65 TFLOPS (document 002)."""
+"""The part of its tensor cores' peak that a card reaches: 27.9 of a T4's 65 TFLOPS (document 002).
+"""

@@ -1,8 +1,8 @@
-"""The tests of the load generator: what each does to a card, as ratios of what the card can do
+"""The tests of the load generator, and what each does to a card, as ratios of the card's peak
 (docs/spec/telemetry.md#load-generator).
 
-A test bears the id of the profiling field that it moves. The first three rise from nothing to all there is,
-the others work as hard as they can from the start.
+A test has the id of the profiling field that it moves. The load of the first three tests rises from
+nothing to the peak; the others have the highest load from the start.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ WITHOUT_NVLINK: Final = tuple(range(GRAPHICS, NVLINK_TX))
 FIELD_GROUPS: Final[Mapping[str, tuple[int, ...]]] = {"all": WITHOUT_NVLINK, "nonvlink": WITHOUT_NVLINK, "nvlink": NVLINK_FIELDS}
 TESTED: Final = frozenset((*WITHOUT_NVLINK, *NVLINK_FIELDS))
 RISING: Final = frozenset((GRAPHICS, SM, OCCUPANCY))
-"""Their load grows over the test; with `--target-max-value` it is whole from the start."""
+"""Tests whose load rises during the test; with `--target-max-value` it is full from the start."""
 DEFAULT_SECONDS: Final = 30.0
 
 _AT_WORK: Final = 0.98
-"""Document 002 sees 98 % while the tensor cores are tested."""
+"""Graphics engine activity during the test of the tensor cores, from document 002."""
 _REACHED: Final[Mapping[int, float]] = {TENSOR: 0.87, DRAM: 0.93, FP64: 0.95, FP32: 0.95, FP16: 0.95, PCIE_TX: 0.93, PCIE_RX: 0.93}
 _REACHED_BY_LINKS: Final = 0.93
 _ONE_THREAD: Final = 1 / 64
-"""Of an SM's warps, where blocks have one thread."""
+"""The part of an SM's warps that is used by blocks with one thread."""
 
 
 class LoadTest(Struct, frozen=True, gc=False):
-    """The test of one field, `seconds` long. `is_full`: as hard as it can from the start."""
+    """The test of one field, `seconds` long. `is_full`: full load from the start."""
 
     field: int
     seconds: float = DEFAULT_SECONDS
     is_full: bool = False
 
     def ratio(self, s: float) -> float:
-        """How much of the tested part is to be busy, `s` seconds after the start: 0..1.
+        """The wanted load of the tested unit `s` seconds after the start: 0..1.
 
         >>> LoadTest(1001, 120.0).ratio(30.0), LoadTest(1001, 120.0, True).ratio(30.0)
         (0.25, 1.0)
@@ -51,9 +51,10 @@ class LoadTest(Struct, frozen=True, gc=False):
 
 
 def shown(field: int, ratio: float) -> Mapping[int, float]:
-    """What a card says of each part while this test keeps `ratio` of the tested part busy; 0 where absent.
+    """The values of a card's fields while this test keeps the tested unit busy at `ratio`; absent
+    means 0.
 
-    Every value is a straight line over `ratio`.
+    Every value is linear in `ratio`.
 
     >>> shown(1004, 0.87)[1001], shown(1004, 0.87)[1004], shown(1009, 0.93).get(1001, 0.0)
     (0.98, 0.87, 0.0)
@@ -76,14 +77,14 @@ def shown(field: int, ratio: float) -> Mapping[int, float]:
 
 
 def chosen_tests(fields: Sequence[int], seconds: float, *, is_full: bool) -> tuple[LoadTest, ...]:
-    """The tests that there are of these fields, in their order, each so long."""
+    """The tests of these fields that exist, in their order, each with this duration."""
     return tuple(LoadTest(field, seconds, is_full) for field in fields if field in TESTED)
 
 
 class WorkDone(Struct, frozen=True, gc=False):
-    """What one card did in `seconds`. None: nobody can say, or it was not this kind of work.
+    """What one card did in `seconds`. None: unknown, or not this kind of work.
 
-    `generated`: what the tested field is expected to say (a ratio, or bytes a second).
+    `generated`: the expected value of the tested field (a ratio, or bytes per second).
     """
 
     seconds: float
@@ -93,10 +94,11 @@ class WorkDone(Struct, frozen=True, gc=False):
 
 
 class SimulatedLoad(Struct, frozen=True, gc=False):
-    """What simulated cards are told to show, by a load generator that has no card.
+    """The values that simulated cards show while a load generator without a card runs.
 
-    `gpus`: uuids or indices of cards of `node`; empty = all. `node`: "" = any. `parts`: profiling field ->
-    ratio. It holds until `until` (epoch seconds), and while the process `pid` lives in its `pid_namespace`.
+    `gpus`: uuids or indices of cards of `node`; empty = all. `node`: "" = any. `parts`: profiling
+    field -> ratio. It is valid until `until` (epoch seconds), and while the process `pid` lives in
+    its `pid_namespace`.
     """
 
     pid: int

@@ -1,7 +1,7 @@
-"""What a node's agent answers when a container starts with device ids: its grant, or why there is none.
+"""The answer of a node's agent when a container starts with device ids: its grant, or a refusal.
 
-`pod_uid` of a grant is the kubelet's, by which it names directories and cgroups. Of a static pod the API
-server's mirror has another one (`mirror_uid`).
+`pod_uid` of a grant is the uid by which the kubelet names directories and cgroups. The mirror of a
+static pod in the API server has a different one (`mirror_uid`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from fairlead.model.devices.gpu import Grant
 
 
 class GpuIdentity(StrEnum):
-    """How a node's agent learns whose device ids it is asked about
+    """How a node's agent learns which container device ids belong to
     (docs/spec/gpu-sharing.md#allocation-of-the-right-container).
 
-    `DEFERRED`: when the container starts. `GUARDED`: it must answer before, so all who may be asking are to
-    get the same.
+    `DEFERRED`: when the container starts. `GUARDED`: the agent must answer earlier, so all
+    containers that may be meant must get the same.
     """
 
     DEFERRED = "deferred"
@@ -26,7 +26,7 @@ class GpuIdentity(StrEnum):
 
 
 class RefusalCode(StrEnum):
-    """Status codes of gRPC by which a kubelet is refused."""
+    """gRPC status codes with which the agent refuses a kubelet's request."""
 
     FAILED_PRECONDITION = "FAILED_PRECONDITION"
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
@@ -34,7 +34,7 @@ class RefusalCode(StrEnum):
 
 
 class DeviceRefusal(Struct, frozen=True, gc=False):
-    """`reason` is read by the pod's owner. `is_final`: asking again will never help."""
+    """The pod's owner reads `reason`. `is_final`: the same request will always be refused."""
 
     code: RefusalCode
     reason: str
@@ -42,11 +42,11 @@ class DeviceRefusal(Struct, frozen=True, gc=False):
 
 
 class ContainerGrant(Struct, frozen=True, gc=False):
-    """The cards of the container that has these ids, each with its MiB known, by index.
+    """The cards of the container that has these ids, by index, each with known MiB.
 
-    `containers`: more than one where an init container that ends has the ids of an app container; the app
-    container first. `pod_units`: what the pod asks in all; None = nobody can say. Where the pods that it may
-    be are alike (guarded mode), no pod is named.
+    `containers`: the app container, and an init container that ends if it has the same ids.
+    `pod_units`: the request of the whole pod; None = unknown. In guarded mode no pod is named when
+    several equal pods may be meant.
     """
 
     token: str

@@ -1,7 +1,7 @@
-"""What a node's kubelet and its GPU agent say to each other: device ids, who holds them, what they bring.
+"""What a node's kubelet and its GPU agent exchange: device ids, their holders, what containers get.
 
-The kubelet knows ids only: it hands them out, and asks what a container that has them is given. Who that
-container is stands in the kubelet's own lists.
+The kubelet knows only ids: it allocates them, and asks what a container with these ids gets. Which
+container that is must be looked up in the kubelet's lists.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from fairlead.model.devices.gpu import Grant
 
 
 class OfferedDevice(Struct, frozen=True, gc=False):
-    """One id of a resource, as it is told to the kubelet. What is not healthy is in capacity only."""
+    """One id of a resource in the list for the kubelet. An unhealthy id counts in capacity only."""
 
     id: str
     is_healthy: bool = True
 
 
 class ClaimedDevice(Struct, frozen=True, gc=False):
-    """A device that a container has by a resource claim (DRA)."""
+    """A device that a container holds by a resource claim (DRA)."""
 
     claim: str
     claim_namespace: str
@@ -31,7 +31,9 @@ class ClaimedDevice(Struct, frozen=True, gc=False):
 
 
 class ClaimableCard(Struct, frozen=True, gc=False):
-    """A card, or a MIG instance, that a driver publishes for claims. `profile`: of an instance, "" = none."""
+    """A card or MIG instance that a driver publishes for claims. `profile`: of an instance, "" =
+    none.
+    """
 
     driver: str
     pool: str
@@ -41,10 +43,11 @@ class ClaimableCard(Struct, frozen=True, gc=False):
 
 
 class HeldDevices(Struct, frozen=True, gc=False):
-    """The ids of one resource that one container has, sorted.
+    """The ids of one resource held by one container, sorted.
 
-    `pod_uid`: "" where the kubelet's list of pod resources tells, which has none; `namespace` and `pod`: ""
-    where its checkpoint tells, which has only the uid. `claimed`: by a claim; `resource` is its driver then.
+    `pod_uid`: "" if the source is the kubelet's pod resources API, which has no uids; `namespace`
+    and `pod`: "" if it is the kubelet's checkpoint, which has only uids. `claimed`: a device held
+    by a claim; `resource` is its driver then.
     """
 
     resource: str
@@ -57,7 +60,7 @@ class HeldDevices(Struct, frozen=True, gc=False):
 
 
 class MountedFile(Struct, frozen=True, gc=False):
-    """A file of the node inside the container. Both paths are absolute."""
+    """A file of the node that is mounted into the container. Both paths are absolute."""
 
     host_path: str
     container_path: str
@@ -65,7 +68,9 @@ class MountedFile(Struct, frozen=True, gc=False):
 
 
 class ContainerEdits(Struct, frozen=True, gc=False):
-    """What a container gets with its devices: environment, device nodes (`/dev/nvidia0`), files."""
+    """What a container gets with its devices: environment variables, device nodes (`/dev/nvidia0`),
+    files.
+    """
 
     environment: Mapping[str, str] = {}
     device_nodes: tuple[str, ...] = ()
@@ -73,7 +78,9 @@ class ContainerEdits(Struct, frozen=True, gc=False):
 
 
 class CardLimit(Struct, frozen=True, gc=False):
-    """What a container may use of one card. `context_mib`: what each context of a program costs there."""
+    """The limits of a container on one card. `context_mib`: memory that each CUDA context costs
+    there.
+    """
 
     uuid: str
     memory_mib: int
@@ -82,14 +89,18 @@ class CardLimit(Struct, frozen=True, gc=False):
 
 
 class ContainerLimits(Struct, frozen=True, gc=False):
-    """The limits of one container. `region`: the path, inside it, of the file that its processes share."""
+    """The limits of one container. `region`: path, in the container, of the file that its processes
+    share.
+    """
 
     cards: tuple[CardLimit, ...]
     region: str
 
 
 class GivenShare(Struct, frozen=True, gc=False):
-    """What the node's agent gave to one container of one card, under the token of its device ids."""
+    """The share of one card that the node's agent gave to one container, with the token of its
+    device ids.
+    """
 
     namespace: str
     pod: str
@@ -100,6 +111,8 @@ class GivenShare(Struct, frozen=True, gc=False):
 
 
 class CdiDevices(Struct, frozen=True, gc=False):
-    """Names of devices by which the container runtime finds what a container gets, when it is created."""
+    """CDI device names with which the container runtime finds what a container gets at its
+    creation.
+    """
 
     names: tuple[str, ...]

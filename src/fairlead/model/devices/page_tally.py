@@ -1,4 +1,4 @@
-"""How the pages of GPU exporters are being read: what a reader tells of itself."""
+"""Counters of a reader of GPU exporters' pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ PageAndReason = tuple[str, str]
 
 
 class PageTally(Struct, frozen=True):
-    """Pages by how their last read went; `waiting`: not read yet. Totals count from the reader's start.
+    """Numbers of pages by the result of their last read; `waiting`: not read yet. Totals since the
+    start.
 
-    `oldest_seconds`: age of the page that was read longest ago, of those that have values; None = none has.
-    `bad_lines`: lines that counted for nothing, by page and reason. `twice`: cards that several pages speak
-    of now; `duplicates`: their readings that were left out.
+    `oldest_seconds`: age of the oldest page among those with values; None = none has values.
+    `bad_lines`: numbers of ignored lines, by page and reason. `twice`: number of cards that several
+    pages have now; `duplicates`: number of their readings that were left out.
     """
 
     read: int = 0

@@ -1,7 +1,7 @@
-"""Which values of a card are values at all: the one gate, for what a driver says and for lines of pages.
+"""Decides which values of a card are plausible, both for values of a driver and for lines of pages.
 
-What does not pass counts for nothing, is counted itself, and takes nothing else along. What no card can have
-is refused, because a node at 235 % is worse than a node of which nothing is known.
+An implausible value is left out and counted, without affecting other values. It is left out because
+a node at 235 % is worse than a node without a value.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ Bounds = tuple[float, float]
 
 
 class BadLine(StrEnum):
-    """Why a line counts for nothing, or a driver's value.
+    """Why a line, or a driver's value, is ignored.
 
-    `OVER_TOTAL`: more memory used than the card has. `OTHER_CARD`: a second card of a uuid on one page.
+    `OVER_TOTAL`: more memory in use than the card has. `OTHER_CARD`: a second card with the same
+    uuid on one page.
     """
 
     UNREADABLE = "unreadable"
@@ -36,22 +37,22 @@ _ROUNDED: Final = 1e-6
 _RATIO: Final[Bounds] = (0.0, 1.0 + _ROUNDED)
 _PERCENT: Final[Bounds] = (0.0, 100.0 * (1.0 + _ROUNDED))
 _BYTES: Final[Bounds] = (0.0, 16.0 * (1 << 40))
-"""Sixty times the memory of the largest card of 2025 (0.28 TiB)."""
+"""From 0 to sixty times the memory of the largest card of 2025 (0.28 TiB)."""
 _MEBIBYTES: Final[Bounds] = (0.0, _BYTES[1] / _MIB)
 _CELSIUS: Final[Bounds] = (-100.0, 300.0)
 _WATTS: Final[Bounds] = (0.0, 20_000.0)
-"""Seven times the largest board of 2025 (2,700 W)."""
+"""From 0 to seven times the power of the largest board of 2025 (2,700 W)."""
 _MILLIWATTS: Final[Bounds] = (0.0, 1000.0 * _WATTS[1])
 _EPOCH_SECONDS: Final[Bounds] = (0.0, 1e11)
 _XID: Final[Bounds] = (0.0, 65_535.0)
 _MEGAHERTZ: Final[Bounds] = (0.0, 100_000.0)
 _FAN_PERCENT: Final[Bounds] = (0.0, 200.0)
-"""Fans may turn faster than they should."""
+"""Fans may turn faster than their nominal speed."""
 _NUMBER: Final[Bounds] = (0.0, 1000.0)
-"""Of a state, a generation, a width."""
+"""A state, a generation, or a width."""
 _PER_SECOND: Final[Bounds] = (0.0, 1e15)
 _TOTAL: Final[Bounds] = (0.0, float(0x7FFF_FFFF_FFFF_FC00))
-"""What is counted, or masks of bits: any whole number of 63 bits but DCGM's blanks."""
+"""A counter or a bit mask: any whole number of 63 bits except DCGM's blank values."""
 
 _DEVICE: Final = "DCGM_FI_DEV_"
 _PROFILE: Final = "DCGM_FI_PROF_"
@@ -94,7 +95,7 @@ CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_N
 CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS
 """
 _LONG: Final = frozenset(_DEVICE + name for name in _LONG_NAMES.split())
-"""Totals that pass DCGM's blanks of 32 bits on their way."""
+"""Counters that pass through DCGM's 32-bit blank values while they grow."""
 
 BOUNDS: Final[Mapping[str, Bounds]] = {
     "fairlead_gpu_up": _FLAG,
@@ -118,9 +119,10 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "nvidia_gpu_power_usage_milliwatts": _MILLIWATTS,
     "nvidia_gpu_temperature_celsius": _CELSIUS,
 }
-"""What a line may say, in the unit of its own metric, or a field in DCGM's; both ends belong to it.
+"""The least and the largest value of a metric in its own unit, or of a field in DCGM's unit;
+inclusive.
 
-Other fields of a card are totals; of profiling, shares of 1, or bytes a second.
+Other fields of a card are counters; other profiling fields are ratios up to 1, or bytes per second.
 """
 
 _BLANK_INT32: Final = range(0x7FFF_FFF0, 0x8000_0000)
@@ -128,20 +130,21 @@ _BLANK_INT64: Final = 0x7FFF_FFFF_FFFF_FFF0
 _BLANK_FLOAT: Final = 2.0**47
 _BLANK_FLOATS: Final = 16
 BLANK_TEXT: Final = "<<<NULL>>>"
-"""DCGM's words for "nothing to tell": no value, not found, not supported, no permission
+"""DCGM's text for an absent value: no value, not found, not supported, no permission
 (`dcgm_structs.h`).
 """
 
 
 _QUICK: Final[Mapping[str, Bounds]] = {name: (low, min(high, _BLANK_INT32.start - 1.0)) for name, (low, high) in BOUNDS.items()}
 _QUICK_OF_OTHERS: Final[Bounds] = (0.0, 1.0)
-"""What is within needs no closer look."""
+"""Values within these narrower bounds need no further check."""
 _USED_BYTES, _TOTAL_BYTES = f"{_DEVICE}FB_USED_BYTES", f"{_DEVICE}FB_TOTAL_BYTES"
 _USED: Final = (f"{_DEVICE}FB_USED", _USED_BYTES, f"{_DEVICE}FB_USED_PERCENT")
 
 
 def bad_value(metric: str, value: float) -> BadLine | None:
-    """Why this value of a metric or field is none, or None: it may be one. Of others only numbers pass.
+    """Why this value of a metric or field is implausible; None = it is plausible. Unknown metrics
+    accept any number.
 
     >>> bad_value("nvidia_gpu_duty_cycle", 100.0)
     >>> bad_value("nvidia_gpu_duty_cycle", 1700.0), bad_value("nvidia_gpu_memory_used_bytes", -5.0)
@@ -171,9 +174,10 @@ def bounds(metric: str) -> Bounds:
 
 
 def sound_values(fields: Mapping[str, int | float]) -> tuple[Mapping[str, int | float], dict[str, BadLine]]:
-    """The fields of a card that may be values (`fields` itself where all may), and why the others are none.
+    """The plausible fields of a card (`fields` itself if all are), and the reason for each other
+    field.
 
-    More memory in use than there is is not known.
+    If more memory is in use than the card has, the used memory is left out.
 
     >>> sound_values({"DCGM_FI_DEV_GPU_UTIL": 1700, "DCGM_FI_DEV_GPU_TEMP": 60})
     ({'DCGM_FI_DEV_GPU_TEMP': 60}, {'DCGM_FI_DEV_GPU_UTIL': <BadLine.TOO_LARGE: 'too_large'>})

@@ -1,8 +1,10 @@
-"""What one card said in one turn: fields of a group, who uses it, its MIG instances.
+"""The values of one card from one turn: a group's fields, its processes, its MIG
+instances.
 
-Keys are names of DCGM fields, values are in DCGM's units: ints where DCGM prints integers. What a card does
-not tell is left out. PCIE_TX_BYTES, PCIE_RX_BYTES, NVLINK_TX_BYTES and NVLINK_RX_BYTES with the prefix of a
-device are no fields of DCGM's but counters of our own families, in bytes.
+Keys are names of DCGM fields, values are in DCGM's units: ints where DCGM prints integers. Values
+that the card does not have are absent. PCIE_TX_BYTES, PCIE_RX_BYTES, NVLINK_TX_BYTES and
+NVLINK_RX_BYTES with the prefix of a device are no DCGM fields but counters for Fairlead's own
+families, in bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from msgspec import Struct
 
 
 class EngineTime(Struct, frozen=True, gc=False):
-    """How much of the time one process kept memory and video engines busy, in percent; None = nobody says."""
+    """The time for which one process kept memory and video engines busy, in percent; None =
+    unknown.
+    """
 
     memory: float | None = None
     encoder: float | None = None
@@ -21,10 +25,10 @@ class EngineTime(Struct, frozen=True, gc=False):
 
 
 class GpuProcess(Struct, frozen=True, gc=False):
-    """One process on one card, or on one MIG instance. `pid`: of the node.
+    """One process on one card, or on one MIG instance. `pid`: on the node.
 
-    `type`: C computes, G draws, M computes over MPS; more than one with a plus. `memory_bytes`, `sm_percent`
-    None: the driver does not say.
+    `type`: C computes, G draws, M computes over MPS; several types are joined by a plus sign.
+    `memory_bytes`, `sm_percent` None: the driver has no value.
     """
 
     pid: int
@@ -35,9 +39,11 @@ class GpuProcess(Struct, frozen=True, gc=False):
 
 
 class InstanceReading(Struct, frozen=True, gc=False):
-    """One MIG instance: ids of GPU and compute instance, what follows `MIG ` in its name, what is its own.
+    """One MIG instance: ids of GPU and compute instance, the part of its name after `MIG `, its own
+    fields.
 
-    `processes` None: not asked, or not known. `failures`: why a collector lost its fields, by collector.
+    `processes` None: not asked for, or unknown. `failures`: why a collector has no fields, by
+    collector.
     """
 
     gpu_instance: int
@@ -50,10 +56,10 @@ class InstanceReading(Struct, frozen=True, gc=False):
 
 
 class GroupReading(Struct, frozen=True, gc=False):
-    """`failures`: in words, by collector: device, fieldvalues, gpm, processes, mig.
+    """`failures`: sentences by collector: device, fieldvalues, gpm, processes, mig.
 
-    `processes` None: not asked, or not known; those of a divided card stand with its instances. `peers`: by
-    the index of another card NVML's status of the way there, where somebody wants it.
+    `processes` None: not asked for, or unknown; a divided card has them in its instances. `peers`:
+    NVML's status of the link to another card, by that card's index, if it was asked for.
     """
 
     fields: Mapping[str, int | float] = {}

@@ -1,4 +1,6 @@
-"""Whose series of a node's cards are, beyond what the kubelet tells: labels and UIDs of pods, HPC jobs."""
+"""Names on the series of a node's cards that the kubelet does not have: pod labels and UIDs, HPC
+jobs.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,16 @@ from fairlead.model.devices.gpu import Grant
 
 
 class PodIdentity(Struct, frozen=True, gc=False):
-    """`labels`: those that shall be printed, by the names that Prometheus takes."""
+    """`labels`: those to print, by names that Prometheus accepts."""
 
     uid: str = ""
     labels: Mapping[str, str] = {}
 
 
 class LocalPod(Struct, frozen=True, gc=False):
-    """One pod of the node, as the API server tells it. `kubelet_uid`: the one in its cgroups and the
-    kubelet's checkpoint, which a static pod has from a hash. `containers`: their names by the runtime's id.
-    `grants`: the shares of cards that its annotations tell, by container.
+    """One pod of the node, from the API server. `kubelet_uid`: the uid in its cgroups and the
+    kubelet's checkpoint; for a static pod it is a hash. `containers`: names by the runtime's id.
+    `grants`: the GPU shares in its annotations, by container.
     """
 
     namespace: str
@@ -34,7 +36,8 @@ class LocalPod(Struct, frozen=True, gc=False):
 class SeriesNames(Struct, frozen=True):
     """`pods`: by namespace and name. `jobs`: ids of jobs by `<gpu>` or `<gpu>.<GPU instance>`.
 
-    `left_out`: labels of these pods that are not printed, by reason; None where no labels are asked for.
+    `left_out`: numbers of pod labels that are not printed, by reason; None if labels are not asked
+    for.
     """
 
     pods: Mapping[tuple[str, str], PodIdentity] = {}

@@ -1,6 +1,6 @@
-"""How the GPUs of one node are wired to each other (docs/spec/arena-cli.md#topology-nodes).
+"""How the GPUs of one node are connected (docs/spec/arena-cli.md#topology-nodes).
 
-The node's topology ConfigMap in kube-system says so.
+The source is the node's topology ConfigMap in kube-system.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 class GpuTopology(Struct, frozen=True, gc=False):
     """`health_by_index` in numeric order, `Healthy` or another word.
 
-    Matrices are square, by GPU index; empty when not told.
+    Matrices are square, by GPU index; empty = unknown.
     """
 
     health_by_index: Mapping[int, str] = {}

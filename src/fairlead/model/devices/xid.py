@@ -1,6 +1,8 @@
-"""XID errors: what NVIDIA's catalog calls the number, and how bad it is (docs/spec/telemetry.md#xid-errors).
+"""XID errors: texts of NVIDIA's catalog, and the severity of each
+(docs/spec/telemetry.md#xid-errors).
 
-The DCGM gauge keeps the last value for ever, so alerts use our own counter and timestamp, never this text.
+DCGM's gauge keeps the last value for ever, so alerts use Fairlead's counter and timestamp, never
+this text.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from msgspec import Struct
 CRITICAL: Final = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140})
 WARNING: Final = frozenset({63, 92, 94, 154})
 APPLICATION: Final = frozenset({13, 31, 43, 45, 68, 109})
-"""A fault of the program on the GPU: never makes the GPU unhealthy."""
+"""XIDs caused by the program on the GPU; they never make the GPU unhealthy."""
 COUNTED_FROM_START: Final = (48, 62, 63, 64, 74, 79, 94, 95, 119, 120, 140)
-"""Counters that exist at 0 before anything happened: `increase()` cannot see a counter that is born at 1."""
+"""XIDs whose counters exist at 0 from the start: `increase()` misses a counter that begins at 1."""
 
 _TEXTS: Final = {
     0: "No Error",
@@ -203,10 +205,10 @@ def xid_text(xid: int) -> str:
 
 
 class XidReport(Struct, frozen=True, gc=False):
-    """An XID that was told. `bus`: the card's place as `0000:3b:00`, "" = of no card.
+    """A reported XID. `bus`: the card's PCI address as `0000:3b:00`, "" = of no card.
 
-    `at`: seconds of the steady clock, which nobody sets; `until`: it may have been as late as that, None = it
-    was then. `gpu_instance`: of a divided card, None = of the whole card, or nobody said.
+    `at`: seconds of the steady clock; `until`: the latest possible time if the time is not exact,
+    None = it is. `gpu_instance`: of a card divided by MIG, None = the whole card, or unknown.
     `source`: `kernel` (its log) or `nvml` (its events).
     """
 
@@ -219,16 +221,18 @@ class XidReport(Struct, frozen=True, gc=False):
 
 
 class JoinedXids(Struct, frozen=True, gc=False):
-    """What reports of two sources come to. `fresh`: those that count, by time; `alone`: without a pair."""
+    """Reports of two sources, joined. `fresh`: those that count, by time; `alone`: those without a
+    pair.
+    """
 
     fresh: tuple[XidReport, ...]
     alone: tuple[XidReport, ...]
 
 
 class KernelXid(Struct, frozen=True, gc=False):
-    """One of the kernel's log, in seconds since the boot. `sequence`: the record's number in that log.
+    """An XID in the kernel's log, in seconds since the boot. `sequence`: number of the log record.
 
-    `gpu_instance` as of `XidReport`.
+    `gpu_instance` as in `XidReport`.
     """
 
     bus: str

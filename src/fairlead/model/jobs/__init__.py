@@ -1,1 +1,1 @@
-"""What runs: training jobs and their pods, crons, serving jobs."""
+"""Workloads: training jobs and their pods, crons, serving jobs."""

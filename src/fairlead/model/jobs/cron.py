@@ -1,4 +1,4 @@
-"""A schedule that makes training jobs (a Cron of KubeDL), and the jobs that it has made."""
+"""A schedule that creates training jobs (a Cron of KubeDL), and the jobs that it has created."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from fairlead.model.moment import Moment
 
 
 class CronRun(Struct, frozen=True, gc=False):
-    """One job that a cron made.
+    """One job that a cron created.
 
-    `status` is the last condition of it that the controller saw; `api_version` that of the job's kind.
+    `status`: the last condition of it that the controller recorded; `api_version`: of the job's
+    kind.
     """
 
     name: str
@@ -22,7 +23,7 @@ class CronRun(Struct, frozen=True, gc=False):
 
 
 class Cron(Struct, frozen=True, gc=False):
-    """`kind` is that of the jobs it makes. After `deadline` it makes none any more."""
+    """`kind`: of the jobs that it creates. It creates none after `deadline`."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""A job together with its pods, as its kind found them: the argument of rules about jobs."""
+"""A job with its pods, found by the job's kind: the argument of rules about jobs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fairlead.model.pod import Pod
 
 
 class JobInstances(Struct, frozen=True, gc=False):
-    """`pods` by name; `roles[i]` is the role word of `pods[i]`, "" when it has none.
+    """`pods` by name; `roles[i]` is the role of `pods[i]`, "" when it has none.
 
-    `chief`: the pod whose fate is the job's.
+    `chief`: the pod whose result is the job's result.
     """
 
     job: Job

@@ -1,8 +1,9 @@
-"""A training job, whatever its kind: the roles it asks for and the conditions its controller wrote.
+"""A training job of any kind: the roles that it asks for and the conditions that its controller
+wrote.
 
-`kinds/` turns objects into jobs; nothing above it knows a kind by name. The state is not stored here: it
-follows from conditions, or from the controller's one word, and from pods (`rules/jobs/status`), so that every
-page and command says the same word.
+`kinds/` turns objects into jobs; nothing above it refers to a kind by name. The status is not
+stored: it follows from conditions, or from the controller's status word, and from pods
+(`rules/jobs/status`), so every page and command shows the same word.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class JobStatus(StrEnum):
-    """The words that rules know. Some controllers write others, which are shown as they are."""
+    """The status words that rules know. Some controllers write others, which are shown
+    unchanged.
+    """
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -32,10 +35,10 @@ class JobStatus(StrEnum):
 
 
 class Role(Struct, frozen=True, gc=False):
-    """One role of a job, e.g. `worker`: how many pods, and what one of them may use.
+    """One role of a job, such as `worker`: the number of its pods, and the resources of one pod.
 
-    `limits` and `requests` follow the larger-of rule of init containers. `least` and `most`: how far it may
-    be scaled; None where nobody says.
+    `limits` and `requests` include init containers, by the larger of both. `least` and `most`: the
+    bounds for scaling; None = not given.
     """
 
     name: str
@@ -49,12 +52,12 @@ class Role(Struct, frozen=True, gc=False):
 class Job(Struct, frozen=True, gc=False):
     """`type` is arena's word (`mpijob`); `kind` and `api_version` are Kubernetes'.
 
-    `annotations`: only keys that Fairlead reads. `word`: the status as arena says it, where a controller
-    writes one word instead of conditions. `lead`: the label (key, value) of the pod without which such a job
-    does not run yet, whatever the word says. `least`: so many of its pods run together or not at all, where
-    it says so. `late`: roles whose pods are made only after the others run; a role that `roles` do not have
-    stands in no table. `owner`: its controller, such as a Cron. `can_suspend`: whether its controller lets
-    it be suspended, where its kind can be at all.
+    `annotations`: only keys that Fairlead reads. `word`: arena's status, for controllers that write
+    one word instead of conditions. `lead`: the label (key, value) of the pod without which such a
+    job does not run yet, whatever its word is. `least`: the number of pods that must run together,
+    if the job has one. `late`: roles whose pods are created only after the others run; a role that
+    is not in `roles` appears in no table. `owner`: its controller, such as a Cron. `can_suspend`:
+    whether its controller can suspend this job, if it can suspend jobs of this kind at all.
     """
 
     type: str

@@ -1,7 +1,7 @@
 """A serving job: a model that answers requests until it is deleted.
 
-One version of it is one workload and the Services before it. It has no end and no status: how it fares is how
-many of the pods it desires are available.
+One version of it has one workload and its Services. It has no end and no status word: its state is
+the number of available pods out of those that it wants.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairlead.model.source import Source
 
 
 class ServicePort(Struct, frozen=True, gc=False):
-    """`node_port` is 0 when nodes do not answer for it."""
+    """`node_port` is 0 if nodes do not forward a port to it."""
 
     name: str
     port: int
@@ -25,7 +25,7 @@ class ServicePort(Struct, frozen=True, gc=False):
 
 
 class Service(Struct, frozen=True, gc=False):
-    """`balancer` is the address of its load balancer, "" without one.
+    """`balancer`: the address of its load balancer, "" = none.
 
     `cluster_ip` is "" or `None` when it has no address of its own.
     """
@@ -40,9 +40,10 @@ class Service(Struct, frozen=True, gc=False):
 
 
 class ServingWorkload(Struct, frozen=True, gc=False):
-    """What keeps the pods of a serving job: a Deployment, or an object whose operator makes Deployments.
+    """The owner of a serving job's pods: a Deployment, or an object whose operator creates
+    Deployments.
 
-    `url` only of the latter. `limits` are those of one pod.
+    `url` is set for the latter only. `limits`: of one pod.
     """
 
     kind: str
@@ -59,9 +60,9 @@ class ServingWorkload(Struct, frozen=True, gc=False):
 
 
 class Serving(Struct, frozen=True, gc=False):
-    """`type` is the value of arena's label, e.g. `custom-serving`.
+    """`type` is the value of arena's label, such as `custom-serving`.
 
-    `workers` are the Deployments: `workload` itself, or its operator's.
+    `workers`: the Deployments, which are `workload` itself or its operator's.
     """
 
     type: str
@@ -78,7 +79,7 @@ class Serving(Struct, frozen=True, gc=False):
 
 
 class ServingObjects(Struct, frozen=True):
-    """What makes serving jobs, beside their pods. `sources` says how each kind of object was read."""
+    """The objects of serving jobs except their pods. `sources`: how well each kind was read."""
 
     workloads: tuple[ServingWorkload, ...] = ()
     services: tuple[Service, ...] = ()
@@ -86,7 +87,7 @@ class ServingObjects(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True, gc=False):
-    """A persistent volume claim as people of arena see it: data."""
+    """A PersistentVolumeClaim, which arena calls data."""
 
     namespace: str
     name: str
@@ -98,10 +99,10 @@ class Claim(Struct, frozen=True, gc=False):
 
 
 class FoundServings(Struct, frozen=True):
-    """Serving jobs as they were found. `sources` says what could not be read.
+    """Serving jobs, as read. `sources`: what could not be read.
 
-    `share_units`: by node, how many units of `aliyun.com/gpu-mem` one of its cards has. `isolated`: by
-    namespace that shows people their own jobs only, the id that ours have there.
+    `share_units`: units of `aliyun.com/gpu-mem` of one card, by node. `isolated`: for namespaces
+    that show users only their own jobs, the id on this user's jobs there.
     """
 
     servings: tuple[Serving, ...]
@@ -112,7 +113,7 @@ class FoundServings(Struct, frozen=True):
 
 
 class FoundClaims(Struct, frozen=True):
-    """Data volumes as they were found."""
+    """Data volumes, as read."""
 
     claims: tuple[Claim, ...]
     taken_at: Moment

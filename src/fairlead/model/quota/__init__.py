@@ -1,1 +1,1 @@
-"""The quota tree, what quota sees of a cluster, and what a plan says of it."""
+"""The quota tree, the part of a cluster that quota reads, and the plan that follows from it."""

@@ -28,7 +28,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "freest": "the freest of {nodes} nodes, {node}, has {free}",
     "only-node": "the only node, {node}, has {free}",
     "room-for": "the cluster's nodes have room for {there} of them",
-    "kept": "{unit} could take room on {node} that is kept for {claimant}, until those have stopped who make it",
+    "kept": "{unit} could take room on {node} that is kept for {claimant}, until the pods that make it have stopped",
     "cap": "{user} uses {used} of {cap} allowed in {leaf}",
     "firm": "non-preemptible pods use {used} of guaranteed {min} of {leaf}",
     "label": "label preemptible=true to borrow",
@@ -55,14 +55,14 @@ CLAUSES: Final[Mapping[str, str]] = {
     "in-use-there": "{node} {used}/{max} in use, the cluster's nodes have {there}",
     "in-use-promised": "{node} {used}/{max} in use, {claimed} promised",
     "in-use-there-promised": "{node} {used}/{max} in use, the cluster's nodes have {there}, {claimed} promised",
-    "below-min": "{leaf} uses {used} of guaranteed {min}, and nobody above min may be evicted",
-    "below-min-stopping": "{leaf} uses {used} of guaranteed {min}, {stopping} of it stopping, and nobody above min may be evicted",
+    "below-min": "{leaf} uses {used} of guaranteed {min}, and no pod above min may be evicted",
+    "below-min-stopping": "{leaf} uses {used} of guaranteed {min}, {stopping} of it stopping, and no pod above min may be evicted",
     "may-borrow": "{leaf} uses {used} of guaranteed {min}, so it may only borrow idle quota",
     "may-borrow-of": "{leaf} uses {used} of guaranteed {min} {resource}, so it may only borrow idle quota",
     "may-borrow-asks": "{leaf} uses {used} of guaranteed {min} {resource}, and {asks} more are over that, so it may only borrow idle quota",
     "may-borrow-promised": "{leaf} uses {used} of guaranteed {min} {resource} and has promised {claimed}, so it may only borrow idle quota",
     "borrowers": "biggest borrowers: {leaves}",
-    "nobody-borrows": "nobody borrows",
+    "nobody-borrows": "no leaf borrows",
 }
 _FIELDS: Final = {code: tuple(name for _, name, _, _ in string.Formatter().parse(words) if name) for code, words in CLAUSES.items()}
 

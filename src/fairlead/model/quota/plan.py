@@ -1,4 +1,4 @@
-"""What a quota plan says: who is admitted, evicted, suspended, returned; who waits, and why.
+"""A quota plan: what is admitted, evicted, suspended or returned; what waits, and why.
 
 Amounts are in the units of `model.resources`, times in epoch seconds.
 """
@@ -19,8 +19,8 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class Reason(StrEnum):
-    """Why a unit waits (docs/spec/quota.md#conditions-and-sentences): the reason of its pods' condition
-    `fairlead.io/QuotaAdmitted`.
+    """Why a unit waits (docs/spec/quota.md#conditions-and-sentences): the reason of its pods'
+    condition `fairlead.io/QuotaAdmitted`.
     """
 
     OVER_MAX = "OverMax"
@@ -47,8 +47,8 @@ class QuotaAdmission(Struct, frozen=True):
 
 
 class EvictionMethod(StrEnum):
-    """How a victim is stopped: by the eviction API, by suspending its topmost workload, or by lowering the
-    `parallelism` of its Job.
+    """How a victim is stopped: with the eviction API, by suspending its topmost workload, or by
+    lowering the `parallelism` of its Job.
     """
 
     EVICT = "evict"
@@ -76,7 +76,9 @@ class QuotaEviction(Struct, frozen=True):
 
 
 class QuotaClaim(Struct, frozen=True):
-    """Room that is being made, or was promised, and for whom. `is_new`: its pods do not say so yet."""
+    """Room that is being made, or is reserved, for a unit. `is_new`: its pods' conditions do not
+    show it yet.
+    """
 
     unit: str
     leaf: str
@@ -99,7 +101,9 @@ class QuotaReturn(Struct, frozen=True):
 
 
 class QuotaResume(Struct, frozen=True):
-    """A job that we suspended or lowered. `pods`: so many more of a batch Job may run; 0 = all it asks."""
+    """A job that Fairlead suspended or lowered. `pods`: number of further pods of a batch Job; 0 =
+    all.
+    """
 
     workload: Workload
     leaf: str
@@ -107,14 +111,16 @@ class QuotaResume(Struct, frozen=True):
 
 
 class Spared(Struct, frozen=True):
-    """A pod (`namespace/name`) that would have made room, and why it may not go."""
+    """A pod (`namespace/name`) that would make room, and why it may not be evicted."""
 
     pod: str
     why: str
 
 
 class Blocked(Struct, frozen=True):
-    """A node that stands in the way: what is asked of it, what is used and promised, and its ceiling."""
+    """A quota node without room: what is asked of it, what is used and reserved, and its
+    ceiling.
+    """
 
     node: str
     resource: str
@@ -131,10 +137,11 @@ class Borrower(Struct, frozen=True):
 
 
 class Lacking(Struct, frozen=True, gc=False):
-    """How much more of a resource would have to be free for a unit, and where.
+    """How much more of a resource must become free for a unit, and where.
 
-    `kind`: whose room it is: `max` of a quota node, `min` of a leaf (for what is not preemptible), `cap` of a
-    user in a leaf, `node` of the cluster, or `nodes`, all of them together. `at`: its name, "" of `nodes`.
+    `kind`: the limit that lacks room: `max` of a quota node, `min` of a leaf (for pods that are not
+    preemptible), `cap` of a user in a leaf, `node` of the cluster, or `nodes`, all of them
+    together. `at`: its name, "" for `nodes`.
     """
 
     kind: str
@@ -146,11 +153,12 @@ class Lacking(Struct, frozen=True, gc=False):
 class QuotaWaiting(Struct, frozen=True):
     """A unit that was not admitted.
 
-    `position`: among those of its leaf, from 1, in the order in which they are tried. `overall`: the same
-    among those of all leaves, 0 = only one leaf was asked about. The order says who is tried first, not who
-    is admitted first: who does not fit is passed over (docs/spec/quota.md#order-of-candidates). `lacks`: how
-    much more would have to be free where it is `blocked`. `workload`: set of a suspended job, which waits
-    without pods. `clauses`: those that `message` is made of, for translation; () = it is other words.
+    `position`: among those of its leaf, from 1, in the order in which they are tried. `overall`:
+    the same among those of all leaves, 0 = only one leaf was asked for. The order is that of
+    trying, not of admission: a unit that does not fit is passed over
+    (docs/spec/quota.md#order-of-candidates). `lacks`: how much more must become free where it is
+    `blocked`. `workload`: of a suspended job, which waits without pods. `clauses`: the parts of
+    `message`, for translation; () = `message` has no such parts.
     """
 
     unit: str
@@ -169,25 +177,27 @@ class QuotaWaiting(Struct, frozen=True):
 
     @property
     def priority(self) -> int:
-        """The highest of its pods; of a suspended job, what its pods had."""
+        """The highest priority of its pods; for a suspended job, the priority that its pods had."""
         job = self.workload
         return max((pod.priority for pod in self.pods), default=job.priority if job is not None else 0)
 
     @property
     def since(self) -> Moment | None:
-        """Since when it waits: when its oldest pod, or the job that waits without pods, was created."""
+        """When its oldest pod, or the job that waits without pods, was created."""
         made = [pod.created_at for pod in self.pods if pod.created_at]
         return min(made, default=(self.workload.created_at if self.workload is not None else 0.0) or None)
 
     @property
     def reason_since(self) -> Moment | None:
-        """Since when its pods' conditions give its reason; None = they do not give it (yet)."""
-        told = [pod.condition_since for pod in self.pods if pod.condition_reason == self.reason and pod.condition_since is not None]
-        return min(told, default=None)
+        """Since when its pods' conditions have its reason; None = they do not have it (yet)."""
+        times = [pod.condition_since for pod in self.pods if pod.condition_reason == self.reason and pod.condition_since is not None]
+        return min(times, default=None)
 
     @property
     def pod_count(self) -> int:
-        """Pods that it would bring. A batch Job that was lowered waits once for each pod that it lacks."""
+        """The number of pods that it would bring. A lowered batch Job waits once for each pod that
+        it lacks.
+        """
         job = self.workload
         if self.pods or job is None:
             return len(self.pods)
@@ -195,17 +205,19 @@ class QuotaWaiting(Struct, frozen=True):
 
 
 class QuotaNodeUse(Struct, frozen=True):
-    """What the status says of one quota node (docs/spec/quota.md#status-of-the-tree).
+    """The status of one quota node (docs/spec/quota.md#status-of-the-tree).
 
-    `used`: admitted and unfinished, stopping included. `request`: with what waits. `claimed`: promised.
-    `lost`: of pods that do not stop, and part of nothing else. `guaranteed` and `borrowed` are computed at
-    the node itself. `counted_min`: resources of which its min counts as less than is written, since the
-    cluster has less than the mins promise, and as how much (2.12); `guaranteed` and `borrowed` follow it.
+    `used`: of admitted and unfinished pods, including those that stop. `request`: with what waits.
+    `claimed`: reserved. `lost`: of pods that do not stop, included in nothing else. `guaranteed`
+    and `borrowed` are computed for the node itself. `counted_min`: resources whose min counts as
+    less than written, because the cluster has less than the mins promise, with the amount that
+    counts (docs/spec/quota.md#capacity-and-counted-mins); `guaranteed` and `borrowed` follow it.
     `over_max`: what it uses above its max.
 
-    `pods`: those of `used`. `waiting_by_reason`: by what their conditions say; "" = nothing
-    yet; `waiting_by_resource`: those that ask for it. `used_by_namespace` has every namespace of a leaf, also
-    those that use nothing, and is empty on inner nodes, as is `used_by_user`, where "" is nobody's.
+    `pods`: the number of pods in `used`. `waiting_by_reason`: by the reason of their condition; ""
+    = none yet; `waiting_by_resource`: those that ask for it. `used_by_namespace` has every
+    namespace of a leaf, with or without use, and is empty for inner nodes, as is `used_by_user`,
+    where "" is for pods without a user.
     """
 
     name: str
@@ -231,7 +243,7 @@ class QuotaNodeUse(Struct, frozen=True):
 
 
 class QuotaPlan(Struct, frozen=True):
-    """What is to be done now, in the order in which it was decided."""
+    """What to do now, in the order in which it was decided."""
 
     admit: tuple[QuotaAdmission, ...] = ()
     evict: tuple[QuotaEviction, ...] = ()
@@ -244,10 +256,12 @@ class QuotaPlan(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether nothing is to be done."""
         return not (self.admit or self.evict or self.returned or self.resume)
 
     @property
     def disrupted(self) -> int:
-        """How many pods lose their work: all that are evicted, each member of a gang for itself."""
+        """The number of pods that lose their work: all evicted pods, each member of a gang
+        counted.
+        """
         return len({each.pod.uid or each.pod.key for each in self.evict})

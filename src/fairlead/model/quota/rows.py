@@ -1,4 +1,6 @@
-"""What quota reads of a cluster besides pods and nodes: who owns pods, disruption budgets, namespaces."""
+"""What quota reads of a cluster besides pods and nodes: owners of pods, disruption budgets,
+namespaces.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,24 @@ _SWITCH: Final = {"true": True, "false": False}
 
 
 class Workload(Struct, frozen=True, gc=False):
-    """An owner of pods, or the owner of one: ReplicaSet, Job, MPIJob, … A PodGroup, which owns none, is one
-    for what it says of its gang.
+    """An owner of pods, or an owner of such an owner: ReplicaSet, Job, MPIJob, … A PodGroup owns no
+    pods, and is one for the size of its gang.
 
-    `owner`: uid of its own controller, "" = it is topmost. `revision`: of a ReplicaSet in its Deployment.
-    `suspended_for`: for which claimant we suspended it; "" = we did not. `is_awaited`: we resumed it just
-    now, and pods of it are still to come. `pods` and `request`: of its templates, all replicas together, what
-    it would bring when resumed. `least`: so many of its pods run together or not at all; 0 = no gang.
-    `late`: what of the request belongs to pods that are made only after the others run, and `late_pods` how
-    many of `pods` these are; `least` does not count them. `priority`: of its pods, as far as it is known
-    while they are away. `is_preemptible`: as its label says; None = it says nothing.
+    `owner`: uid of its own controller, "" = it is topmost. `revision`: of a ReplicaSet in its
+    Deployment. `suspended_for`: the unit for which Fairlead suspended it; "" = it did not.
+    `is_awaited`: Fairlead has just resumed it, and its pods are not all created yet. `pods` and
+    `request`: of its templates with all replicas, what it brings when resumed. `least`: the number
+    of its pods that must run together; 0 = no gang. `late`: the part of the request for pods that
+    are created only after the others run, and `late_pods` their number within `pods`; `least` does
+    not count them. `priority`: of its pods, as far as it is known while they do not exist.
+    `is_preemptible`: from its label; None = it has no such label.
 
-    Of a batch Job, whose pods need not run together: `parallelism` as its spec says, `each` what one pod
-    asks, `held` how many pods it lacks because we lowered `parallelism`, `own_parallelism` what its owner
-    wrote (0 = we did not lower it). `can_lower`: a lower `parallelism` makes its controller remove pods
-    without counting a failure. `is_gang`: its pods run together all the same. `stale`: annotations of ours
-    that do not hold any more, since somebody else has changed the job. `has_annotations`: any at all.
+    For a batch Job, whose pods need not run together: `parallelism` from its spec, `each` the
+    request of one pod, `held` how many pods it lacks because Fairlead lowered `parallelism`,
+    `own_parallelism` its owner's value (0 = it was not lowered). `can_lower`: its controller
+    removes pods when `parallelism` is lowered, and counts no failure. `is_gang`: its pods must run
+    together after all. `stale`: annotations of Fairlead that are no longer true, because another
+    client has changed the job. `has_annotations`: whether it has any annotation.
     """
 
     kind: str
@@ -80,14 +84,15 @@ class Workload(Struct, frozen=True, gc=False):
 
     @property
     def gives_singly(self) -> bool:
-        """Whether its pods are admitted and taken one by one."""
+        """Whether its pods are admitted and evicted one by one."""
         return self.can_lower and not self.is_gang
 
 
 class Budget(Struct, frozen=True, gc=False):
-    """A PodDisruptionBudget. `selector`: all must hold; None selects nothing, () every pod of the namespace.
+    """A PodDisruptionBudget. `selector`: all must match; None selects nothing, () every pod of the
+    namespace.
 
-    `allowed`: so many of its pods may be evicted now.
+    `allowed`: the number of its pods that may be evicted now.
     """
 
     namespace: str
@@ -102,7 +107,7 @@ class Budget(Struct, frozen=True, gc=False):
 
 
 class Namespace(Struct, frozen=True, gc=False):
-    """`annotations` holds only keys that Fairlead reads."""
+    """`annotations` has only keys that Fairlead reads."""
 
     name: str
     uid: str = ""
@@ -119,7 +124,7 @@ class LeafGroup(Struct, frozen=True, gc=False):
 
 
 def scaled(job: Workload, parallelism: int, own_parallelism: int = 0) -> Workload:
-    """A batch Job whose `parallelism` is this now; `own_parallelism`: its owner's, 0 = this one.
+    """A batch Job with another `parallelism`; `own_parallelism`: its owner's, 0 = the same.
 
     >>> job = Workload("Job", "batch/v1", "a", "train", "u", pods=4, parallelism=4, each={"cpu": 500})
     >>> lowered = scaled(job, 1, 4)
@@ -134,7 +139,8 @@ def scaled(job: Workload, parallelism: int, own_parallelism: int = 0) -> Workloa
 
 
 def stale_marks(annotations: Mapping[str, str | None], *, is_suspended: bool, own_parallelism: int = 0) -> tuple[str, ...]:
-    """Those of our annotations of a job that do not hold: it runs, or its `parallelism` is another by now.
+    """Fairlead's annotations that are no longer true of a job: it runs, or its `parallelism` has
+    changed.
 
     >>> stale_marks({ANNOTATION_SUSPENDED_FOR: "b/web"}, is_suspended=False)
     ('fairlead.io/suspended-for',)
@@ -151,7 +157,7 @@ def stale_marks(annotations: Mapping[str, str | None], *, is_suspended: bool, ow
 
 
 def suspended_priority(annotations: Mapping[str, str | None]) -> int:
-    """The priority that the pods of a job had when we suspended it; its template may name a class alone.
+    """The priority of a job's pods when Fairlead suspended it; its template may only name a class.
 
     >>> [suspended_priority({ANNOTATION_SUSPENDED_PRIORITY: text}) for text in ("1000", "-10", "9" * 30)]
     [1000, -10, 0]
@@ -161,7 +167,7 @@ def suspended_priority(annotations: Mapping[str, str | None]) -> int:
 
 
 def preemptible(labels: Mapping[str, str]) -> bool | None:
-    """What the label says; None without one, or with one that says neither.
+    """The value of the label; None without the label, or for another value.
 
     >>> [preemptible({LABELS_PREEMPTIBLE[0]: text}) for text in ("true", "false", "perhaps")]
     [True, False, None]

@@ -1,4 +1,6 @@
-"""How quota is installed in a cluster: what of it is there, who works, which rights it lacks; or built in."""
+"""How quota is installed in a cluster: missing objects, the active controller, missing rights; or
+built in.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,13 @@ from fairlead.model.moment import Moment
 
 
 class QuotaSetup(Struct, frozen=True):
-    """`missing`: objects (`Kind/name`) that are not there; what `unasked` names could not be asked, and why.
+    """`missing`: absent objects (`Kind/name`); `unasked`: objects that could not be read, with the
+    reason.
 
-    `webhooks`: webhook configurations of quota, `Kind/name`. `holder` "" = nobody works; its Lease holds for
-    `lease_seconds` from `renewed_at`. `ready`: replicas of the controller; None = it has no Deployment.
-    `denied`: what the controller's account may not do.
+    `webhooks`: webhook configurations of quota, `Kind/name`. `holder` "" = no controller is active;
+    its Lease is valid for `lease_seconds` from `renewed_at`. `ready`: ready replicas of the
+    controller; None = it has no Deployment. `denied`: rights that the controller's ServiceAccount
+    lacks.
     """
 
     missing: tuple[str, ...] = ()
@@ -28,11 +32,11 @@ class QuotaSetup(Struct, frozen=True):
 
 
 class BuiltInQuota(Struct, frozen=True):
-    """Of a cluster that has quota without installed objects, as a laptop: how it answers pods that are tried.
+    """Quota without installed objects, as on a laptop: the result of creating trial pods.
 
-    They are tried in `namespace`, which is on a leaf; "" = no namespace is enforced. `has_gate`: a new pod
-    gets the quota gate. `is_guarded`: a pod that names another leaf is refused. None = it could not be tried,
-    and `unasked` says why.
+    The trial was in `namespace`, which is on a leaf; "" = no namespace is enforced. `has_gate`: a
+    new pod gets the quota gate. `is_guarded`: a pod that names another leaf is refused. None = no
+    trial was possible, for the reason `unasked`.
     """
 
     namespace: str = ""

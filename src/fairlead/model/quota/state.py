@@ -1,4 +1,4 @@
-"""All that a quota plan follows from: pods as quota sees them, and the cluster around them.
+"""The input of a quota plan: pods with the fields that quota reads, and the cluster around them.
 
 Amounts are in the units of `model.resources`, times in epoch seconds.
 """
@@ -73,11 +73,12 @@ class QuotaPod(Struct, frozen=True, gc=False):
 
 
 class NodeRoom(Struct, frozen=True, gc=False):
-    """A cluster node, for the question whether a pod fits on it.
+    """A cluster node, with what is needed to decide whether a pod fits on it.
 
-    `taken`: what pods ask that quota does not count; those that it counts are in the state with their node.
-    `holes`: free units of GPU memory of each of its shared cards, or () where cards are not told apart.
-    `is_schedulable`: ready, or not for less than five minutes, and not cordoned.
+    `taken`: requests of pods that quota does not count; pods that it counts are in the state with
+    their node. `holes`: free units of GPU memory of each of its shared cards, or () where cards are
+    not distinguished. `is_schedulable`: ready, or not ready for less than five minutes, and not
+    cordoned.
     """
 
     name: str
@@ -92,10 +93,10 @@ class NodeRoom(Struct, frozen=True, gc=False):
 class QuotaState(Struct, frozen=True):
     """`budgets`: how many more pods each PodDisruptionBudget lets go, by `namespace/name`.
 
-    `nodes`: None = not known, then only `capacity` and the tree bind. `capacity`: what schedulable nodes have
-    for pods that quota counts; None = follows from `nodes`, or is not known. `workloads` by uid.
-    `violations`: of the tree; one that `stops` makes an empty plan. `scheduled_at`: when any pod of the
-    cluster came to a node, last.
+    `nodes`: None = unknown, then only `capacity` and the tree are limits. `capacity`: what
+    schedulable nodes have for pods that quota counts; None = computed from `nodes`, or unknown.
+    `workloads` by uid. `violations`: of the tree; one with `stops` makes the plan empty.
+    `scheduled_at`: the last time that any pod of the cluster was bound.
     """
 
     tree: QuotaNode

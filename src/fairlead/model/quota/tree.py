@@ -1,7 +1,7 @@
-"""The elastic quota tree: guaranteed `min`, ceiling `max`, namespaces on leaves.
+"""The elastic quota tree: nodes with guaranteed `min`, ceiling `max`, and namespaces on leaves.
 
-Unlimited is a missing key in `max`; an absent `min` is zero. Amounts are in the units of `model.resources`
-(`aliyun.com/gpu-mem` in GiB, as pods ask for it).
+A resource that is absent in `max` is unlimited; one that is absent in `min` is zero. Amounts are in
+the units of `model.resources` (`aliyun.com/gpu-mem` in GiB, as pods ask for it).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class QuotaNode(Struct, frozen=True, gc=False):
-    """`name` is unique over the tree (may itself be dotted).
+    """`name` is unique in the tree, and may contain dots.
 
-    `path` is the dotted path of display names from root to here.
+    `path`: the display names from the root to this node, joined by dots.
 
-    `lend_limit`: the most of its min that may be lent, for the resources that it names. `user_cap`: the most
-    one user may have admitted in this leaf. `unlimited`: resources whose max is written as unlimited,
-    `unlimited_min` the same of min, where it counts as 0.
+    `lend_limit`: the part of its min that may be lent, for the resources that it names. `user_cap`:
+    the most that a user may have admitted in this leaf. `unlimited`: resources whose max is
+    written as unlimited; `unlimited_min`: the same for min, where they count as 0.
     """
 
     name: str
@@ -41,7 +41,9 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     @property
     def resources(self) -> frozenset[str]:
-        """What its min or its max names, unlimited ones included; of the root: what the tree manages."""
+        """The resources in its min or max, including unlimited ones; for the root: what the tree
+        manages.
+        """
         return frozenset((*self.min, *self.max, *self.unlimited, *self.unlimited_min))
 
     @property
@@ -50,17 +52,19 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     @property
     def is_strict(self) -> bool:
-        """Whether it is a leaf in which later units wait for the first one (`fairlead.io/queue: strict`)."""
+        """Whether it is a leaf where later units wait for the first one (`fairlead.io/queue:
+        strict`).
+        """
         return self.is_leaf and self.attributes.get(QUEUE) == "strict"
 
     @property
     def short_name(self) -> str:
-        """The name without its parent's dotted prefix (`root.a.1` under `root.a` shows as `1`)."""
+        """The name without its parent's dotted prefix (`1` for `root.a.1` under `root.a`)."""
         prefix = f"{self.parent}." if self.parent else ""
         return self.name[len(prefix) :] if prefix and self.name.startswith(prefix) else self.name
 
     def walk(self) -> Iterator[QuotaNode]:
-        """This node, then everything below it, parents before children, in the order written."""
+        """This node, then all below it, parents before children, in the order of the tree."""
         ahead = [self]
         while ahead:
             node = ahead.pop()
@@ -72,7 +76,9 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
 
 class ViolationCode(StrEnum):
-    """What may be wrong with a tree (docs/spec/quota.md#validation). The last seven are warnings."""
+    """What can be wrong with a tree (docs/spec/quota.md#validation). The last seven are
+    warnings.
+    """
 
     NOT_THE_TREE = "NotTheTree"
     BAD_SHAPE = "BadShape"
@@ -105,14 +111,14 @@ STOPPING = frozenset(
         ViolationCode.PARENT_WITH_NAMESPACES,
     )
 )
-"""With one of these nothing is admitted and nothing evicted, should the tree have got in anyway."""
+"""While a stored tree has one of these, nothing is admitted and nothing evicted."""
 
 
 class Violation(Struct, frozen=True):
-    """What is wrong with a tree (docs/spec/quota.md#validation). `path`: the name of the node at fault.
+    """A mistake in a tree (docs/spec/quota.md#validation). `path`: the name of the node.
 
-    `stops`: nothing is admitted or evicted while it is so. `is_error` false: a warning, and no write is
-    refused for it.
+    `stops`: nothing is admitted or evicted while it exists. `is_error` False: a warning, which does
+    not prevent writing the tree.
     """
 
     path: str
@@ -123,13 +129,14 @@ class Violation(Struct, frozen=True):
 
 
 class QuotaSettings(Struct, frozen=True):
-    """What the root of the tree may set by an attribute. Times in seconds; defaults are those of
-    docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims, docs/spec/quota.md#timers.
+    """Settings in attributes of the tree's root. Times are in seconds; for the defaults see
+    docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims and
+    docs/spec/quota.md#timers.
 
-    `surge_wait_seconds`: so long a pod of a rolling update waits before it takes an older pod's place.
-    `refusal_seconds`: so long a victim whose eviction was refused is no victim. `unbound_seconds`: so long an
-    admitted pod may be on no node. `stuck_seconds`: so long a stopping pod is charged.
-    `longest_grace_seconds`: the most that a victim gets to stop.
+    `surge_wait_seconds`: how long a pod of a rolling update waits before it takes an older pod's
+    place. `refusal_seconds`: how long a pod is no victim after its eviction was refused.
+    `unbound_seconds`: how long an admitted pod may have no node. `stuck_seconds`: how long a
+    stopping pod is counted. `longest_grace_seconds`: the longest grace period of a victim.
     """
 
     surge_wait_seconds: float = 60.0
@@ -141,10 +148,10 @@ class QuotaSettings(Struct, frozen=True):
 
 
 class QuotaTree(Struct, frozen=True):
-    """The object that holds the tree. `root` is None when it has none, or none that can be read.
+    """The ElasticQuotaTree object. `root` is None when it has none, or a malformed one.
 
-    `faults`: what could not be read of it (`BadShape`, with which `root` is what could be). `annotations`
-    holds only keys that Fairlead reads.
+    `faults`: its malformed parts (`BadShape`; `root` has the other parts). `annotations` has only
+    keys that Fairlead reads.
     """
 
     name: str
@@ -159,5 +166,5 @@ class QuotaTree(Struct, frozen=True):
 
     @property
     def sound_root(self) -> QuotaNode | None:
-        """The root of a tree that could be read whole; None of any other."""
+        """The root of a tree without malformed parts; None otherwise."""
         return None if self.faults else self.root

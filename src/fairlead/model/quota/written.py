@@ -1,4 +1,4 @@
-"""What admission sees of an object that somebody writes, and who writes it."""
+"""The part of a written object that admission checks, and the user that writes it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class Writer(Struct, frozen=True):
-    """Who asks the API server, as it knows him."""
+    """The user of a request to the API server."""
 
     user: str
     groups: tuple[str, ...] = ()
 
 
 class Written(Struct, frozen=True):
-    """A pod as it is written, or a Binding, or the owner of pods: these have labels and annotations alone.
+    """A pod that is written, or a Binding, or an owner of pods; the latter two have only labels and
+    annotations.
 
-    `requests`: what its containers that stay ask for together, or the whole pod where that is said (what a
-    resize can change). Of a job: its `kind`, that of its `controller`, whether it `is_suspended`, and whether
-    it `has_deadline`: `activeDeadlineSeconds`, where its controller lets it be suspended.
+    `requests`: of regular containers and sidecars together, or of the whole pod if it sets them
+    (what a resize can change). For a job: its `kind`, the kind of its `controller`, whether it
+    `is_suspended`, and whether it `has_deadline` (`activeDeadlineSeconds`), if its controller can
+    suspend it.
     """
 
     labels: Mapping[str, str] = {}
@@ -37,19 +39,22 @@ class Written(Struct, frozen=True):
 
 
 MAKERS: Final = ("CronJob", "Cron", "Workflow")
-"""Controllers (Kubernetes, KubeDL, Argo) that create jobs and leave them alone, each a job of its own."""
+"""Controllers (Kubernetes, KubeDL, Argo) that create independent jobs and do not change them later.
+"""
 DEADLINE_KINDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "batch/v1": {"Job": ()},
     "kubeflow.org/v1": {"TFJob": ("runPolicy",), "PyTorchJob": ("runPolicy",), "MPIJob": ("runPolicy",)},
     "kubeflow.org/v2beta1": {"MPIJob": ("runPolicy",)},
     "ray.io/v1": {"RayJob": ()},
 }
-"""Jobs that may have a deadline whose clock stands still while they are suspended: kinds by version, with the
-place below `spec` where both are written."""
+"""Jobs with a deadline whose clock stops while they are suspended: kinds by version, with the path
+below `spec` of both fields.
+"""
 
 
 def job_part(obj: Any) -> Mapping[str, Any] | None:
-    """Where a job of these kinds says `suspend` and `activeDeadlineSeconds`; None = it is none of them.
+    """The part of a job with `suspend` and `activeDeadlineSeconds`; None = it is no job of these
+    kinds.
 
     >>> job_part({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"runPolicy": {"suspend": True}}})
     {'suspend': True}
@@ -64,7 +69,7 @@ def job_part(obj: Any) -> Mapping[str, Any] | None:
 
 
 def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Written:
-    """An owner of pods as it is written: the labels and annotations, and what a job says of itself."""
+    """An owner of pods that is written: labels and annotations, and the fields of a job."""
     part = job_part(obj)
     if part is None:
         return Written(labels, annotations)
@@ -76,8 +81,8 @@ def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, s
 
 
 def is_suspendable_ray_job(spec: Mapping[str, Any]) -> bool:
-    """Whether kuberay-operator lets a RayJob with this `spec` be suspended. It calls any other suspended one
-    invalid and leaves its pods as they are (`ValidateRayJobSpec`, 1.4.2).
+    """Whether kuberay-operator can suspend a RayJob with this `spec`. It reports any other
+    suspended RayJob as invalid and does not touch its pods (`ValidateRayJobSpec`, 1.4.2).
 
     >>> ray = {"shutdownAfterJobFinishes": True}
     >>> specs = ray, {}, {**ray, "clusterSelector": {"ray.io/cluster": "shared"}}

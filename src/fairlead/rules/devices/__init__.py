@@ -1,1 +1,3 @@
-"""The node's side of its GPUs: ids, modes, health, what containers get; and whose name a series has."""
+"""A node's GPUs: ids, modes, health, what containers get, and which pod a device's series belong
+to.
+"""

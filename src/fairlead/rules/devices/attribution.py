@@ -1,8 +1,8 @@
 """Attribution of a device's series to the pod that has the device for itself
 (docs/spec/telemetry.md#attribution-rules).
 
-A shared GPU is attributed to nobody: with one of its pods on device series, sums by pod would be wrong.
-Containers on shared GPUs have families of their own (`rules/metrics/container_gpu`).
+A shared GPU is attributed to no pod: with one of its pods on device series, sums by pod would be
+wrong. Containers on shared GPUs have families of their own (`rules/metrics/container_gpu`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ WHOLE_ENTITY = (GpuMode.EXCLUSIVE, GpuMode.MIG)
 
 
 class DeviceHolder(Struct, frozen=True, gc=False):
-    """Who has a device for itself. `container` is "" when several containers of one pod do."""
+    """The container that has a device for itself. `container` is "" if several containers of one
+    pod have it.
+    """
 
     namespace: str = ""
     pod: str = ""
@@ -27,25 +29,25 @@ class DeviceHolder(Struct, frozen=True, gc=False):
     claim: Mapping[str, str] = {}
 
 
-NOBODY = DeviceHolder()
+NO_HOLDER = DeviceHolder()
 
 
 def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
     """The one pod (and container) that holds the whole device.
 
-    Nobody for shared devices and for several pods. A process that was granted nothing (no pod) holds nothing,
-    and takes the device from nobody.
+    `NO_HOLDER` for shared devices and for several pods. A process without a grant (no pod) holds
+    nothing and takes the device from no holder.
 
     >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, 1, 2, 3)]).container
     'c'
-    >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.SHARE, 1, 2, 3)]) == NOBODY
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.SHARE, 1, 2, 3)]) == NO_HOLDER
     True
     """
     holders = [process for process in processes if process.pod]
     if not holders or any(process.allocate_mode not in WHOLE_ENTITY for process in holders):
-        return NOBODY
+        return NO_HOLDER
     first = holders[0]
     if any(process.pod != first.pod or process.namespace != first.namespace for process in holders):
-        return NOBODY
+        return NO_HOLDER
     is_one = all(process.container == first.container for process in holders)
     return DeviceHolder(first.namespace, first.pod, first.container if is_one else "", first.pod_uid, first.claim)

@@ -1,14 +1,16 @@
 """Health of a node's cards from XIDs, probes, lost cards and an operator's override
 (docs/spec/gpu-sharing.md#gpu-health).
 
-Which XIDs stand against a card is one rule, of the agent and of the exporter: faults of programs never do,
-any other does for ten minutes after it was told last, a sticky one until the card is reset.
+The agent and the exporter use one rule for which XIDs count against a card: faults of programs
+never do; any other XID counts for ten minutes after its last report, a sticky one until the card is
+reset.
 
-A card recovers after ten minutes without a fatal XID, counted from one good probe to the next and never more
-than the time between two probes at once. So a clock that jumps ahead heals nothing early, one that jumps back
-costs one step, and a probe that fails begins the ten minutes anew. What a sticky XID took out comes back only
-by a reset, or when the driver says that nothing has to be done. The state can be kept and taken over by the
-next process, or a restart would heal every card, and one that was reset meanwhile would stay ill.
+A card recovers after ten minutes without a fatal XID. The time is counted from one good probe to
+the next, at most one probe interval at once: so a clock that jumps ahead heals no card early, a
+clock that jumps back costs one step, and a failed probe starts the ten minutes anew. After a sticky
+XID a card recovers only by a reset, or when the driver reports that no action is needed. The state
+is kept for the next process: without it a restart would heal every card, and a card that was reset
+meanwhile would stay unhealthy.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ _UNHEALTHY: Final = Health.UNHEALTHY
 
 
 def is_of_card(xid: int, ignored: Collection[int] = _NONE) -> bool:
-    """Whether it is a fault of the card. `ignored`: XIDs that are none, beside those of programs.
+    """Whether the XID is a fault of the card. `ignored`: XIDs that are not, beside those of
+    programs.
 
     >>> is_of_card(79), is_of_card(31), is_of_card(94, ignored=[94])
     (True, False, False)
@@ -42,7 +45,7 @@ def is_of_card(xid: int, ignored: Collection[int] = _NONE) -> bool:
 
 
 def is_over(quiet_seconds: float, *, is_sticky: bool) -> bool:
-    """Whether a card is well again so long after its last fault.
+    """Whether a card is healthy again after this time without a fault.
 
     >>> is_over(600.0, is_sticky=False), is_over(599.0, is_sticky=False), is_over(1e9, is_sticky=True)
     (True, False, False)
@@ -53,18 +56,19 @@ def is_over(quiet_seconds: float, *, is_sticky: bool) -> bool:
 def standing_xids(
     events: Iterable[XidEvent], now: float, reset_at: float | None = None, recovery_action: float | None = None
 ) -> frozenset[int]:
-    """The codes that stand against a card. Times are epoch seconds; `now` before an event's: it stands.
+    """The codes that count against a card. Times are epoch seconds; an event later than `now`
+    counts.
 
-    `reset_at`: when the card was reset last, None = nobody saw that. `recovery_action`: what the driver asks
-    for, 0 = nothing, None = it does not say. Where it asks for nothing a sticky XID is over like the others:
-    the card was reset while nobody looked.
+    `reset_at`: the last known reset of the card, None = none. `recovery_action`: what the driver
+    asks for, 0 = nothing, None = the driver does not report it. With 0 a sticky XID expires like
+    the others: the card was reset while no process observed it.
 
-    >>> told = [XidEvent(31, 1, 100.0), XidEvent(63, 1, 100.0), XidEvent(79, 1, 100.0)]
-    >>> sorted(standing_xids(told, 100.0)), sorted(standing_xids(told, 700.0))
+    >>> reported = [XidEvent(31, 1, 100.0), XidEvent(63, 1, 100.0), XidEvent(79, 1, 100.0)]
+    >>> sorted(standing_xids(reported, 100.0)), sorted(standing_xids(reported, 700.0))
     ([63, 79], [79])
-    >>> sorted(standing_xids(told, 130.0, reset_at=120.0))
+    >>> sorted(standing_xids(reported, 130.0, reset_at=120.0))
     []
-    >>> sorted(standing_xids(told, 700.0, recovery_action=0))
+    >>> sorted(standing_xids(reported, 700.0, recovery_action=0))
     []
     """
     sticky = _NONE if recovery_action == 0 else STICKY
@@ -79,10 +83,11 @@ def standing_xids(
 
 
 class CardHealths:
-    """The faults of the cards of one node. Events are put in; `judged` tells what follows.
+    """The faults of the cards of one node. Put events in; `judged` returns the cards with their
+    health.
 
-    `kept`: faults of the process before. `ignored`: XIDs that are no fault of the card, beside those of
-    applications. `sticky`: those that need a reset.
+    `kept`: faults of the process before. `ignored`: XIDs that are no fault of the card, beside
+    those of applications. `sticky`: those that need a reset.
     """
 
     def __init__(self, kept: Iterable[CardFault] = (), ignored: Collection[int] = (), sticky: Collection[int] = STICKY) -> None:
@@ -91,7 +96,9 @@ class CardHealths:
         self._sticky = frozenset(sticky)
 
     def shown(self, uuids: Collection[str]) -> None:
-        """The driver shows exactly these cards now. One that it showed before is lost, until it is back."""
+        """The driver shows exactly these cards now. A card that it showed before is lost until it
+        is back.
+        """
         for uuid in uuids:
             fault = self._faults.setdefault(uuid, CardFault(uuid))
             if fault.is_lost:
@@ -100,21 +107,21 @@ class CardHealths:
             self._faults[uuid] = structs.replace(self._faults[uuid], is_lost=True)
 
     def xid(self, xid: int, uuid: str | None, now: float) -> None:
-        """The driver reported this XID. `uuid` None: it did not say of which card, so it is of all."""
+        """The driver reported this XID. `uuid` None: without a card, so it counts for all cards."""
         if not is_of_card(xid, self._ignored):
             return
         is_sticky = xid in self._sticky
         for each in [uuid] if uuid is not None else list(self._faults):
             fault = self._faults.get(each, CardFault(each))
-            told = fault.xid if fault.is_sticky and not is_sticky else xid
-            self._faults[each] = structs.replace(fault, xid=told, is_sticky=fault.is_sticky or is_sticky, quiet_seconds=0.0, at=now)
+            text = fault.xid if fault.is_sticky and not is_sticky else xid
+            self._faults[each] = structs.replace(fault, xid=text, is_sticky=fault.is_sticky or is_sticky, quiet_seconds=0.0, at=now)
 
     def probed(self, uuid: str, answer: CardAnswer, now: float) -> None:
-        """The card was asked how it is. One that was reset since its XID is well at once."""
+        """The result of a probe. A card that was reset since its XID is healthy at once."""
         known = self._faults.get(uuid, CardFault(uuid))
         if answer.fault:
-            told, is_away = f"probe failed: {answer.fault}", known.is_away or answer.is_down
-            self._faults[uuid] = structs.replace(known, probe=told, quiet_seconds=0.0, at=now, is_away=is_away)
+            text, is_away = f"probe failed: {answer.fault}", known.is_away or answer.is_down
+            self._faults[uuid] = structs.replace(known, probe=text, quiet_seconds=0.0, at=now, is_away=is_away)
             return
         energy = known.energy_mj if answer.energy_mj is None else answer.energy_mj
         quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
@@ -130,11 +137,11 @@ class CardHealths:
             self._faults[each] = CardFault(each, is_lost=self._faults.get(each, CardFault(each)).is_lost)
 
     def kept(self) -> tuple[CardFault, ...]:
-        """What the next process is to know."""
+        """Faults for the next process."""
         return tuple(sorted(self._faults.values(), key=lambda fault: fault.uuid))
 
     def judged(self, cards: Iterable[GpuSlot], withheld: Collection[int] = ()) -> tuple[GpuSlot, ...]:
-        """The cards with health and reason. `withheld`: indexes that an operator took out.
+        """The cards with health and reason. `withheld`: indexes that an operator took out of use.
 
         >>> healths = CardHealths()
         >>> healths.xid(79, "GPU-a", now=5.0)

@@ -1,10 +1,10 @@
-"""How each card of a node is given away, and the lists that follow from it
+"""How each card of a node is given away, and the kubelet's lists that follow from it
 (docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive).
 
-Whoever holds a card decides before any label does: a card that is held in the mode that its node has left
-drains, whatever else is wanted. Nothing is remembered from one answer to the next, so it does not matter how
-often a label went to and fro. The kubelet's list lags behind what it was granted a moment ago, so the caller
-adds whole cards that it has just handed out.
+Holders decide before labels: a card that is held in the mode that its node has left drains,
+whatever its labels ask for. Nothing is remembered between calls, so it does not matter how often a
+label changed. The kubelet's list does not show recent grants yet, so the caller adds whole cards
+that it has just given out.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _EXCLUSIVE: Final = CardMode.EXCLUSIVE
 _DRAINING: Final = CardMode.DRAINING
 _CORE_MEMORY: Final = "core_mem"
 _SETTLED_SECONDS: Final = 60.0
-"""How long the kubelet may take to show in its node what it was sent."""
+"""`_SETTLED_SECONDS`: time in which the kubelet updates its node with the list that it received."""
 
 
 class CardHolders(Struct, frozen=True, gc=False):
-    """UUIDs of cards that are held as a whole, and of those that are held in parts.
+    """UUIDs of cards that are held as a whole, and of cards that are held in parts.
 
-    `is_hidden`: somebody holds shared memory of a card that nobody can name, which may be any.
+    `is_hidden`: a container holds shared memory of an unknown card, which may be any of them.
     """
 
     whole: frozenset[str] = frozenset()
@@ -48,10 +48,10 @@ class CardHolders(Struct, frozen=True, gc=False):
 
 
 class CardPlan(Struct, frozen=True, gc=False):
-    """The cards with their modes, and the list of each resource that is served here.
+    """The cards with their modes, and the list of each resource that is served on this node.
 
-    A resource without a list is not registered. `condition` None: the node shall have none of the type
-    `GPUShareReady`.
+    A resource without a list is not registered. `condition` None: the node must have no condition
+    of the type `GPUShareReady`.
     """
 
     is_shared: bool
@@ -61,10 +61,10 @@ class CardPlan(Struct, frozen=True, gc=False):
 
 
 def card_holders(cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Sequence[Pod], given: Iterable[GivenShare]) -> CardHolders:
-    """Who holds which cards of this node.
+    """Which cards of this node are held.
 
-    `held`: what the list of pod resources and the checkpoint say. `pods`: those of this node. `given`: what
-    the agent has written down of containers that are not over; an annotation may be lost.
+    `held`: the list of pod resources and the checkpoint. `pods`: those of this node. `given`: the
+    agent's own record of containers that still exist; an annotation may be lost.
     """
     uuids = {card.index: card.uuid for card in cards}
     named: dict[str, set[str]] = {pod.key: _granted(pod, uuids) for pod in pods if pod.is_holding}
@@ -76,7 +76,7 @@ def card_holders(cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Se
     for each in held:
         pod = known.holding(each)
         if pod.is_finished if pod else not each.pod:
-            continue  # the kubelet keeps what is over until it gives the ids away again
+            continue  # the kubelet keeps ended pods until it assigns their ids again
         key = pod.key if pod else f"{each.namespace}/{each.pod}"
         if each.resource == NVIDIA_GPU:
             whole.update(map(uuid_of, each.ids))
@@ -96,9 +96,9 @@ def card_plan(
 ) -> CardPlan:
     """The mode of each card and the lists to send.
 
-    `fault`: why the cards cannot be told to a kubelet (`ids.unlistable`), "" = they can. `is_foreign`:
-    NVIDIA's plugin serves here, too. `is_core_held`: somebody holds core percent, whose ids are to stay in
-    the list while cards drain.
+    `fault`: why the cards cannot be listed for a kubelet (`ids.unlistable`), "" = they can.
+    `is_foreign`: NVIDIA's plugin serves here, too. `is_core_held`: a container holds core percent,
+    whose ids stay in the list while cards drain.
 
     >>> holders = CardHolders(whole=frozenset({"GPU-a"}))
     >>> plan = card_plan({"cgpu": "true"}, [GpuSlot(0, "GPU-a"), GpuSlot(1, "GPU-b")], holders)
@@ -137,9 +137,10 @@ def card_modes(
 def is_foreign_plugin(sockets: Iterable[str], allocatable: int, served: int, served_seconds: float) -> bool:
     """Whether another plugin serves `nvidia.com/gpu` on this node.
 
-    `sockets`: names of the live sockets in the plugin directory. `allocatable`: what the node says it has of
-    `nvidia.com/gpu`; `served`: how many healthy ones we told the kubelet, `served_seconds` ago. What a node
-    says lags behind, and keeps its capacity when a plugin leaves, so only more than ours, for long, counts.
+    `sockets`: names of the live sockets in the plugin directory. `allocatable`: the node's amount
+    of `nvidia.com/gpu`; `served`: how many healthy ones this agent sent to the kubelet,
+    `served_seconds` ago. A node's amount is updated late, and stays when a plugin leaves, so only a
+    larger amount, for some time, counts.
 
     >>> is_foreign_plugin(["nvidia-gpu.sock"], 0, 0, 0.0), is_foreign_plugin([], 2, 2, 90.0)
     (True, False)
@@ -166,6 +167,6 @@ def _foreign_condition() -> Condition:
 
 
 def _granted(pod: Pod, uuids: Mapping[int, str]) -> set[str]:
-    """The shared cards of a pod. A grant of the reference plugin names an index only."""
+    """The shared cards of a pod. A grant of the reference plugin names only an index."""
     grants = [grant for given in pod.grants.values() for grant in given if grant.units]
     return {uuid for grant in grants if (uuid := grant.uuid or uuids.get(grant.index, ""))}

@@ -2,9 +2,9 @@
 (docs/spec/gpu-sharing.md#container-environment, docs/spec/gpu-sharing.md#what-the-container-gets,
 docs/spec/gpu-sharing.md#isolation-providers).
 
-Without a guard the environment is all that tells a program its share. Files are named here and written by
-the agent, before the container starts: a mount whose file is missing becomes a directory. Of `cgroup` and
-`mig`, what is said here has not been seen on hardware.
+Without a guard the environment is the only place where a program finds its share. Files are named
+here and written by the agent before the container starts: a mount whose file is missing becomes a
+directory. The edits for `cgroup` and `mig` have not been tried on hardware.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _SHARED_MEMORY_PATH: Final = "/dev/shm"
 
 
 class NodeFiles(Struct, frozen=True, gc=False):
-    """Where the node keeps what is mounted. `limits` and `region` are of one container and its grant.
+    """Paths of what is mounted from the node. `limits` and `region` belong to one container and its
+    grant.
 
-    `mps_pipes`: by UUID, the pipe directory of the card's daemon. `has_device_nodes` False: the cards are
-    simulated, and no container gets `/dev/nvidia…`.
+    `mps_pipes`: by UUID, the pipe directory of the card's daemon. `has_device_nodes` False: the
+    cards are simulated, and no container gets `/dev/nvidia…`.
     """
 
     limits: str
@@ -45,10 +46,10 @@ class NodeFiles(Struct, frozen=True, gc=False):
 
 
 def shared_edits(given: ContainerGrant, cards: Collection[GpuSlot], provider: Provider, files: NodeFiles) -> ContainerEdits | DeviceRefusal:
-    """What the container of this grant gets.
+    """The edits of the container with this grant.
 
-    Over several cards `ALIYUN_COM_GPU_MEM_IDX` lists them and `…_DEV` is the sum of their units, so that
-    `…_CONTAINER` divided by it stays the share of memory that a program may take.
+    For several cards `ALIYUN_COM_GPU_MEM_IDX` lists them and `…_DEV` is the sum of their units, so
+    that `…_CONTAINER` divided by it is the share of memory that a program may take.
     """
     by_uuid = {card.uuid: card for card in cards}
     slots = [by_uuid[grant.uuid] for grant in given.cards]
@@ -72,8 +73,8 @@ def shared_edits(given: ContainerGrant, cards: Collection[GpuSlot], provider: Pr
         case Provider.MPS:
             pipe = files.mps_pipes.get(given.cards[0].uuid)
             if len(given.cards) > 1:
-                told = f"MPS on this node serves one GPU per container, the placement has {len(given.cards)}"
-                return DeviceRefusal(RefusalCode.FAILED_PRECONDITION, told)
+                reason = f"MPS on this node serves one GPU per container, the placement has {len(given.cards)}"
+                return DeviceRefusal(RefusalCode.FAILED_PRECONDITION, reason)
             if pipe is None:
                 return DeviceRefusal(RefusalCode.UNAVAILABLE, f"no MPS daemon serves GPU {given.cards[0].uuid}")
             environment |= _mps_environment(given.cards[0])
@@ -89,19 +90,23 @@ def shared_edits(given: ContainerGrant, cards: Collection[GpuSlot], provider: Pr
 
 
 def whole_edits(cards: Sequence[GpuSlot], *, has_device_nodes: bool = True) -> ContainerEdits | DeviceRefusal:
-    """What a container gets that has these cards for itself: the image chooses its driver libraries."""
+    """The edits of a container that has these cards for itself: its image chooses the driver
+    libraries.
+    """
     nodes = _device_nodes(cards, has_device_nodes)
     return nodes if isinstance(nodes, DeviceRefusal) else ContainerEdits(_whole_environment(cards), nodes)
 
 
 def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> ContainerLimits:
-    """What the limits file of the container says. `context_mib`: by UUID, what a program's context costs."""
+    """The content of the container's limits file. `context_mib`: by UUID, the memory of a program's
+    context.
+    """
     cards = (CardLimit(grant.uuid, grant.memory_mib or 0, grant.core_percent, context_mib.get(grant.uuid, 0)) for grant in given.cards)
     return ContainerLimits(tuple(cards), REGION_PATH)
 
 
 def given_shares(given: ContainerGrant) -> tuple[GivenShare, ...]:
-    """The rows of the grants file: of each container that may have the ids, one for each card."""
+    """The rows of the grants file: for each container that may have the ids, one row per card."""
     return tuple(
         GivenShare(given.namespace, given.pod, given.pod_uid, container, grant, given.token)
         for container in given.containers
@@ -114,7 +119,9 @@ def _whole_environment(cards: Sequence[GpuSlot]) -> dict[str, str]:
 
 
 def _mps_environment(grant: Grant) -> dict[str, str]:
-    """MPS counts the cards that its client sees, so a client's one card is 0 whatever its index is."""
+    """MPS numbers the cards that its client sees, so a client's one card is 0 whatever its index
+    is.
+    """
     percent = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(grant.core_percent)} if grant.core_percent else {}
     return {"CUDA_MPS_PIPE_DIRECTORY": MPS_PIPE_PATH, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={grant.memory_mib}M", **percent}
 
@@ -124,5 +131,5 @@ def _device_nodes(cards: Sequence[GpuSlot], has_device_nodes: bool) -> tuple[str
         return ()
     nameless = [card.uuid for card in cards if card.minor < 0]
     if nameless:
-        return DeviceRefusal(RefusalCode.UNAVAILABLE, f"the driver does not tell the device node of GPU {nameless[0]}")
+        return DeviceRefusal(RefusalCode.UNAVAILABLE, f"the driver does not report the device node of GPU {nameless[0]}")
     return (*(f"/dev/nvidia{card.minor}" for card in cards), *CONTROL_NODES)

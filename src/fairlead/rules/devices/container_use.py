@@ -1,8 +1,9 @@
-"""What containers use of a card: its processes, each put to the container that it runs in
+"""What containers use of a card: its processes, each assigned to the container that it runs in
 (docs/spec/telemetry.md#container-metrics, docs/spec/telemetry.md#processes).
 
-A process of no container with a grant is foreign, whether it runs in a pod or not. What cannot be told apart
-(two containers of one pod on one card without a token or a known id) goes to the first of them by name.
+A process outside of all containers with a grant is foreign, whether it runs in a pod or not. Two
+containers of one pod on one card, without a token or a known id, cannot be distinguished: the first
+of them by name gets the process.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.readings import GpuProcess
 
-_NOBODY: Final = DeviceProcess("", "", "", "", GpuMode.NONE, 0, 0, 0.0, processes=0)
+_NO_CONTAINER: Final = DeviceProcess("", "", "", "", GpuMode.NONE, 0, 0, 0.0, processes=0)
 _UNSHARED: Final = frozenset({GpuMode.EXCLUSIVE, GpuMode.MIG})
 
 Figure = TypeVar("Figure", int, float)
 Homes = Mapping[int, ProcessHome]
-"""By pid; a process that has ended is not in it."""
+"""By pid, without processes that have ended."""
 
 
 def container_use(containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess], homes: Homes) -> tuple[DeviceProcess, ...]:
-    """The containers of one card with what they use of it, and one row without a pod for all foreign ones.
+    """The containers of one card with what they use of it, and one row without a pod for all
+    foreign processes.
 
-    A container that runs nothing uses 0. What the driver does not say of one of its processes is not known of
-    the container; a sum without that process would be too small.
+    A container without processes uses 0. A value that the driver does not report for one process is
+    unknown for its container; a sum without that process would be too small.
 
     >>> holder = DeviceProcess("ns", "p", "c", "u1", GpuMode.EXCLUSIVE, None, 15360 << 20, None)
     >>> processes = [GpuProcess(7, "C", 300 << 20, 40.0), GpuProcess(8, "C", 100 << 20, None)]
@@ -37,7 +39,7 @@ def container_use(containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess
     >>> [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in used]
     [('p', 300, 40.0), ('', 100, None)]
     """
-    rows = [*(structs.replace(each, memory_used_bytes=0, sm_percent=0.0, processes=0, members=()) for each in containers), _NOBODY]
+    rows = [*(structs.replace(each, memory_used_bytes=0, sm_percent=0.0, processes=0, members=()) for each in containers), _NO_CONTAINER]
     for process in seen:
         home = homes.get(process.pid)
         if home is None:
@@ -48,7 +50,7 @@ def container_use(containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess
 
 
 def percent_of_whole(container: DeviceProcess) -> float | None:
-    """How much of a card it keeps busy, 100 at most: processes that run at once add up to more.
+    """How busy it keeps a card, at most 100: processes that run at once add up to more.
 
     >>> busy = DeviceProcess("", "", "", "", GpuMode.SHARE, 0, 0, 130.0)
     >>> percent_of_whole(busy), percent_of_whole(structs.replace(busy, sm_percent=None))
@@ -58,16 +60,19 @@ def percent_of_whole(container: DeviceProcess) -> float | None:
 
 
 def unknown_use(containers: Sequence[DeviceProcess]) -> tuple[DeviceProcess, ...]:
-    """Who has a grant on a card whose processes nobody knows: what they use is unknown, which is not 0."""
+    """Containers with a grant on a card with unknown processes: their use is unknown, which is not
+    0.
+    """
     return tuple(
         structs.replace(each, memory_used_bytes=None, sm_percent=None, processes=None, members=()) for each in containers if each.pod
     )
 
 
 def sole_holder_use(containers: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
-    """Where processes cannot be seen, a card's only holder uses what the card does; of others none knows.
+    """If processes cannot be seen, a card's only holder uses what the card uses; of others nothing
+    is known.
 
-    The same of a MIG instance and its only holder.
+    The same holds for a MIG instance and its only holder.
     """
     if not is_sole_holder(containers):
         return unknown_use(containers)
@@ -84,10 +89,11 @@ def is_sole_holder(containers: Sequence[DeviceProcess]) -> bool:
 
 
 def filled_use(rows: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
-    """Of `container_use` what is not known of a card's only holder, as the card tells it.
+    """Fill in what `container_use` does not know of a card's only holder, from the card's own
+    values.
 
-    Its memory is what the foreign processes leave of the card's, where that is known. A driver tells no time
-    by process of the processes of a MIG instance, nor does an older one of any.
+    Its memory is the card's less that of the foreign processes, if that is known. A driver reports
+    no time by process for the processes of a MIG instance, and an older driver for none.
 
     >>> holder = DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, None, 15360 << 20, None, processes=1)
     >>> [(each.memory_used_bytes, each.sm_percent) for each in filled_use([holder], 300 << 20, 40.0)]
@@ -105,9 +111,9 @@ def filled_use(rows: Sequence[DeviceProcess], used_bytes: float | None, percent:
 
 
 def merged_use(rows: Sequence[DeviceProcess], *, is_one_memory: bool) -> tuple[DeviceProcess, ...]:
-    """One row for each container, of which there may be one for each part of a card that it has.
+    """One row for each container, which may have one row for each part of a card that it has.
 
-    `is_one_memory`: the parts have their memory in common, so that the limit of one is that of all.
+    `is_one_memory`: the parts share their memory, so that the limit of one is the limit of all.
 
     >>> part = DeviceProcess("ns", "p", "c", "u", GpuMode.MIG, 100, 300, None, 1)
     >>> [both] = merged_use([part, part], is_one_memory=True)
@@ -137,7 +143,7 @@ def _together(one: DeviceProcess, other: DeviceProcess, *, is_one_memory: bool) 
 
 
 def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int:
-    """Its place, len(containers) = none of them."""
+    """The index of the process's container; len(containers) = none of them."""
     if not home.pod_uid:
         return len(containers)
     same = [index for index, each in enumerate(containers) if each.pod_uid == home.pod_uid]
@@ -150,13 +156,13 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
 
 
 def _with(row: DeviceProcess, process: GpuProcess, name: str) -> DeviceProcess:
-    told = (process.type, process.memory_bytes, process.sm_percent, process.engines)
+    measured = (process.type, process.memory_bytes, process.sm_percent, process.engines)
     return structs.replace(
         row,
         memory_used_bytes=_sum(row.memory_used_bytes, process.memory_bytes),
         sm_percent=_sum(row.sm_percent, process.sm_percent),
         processes=(row.processes or 0) + 1,
-        members=(*row.members, NamedProcess(process.pid, name, *told)),
+        members=(*row.members, NamedProcess(process.pid, name, *measured)),
     )
 
 

@@ -1,9 +1,33 @@
-"""What a container with device ids is granted, or the refusal that its owner reads
+"""The grant of a container with device ids, or the refusal that its owner reads
 (docs/spec/gpu-sharing.md#refusals-of-an-allocation).
 
-The kubelet picked ids of cards that need not be the granted ones: only the pod's placement says which cards.
-A placement is checked against the node's own cards, and one that says more than the units of a card are worth
-gives nothing. Refusals are final only where no new placement, no healthy card and no later list can mend it.
+The problem. The scheduler chooses the cards of a pod and writes them into its annotation (the
+placement). The kubelet later chooses device ids for each container by itself, from any card. So the
+ids only prove how many units the container may have; which cards it gets is known from the
+placement alone, and only after the owner of the ids is known (`rules/devices/owner`).
+
+Two situations:
+
+- `granted`: the kubelet's lists name the owner. Its placement decides.
+- `guarded_grant`: the agent must answer before the kubelet's lists name the owner
+  (docs/spec/gpu-sharing.md#guarded-mode). All containers with this number of units that have
+  received nothing yet are candidates. The answer is given only if it is the same for all of them;
+  the scheduler's side places equal containers alike so that this is the usual case
+  (`rules/sharing/alike`).
+
+The invariants:
+
+- A grant never exceeds the container's limit, and its MiB never exceed what its units of the card
+  are worth.
+- A grant names only cards of this node that are shared and not held as a whole. A card that an
+  operator took out of use gets no new pods, but pods that are placed on it already may start.
+- A refusal is final only if neither a new placement nor a healthy card nor a later list can change
+  it. The kubelet does not repeat the question by itself for a final refusal, so a wrong "final"
+  would strand a pod.
+
+Checks come in this order because each later one reads what an earlier one proved: ids of this node,
+a placement for the container, units and core percent equal to the limits, then card by card whether
+it can give its part.
 """
 
 from __future__ import annotations
@@ -33,15 +57,15 @@ _DRAINING: Final = CardMode.DRAINING
 
 
 def foreign_ids(device_ids: Iterable[str], cards: Iterable[GpuSlot]) -> DeviceRefusal | None:
-    """Why these ids are none of this node's."""
+    """The refusal for ids of no card of this node; None if there is none."""
     known = {card.uuid for card in cards}
-    return _strange(device_id for device_id in device_ids if uuid_of(device_id) not in known)
+    return _foreign(device_id for device_id in device_ids if uuid_of(device_id) not in known)
 
 
 def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[GpuSlot, ...] | DeviceRefusal:
-    """The cards of ids of `nvidia.com/gpu`, which are given as they are."""
+    """The cards of ids of `nvidia.com/gpu`; each id is a whole card."""
     by_uuid = {card.uuid: card for card in cards}
-    if refusal := _strange(device_id for device_id in device_ids if device_id not in by_uuid):
+    if refusal := _foreign(device_id for device_id in device_ids if device_id not in by_uuid):
         return refusal
     given = sorted((by_uuid[uuid] for uuid in set(device_ids)), key=lambda card: card.index)
     for card in given:
@@ -49,7 +73,7 @@ def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[
             held = "draining from shared use" if card.mode == _DRAINING else "shared"
             return DeviceRefusal(_LATER, f"GPU {card.uuid} is {held}")
         if card.health != _HEALTHY:
-            return _ill(card)
+            return _unhealthy(card)
     return tuple(given)
 
 
@@ -58,8 +82,9 @@ def granted(
 ) -> ContainerGrant | DeviceRefusal:
     """The grant of the container that starts with these ids of `aliyun.com/gpu-mem`.
 
-    `whole`: UUIDs of cards that somebody holds as a whole. Where an init container that ends has the same ids
-    as an app container, the smaller of the two grants is both of theirs: nobody can tell which one starts.
+    `whole`: UUIDs of cards that a container holds as a whole. If an init container that ends has
+    the same ids as an app container, both get the smaller of the two grants: it is unknown which of
+    them starts.
     """
     pod = owner.pod
     if refusal := foreign_ids(device_ids, cards):
@@ -96,11 +121,12 @@ def guarded_grant(
     cards: Sequence[GpuSlot],
     whole: Collection[str] = (),
 ) -> ContainerGrant | DeviceRefusal:
-    """What must be answered before the kubelet says who asks: the one grant of all who may have asked.
+    """The one grant of all containers that may be asking; the kubelet has not named the container
+    yet.
 
-    Those are the containers with exactly so many units that the kubelet has given nothing yet. If they are to
-    get different cards or MiB, nobody is served: it is not guessed. Of different shares of the compute time
-    the smallest is taken.
+    Candidates are the containers with this number of units to which the kubelet has given nothing
+    yet. If they have different cards or MiB, the container is refused: nothing is guessed. If their
+    shares of compute time differ, the smallest is used.
     """
     if refusal := foreign_ids(device_ids, cards):
         return refusal
@@ -134,26 +160,28 @@ def guarded_grant(
 
 
 def otherwise_answered(given: ContainerGrant, answered: Sequence[CardLimit]) -> DeviceRefusal | None:
-    """Why a container may not start that was answered for before anybody knew who it is (guarded mode).
+    """Why a container may not start if it was answered before its owner was known (guarded mode).
 
     Its environment cannot be changed any more, so it will never start.
     """
     was, is_now = [(each.uuid, each.memory_mib) for each in answered], [(grant.uuid, grant.memory_mib) for grant in given.cards]
     if was == is_now:
         return None
-    told, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) or "what nobody can read" for each in (was, is_now))
-    return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was told {told}, the pod's placement is {placed}; delete the pod", is_final=True)
+    answer, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) or "an unreadable one" for each in (was, is_now))
+    return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was given {answer}, the pod's placement is {placed}; delete the pod", is_final=True)
 
 
 def as_remembered(pod: Pod, given: Iterable[GivenShare]) -> Pod:
-    """The pod with the grants that its containers were given before, if its annotation has none any more."""
+    """The pod with the grants that its containers were given before, if its annotation has lost
+    them.
+    """
     if pod.grants:
         return pod
-    told: dict[str, tuple[Grant, ...]] = {}
+    grants: dict[str, tuple[Grant, ...]] = {}
     for share in given:
         if share.pod_uid == kubelet_uid(pod):
-            told[share.container] = (*told.get(share.container, ()), share.grant)
-    return structs.replace(pod, grants=told) if told else pod
+            grants[share.container] = (*grants.get(share.container, ()), share.grant)
+    return structs.replace(pod, grants=grants) if grants else pod
 
 
 def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()) -> tuple[Grant, ...] | DeviceRefusal:
@@ -161,8 +189,8 @@ def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collec
     part = next(each for each in (*pod.containers, *pod.init_containers) if each.name == name)
     given = _placement(pod).get(name)
     if not given:
-        told = f"pod {pod.key} container {name} has no GPU placement; it must be scheduled by fairlead-scheduler"
-        return DeviceRefusal(_NO_PLACEMENT, told)
+        reason = f"pod {pod.key} container {name} has no GPU placement; it must be scheduled by fairlead-scheduler"
+        return DeviceRefusal(_NO_PLACEMENT, reason)
     if refusal := _not_its_limit(part, given):
         return refusal
     by_uuid, by_index = {card.uuid: card for card in cards}, {card.index: card for card in cards}
@@ -179,7 +207,7 @@ def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collec
     return tuple(sorted(checked.values(), key=lambda grant: grant.index))
 
 
-def _strange(device_ids: Iterable[str]) -> DeviceRefusal | None:
+def _foreign(device_ids: Iterable[str]) -> DeviceRefusal | None:
     first = min(device_ids, default=None)
     return None if first is None else DeviceRefusal(_WRONG, f"device {first} is of no GPU of this node", is_final=True)
 
@@ -187,7 +215,8 @@ def _strange(device_ids: Iterable[str]) -> DeviceRefusal | None:
 def _placement(pod: Pod) -> GrantsByContainer:
     """The grants by container.
 
-    The reference scheduler names no UUID, and leaves out core percent and init containers, which follow.
+    The reference scheduler names no UUID and omits core percent and init containers; they are
+    added.
     """
     return grants_in_full(pod) or pod.grants
 
@@ -205,13 +234,13 @@ def _not_its_limit(part: Container, given: Sequence[Grant]) -> DeviceRefusal | N
 
 
 def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> DeviceRefusal | None:
-    """Why this card cannot give what the placement says."""
+    """Why this card cannot give what the placement grants."""
     if card is None:
         return DeviceRefusal(_NO_PLACEMENT, f"placement names GPU {grant.uuid or grant.index}, which is not on this node")
     if grant.index != card.index:
-        return DeviceRefusal(_WRONG, f"placement says GPU {card.uuid} is GPU {grant.index}, on this node it is GPU {card.index}")
+        return DeviceRefusal(_WRONG, f"placement names GPU {card.uuid} as GPU {grant.index}, on this node it is GPU {card.index}")
     if not card.memory_mib:
-        return DeviceRefusal(_LATER, f"the driver does not tell the memory of GPU {card.uuid}")
+        return DeviceRefusal(_LATER, f"the driver does not report the memory of GPU {card.uuid}")
     if grant.units > card.units:
         return DeviceRefusal(_WRONG, f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}")
     most = grant_mib(card.memory_mib, grant.units, card.units)
@@ -219,16 +248,16 @@ def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> Device
         return DeviceRefusal(_WRONG, f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU {card.uuid} are {most} MiB")
     if card.mode == _EXCLUSIVE or card.uuid in whole:
         return DeviceRefusal(_LATER, f"GPU {card.uuid} is in exclusive use")
-    # a card that an operator took out gets no new pods, and those that are placed on it may go on
-    return None if card.health == _HEALTHY or card.reason == WITHHELD else _ill(card)
+    # a card that an operator took out of use gets no new pods; pods that are placed on it may go on
+    return None if card.health == _HEALTHY or card.reason == WITHHELD else _unhealthy(card)
 
 
-def _ill(card: GpuSlot) -> DeviceRefusal:
+def _unhealthy(card: GpuSlot) -> DeviceRefusal:
     return DeviceRefusal(_LATER, f"GPU {card.uuid} is Unhealthy ({card.reason})")
 
 
 def _smallest(found: Sequence[tuple[Grant, ...]]) -> tuple[Grant, ...] | None:
-    """The least that all of these grants give; None if they are of different cards or units."""
+    """The smallest of these grants in each part; None if they are of different cards or units."""
     if len({tuple((grant.uuid, grant.units) for grant in given) for given in found}) != 1:
         return None
     return tuple(

@@ -1,7 +1,7 @@
-"""How a card is, check by check: 0 ok, 1 warning, 2 failed (docs/spec/telemetry.md#device-metrics).
+"""Checks of a card's health: 0 ok, 1 warning, 2 failed (docs/spec/telemetry.md#device-metrics).
 
-From its fields and the XIDs that stand against it (`card_health`, the rule of the node's agent, too); a check
-whose values the card does not tell is left out.
+They read its fields and the XIDs that count against it (`card_health`, the agent's rule, too). A
+check whose values the card does not report is left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Fields = Mapping[str, int | float]
 
 
 def health_checks(sample: DeviceSample, now: float) -> dict[str, int]:
-    """The checks that can be made of it, by name. `now`: epoch seconds.
+    """The checks that can be made, by name. `now`: epoch seconds.
 
     >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {"DCGM_FI_DEV_RETIRED_PENDING": 1})
     >>> health_checks(card, 1000.0)
@@ -49,9 +49,10 @@ def health_checks(sample: DeviceSample, now: float) -> dict[str, int]:
 
 
 def is_healthy(sample: DeviceSample, checks: Mapping[str, int]) -> bool:
-    """Whether it may take work: the word of who judges the node's cards, where there is one.
+    """Whether the card may take work: the judgement of the component that judges the node's cards,
+    if there is one.
 
-    Else a card that is there and against which no XID stands: as the node's agent has it.
+    Otherwise: the card is present, and no XID counts against it, as in the node's agent.
     """
     return sample.healthy if sample.healthy is not None else not (checks["lost"] or checks["xid"])
 
@@ -89,6 +90,8 @@ def _nvlink(fields: Fields, seen: Set[int]) -> int | None:
 
 
 def _narrowed(fields: Fields) -> int | None:
-    """A link of fewer lanes than it could have. Its generation falls by itself while the card rests."""
+    """Whether a link has fewer lanes than it could have. Its generation drops by itself while the
+    card is idle.
+    """
     width, most = fields.get("DCGM_FI_DEV_PCIE_LINK_WIDTH"), fields.get("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH")
     return None if width is None or most is None else WARN if width < most else OK

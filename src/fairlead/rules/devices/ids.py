@@ -1,9 +1,9 @@
 """Device ids of a node's cards, as the kubelet hands them out
-(docs/spec/gpu-sharing.md#resources-and-device-ids, docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
-docs/spec/gpu-sharing.md#device-plugin).
+(docs/spec/gpu-sharing.md#resources-and-device-ids,
+docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#device-plugin).
 
-An id of shared memory is made of a card's UUID, and says nothing about which card was granted: the kubelet
-picks ids freely, the scheduler picks cards.
+An id of shared memory contains a card's UUID, but does not mean that this card was granted: the
+kubelet chooses ids freely, the scheduler chooses cards.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUni
 from fairlead.rules.holding.units import MIB
 
 MOST_LIST_BYTES: Final = 3 << 20
-"""Of one list as a message. gRPC takes 4 MiB; the rest is room for more cards."""
+"""`MOST_LIST_BYTES`: size of one list as a message. gRPC allows 4 MiB; the rest is room for more
+cards.
+"""
 _HEALTHY: Final = Health.HEALTHY
 _DRAINING: Final = CardMode.DRAINING
 _BETWEEN: Final = "-_-"
 _BEFORE_SLICE: Final = "::"
 _CORES_PER_CARD: Final = 100
 _ID_FRAME_BYTES: Final = 2 + 2 + 2 + len(Health.UNHEALTHY)
-"""What a message has beside each id: tags and lengths of device, id, health; the longer word of health."""
+"""`_ID_FRAME_BYTES`: of a message beside each id: tags and lengths of device, id and health; the
+longer health.
+"""
 
 
 def ids_of(resource: str, card: GpuSlot) -> Sequence[str]:
-    """The ids of this resource that one card has.
+    """The ids of this resource of one card.
 
     >>> ids_of("aliyun.com/gpu-mem", GpuSlot(0, "GPU-a", units=2))
     ['GPU-a-_-0', 'GPU-a-_-1']
@@ -48,7 +52,8 @@ def ids_of(resource: str, card: GpuSlot) -> Sequence[str]:
 
 
 def uuid_of(device_id: str) -> str:
-    """The UUID in an id: of which card's list it is. NVIDIA's plugin counts slices of a card behind `::`.
+    """The UUID in an id: the card that the id is listed for. NVIDIA's plugin appends slices of a
+    card after `::`.
 
     >>> uuid_of("GPU-a-_-13"), uuid_of("GPU-a"), uuid_of("GPU-a::3")
     ('GPU-a', 'GPU-a', 'GPU-a')
@@ -57,9 +62,9 @@ def uuid_of(device_id: str) -> str:
 
 
 def offered(resource: str, cards: Iterable[GpuSlot]) -> tuple[OfferedDevice, ...]:
-    """The list that the kubelet is sent, sorted by id: all ids of a card are healthy, or none is.
+    """The list for the kubelet, sorted by id: all ids of a card are healthy, or none is.
 
-    A card that drains is not healthy for the kubelet, which then gives nothing of it away.
+    A draining card is listed as not healthy, so that the kubelet gives none of it away.
     """
     devices = [
         OfferedDevice(device_id, card.health == _HEALTHY and card.mode != _DRAINING)
@@ -70,9 +75,9 @@ def offered(resource: str, cards: Iterable[GpuSlot]) -> tuple[OfferedDevice, ...
 
 
 def unlistable(cards: Sequence[GpuSlot], unit: MemoryUnit) -> Refusal | None:
-    """Why these cards cannot be told to a kubelet; None = they can.
+    """Why these cards cannot be listed for a kubelet; None = they can.
 
-    A list may be sent with every card unhealthy, which is the longest it gets.
+    The size is checked with every card unhealthy, which makes the list longest.
 
     >>> unlistable([GpuSlot(0, f"GPU-{0:036}", units=143150)], MIB).reason.partition("; ")[0]
     '1 GPU in MiB: 143150 device ids, a list of 8.6 MiB'
@@ -92,12 +97,12 @@ def unlistable(cards: Sequence[GpuSlot], unit: MemoryUnit) -> Refusal | None:
     if size <= MOST_LIST_BYTES:
         return None
     hint = "use --memory-unit GiB" if unit == MIB else "share fewer GPUs"
-    told = f"{'1 GPU' if len(cards) == 1 else f'{len(cards)} GPUs'} in {unit}: {count} device ids, a list of {size / (1 << 20):.1f} MiB"
-    return Refusal(f"{told}; at most {MOST_LIST_BYTES >> 20} MiB are sent to a kubelet: {hint}")
+    summary = f"{'1 GPU' if len(cards) == 1 else f'{len(cards)} GPUs'} in {unit}: {count} device ids, a list of {size / (1 << 20):.1f} MiB"
+    return Refusal(f"{summary}; at most {MOST_LIST_BYTES >> 20} MiB are sent to a kubelet: {hint}")
 
 
 def token(resource: str, device_ids: Iterable[str]) -> str:
-    """The name of a set of ids: 16 hex digits, the same at every restart and whatever their order.
+    """The name of a set of ids: 16 hex digits, the same after every restart and in any order.
 
     >>> token("nvidia.com/gpu", ["GPU-b", "GPU-a"]) == token("nvidia.com/gpu", ["GPU-a", "GPU-b"])
     True
@@ -106,10 +111,10 @@ def token(resource: str, device_ids: Iterable[str]) -> str:
 
 
 def preferred(available: Collection[str], must_include: Collection[str], size: int) -> list[str]:
-    """Which of the available ids the kubelet should take: exactly `size`, of as few cards as possible.
+    """The ids that the kubelet should take: exactly `size`, from as few cards as possible.
 
-    Ids that must be among them come first, then more of the same cards, then the cards that have most. If
-    fewer are available than asked, all of them: the kubelet is not refused.
+    Ids that must be included come first, then more of the same cards, then the cards with most ids.
+    If too few are available, all of them: the kubelet is not refused.
 
     >>> preferred(["A-_-0", "A-_-1", "B-_-0"], ["B-_-0"], 2)
     ['A-_-0', 'B-_-0']

@@ -1,7 +1,8 @@
-"""Whether an exporter measured what a load generator made: which field, which range, and the verdict.
+"""Whether an exporter measured what a load generator generated: which field, which range, and the
+verdict.
 
-An exporter samples every few seconds, so what it says belongs to what was made a little earlier. A value is
-right when it is near anything that was made within the last `LAG_SECONDS`; before that nothing is compared.
+An exporter samples every few seconds, so its value may belong to an earlier load. A value is right
+if it is near any load of the last `LAG_SECONDS`; earlier in a test nothing is compared.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ FIELD_NAMES: Final[Mapping[int, str]] = {
     1012: "DCGM_FI_PROF_NVLINK_RX_BYTES",
 }
 _EXPECTED: Final = (0.5, 1.0)
-"""Of a field of which nobody can say what was made (`generated ???`)."""
+"""Range for a field whose generated value is unknown (`generated ???`)."""
 
 
 class Tolerance(Struct, frozen=True, gc=False):
-    """How far off a value may be: a part of what was made, or with `is_absolute` an amount.
+    """How far a value may be off: a share of the generated value, or with `is_absolute` an amount.
 
-    `low` and `high`: the range that a person named; None = none.
+    `low` and `high`: a range from the command line; None = none.
     """
 
     amount: float = 0.1
@@ -55,7 +56,7 @@ class Tolerance(Struct, frozen=True, gc=False):
 
 
 class Compared(Struct, frozen=True, gc=False):
-    """One report of one card: `at` seconds after the start of its test. None = not known."""
+    """One report of one card, `at` seconds after the start of its test. None = unknown."""
 
     at: float
     generated: float | None
@@ -63,7 +64,7 @@ class Compared(Struct, frozen=True, gc=False):
 
 
 class CheckResult(Struct, frozen=True, gc=False):
-    """`reason` says why it failed; "" = it passed."""
+    """`reason`: why the check failed; "" = it passed."""
 
     compared: int
     reason: str = ""
@@ -74,7 +75,9 @@ class CheckResult(Struct, frozen=True, gc=False):
 
 
 def measured_value(samples: Iterable[Sample], card: LoadCard, field: int) -> float | None:
-    """What the page says of the field of the card, by its uuid where that is known, else by its index."""
+    """The page's value of the field for the card, found by its uuid if that is known, else by its
+    index.
+    """
     wanted = FIELD_NAMES.get(field)
     for sample in samples:
         if sample.name != wanted:
@@ -87,9 +90,10 @@ def measured_value(samples: Iterable[Sample], card: LoadCard, field: int) -> flo
 
 
 def check(field: int, reports: Sequence[Compared], tolerance: Tolerance, skipped_seconds: float) -> CheckResult:
-    """Of one card in one test. Nothing is compared within the first `skipped_seconds`, or `LAG_SECONDS`.
+    """Check one card in one test. Nothing is compared in the first `skipped_seconds`, or
+    `LAG_SECONDS`.
 
-    A test in which nothing could be compared has failed.
+    A test without any comparison has failed.
     """
     later = [report for report in reports if report.at >= max(skipped_seconds, LAG_SECONDS)]
     if not later:

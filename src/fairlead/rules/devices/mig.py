@@ -1,4 +1,6 @@
-"""The GPU instances of a divided card as series tell them: one each, whatever compute instances it has."""
+"""The GPU instances of a divided card as series show them: one each, however many compute instances
+it has.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _COMPUTE_SLICE: Final = re.compile(r"(?<!\d)\d++c\.", re.ASCII)
 
 
 def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> list[DeviceSample]:
-    """The cards that are chosen, and those of which an instance is, with their instances that are.
+    """The chosen cards, and cards with a chosen instance, each with its chosen instances.
 
     Instances are counted from 0 over all cards by index and id, as DCGM numbers them.
 
@@ -41,8 +43,8 @@ def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> lis
 
 
 def gpu_instances(sample: DeviceSample) -> list[MigInstance]:
-    """By id. Compute instances of one GPU instance share its memory: their fields are the first one's, and a
-    container that has several of them is there once.
+    """GPU instances by id. Compute instances of one GPU instance share its memory: the first one's
+    fields are used, and a container that has several of them is listed once.
 
     >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {})
     >>> parts = (MigInstance(2, 1, "1c.3g.71gb", "MIG-b"), MigInstance(2, 0, "2c.3g.71gb", "MIG-a"))

@@ -1,9 +1,11 @@
-"""Which container has a set of device ids (docs/spec/gpu-sharing.md#allocation-of-the-right-container).
+"""Which container has a set of device ids
+(docs/spec/gpu-sharing.md#allocation-of-the-right-container).
 
-Two lists of the kubelet tell, and each leaves something out. The list of pod resources names pods without
-their uid and omits init containers that end; the checkpoint has uids without names and keeps dead pods until
-it gives their ids away again. A pod that was made anew under its old name has another uid: what the caller
-knows of the old one is not used for the new one as long as the checkpoint can be read.
+Two lists of the kubelet answer this, and each leaves something out. The list of pod resources names
+pods without their uid and omits init containers that end; the checkpoint has uids without names and
+keeps dead pods until their ids are assigned again. A pod that is created anew under its old name
+has another uid: while the checkpoint can be read, what the caller knows of the old pod is not used
+for the new one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from fairlead.model.pod import Pod
 class IdsOwner(Struct, frozen=True, gc=False):
     """The pod, and those of its containers that have the ids, app containers and sidecars first.
 
-    More than one: an init container that ends has the ids of another one after it.
+    More than one: an init container that ends has the same ids as a container after it.
     """
 
     pod: Pod
@@ -29,7 +31,7 @@ class IdsOwner(Struct, frozen=True, gc=False):
 
 
 def kubelet_uid(pod: Pod) -> str:
-    """The uid by which the kubelet knows the pod: of a static pod not that of its mirror.
+    """The uid by which the kubelet knows the pod: for a static pod it is not the uid of its mirror.
 
     >>> kubelet_uid(Pod("ns", "p", uid="a", annotations={ANNOTATION_MIRROR: "b"}))
     'b'
@@ -38,7 +40,7 @@ def kubelet_uid(pod: Pod) -> str:
 
 
 class KnownPods:
-    """The pods of a node, found as the kubelet's lists name them."""
+    """The pods of a node, found by the names or uids in the kubelet's lists."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self._by_uid: dict[str, Pod] = {}
@@ -57,8 +59,8 @@ class KnownPods:
 def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]) -> IdsOwner | DeviceRefusal:
     """The container that starts with exactly these ids.
 
-    `held`: what the list of pod resources and the checkpoint say, together. `pods`: those of this node. What
-    is not known yet may be known in a moment, so no refusal of these is final.
+    `held`: the list of pod resources and the checkpoint together. `pods`: those of this node. What
+    is unknown now may be known a moment later, so none of these refusals is final.
     """
     wanted = set(device_ids)
     same = [each for each in held if each.resource == resource and len(each.ids) == len(wanted) and set(each.ids) == wanted]
@@ -70,11 +72,11 @@ def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDe
     if len(found) > 1:
         found = [pod for pod in found if pod.deleted_at is None] or found
     if not found:
-        told = ", ".join(sorted("/".join(name) for name in names)) or f"with uid {', '.join(sorted(uids))}"
-        return _not_yet(f"pod {told} has these devices and is not yet known to the node agent")
+        names_text = ", ".join(sorted("/".join(name) for name in names)) or f"with uid {', '.join(sorted(uids))}"
+        return _not_yet(f"pod {names_text} has these devices and is not yet known to the node agent")
     if len(found) > 1 or (names and (found[0].namespace, found[0].name) not in names):
-        told = ", ".join(sorted({pod.key for pod in found} | {"/".join(name) for name in names}))
-        return _not_yet(f"the kubelet names several pods for the same devices: {told}")
+        names_text = ", ".join(sorted({pod.key for pod in found} | {"/".join(name) for name in names}))
+        return _not_yet(f"the kubelet names several pods for the same devices: {names_text}")
     pod = found[0]
     having = {each.container for each in same}
     last = {part.name for part in pod.init_containers if not part.restartable}

@@ -1,9 +1,10 @@
-"""Which container has which card, as the kubelet's list and the agent's grants file tell together.
+"""Which container has which card, from the kubelet's list and the agent's grants file
+(docs/spec/telemetry.md#device-ids, docs/spec/telemetry.md#attribution-rules).
 
-docs/spec/telemetry.md#device-ids, docs/spec/telemetry.md#attribution-rules. The ids of shared memory are of
-any card: the grants file says which one was given, and its rows are found by the token of the ids, so that a
-pod that was made anew under its old name does not inherit them. Where it has none the pod's annotations say
-it. Whoever the kubelet does not list any more has nothing.
+The ids of shared memory may be of any card: the grants file has the card that was given. Its rows
+are found by the token of the ids, so that a pod that is created anew under its old name does not
+inherit them. If a row is missing, the pod's annotations are used. A container that the kubelet no
+longer lists has nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CLAIM_LABELS: Final = (
 Claims = Mapping[tuple[str, str, str], ClaimableCard]
 """By driver, pool and device."""
 Totals = Mapping[str, tuple[int, int | None]]
-"""By UUID the card's index and all its memory in bytes, None = nobody knows."""
+"""By UUID the card's index and its total memory in bytes, None = unknown."""
 LocalPods = Mapping[tuple[str, str], LocalPod]
 """By namespace and name."""
 _NO_PODS: Final[LocalPods] = {}
@@ -54,9 +55,10 @@ _NO_TOTALS: Final[Mapping[str, int]] = {}
 
 
 class NodeCards(Struct, frozen=True):
-    """What ids can name: cards and instances with their `totals`, instances by other names (`aliases`).
+    """What ids can name: cards and instances with their `totals`, and other names of instances
+    (`aliases`).
 
-    `by_mps`: UUIDs whose programs go through MPS.
+    `by_mps`: UUIDs of cards whose programs use MPS.
     """
 
     totals: Totals
@@ -65,10 +67,10 @@ class NodeCards(Struct, frozen=True):
 
 
 def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = (), known: Mapping[str, int] = _NO_TOTALS) -> NodeCards:
-    """The cards of the node with their instances, and the older names of these
+    """The cards of the node with their instances, and older names of the instances
     (docs/spec/telemetry.md#device-ids).
 
-    `known`: all the memory of those that do not say it now, as they said it last.
+    `known`: the last known total memory of cards that do not report it now.
 
     >>> from fairlead.model.devices.device import MigInstance
     >>> parts = (MigInstance(2, 0, "3g.71gb", "MIG-b"),)
@@ -77,8 +79,8 @@ def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = (), kn
     """
 
     def total(entity: DeviceSample | MigInstance) -> int | None:
-        told = entity.fields.get(_TOTAL)
-        return known.get(entity.uuid) if told is None else int(told)
+        values = entity.fields.get(_TOTAL)
+        return known.get(entity.uuid) if values is None else int(values)
 
     totals: dict[str, tuple[int, int | None]] = {}
     aliases: dict[str, str] = {}
@@ -103,10 +105,11 @@ def device_processes(
 ) -> dict[str, tuple[DeviceProcess, ...]]:
     """By UUID of a card, the containers that have it or a part of it, by name.
 
-    What they use is not known here. `held`: the kubelet's list of pod resources, which has names, and its
-    checkpoint, which has uids. An id of a card or instance that is not among `cards` names nothing. `more`:
-    resources whose ids are of whole cards, beside the usual ones. `claims`: the cards that resource claims
-    can name. `pods`: as the API server tells them, for uids that the kubelet does not.
+    What they use is not known here. `held`: the kubelet's list of pod resources, which has names,
+    and its checkpoint, which has uids. An id of a card or instance that is not in `cards` names
+    nothing. `more`: resources whose ids are whole cards, beside the usual ones. `claims`: the cards
+    that resource claims can name. `pods`: pods from the API server, for uids that the kubelet's
+    list does not have.
     """
     cards = cards if isinstance(cards, NodeCards) else NodeCards(cards)
     totals = cards.totals
@@ -159,7 +162,7 @@ def unnamed_cards(held: Iterable[HeldDevices], cards: NodeCards, more: Collectio
 
 
 def unplaced(held: Iterable[HeldDevices], given: Iterable[GivenShare], pods: LocalPods = _NO_PODS) -> frozenset[str]:
-    """Containers with shared memory (`ns/pod/container`) of which nobody says on which card it is."""
+    """Containers with shared memory (`ns/pod/container`) on an unknown card."""
     rows = {(share.namespace, share.pod, share.container, share.token) for share in given}
     return frozenset(
         f"{each.namespace}/{each.pod}/{each.container}"
@@ -176,20 +179,22 @@ def _grants(held: HeldDevices, pods: LocalPods) -> Sequence[Grant]:
 
 
 def _annotated(held: HeldDevices, pods: LocalPods, uuids: Mapping[int, str]) -> list[GivenShare]:
-    """The shares that a pod's annotations tell, as rows of the grants file; older ones know indexes only."""
+    """The shares in a pod's annotations, as rows of the grants file; older annotations have indexes
+    only.
+    """
     grants = [structs.replace(grant, uuid=grant.uuid or uuids.get(grant.index, "")) for grant in _grants(held, pods)]
     uid, number = pods[held.namespace, held.pod].kubelet_uid if grants else "", token(GPU_MEMORY, held.ids)
     return [GivenShare(held.namespace, held.pod, uid, held.container, grant, number) for grant in grants if grant.uuid]
 
 
 def _known(process: DeviceProcess, pods: LocalPods) -> DeviceProcess:
-    """With the uid that its processes' cgroups bear, where somebody tells it."""
+    """With the uid that the cgroups of its processes contain, if it is known."""
     pod = pods.get((process.namespace, process.pod)) if not process.pod_uid else None
     return process if pod is None else structs.replace(process, pod_uid=pod.kubelet_uid)
 
 
 def named_homes(homes: Mapping[int, ProcessHome], pods: LocalPods) -> Mapping[int, ProcessHome]:
-    """The same, with the names of containers whose ids the API server tells."""
+    """The same, with the names of containers whose ids the API server knows."""
     names = {number: name for pod in pods.values() for number, name in pod.containers.items()}
     if not names:
         return homes
@@ -197,13 +202,13 @@ def named_homes(homes: Mapping[int, ProcessHome], pods: LocalPods) -> Mapping[in
 
 
 def homeless(homes: Mapping[int, ProcessHome], containers: Sequence[DeviceProcess]) -> set[int]:
-    """Processes in pods that nobody is known to have a grant for: the kubelet may tell of them by now."""
+    """Processes in pods without a known grant: the kubelet's list may have changed since."""
     uids = {each.pod_uid for each in containers}
     return {pid for pid, home in homes.items() if home.pod_uid and home.pod_uid not in uids}
 
 
 def _card_of(device_id: str, uuids: Mapping[int, str], cards: NodeCards) -> tuple[str, GpuMode]:
-    """The card or instance of an id, "" where it names none, and how its holder has it.
+    """The card or instance of an id, "" if it names none, and how its holder has it.
 
     >>> cards = NodeCards({}, {"nvidia1/gi2": "MIG-c"})
     >>> ids = ("GPU-a", "GPU-a::3", "nvidia1", "nvidia1/gi2/vgpu0", "MIG-a", "a")
@@ -222,14 +227,14 @@ def _card_of(device_id: str, uuids: Mapping[int, str], cards: NodeCards) -> tupl
 
 
 def _claim(device: ClaimedDevice, card: ClaimableCard) -> Mapping[str, str]:
-    """What DCGM's series say of it."""
+    """The labels of DCGM's series for a claimed device."""
     instance = card.uuid if card.uuid.startswith("MIG-") else ""
-    told = (device.claim, device.claim_namespace, device.driver, device.pool, device.device, card.profile, instance)
-    return dict(zip(CLAIM_LABELS, told, strict=True))
+    values = (device.claim, device.claim_namespace, device.driver, device.pool, device.device, card.profile, instance)
+    return dict(zip(CLAIM_LABELS, values, strict=True))
 
 
 def _replica(device_id: str) -> str:
-    """Which time slice an id is.
+    """The time slice that an id names.
 
     >>> _replica("GPU-a::3"), _replica("nvidia0/vgpu1"), _replica("GPU-a")
     ('3', '1', '')

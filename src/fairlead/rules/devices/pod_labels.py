@@ -1,6 +1,5 @@
-"""Which labels of a pod are printed on the series of its cards, by what names.
-
-See docs/spec/telemetry.md#format-and-labels-of-dcgm-series.
+"""Which labels of a pod are printed on the series of its cards, and under which names
+(docs/spec/telemetry.md#format-and-labels-of-dcgm-series).
 """
 
 from __future__ import annotations
@@ -19,33 +18,42 @@ err_code err_msg xid window_size_in_ms clock_event health_watch health_error_cod
 dra_claim_name dra_claim_namespace dra_driver_name dra_pool_name dra_device_name dra_mig_profile dra_mig_device_uuid
 """
 _TAKEN: Final = frozenset(_WORDS.split())
-"""Labels of DCGM's series: a pod that bears such a name does not say which card or pod a series is of."""
+"""Labels of DCGM's series: a pod's label of the same name would hide the card or pod of a series.
+"""
 _OWNED: Final = frozenset({"job", "instance", "endpoint", "service"})
-"""Labels of a scrape target: with `honorLabels` a pod that bears them would name another target."""
+"""Labels of a scrape target: with `honorLabels` a pod's label of the same name would replace the
+target's.
+"""
 _MOVED: Final = "exported_"
-"""Without `honorLabels` Prometheus moves `pod` to `exported_pod`, which such a label would replace."""
+"""Without `honorLabels` Prometheus renames `pod` to `exported_pod`, which such a label would
+replace.
+"""
 _WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 _FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_]")
 
 
 OWNED: Final = "owned"
-"""Left out because the exporter, Prometheus or a scrape target owns the name."""
+"""Omitted because the exporter, Prometheus or a scrape target owns the name."""
 COLLISION: Final = "collision"
-"""Left out because another key of the pod has the same name once it is printed."""
+"""Omitted because another key of the pod has the same printed name."""
 
 
 class PrintedLabels(Struct, frozen=True):
-    """`labels`: by the names that Prometheus takes. `left_out`: other keys of the pod, with the reason."""
+    """`labels`: by names that Prometheus accepts. `left_out`: other keys of the pod, with the
+    reason.
+    """
 
     labels: Mapping[str, str] = {}
     left_out: Mapping[str, str] = {}
 
 
 def printed_labels(labels: Mapping[str, str], allowed: Sequence[re.Pattern[str]]) -> PrintedLabels:
-    """Those whose name one of `allowed` is found in (none = all), by names of letters, digits and `_`.
+    """Labels whose key matches one of `allowed` (none = all), under names of letters, digits and
+    `_`.
 
-    Labels that the exporter, Prometheus or a scrape target owns are left out. Of several keys that become one
-    name, a key of Kubernetes' own domains wins, then a key with a domain, then the first in order.
+    Labels that the exporter, Prometheus or a scrape target owns are omitted. If several keys have
+    the same name, a key of Kubernetes' own domains wins, then a key with a domain, then the first
+    in order.
 
     >>> found = printed_labels({"app.kubernetes.io/name": "a", "exported_pod": "c"}, [re.compile("name|pod")])
     >>> found.labels, found.left_out

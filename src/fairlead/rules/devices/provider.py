@@ -1,8 +1,9 @@
-"""Which provider keeps the containers on a node's shared cards apart
+"""Which provider isolates the containers on a node's shared cards
 (docs/spec/gpu-sharing.md#isolation-providers).
 
-The first of the specification's table that the node supports, one per node. `cgroup` and `mig` are decided
-here as it says and have not been seen on hardware. `guard` needs its library, which an agent has to say.
+It is the first of the specification's table that the node supports, one per node. The rules for
+`cgroup` and `mig` follow the specification and have not been tried on hardware. `guard` needs its
+library; the agent reports whether the node has it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _CGROUP_CUDA: Final = (13, 4)
 
 
 class Provider(StrEnum):
-    """In the order of strength (docs/spec/gpu-sharing.md#isolation-providers); values of the node's label."""
+    """From strongest to weakest (docs/spec/gpu-sharing.md#isolation-providers); values of the
+    node's label.
+    """
 
     CGROUP = "cgroup"
     MIG = "mig"
@@ -31,8 +34,8 @@ class Provider(StrEnum):
 def choose_provider(labels: Mapping[str, str], means: IsolationMeans) -> Provider:
     """The provider in force.
 
-    Labels may turn isolation off (`cgpu.disable.isolation=true`, `ack.node.gpu.schedule=share`); MPS is taken
-    on request only (`ack.node.gpu.schedule=mps`).
+    Labels may turn isolation off (`cgpu.disable.isolation=true`, `ack.node.gpu.schedule=share`);
+    MPS is used only on request (`ack.node.gpu.schedule=mps`).
 
     >>> print(choose_provider({"ack.node.gpu.schedule": "mps"}, IsolationMeans(has_mps=True)))
     mps

@@ -1,9 +1,9 @@
-"""What running containers were given, where the grants file that said so is damaged or lost.
+"""Grants of running containers, recovered after the grants file was damaged or lost.
 
-Their own files still say which memory of which card; the kubelet's lists say whose ids they are. Files of a
-container that has not started allow nothing, so nobody is given anything here. How many units are of which
-card only the placement says, where there are several: if that names other cards, nobody knows, and the row
-comes back when the container is started again.
+The containers' own limits files still contain the MiB of each card, and the kubelet's lists contain
+the owner of the ids. Files of a container that has not started allow nothing, so no container gains
+anything here. If a container has several cards, only the placement has the units of each; if the
+placement names other cards, the row is omitted and comes back when the container is started again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def regained_shares(
     cards: Sequence[GpuSlot],
     known: Collection[tuple[str, str]],
 ) -> tuple[GivenShare, ...]:
-    """The rows that are missing. `limits`: by token, what a container's own file allows it.
+    """The missing rows. `limits`: by token, what a container's own file allows.
 
-    `known`: pod uid and container of those that have rows.
+    `known`: pod uid and container of the rows that exist.
     """
     index = {card.uuid: card.index for card in cards}
     ids_by_token = {token(GPU_MEMORY, each.ids): each.ids for each in held if each.resource == GPU_MEMORY}
@@ -53,7 +53,7 @@ def regained_shares(
 
 
 def _units(pod: Pod, container: str, allowed: Sequence[CardLimit], held: int) -> Mapping[str, int]:
-    """By UUID; {} where nobody knows."""
+    """Units by UUID; {} if they are unknown."""
     if len(allowed) == 1:
         return {allowed[0].uuid: held}
     placed = {grant.uuid: grant.units for grant in (grants_in_full(pod) or pod.grants).get(container, ())}

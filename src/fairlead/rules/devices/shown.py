@@ -1,7 +1,8 @@
-"""What may be shown of the devices' last snapshot, judged: what no card can have or is too old is left out.
+"""The values of the devices' last snapshot that may be shown: impossible and stale ones are
+dropped.
 
-A value is dropped when it is stale and never repeated (docs/spec/telemetry.md#sampling-and-fault-isolation);
-a device stays, with `up` False, so that alerts on it can fire.
+A stale value is dropped, never repeated (docs/spec/telemetry.md#sampling-and-fault-isolation); its
+device stays, with `up` False, so that alerts on it can fire.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ _BEATS_MISSED: Final = 3.0
 
 _LIMIT: Final = "DCGM_FI_DEV_ENFORCED_POWER_LIMIT"
 _OF_PROCESSES: Final = {"memory_bytes": "DCGM_FI_DEV_FB_USED_BYTES", "sm_percent": "DCGM_FI_DEV_GPU_UTIL"}
-"""Whose bounds they have."""
+"""Fields whose bounds apply to values of processes."""
 
 Fields = Mapping[str, int | float]
 Seen = tuple[GpuProcess, ...] | None
 
 
 class RefusedValue(Struct, frozen=True, gc=False):
-    """A value that is none. `gpu`: the card's index as text; `field`: DCGM's name, or what of a process."""
+    """An impossible value. `gpu`: the card's index as text; `field`: DCGM's name, or the value of a
+    process.
+    """
 
     node: str
     gpu: str
@@ -38,14 +41,14 @@ class RefusedValue(Struct, frozen=True, gc=False):
 
 
 class ShownDevices(Struct, frozen=True):
-    """`refused`: values of the cards and of their instances that are none."""
+    """`refused`: impossible values of the cards and of their instances."""
 
     samples: tuple[DeviceSample, ...]
     refused: tuple[RefusedValue, ...]
 
 
 def stale_after(every_seconds: float) -> float:
-    """How old a value may be that is read so often.
+    """How old a value may be that is read every `every_seconds`.
 
     >>> stale_after(1.0), stale_after(60.0)
     (15.0, 180.0)
@@ -54,9 +57,10 @@ def stale_after(every_seconds: float) -> float:
 
 
 def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDevices:
-    """The devices with the values that are fresh, all in `fields`. `stale_seconds`: of those read most often.
+    """The devices with their fresh values, all in `fields`. `stale_seconds`: for the values read
+    most often.
 
-    `now`: the instant of the snapshot in epoch seconds.
+    `now`: the time of the snapshot in epoch seconds.
 
     >>> old = DeviceSample("n", 0, 0, "GPU-a", "", "", "", True, {"DCGM_FI_DEV_GPU_UTIL": 5}, sampled_at=10.0)
     >>> (seen,) = shown(DeviceSnapshot(2, 30.0, (old,)), 15.0, 0.0).samples
@@ -67,8 +71,8 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDe
     samples = []
     for sample in snapshot.devices:
         is_fresh = snapshot.at - sample.sampled_at <= stale_seconds
-        told = _fresh(sample, snapshot.at) if is_fresh else {}
-        fields = _sound(sample, told, refused)
+        fresh = _fresh(sample, snapshot.at) if is_fresh else {}
+        fields = _sound(sample, fresh, refused)
         if is_fresh:
             sample = _with_sound_parts(sample, refused)
         is_up = sample.up and is_fresh
@@ -88,10 +92,10 @@ def _sound(sample: DeviceSample, fields: Fields, refused: list[RefusedValue]) ->
 
 
 def _with_sound_parts(sample: DeviceSample, refused: list[RefusedValue]) -> DeviceSample:
-    """What stands beside the card's own fields: its limit, its instances, the processes."""
+    """Checks what is stored beside the card's own fields: its limit, its instances, the processes."""
     limit = sample.power_limit_watts
     if limit is not None and bad_value(_LIMIT, limit) is not None:
-        sample = structs.replace(sample, power_limit_watts=None)  # the field itself is counted
+        sample = structs.replace(sample, power_limit_watts=None)  # the field is counted as refused
     seen = _sound_processes(sample, sample.seen, refused)
     if seen is not sample.seen:
         sample = structs.replace(sample, seen=seen)
@@ -116,13 +120,15 @@ def _sound_processes(sample: DeviceSample, seen: Seen, refused: list[RefusedValu
 
 
 def _without_use(sample: DeviceSample) -> DeviceSample:
-    """Who holds a card is known without its driver; what they use of it is as old as the rest."""
+    """The holders of a card are known without its driver; what they use is as old as the other
+    values.
+    """
     instances = tuple(structs.replace(each, fields={}, seen=None, processes=unknown_use(each.processes)) for each in sample.instances)
     return structs.replace(sample, seen=None, processes=unknown_use(sample.processes), instances=instances, knows_foreign=False)
 
 
 def _fresh(sample: DeviceSample, at: float) -> Fields:
-    """A slower group first: what is read more often is told in its place."""
+    """Slower groups come first: what is read more often replaces them."""
     groups = [group.fields for group in sample.slower if at - group.read_at <= stale_after(group.every_seconds)]
     if not groups or not sample.fields:
         return sample.fields

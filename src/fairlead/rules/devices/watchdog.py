@@ -1,9 +1,9 @@
-"""The watchdog over shared memory: who uses more of a card than its grant
+"""The watchdog over shared memory: which containers use more of a card than their grant
 (docs/spec/gpu-sharing.md#watchdog).
 
-It looks from outside the pods at what the driver counts per process, so it sees whatever got around a
-provider, and a container that was granted nothing. Periods count in a row: who could not be counted in one
-begins anew.
+It reads the driver's count per process from outside the pods, so it also finds programs that bypass
+a provider, and containers without a grant. Only consecutive periods count: a container that could
+not be counted in one period starts again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ OVER_GRANT: Final = "GPUMemoryOverGrant"
 """Reason of the Event on the pod."""
 EVICT_AFTER: Final = 3
 ALLOWANCE_MIB: Final = 512.0
-"""What the contexts of a container's programs may take beside its grant.
+"""`ALLOWANCE_MIB`: memory that the contexts of a container's programs may take beside its grant.
 
-One takes about 500 MiB on an H200 (docs/spec/gpu-sharing.md#limits-file-and-region, not measured by us).
+One context takes about 500 MiB on an H200 (docs/spec/gpu-sharing.md#limits-file-and-region; a
+published figure).
 """
 Holders = Mapping[str, Collection[str]]
-"""Uids of pods by the card (UUID) that they have for themselves."""
+"""By UUID of a card, uids of the pods that have it for themselves."""
 _NOWHERE: Final = ProcessHome()
 
 
@@ -41,8 +42,8 @@ class OverGrantPolicy(StrEnum):
 class MemoryUse(Struct, frozen=True, gc=False):
     """What the processes of one container use together on one card, and its grant there.
 
-    `granted_mib`: 0 for a container that was granted nothing of this card, the whole card for one that has it
-    for itself. `pod_uid`: the kubelet's.
+    `granted_mib`: 0 for a container without a grant of this card, the whole card for a container
+    that has it for itself. `pod_uid`: the kubelet's.
     """
 
     namespace: str
@@ -55,7 +56,9 @@ class MemoryUse(Struct, frozen=True, gc=False):
 
 
 class OverGrant(Struct, frozen=True, gc=False):
-    """`is_new`: it was within in the period before, so an Event is due. `is_to_evict`: the policy says so."""
+    """`is_new`: not over in the previous period, so an Event is due. `is_to_evict`: as the policy
+    demands.
+    """
 
     use: MemoryUse
     periods: int
@@ -64,7 +67,7 @@ class OverGrant(Struct, frozen=True, gc=False):
 
     @property
     def over_bytes(self) -> int:
-        """What it has above its grant, contexts included: the metric `over_grant_bytes`."""
+        """What it uses above its grant, contexts included: the metric `over_grant_bytes`."""
         return round((self.use.used_mib - self.use.granted_mib) * (1 << 20))
 
     @property
@@ -77,12 +80,12 @@ class OverGrant(Struct, frozen=True, gc=False):
 def memory_uses(
     processes: Iterable[ProcessMemory], homes: Mapping[int, ProcessHome], given: Iterable[GivenShare], pods: Iterable[Pod], whole: Holders
 ) -> list[MemoryUse]:
-    """What each container uses of each card, beside its grant.
+    """What each container uses of each card, with its grant.
 
-    `homes`: by pid; a process that runs in no pod, or ended meanwhile, is nobody's. `whole`: pods by the card
-    that they have for themselves, who cannot use too much of it. Where a process's pod is known, a token
-    counts only if it is that pod's: the path that tells it can be imitated. A process of a pod that was
-    granted nothing of the card counts with a grant of 0.
+    `homes`: by pid; a process that runs in no pod, or has ended, belongs to no container. `whole`:
+    by card, pods that have it for themselves and cannot use too much of it. If a process's pod is
+    known, its token counts only if it is that pod's: a program can imitate the path with the token.
+    A process of a pod without a grant of the card counts with a grant of 0.
     """
     rows: dict[str, list[GivenShare]] = {}
     for share in given:
@@ -116,13 +119,14 @@ Seat = tuple[str, str, str]
 
 
 class MemoryWatchdog:
-    """How many periods in a row each container has been over."""
+    """For how many consecutive periods each container has used more than its grant."""
 
     def __init__(self) -> None:
         self._periods: Mapping[Seat, int] = {}
 
     def look(self, uses: Iterable[MemoryUse], allowance_mib: float, policy: OverGrantPolicy) -> list[OverGrant]:
-        """Who is over in this period. Called once a period, with all that could be counted.
+        """Containers over their grant in this period. Call it once a period, with all that could be
+        counted.
 
         `allowance_mib`: what a container may use above its grant for the contexts of its programs.
 

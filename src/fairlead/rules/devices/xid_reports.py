@@ -1,6 +1,5 @@
-"""The same XID told twice, by NVML's event and by the kernel's log, is one.
-
-See docs/spec/telemetry.md#xid-errors.
+"""Joins reports of the same XID by NVML's event and by the kernel's log
+(docs/spec/telemetry.md#xid-errors).
 """
 
 from __future__ import annotations
@@ -13,23 +12,24 @@ from fairlead.model.devices.xid import JoinedXids, XidReport
 SAME_SECONDS: Final = 2.0
 
 
-def joined_reports(told: Iterable[XidReport], known: Iterable[XidReport] = ()) -> JoinedXids:
-    """Pairs each report with at most one of the other source, which is the same XID; the rest happened too.
+def joined_reports(reports: Iterable[XidReport], known: Iterable[XidReport] = ()) -> JoinedXids:
+    """Pairs each report with at most one of the other source that is the same XID; all others
+    happened, too.
 
-    Two are a pair that have the same bus and XID within two seconds, one from each source: what one source
-    tells twice happened twice. Of several that it could be, the earliest is taken. Of a report whose time is
-    not certain, any time counts that it may have. Of a pair the one counts that came first, of two told
-    together the one that names a MIG instance. `known`: of earlier calls, those without a pair.
+    A pair has the same bus and XID within two seconds, one from each source: what one source
+    reports twice happened twice. If several fit, the earliest is taken. If the time of a report is
+    not certain, any of its possible times counts. Of a pair the earlier one counts; of two reported
+    together the one with a MIG instance. `known`: reports of earlier calls that have no pair.
 
-    >>> told = [XidReport("b", 79, 12.0), XidReport("b", 79, 10.0), XidReport("b", 79, 12.1, source="nvml")]
-    >>> [report.at for report in joined_reports(told).fresh]
+    >>> found = [XidReport("b", 79, 12.0), XidReport("b", 79, 10.0), XidReport("b", 79, 12.1, source="nvml")]
+    >>> [report.at for report in joined_reports(found).fresh]
     [10.0, 12.0]
     """
     alone: dict[tuple[str, int], list[XidReport]] = {}
     for report in sorted(known, key=lambda each: each.at):
         alone.setdefault((report.bus, report.xid), []).append(report)
     fresh: list[XidReport] = []
-    for report in sorted(told, key=lambda each: (each.gpu_instance is None, each.at)):
+    for report in sorted(reports, key=lambda each: (each.gpu_instance is None, each.at)):
         others = alone.setdefault((report.bus, report.xid), [])
         pair = next((other for other in others if _is_same(report, other)), None)
         if pair is not None:

@@ -1,1 +1,3 @@
-"""The one account of who holds what of each GPU, and the views of it that boards and metrics show."""
+"""The one account of what each pod holds of each GPU, and the views of it that boards and metrics
+show.
+"""

@@ -1,9 +1,9 @@
-"""The one account of who holds what of each GPU of a node, and what is free.
+"""The one account of what each pod holds of each GPU of a node, and what is free.
 
-Tables, boards, metrics and the ledger are views of it. Grants are booked by the UUID that the node's
-inventory tells, because an index may move to another card when a driver is restarted. A grant that names only
-an index (the reference plugin) means the card that has it when the account is made. What devices report never
-moves a grant.
+Tables, boards, metrics and the ledger are views of it. Grants are booked by the UUID in the node's
+inventory, because an index may move to another card when a driver is restarted. A grant that names
+only an index (the reference plugin) means the card that has the index when the account is made.
+What devices report never moves a grant.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SHARED: Final = CardMode.SHARED
 
 
 class Hidden(Struct, frozen=True, gc=False):
-    """What a pod whose card nobody can name may hold of any one card: at most `units`.
+    """What a pod with an unknown card may hold of any one card: at most `units`.
 
     A card with fewer than `least` units left cannot be its card.
     """
@@ -74,8 +74,8 @@ class Hidden(Struct, frozen=True, gc=False):
 class Tenant(Struct, frozen=True, gc=False):
     """A pod that holds room on a node: reserved while it is being bound, then bound, then assigned.
 
-    `grants`: as they were given, by container; empty for a pod that sits there and whose card nobody knows
-    (PENDING). `booked`: those that add up to what it holds.
+    `grants`: as they were given, by container; empty for a pod on the node with an unknown card
+    (PENDING). `booked`: grants that add up to what it holds.
     """
 
     pod: Pod
@@ -90,42 +90,44 @@ class Tenant(Struct, frozen=True, gc=False):
 
     @property
     def is_hidden(self) -> bool:
-        """It runs, so it holds a card of the node, and nobody can say which."""
+        """It runs, so it holds a card of the node, and it is unknown which one."""
         return not self.booked and self.pod.has_started
 
     @property
     def is_misread(self) -> bool:
-        """Its annotation says something else than what it is known to hold.
+        """Its annotation differs from what it is known to hold.
 
-        Nobody wrote it, or somebody damaged it.
+        The annotation was not written yet, or it was damaged.
         """
         return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
 
     @property
     def shown_state(self) -> TenantState:
-        """The state in tables and metrics, which know no more than reserved, bound and assigned."""
+        """The state in tables and metrics, which have only reserved, bound and assigned."""
         return BOUND if self.state == UNWRITTEN else self.state
 
     @property
     def is_starting(self) -> bool:
-        """Its agent may still be asked for its containers: they have not been seen to have their cards."""
+        """The agent may still be asked for its containers: they have not been seen with their
+        cards.
+        """
         return self.pod.deleted_at is None and (self.state == RESERVED or not _is_assigned(self.pod))
 
     @property
     def is_first_written(self) -> bool:
         """Whether an annotation that is written now is the pod's first.
 
-        The pod waits on its node for cards that nobody has written yet.
+        The pod waits on its node for cards that have not been written yet.
         """
         return self.state == UNWRITTEN and not self.pod.has_started
 
 
 class CardAccount(Struct, gc=False):
-    """One card. `key` is its UUID, or `#<index>` where nobody told one.
+    """One card. `key` is its UUID, or `#<index>` if the UUID is unknown.
 
-    `trouble`: why it takes no new pods. `aside`, `core_aside`: what hidden tenants of the node may hold of
-    it. `free`, `core_free` are never below zero: a card that shrank below its grants is overcommitted. `gpu`
-    is the card itself.
+    `trouble`: why it takes no new pods. `aside`, `core_aside`: what hidden tenants of the node may
+    hold of it. `free`, `core_free` are never below zero: a card that shrank below its grants is
+    overcommitted. `gpu` is the card itself.
     """
 
     key: str
@@ -144,7 +146,7 @@ class CardAccount(Struct, gc=False):
     gpu: CardOccupancy = CardOccupancy("", 0)
 
     def take(self, units: int, core_percent: int) -> None:
-        """Book this much on the card; negative amounts give back."""
+        """Book this much on the card; negative amounts give it back."""
         self.used += units
         self.core_used += core_percent
         self.free = max(0, self.units - self.used - self.aside) if not self.trouble else 0
@@ -152,7 +154,7 @@ class CardAccount(Struct, gc=False):
 
     @property
     def overcommitted(self) -> int:
-        """Units that are granted and not there."""
+        """Units that are granted and do not exist."""
         return max(0, self.used - self.units)
 
 
@@ -172,23 +174,23 @@ class Seat(Struct, frozen=True, gc=False):
 
     @property
     def index(self) -> int:
-        """Of the card that it is; of one that is not here, what the grant says."""
+        """The index of the card; if the node does not have the card, the index in the grant."""
         return self.card.index if self.card is not None else self.grant.index
 
     @property
     def is_whole(self) -> bool:
-        """The whole card: the grant speaks neither of units nor of compute."""
+        """The whole card: the grant has neither units nor core percent."""
         return not self.grant.units and not self.grant.core_percent
 
 
 class NodeAccount(Struct, gc=False):
-    """The cards of a node by index, and its tenants by uid. `unit` is that of the cards' units.
+    """The cards of a node by index, and its tenants by uid. `unit`: of the cards' units.
 
-    `promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node
-    does not have. `hidden`: by uid, what tenants may hold of one of its cards, nobody knows which;
-    `alike`: how many of them hold so much. `places`: where in `cards` a card is, by its UUID and by its
-    index. `is_guarded`: its agent answers the kubelet before it knows which container asks
-    (docs/spec/gpu-sharing.md#guarded-mode).
+    `promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that
+    the node does not have. `hidden`: by uid, what tenants may hold of one of its cards, and it is
+    unknown of which; `alike`: number of hidden tenants by what they hold. `places`: positions in
+    `cards`, by a card's UUID and by its index. `is_guarded`: its agent answers the kubelet before
+    it knows which container asks (docs/spec/gpu-sharing.md#guarded-mode).
     """
 
     name: str
@@ -206,15 +208,15 @@ class NodeAccount(Struct, gc=False):
     def seat(self, tenant: Tenant) -> None:
         """Add the tenant, and book its grants.
 
-        It is known by its pod's uid; by namespace and name where there is none, as in clusters that somebody
-        wrote by hand.
+        Its key is its pod's uid; for a pod without a uid, as in hand-written clusters, namespace
+        and name.
         """
         self._book(tenant)
         if self.hidden:
             self._set_aside()
 
     def seat_all(self, tenants: Iterable[Tenant]) -> None:
-        """As `seat` of each."""
+        """`seat` each tenant."""
         for tenant in tenants:
             self._book(tenant)
         if self.hidden:
@@ -233,7 +235,7 @@ class NodeAccount(Struct, gc=False):
         self.unseat_all((uid,))
 
     def unseat_all(self, uids: Iterable[str]) -> None:
-        """As `unseat` of each; what hidden tenants may hold is counted once, at the end."""
+        """`unseat` each tenant; what hidden tenants may hold is computed once, at the end."""
         hidden, alike, had_hidden = self.hidden, self.alike, bool(self.hidden)
         for uid in uids:
             tenant = self.tenants.pop(uid, None)
@@ -246,7 +248,7 @@ class NodeAccount(Struct, gc=False):
             self._set_aside()
 
     def without(self, uids: Collection[str]) -> NodeAccount:
-        """A copy in which these tenants are gone."""
+        """A copy without these tenants."""
         other = structs.replace(
             self,
             cards=[structs.replace(card) for card in self.cards],
@@ -265,12 +267,14 @@ class NodeAccount(Struct, gc=False):
         return [Seat(container, grant, self.card_of(grant)) for container, given in tenant.booked.items() for grant in given]
 
     def seats_of(self, pod: Pod) -> Sequence[Seat]:
-        """What the pod holds here; nothing, when it is no tenant or nobody can name its card."""
+        """What the pod holds here; nothing if it is no tenant, or its card is unknown."""
         tenant = self.tenants.get(pod.uid or pod.key)
         return self.seats(tenant) if tenant is not None else ()
 
     def card_of(self, grant: Grant) -> CardAccount | None:
-        """The card that the grant means; a grant that names a UUID means no other card that has its index."""
+        """The card that the grant names; a grant with a UUID never means another card with its
+        index.
+        """
         place = self.places.get(grant.uuid) if grant.uuid else None
         if place is not None:
             return self.cards[place]
@@ -282,7 +286,7 @@ class NodeAccount(Struct, gc=False):
     def has_room(self, need: GpuNeed) -> bool:
         """Whether enough cards are free for a pod that asks the same of each.
 
-        A yes is final; after a no ask `verdict`, which looks at everything.
+        True is final; after False ask `verdict`, which checks everything.
         """
         units, core, missing = need.units, need.core_percent, need.cards
         if not units or need.is_split or not self.mode.is_shared or self.is_guarded:
@@ -319,9 +323,9 @@ class NodeAccount(Struct, gc=False):
             self.alike[hidden] = self.alike.get(hidden, 0) + 1
 
     def _set_aside(self) -> None:
-        """Count each hidden tenant on every card that could be its own: it sits on one of them.
+        """Count each hidden tenant on every card that may be its own: it is on one of them.
 
-        Only what nobody else holds can be its.
+        It can only hold what no other tenant holds.
         """
         for card in self.cards:
             here = [(each, count) for each, count in self.alike.items() if each.least <= card.units - card.used]
@@ -349,7 +353,7 @@ def account(
 ) -> NodeAccount:
     """The node's cards, and what these pods hold of them.
 
-    `readings`: of its devices. `withheld`: indexes that an operator took out (ConfigMap
+    `readings`: of its devices. `withheld`: indexes that an operator took out of use (ConfigMap
     `unhealthy-gpu-<node>`). `mode`: its GPU mode, if it is known already.
     """
     unit = node_unit(node, len(readings))
@@ -362,7 +366,7 @@ def account(
 
 
 def tenant_of(pod: Pod) -> Tenant:
-    """What a bound pod holds by its own annotation."""
+    """What a bound pod holds according to its own annotation."""
     booked = booked_grants(pod)
     return Tenant(pod, pod.node, ASSIGNED if _is_assigned(pod) else BOUND, pod.grants if booked else _NO_GRANTS, booked)
 
@@ -390,7 +394,7 @@ def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
 def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
     """The first card of each UUID and of each index.
 
-    Two with one key are in trouble: nobody could tell whose a grant is.
+    Two cards with one key are in trouble: it is unknown which of them a grant names.
     """
     places: dict[str | int, int] = {}
     by_key: dict[str, CardAccount] = {}
@@ -410,7 +414,7 @@ def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
 
 def _hidden(pod: Pod) -> Hidden:
     need = gpu_need(pod)
-    if need.fault:  # whoever runs it found cards for it somehow
+    if need.fault:  # another scheduler may have found cards for it
         return Hidden(1, counted(pod.limits, GPU_MEMORY), counted(pod.limits, GPU_CORE))
     return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
 

@@ -1,9 +1,9 @@
-"""A pod's grants as they add up to what it holds of each card at its fullest moment
+"""A pod's grants as they add up to the most that it holds of each card
 (docs/spec/gpu-sharing.md#need-of-a-pod).
 
-Grants may not simply be summed: an init container that ends is gone when the app containers start. What runs
-at the end is booked in full; of init containers that end only what their moment holds more than the end does,
-units and core percent each by itself.
+Grants cannot simply be summed: an init container that ends is gone when the app containers start.
+What runs at the end is booked in full. Of init containers that end, only what their moment holds
+beyond the end is booked, units and core percent separately.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 
 Card = tuple[str, int]
-"""uuid ("" when only the index is known) and index."""
+"""UUID ("" if only the index is known) and index."""
 _NONE: GrantsByContainer = {}
 
 
 def booked_grants(pod: Pod) -> GrantsByContainer:
     """Grants that add up to what the pod holds; empty if none is usable.
 
-    Of init containers that end, only what exceeds the others counts. Grants are usable if each container has
-    exactly its limits of units and core percent; else somebody else wrote them, or the annotation is damaged.
-    Whole cards, which have no units, are granted only to pods without shared memory.
+    Of init containers that end, only what exceeds the others counts. Grants are usable if each
+    container has exactly its limits of units and core percent; otherwise a foreign program wrote
+    them, or the annotation is damaged. Whole cards, which have no units, are granted only to pods
+    without shared memory.
     """
     grants = pod.grants
     if not grants:
@@ -43,9 +44,9 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
 def grants_in_full(pod: Pod) -> GrantsByContainer | None:
     """The grant of every container that has a limit.
 
-    None if one is not what its container asks, or is nobody's. The reference plugin names no UUID, knows no
-    core percent and writes nothing of init containers: what it leaves out is what they ask, on the cards of
-    the first container.
+    None if a grant differs from its container's limits, or belongs to no container. The reference
+    plugin names no UUID, does not know core percent and writes nothing for init containers: what it
+    omits is taken from the limits, on the cards of the first container.
     """
     grants = pod.grants
     is_reference = not any(grant.uuid for given in grants.values() for grant in given)
@@ -77,7 +78,7 @@ def _is_exactly(given: tuple[Grant, ...], units: int, core: int) -> bool:
 
 
 def _spread(units: int, cards: tuple[Grant, ...]) -> tuple[Grant, ...]:
-    """As many units over these cards, in equal parts; what is left over goes to the first ones."""
+    """This number of units over these cards, in equal parts; the first cards get the rest."""
     parts = _equal_parts(units, len(cards)) if cards else []
     return tuple(Grant(card.uuid, card.index, part) for card, part in zip(cards, parts, strict=True) if part)
 
@@ -108,7 +109,7 @@ def _without_what_ends(pod: Pod, full: GrantsByContainer, passing: set[str]) -> 
 def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Card) -> Iterator[tuple[str, Grant]]:
     """What a card holds beyond the end while init containers run.
 
-    It stands under the name of the init container that holds most of it.
+    It is listed under the name of the init container that holds most of it.
     """
     end = _sum(card, (grant for name, grant in on_card.items() if name not in passing))
     moments = dict(_moments(pod.init_containers, on_card, card))
@@ -127,9 +128,8 @@ def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Car
 
 
 def _moments(init_containers: Iterable[Container], on_card: Mapping[str, Grant], card: Card) -> Iterator[tuple[str, Grant]]:
-    """Init containers that end, and what is held of the card while each of them runs.
-
-    That is its own part and those of the sidecars before it.
+    """Init containers that end, and what is held of the card while each of them runs: its own part
+    and the parts of the sidecars before it.
     """
     beside: list[Grant] = []
     for part in init_containers:
@@ -147,7 +147,7 @@ def _card(grant: Grant) -> Card:
 
 
 def _sum(card: Card, grants: Iterable[Grant]) -> Grant:
-    """Those of the card together. MiB are unknown if one of them has units and no MiB."""
+    """The sum of these grants of a card. MiB are unknown if one of them has units and no MiB."""
     here = [grant for grant in grants if _card(grant) == card]
     known = [grant.memory_mib for grant in here]
     return Grant(

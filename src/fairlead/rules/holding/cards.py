@@ -1,7 +1,9 @@
-"""The GPUs of a node: its inventory, what devices report, else as many nameless cards as its capacity says.
+"""The GPUs of a node: from its inventory, from what devices report, else as many nameless cards as
+its capacity has.
 
-Sizes come from the inventory, then the device, then a label, then from the units; never from a table of
-models. An inventory that claims more units than its card's memory, or its node, can have is not believed.
+Sizes come from the inventory, then the device, then a label, then from the units; never from a
+table of models. An inventory that claims more units than its card's memory, or its node, can have
+is cut to what is possible.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_unit
 from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
 MOST_CARDS: Final = 4096
-"""Of a node that claims more GPUs than this no card is drawn: it is a mistake, and each would cost memory."""
+"""`MOST_CARDS`: a node with a larger count gets no cards: the count is a mistake, and each card
+costs memory.
+"""
 _CARD_MODES: Final = {SHARE: CardMode.SHARED, TOPOLOGY: CardMode.TOPOLOGY, MIG: CardMode.MIG}
 _DRAINING: Final = CardMode.DRAINING
 _SHARED: Final = CardMode.SHARED
@@ -32,20 +36,20 @@ WITHHELD: Final = "taken out by an operator"
 def node_unit(node: Node, devices: int = 0) -> MemoryUnit:
     """The unit of the node's `aliyun.com/gpu-mem`.
 
-    `devices`: how many report, which counts where the node does not say how many it has.
+    `devices`: number of reporting devices, used if the node has no count of GPUs.
     """
     offered = counted(node.capacity, GPU_MEMORY)
-    told = [min(slot.units, offered or slot.units) for slot in node.gpus if 0 < slot.units <= (slot.memory_mib or slot.units)]
-    if told:
-        return unit_of(node, max(told))
+    claimed = [min(slot.units, offered or slot.units) for slot in node.gpus if 0 < slot.units <= (slot.memory_mib or slot.units)]
+    if claimed:
+        return unit_of(node, max(claimed))
     count = counted(node.capacity, GPU_COUNT) or devices
     return unit_of(node, offered / count if count > 0 else 0)
 
 
 def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
-    """The unit in which pods ask, as far as nodes tell.
+    """The unit in which pods ask, as far as nodes show it.
 
-    MiB where all that offer shared memory count so, else GiB.
+    MiB if all nodes that offer shared memory count in it, else GiB.
 
     >>> huge, small = (Node("n", capacity={GPU_MEMORY: units, GPU_COUNT: 1}) for units in (16130, 15))
     >>> print(unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([]))
@@ -87,11 +91,11 @@ def _from_inventory(node: Node, mode: GpuMode, unit: MemoryUnit, readings: Seque
 
 
 def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
-    """As many shared cards as the node's gpu-count says, numbered from 0
+    """As many shared cards as the node's gpu-count, numbered from 0
     (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
 
-    Each with what its device says. A node without a count has the cards that report, and a scheduler that
-    reads no device knows none of them.
+    Each has the reading of its device. A node without a count has the cards that report; a
+    scheduler, which reads no devices, knows none of them.
     """
     count = counted(node.capacity, GPU_COUNT)
     if count > MOST_CARDS:
@@ -102,7 +106,7 @@ def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupanc
 
 
 def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | None:
-    """The reading at the slot's place, unless it names another card."""
+    """The reading at the slot's index, unless it names another card."""
     reading = by_index.get(slot.index)
     return reading if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid) else None
 
@@ -112,7 +116,7 @@ def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading 
     offered = counted(node.capacity, GPU_MEMORY) if slot.mode == _SHARED else 0
     is_fit = slot.health == _HEALTHY or is_draining
     units = believable_units(slot.units, slot.memory_mib, unit, offered)
-    told = slot.memory_mib or _size(node, reading)
+    memory_mib = slot.memory_mib or _size(node, reading)
     return CardOccupancy(
         node=node.name,
         index=slot.index,
@@ -121,7 +125,7 @@ def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading 
         model=slot.model or (reading.model if reading else ""),
         mode=slot.mode,
         units=units,
-        memory_total_mib=told or units * MIB_PER_UNIT[unit] or None,
+        memory_total_mib=memory_mib or units * MIB_PER_UNIT[unit] or None,
         is_healthy=is_fit and (reading is None or reading.healthy is not False),
         is_draining=is_draining,
         is_named=bool(slot.uuid),
@@ -131,7 +135,7 @@ def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading 
 
 
 def _reported(node: Node, mode: GpuMode, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
-    """A card that no inventory tells of, with what its device says, if it says anything."""
+    """A card without an inventory, with the reading of its device, if there is one."""
     return CardOccupancy(
         node=node.name,
         index=index,
@@ -147,9 +151,9 @@ def _reported(node: Node, mode: GpuMode, index: int, reading: GpuReading | None,
 
 
 def _size(node: Node, reading: GpuReading | None) -> float | None:
-    """MiB as the device says, else the node's label; an exporter's page may say that it is infinite."""
-    told = reading.memory_total_mib if reading else None
-    return told if told and isfinite(told) else node.card_memory_mib
+    """MiB from the device, else from the node's label; an exporter's page may contain infinity."""
+    total = reading.memory_total_mib if reading else None
+    return total if total and isfinite(total) else node.card_memory_mib
 
 
 def _device_reason(reading: GpuReading | None) -> str:
@@ -161,8 +165,9 @@ def _device_reason(reading: GpuReading | None) -> str:
 def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
     """Each of the first cards, as many as the node shares, gets an equal part of the node's units.
 
-    It gets an equal part of the memory, too, when nothing else tells its size. Units are whole, since they
-    are given away whole; memory is not, so that the cards add up to what the node has.
+    It gets an equal part of the memory, too, if its size is not known otherwise. Units are whole
+    numbers, since they are given away whole; memory is not, so that the cards add up to what the
+    node has.
     """
     total = counted(node.capacity, GPU_MEMORY)
     count = counted(node.capacity, GPU_COUNT) or len(cards)
@@ -174,9 +179,9 @@ def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]
 
 
 def _taken_out(card: CardOccupancy) -> CardOccupancy:
-    """A shared card that an operator took out counts as broken.
+    """A shared card that an operator took out of use counts as unhealthy.
 
-    One of another mode is only marked: it has nothing to share yet.
+    A card of another mode is only marked: it has nothing to share yet.
     """
     if card.mode != _SHARED:
         return structs.replace(card, is_withheld=True)

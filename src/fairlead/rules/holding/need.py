@@ -1,9 +1,10 @@
-"""What a pod asks of shared GPUs, or why no node can give it (docs/spec/gpu-sharing.md#need-of-a-pod).
+"""What a pod needs of shared GPUs, or why no node can give it
+(docs/spec/gpu-sharing.md#need-of-a-pod).
 
-Its need is the most that it holds at one instant. The kubelet starts init containers one after another. A
-sidecar is held from its place in the list to the end of the pod. An init container that ends runs beside the
-sidecars before it, on the cards of the first app container that has some. Units and core percent peak each by
-itself, perhaps at different moments.
+Its need is the most that it holds at one instant. The kubelet starts init containers one after
+another. A sidecar holds its part from its place in the list to the end of the pod. An init
+container that ends runs beside the sidecars before it, on the cards of the first app container that
+has some. Units and core percent have separate peaks, perhaps at different moments.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ PER_CONTAINER: Final = "per-container"
 WHOLE_AND_SHARED: Final = "asks for whole and shared GPUs; no node offers both"
 _CORES: Final = range(5, 101, 5)
 _BYTES_LEAST: Final = 1 << 20
-"""So many units are bytes: of a card that counts in MiB, a million would be a terabyte."""
+"""`_BYTES_LEAST`: from this number on, units are probably bytes: as MiB it would be a card of 1
+TiB.
+"""
 _UNIT_BYTES: Final = {MemoryUnit.GIB: 1 << 30, MemoryUnit.MIB: 1 << 20}
 
 
@@ -31,7 +34,7 @@ def asks_share(pod: Pod) -> bool:
 
 
 def gpu_need(pod: Pod) -> GpuNeed:
-    """The pod's need on each of its GPUs; with `fault` when nothing can meet it.
+    """The pod's need on each of its GPUs; with `fault` if no node can meet it.
 
     >>> parts = (Container("a", limits={GPU_MEMORY: 3}), Container("b", limits={GPU_MEMORY: 1}))
     >>> gpu_need(Pod("ns", "p", containers=parts)).units
@@ -58,7 +61,7 @@ def gpu_need(pod: Pod) -> GpuNeed:
 
 
 def units_for_bytes(units: int, unit: str = MemoryUnit.GIB) -> str:
-    """What somebody should write who wrote a size in bytes (`4Gi`) where units are counted; "" for units.
+    """A hint for a size in bytes (`4Gi`) where units are expected; "" for a number of units.
 
     >>> units_for_bytes(4 << 30, "MiB"), units_for_bytes(15079)
     ('aliyun.com/gpu-mem counts MiB, not bytes: write 4096', '')
@@ -69,16 +72,16 @@ def units_for_bytes(units: int, unit: str = MemoryUnit.GIB) -> str:
 
 
 def peak_of(need: GpuNeed, names: Collection[str]) -> tuple[int, int]:
-    """Units and core percent that these running containers hold at most on one card, each by itself.
+    """The most units and core percent that these running containers hold on one card, separately.
 
-    The init containers that end count where the first running container is: they use its cards.
+    Init containers that end count with the first running container: they use its cards.
     """
     here = [part for part in need.running if part.name in names]
     return _peak(here, need.passing if here and here[0] is need.running[0] else ())
 
 
 def _peak(running: Sequence[ContainerNeed], passing: Iterable[ContainerNeed]) -> tuple[int, int]:
-    """Units and core percent at their highest, each by itself.
+    """The highest units and core percent, separately.
 
     >>> side, app = ContainerNeed("side", 2), ContainerNeed("app", 2)
     >>> _peak([app, side], [ContainerNeed("init", 4, beside=("side",))])
@@ -114,7 +117,7 @@ def _passing(pod: Pod, cards: int) -> Iterator[ContainerNeed]:
 
 
 def _fault(pod: Pod) -> str:
-    """What a person wrote that no node can meet."""
+    """What is wrong with the request, so that no node can meet it; "" = nothing."""
     placement, split = pod.annotations.get(ANNOTATION_GPU_PLACEMENT), pod.annotations.get(ANNOTATION_GPU_SPLIT)
     if placement is not None and placement not in PLACEMENTS:
         return f"annotation {ANNOTATION_GPU_PLACEMENT}={_short(placement)} is neither {BINPACK} nor {SPREAD}"
@@ -155,6 +158,6 @@ def _core(part: Container) -> int:
 
 
 def _short(text: str | None) -> str:
-    """A person's text in a sentence that goes into every pod's status: not all of a long one."""
+    """A text for a sentence that goes into every pod's status: a long one is cut."""
     text = text or '""'
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,9 +1,10 @@
-"""The boards' and exporters' view of the account: who sits on which GPU, what is granted, and the sums.
+"""The boards' and exporters' view of the account: which pod is on which GPU, what is granted, and
+the sums (docs/spec/telemetry.md#definitions).
 
-docs/spec/telemetry.md#definitions. `Pod.is_holding` alone decides who counts (a terminating pod still holds),
-and exclusive counts come from limits, never from devices: which card an exclusive pod has is known only where
-a grant or a reading says so. The mean utilization is over GPUs that report; a pod whose card nobody can name
-has counts (from its limits) but no utilization.
+`Pod.is_holding` alone decides which pods count (a terminating pod still holds). Exclusive counts
+come from limits, never from devices: which card an exclusive pod has is known only from a grant or
+a reading. The mean utilization is over GPUs that report; a pod with an unknown card has counts
+(from its limits) but no utilization.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ HeldSeat = tuple[CardOccupancy, CardHolder]
 
 
 def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
-    """The node's GPUs, who holds them, and their sums."""
+    """The node's GPUs, their holders and their sums."""
     mode = gpu_mode(node, snapshot)
     if mode == NO_GPU:
         return NodeOccupancy(node, NO_GPU)
@@ -57,7 +58,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         memory_total_mib=_memory_total(node, cards, total, units_total * MIB_PER_UNIT[held.unit]),
         memory_allocated_mib=_memory_allocated(mode, cards, asking),
         memory_used_mib=sum(used) if used else None,
-        memory_used_of_mib=_sum_if_known(card.memory_total_mib for card in cards if _tells_memory(card)),
+        memory_used_of_mib=_sum_if_known(card.memory_total_mib for card in cards if _reports_memory(card)),
         utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
         cards=cards,
         unplaced=tuple(pod for pod, _ in asking if pod.key not in placed),
@@ -85,9 +86,9 @@ def _asks_gpu(limits: Amounts) -> bool:
 
 
 def _holders(held: NodeAccount, mig_worth: float) -> tuple[dict[str, list[CardHolder]], set[str]]:
-    """By card, and the keys of the pods that sit on one.
+    """Holders by card, and the keys of the pods that are on one.
 
-    Grants come first: they are what was promised; then whom a device's exporter saw.
+    Grants come first, since they were promised; then what a device's exporter has seen.
     """
     holders: dict[str, list[CardHolder]] = {card.key: [] for card in held.cards}
     placed: set[str] = set()
@@ -132,8 +133,8 @@ def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
 def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float) -> CardHolder:
     """A seat known from the exporter alone.
 
-    Exclusive takes the card, MIG its instances' compute slices; other modes take what the exporter says is
-    their limit.
+    An exclusive pod takes the card, MIG the compute slices of its instances; in other modes the
+    limit comes from the exporter.
     """
     mib, total = seen.memory_limit_mib, card.memory_total_mib
     if seen.mode == EXCLUSIVE:
@@ -150,7 +151,7 @@ def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float
 
 
 def _compute_slices(card: CardOccupancy, seen: GpuHolder) -> int:
-    """Of the instances of the card that this container has."""
+    """Compute slices of this container's instances of the card."""
     who = (seen.namespace, seen.pod, seen.container)
     instances = card.reading.instances if card.reading else ()
     return sum(
@@ -159,7 +160,7 @@ def _compute_slices(card: CardOccupancy, seen: GpuHolder) -> int:
 
 
 def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | None:
-    """What the exporter measured for the seat; a grant to the whole pod ("") takes the pod's first."""
+    """The exporter's measurement for the seat; a grant to the whole pod ("") uses the pod's first."""
     for holder in reading.holders if reading else ():
         if holder.pod == pod.name and holder.namespace == pod.namespace and container in ("", holder.container):
             return holder
@@ -167,7 +168,7 @@ def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | N
 
 
 def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool) -> CardOccupancy:
-    """The card with its holders; of a node whose labels let no pod in, nothing is free."""
+    """The card with its holders; on a node whose labels allow no pod, nothing is free."""
     return structs.replace(
         booked.gpu,
         holders=tuple(sorted(holders, key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))),
@@ -181,9 +182,10 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
 def _gpus_allocated(
     mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float, total: int
 ) -> float:
-    """In cards' worth: what its pods hold together (`ClusterOccupancy.use`), shared cards by granted parts.
+    """In cards: what its pods hold together (`ClusterOccupancy.use`), shared cards by granted
+    parts.
 
-    Of a node of which fewer cards report than it offers, no more than those.
+    At most the number of reporting cards, if that is less than what the node offers.
     """
     held = _limits_worth(asking, gpu_worth, mig_worth)
     if mode == SHARE:
@@ -199,10 +201,11 @@ def _limits_worth(asking: Iterable[tuple[Pod, Amounts]], gpu_worth: float, mig_w
 
 
 def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
-    """Cards' worth of one whole GPU that the node offers; by turns it offers several of each card.
+    """The part of a card that is one GPU of the node's count; with time slices a card is counted
+    several times.
 
-    Holders say how they have their cards. Where none does, as many times more are by turns; else some card
-    does not report.
+    Holders show how they have their cards. Without holders, a count that is a multiple of the cards
+    means time slices; otherwise some card does not report.
     """
     offered = nvidia_gpus(node.capacity) or counted(node.capacity, ALIYUN_GPU)
     if not 0 < total < offered:
@@ -214,9 +217,9 @@ def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
 
 
 def _mig_worth(mode: GpuMode, node: Node, readings: Sequence[GpuReading], total: int) -> float:
-    """Cards' worth of one compute slice: all that are offered are worth the cards that are divided.
+    """The part of a card that is one compute slice: all offered slices are worth the divided cards.
 
-    Where others are whole, only exporters know how many those are.
+    If other cards are whole, only exporters know their number.
     """
     offered = mig_compute(node.capacity)
     divided = total if mode == MIG else sum(bool(reading.instances) for reading in readings)
@@ -224,11 +227,11 @@ def _mig_worth(mode: GpuMode, node: Node, readings: Sequence[GpuReading], total:
 
 
 def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int, gpu_worth: float, mig_worth: float) -> int:
-    """The larger of what the device plugin withholds and what devices say.
+    """The larger of what the device plugin withholds and what devices report.
 
-    Of a card that is given by turns, or divided, the plugin withholds several parts: they are one card.
+    Of a card with time slices or instances the plugin withholds several parts: they are one card.
 
-    Draining cards are withheld too, and no fault (decision 4).
+    Draining cards are withheld, too, and are not unhealthy (decision 4).
     """
     draining = sum(card.is_draining for card in cards)
     if mode == SHARE:
@@ -256,9 +259,10 @@ def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offere
 
 
 def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
-    """Shared: the grants. Exclusive: full memory of the cards held, and the held instances of divided ones.
+    """Shared: the grants. Exclusive: the full memory of the held cards, and the held instances of
+    divided ones.
 
-    Where cards differ and nobody says which are held: their mean.
+    If cards differ and it is unknown which are held: their mean.
     """
     if mode == SHARE:
         parts = [card.memory_allocated_mib for card in cards]
@@ -287,9 +291,9 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 
 class ClusterOccupancy:
-    """Occupancy of every GPU node by name order; nodes without GPUs are left out.
+    """Occupancy of every GPU node in order of names, without nodes that have no GPUs.
 
-    Built once per snapshot and asked many times.
+    Made once per snapshot and used many times.
     """
 
     def __init__(self, nodes: Sequence[NodeOccupancy]) -> None:
@@ -304,17 +308,19 @@ class ClusterOccupancy:
 
     @property
     def unit_mib(self) -> int:
-        """MiB of one unit of `aliyun.com/gpu-mem`, for a pod that is nowhere yet (a cluster has one unit)."""
+        """MiB of one unit of `aliyun.com/gpu-mem`, for a pod without a node (a cluster has one
+        unit).
+        """
         return next((MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB])
 
     def seats(self, pod: Pod) -> list[HeldSeat]:
-        """The cards the pod is known to sit on."""
+        """The cards that the pod is known to be on."""
         return self._seats.get(pod.key, [])
 
     def use(self, pod: Pod) -> PodUse:
-        """What the pod holds and uses; nothing when it is not bound or has finished.
+        """What the pod holds and uses; nothing if it is not bound or has finished.
 
-        The answer is kept: a pod is asked about alone and in its job.
+        The result is kept: it is needed for the pod and for its job.
         """
         found = self._uses.get(pod.key)
         if found is None:
@@ -332,7 +338,7 @@ class ClusterOccupancy:
                 gpus += holder.ratio
         if not seats and not gpus:
             return _NO_USE
-        if len(seats) == 1:  # nearly every pod: no sums to make
+        if len(seats) == 1:  # nearly every pod: nothing to add up
             used, ratio = seat_used(*seats[0]), seat_utilization(*seats[0])
         else:
             used, ratio = _sum_known(seat_used(*seat) for seat in seats), _mean_known(seat_utilization(*seat) for seat in seats)
@@ -352,7 +358,9 @@ class ClusterOccupancy:
         )
 
     def totals(self) -> GpuTotals:
-        """Sums over all GPU nodes. Memory sums leave out nodes that know nothing; None when none does."""
+        """Sums over all GPU nodes. Memory sums omit nodes with unknown memory; None if it is
+        unknown on all.
+        """
         ratios = [card.reading.utilization_ratio for each in self.nodes for card in each.cards if card.reading]
         return GpuTotals(
             nodes=len(self.nodes),
@@ -387,7 +395,7 @@ def cluster_occupancy(snapshot: ClusterSnapshot) -> ClusterOccupancy:
 
 
 def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
-    """The container's own use; on a card it has alone, the device's (it includes the driver's part)."""
+    """The container's own use; on a card that it has alone, the device's (with the driver's part)."""
     if holder.memory_used_mib is not None:
         return holder.memory_used_mib
     return card.reading.memory_used_mib if card.reading and holder.mode == EXCLUSIVE else None
@@ -406,12 +414,12 @@ def _sum_known(values: Iterable[float | None]) -> float | None:
 
 
 def _sum_if_known(values: Iterable[float | None]) -> float | None:
-    """Of a part that is not known the whole is not either; of nothing there is none."""
+    """The sum; None if a part is unknown, or if there are no parts."""
     parts = list(values)
     return _sum_known(parts) if None not in parts else None
 
 
-def _tells_memory(card: CardOccupancy) -> bool:
+def _reports_memory(card: CardOccupancy) -> bool:
     return card.reading is not None and card.reading.memory_used_mib is not None
 
 

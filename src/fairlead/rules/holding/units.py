@@ -1,8 +1,8 @@
-"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant is.
+"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant has
+(docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/arena-cli.md#share-nodes).
 
-docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/arena-cli.md#share-nodes. A unit of a
-card is not 1024 MiB: units are counted by GiB, then the card's whole memory is shared out over them, so a
-grant is a little more than its units say.
+A unit of a card is not 1024 MiB: units are counted by GiB, then the card's whole memory is divided
+by them, so a grant is a little larger than its number of units in GiB.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MIB: Final = MemoryUnit.MIB
 _UNITS: Final = {each.value: each for each in MemoryUnit}
 MIB_PER_UNIT: Final = {GIB: 1024, MIB: 1}
 _MOST_GIB: Final = 1024
-"""A card of more units than this counts in MiB, if its node does not say in what."""
+"""`_MOST_GIB`: a card with more units counts in MiB, if its node does not declare the unit."""
 
 
 def unit_of(node: Node, units_per_card: float) -> MemoryUnit:
-    """The unit in which the node counts: what it declares, else GiB.
+    """The unit in which the node counts: the declared one, else GiB.
 
-    MiB, undeclared, where a card has more units than GiB can explain.
+    If it is not declared and a card has more units than GiB can explain, MiB.
 
     >>> print(unit_of(Node("n"), 139), unit_of(Node("n"), 32260 / 2))
     GiB MiB
@@ -34,7 +34,7 @@ def unit_of(node: Node, units_per_card: float) -> MemoryUnit:
 
 
 def card_units(memory_mib: int, unit: MemoryUnit = GIB) -> int:
-    """Units of a card with so many MiB.
+    """Units of a card with this memory.
 
     >>> card_units(16130), card_units(15079), card_units(143150), card_units(15079, MIB)
     (15, 14, 139, 15079)
@@ -42,18 +42,18 @@ def card_units(memory_mib: int, unit: MemoryUnit = GIB) -> int:
     return memory_mib // MIB_PER_UNIT[unit]
 
 
-def believable_units(told: int, memory_mib: int | None, unit: MemoryUnit, offered: int) -> int:
-    """Units of a card as its inventory tells them, and no more than there can be.
+def believable_units(claimed: int, memory_mib: int | None, unit: MemoryUnit, offered: int) -> int:
+    """Units of a card from its inventory, at most what is possible.
 
-    The bounds are the card's own memory and (`offered`, 0 = not told) what the whole node offers.
+    The limits are the card's own memory and what the whole node offers (`offered`, 0 = unknown).
 
     >>> believable_units(99999999999, 1, GIB, 0), believable_units(15, 16130, GIB, 30)
     (0, 15)
     >>> believable_units(139, None, GIB, 28)
     28
     """
-    limits = (card_units(memory_mib, unit) if memory_mib else told, offered if offered > 0 else told)
-    return max(0, min(told, *limits))
+    limits = (card_units(memory_mib, unit) if memory_mib else claimed, offered if offered > 0 else claimed)
+    return max(0, min(claimed, *limits))
 
 
 def grant_mib(memory_mib: int, units: int, card_units: int) -> int:

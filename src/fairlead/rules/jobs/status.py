@@ -1,7 +1,8 @@
-"""How a training job fares: status word, state on boards, how long it ran and waited, what it asks for.
+"""The state of a training job: status word, state on boards, how long it ran and waited, what it
+asks for (docs/spec/arena-cli.md#status-of-a-job).
 
-docs/spec/arena-cli.md#status-of-a-job. The newest condition is not the status: Failed beats Running whatever
-the order. And a RUNNING job with one pod still Pending says PENDING, everywhere.
+The newest condition is not the status: Failed has precedence over Running in any order. A RUNNING
+job with a pod that is still Pending is PENDING, everywhere.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _IN_ORDER: Final = (
 )
 _RAW_AT_WORK: Final = ("SUCCEEDING", "FAILING", "Restarting", "Completing", "Aborting", "Terminating")
 _RAW_ENDED: Final = ("MAX_WAIT_TIME_EXCEEDED", "STOPPED", "SUBMISSION_FAILED", "Terminated")
-"""Words of controllers that are shown as they are written: of Ray, Spark (capitals) and Volcano.
+"""Words of controllers that are shown as they are: of Ray, Spark (capitals) and Volcano.
 
-An `Aborted` job of Volcano may go on.
+An `Aborted` job of Volcano may continue.
 """
 _BOARD: Final = {
     SUCCEEDED: SUCCEEDED,
@@ -50,7 +51,7 @@ _BOARD: Final = {
 
 
 def job_status(job: Job, pods: Iterable[Pod]) -> str:
-    """The exact status word, PENDING where the job runs and a pod of it is still Pending."""
+    """The exact status word; PENDING if the job runs and one of its pods is still Pending."""
     word, pods = _word_of(job), tuple(pods)
     if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
         return PENDING
@@ -65,7 +66,7 @@ def _is_led(lead: tuple[str, str], pods: Iterable[Pod]) -> bool:
 
 
 def _word_of(job: Job) -> str:
-    """What the controller wrote: its one word, else its conditions."""
+    """The word of the controller: its one word, else from its conditions."""
     if job.word:
         return job.word
     true = {condition.type for condition in job.conditions if condition.status == "True"}
@@ -87,7 +88,7 @@ def board_state(status: str) -> JobStatus:
 
 
 def native_state(status: str) -> str:
-    """The lower-case word of our own metrics, which keep queuing and suspended apart.
+    """The lower-case word of Fairlead's own metrics, which distinguish queuing and suspended.
 
     >>> native_state("SUSPENDED"), native_state("RESTARTING")
     ('suspended', 'running')
@@ -96,12 +97,12 @@ def native_state(status: str) -> str:
 
 
 def is_over(job: Job) -> bool:
-    """Whether the job has ended, well or not."""
+    """Whether the job has ended, successfully or not."""
     return board_state(_word_of(job)) in (SUCCEEDED, FAILED)
 
 
 def job_duration(job: Job, now: float) -> float:
-    """Seconds from its start to its end, or to now while it lives; 0 for a job that has not started.
+    """Seconds from its start to its end, or to now while it runs; 0 for a job that has not started.
 
     >>> job = Job("mpijob", "MPIJob", "v1", "ns", "j", started_at=100.0, finished_at=160.0)
     >>> job_duration(job, 1000.0)
@@ -114,9 +115,9 @@ def job_duration(job: Job, now: float) -> float:
 
 
 def queue_wait(job: Job, pods: Iterable[Pod], now: float) -> float | None:
-    """Seconds from creation until it ran (its last pod was on a node), or until now while it waits.
+    """Seconds from creation until it ran (its last pod was bound), or until now while it waits.
 
-    None when nobody can tell any more.
+    None if that is no longer known.
     """
     if job.created_at is None:
         return None
@@ -130,9 +131,9 @@ def queue_wait(job: Job, pods: Iterable[Pod], now: float) -> float | None:
 
 
 def requested_gpus(job: Job) -> int:
-    """Whole GPUs over all roles, from the spec: right before any pod exists.
+    """Whole GPUs over all roles, from the spec, so they are known before any pod exists.
 
-    The annotation counts only when the spec could not be read.
+    The annotation counts only if the spec could not be read.
     """
     if job.roles:
         return sum(role.replicas * whole_gpus(role.limits) for role in job.roles)
@@ -151,19 +152,20 @@ def requested_resources(job: Job) -> Amounts:
 
 
 def held_requests(pods: Iterable[Pod]) -> Amounts:
-    """What those of the pods that are on a node have booked there."""
+    """What the bound ones of these pods request."""
     return sum_of(pod.requests for pod in pods if pod.is_holding)
 
 
 def allocated_gpus(pods: Iterable[Pod]) -> int:
-    """Whole GPUs of pods that are on a node and not finished; a terminating pod still has them."""
+    """Whole GPUs of pods that are bound and not finished; a terminating pod still has them."""
     return sum(whole_gpus(pod.limits) for pod in pods if pod.is_holding)
 
 
 def instance_age(pod: Pod, now: float) -> float:
-    """Seconds of the pod's own life.
+    """The pod's age in seconds.
 
-    While Pending since creation, else from its first container's start to its last one's end.
+    While it is Pending, since creation; otherwise from its first container's start to its last
+    one's end.
     """
     if pod.phase == _POD_PENDING:
         return max(0.0, now - pod.created_at) if pod.created_at is not None else 0.0

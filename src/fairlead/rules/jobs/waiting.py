@@ -1,7 +1,8 @@
-"""Why a training job or a pod waits: the first reason that is found, with numbers and names.
+"""Why a training job or a pod waits: the first reason that is found, with numbers and names
+(docs/spec/console.md#training-jobs-page).
 
-docs/spec/console.md#training-jobs-page. A job without pods is not scheduled badly: its controller has not
-made them (or does not exist), and the sentence says that.
+A job without pods is not a problem of scheduling: its controller has not created them (or does not
+run).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _QUIET: Final = frozenset(("", "PodInitializing", "ContainerCreating"))
 class Wait(Struct, frozen=True, gc=False):
     """`reason` is a word in Kubernetes' style; `message` one sentence.
 
-    `code`: of the sentence, where it is ours, with its `values`, for other languages; "" of another's words.
+    `code` and `values`: of Fairlead's own sentences, for translation; "" for another component's
+    message.
     """
 
     reason: str
@@ -34,18 +36,18 @@ class Wait(Struct, frozen=True, gc=False):
 
 
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
-    """The reason that holds the job now; call it for jobs that wait."""
+    """Why the job waits; call it for jobs that wait."""
     if is_suspended(job):
         claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR)
         if claimant == FIRST_ADMISSION:
-            told = "the job is suspended until its quota has room for it, because it has a deadline"
-            return Wait("QuotaSuspended", told, "suspended-at-first")
+            text = "the job is suspended until its quota has room for it, because it has a deadline"
+            return Wait("QuotaSuspended", text, "suspended-at-first")
         if claimant == NO_NODE:
-            told = "the job is suspended because no node took its pods; it resumes when one has room"
-            return Wait("QuotaReturned", told, "suspended-no-node")
+            text = "the job is suspended because no node took its pods; it resumes when one has room"
+            return Wait("QuotaReturned", text, "suspended-no-node")
         if claimant:
-            told = f"the job is suspended to give quota back to {claimant}; it resumes when there is room again"
-            return Wait("QuotaSuspended", told, "suspended-for", {"claimant": claimant})
+            text = f"the job is suspended to give quota back to {claimant}; it resumes when there is room again"
+            return Wait("QuotaSuspended", text, "suspended-for", {"claimant": claimant})
         return Wait("Suspended", "the job is suspended", "suspended")
     for pod in pods:
         reason = why_pod_waits(pod)
@@ -56,14 +58,14 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
             return _end_of(pod)
     desired = sum(role.replicas for role in job.roles)
     if len(pods) < desired:
-        told = f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others"
-        return Wait("PodsMissing", told, "pods-missing", {"there": len(pods), "desired": desired})
+        text = f"{len(pods)} of {desired} pods exist; the job's controller has not created the others yet"
+        return Wait("PodsMissing", text, "pods-missing", {"there": len(pods), "desired": desired})
     running = _count(pods, PodPhase.RUNNING)
     return Wait("Starting", f"{running} of {len(pods)} pods run", "starting", {"running": running, "pods": len(pods)})
 
 
 def is_suspended(job: Job) -> bool:
-    """Whether somebody suspended it, by its spec or as its controller says."""
+    """Whether it is suspended, by its spec or by its status."""
     return job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions)
 
 
@@ -75,7 +77,7 @@ def why_no_pod(job: Job) -> str:
 
 
 def waiting_anew(job: Job, pods: Sequence[Pod]) -> list[Pod]:
-    """Pods that wait in the place of those that ran: of a job that restarts, while none of it runs."""
+    """Pods that replace the ones that ran, of a job that restarts, while none of it runs."""
     is_running = any(pod.phase == PodPhase.RUNNING and pod.deleted_at is None for pod in pods)
     if is_running or board_state(job_status(job, pods)) != RUNNING:
         return []
@@ -83,9 +85,9 @@ def waiting_anew(job: Job, pods: Sequence[Pod]) -> list[Pod]:
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:
-    """What holds one pod, or one container of a pod that runs.
+    """Why one pod, or one container of a running pod, waits.
 
-    None when it runs, has ended, or just starts.
+    None if it runs, has ended, or is just starting.
     """
     if pod.is_finished:
         return None
@@ -94,8 +96,8 @@ def why_pod_waits(pod: Pod) -> Wait | None:
 
 def _before_its_node(pod: Pod) -> Wait | None:
     if QUOTA_GATE in pod.gates:
-        told = f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` says why"
-        return _condition(pod, QUOTA_CONDITION) or Wait("QuotaGated", told, "quota-gated", {"pod": pod.name, "key": pod.key})
+        text = f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` shows why"
+        return _condition(pod, QUOTA_CONDITION) or Wait("QuotaGated", text, "quota-gated", {"pod": pod.name, "key": pod.key})
     if pod.gates:
         gates = ", ".join(pod.gates)
         return Wait("SchedulingGated", f"pod {pod.name} waits for {gates}", "gated", {"pod": pod.name, "gates": gates})
@@ -113,14 +115,16 @@ def _why_container_waits(pod: Pod) -> Wait | None:
 
 
 def _end_of(pod: Pod) -> Wait:
-    """Of a failed pod whose job's controller has yet to draw its conclusion, or waits for the others."""
+    """Why a pod failed whose job has not failed yet: its controller is late, or waits for the other
+    pods.
+    """
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.TERMINATED and status.exit_code:
             of, where = f"container {status.name} of pod {pod.name}", {"container": status.name, "pod": pod.name}
             if status.message:
                 return Wait(status.reason or "Error", f"{of}: {status.message}", "container-said", {**where, "said": status.message})
-            told = f"{of}: it ended with exit code {status.exit_code}"
-            return Wait(status.reason or "Error", told, "container-exit", {**where, "exit": status.exit_code})
+            text = f"{of}: it ended with exit code {status.exit_code}"
+            return Wait(status.reason or "Error", text, "container-exit", {**where, "exit": status.exit_code})
     return Wait(pod.reason or "Failed", f"pod {pod.name} has failed", "pod-failed", {"pod": pod.name})
 
 

@@ -1,1 +1,1 @@
-"""Metric families by dialect: our own, arena's, DCGM's, and those of the vendor's exporters."""
+"""Metric families by dialect: of Fairlead, of arena, of DCGM and of the vendor's exporters."""

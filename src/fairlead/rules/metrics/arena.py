@@ -1,8 +1,9 @@
 """The `arena_*` families that the reference suite's four boards read, exactly spelt
 (docs/spec/telemetry.md#arena-metrics).
 
-The four metrics of a node (and of a job) carry identical label values, because the boards' tables merge equal
-rows; so they share one `keys` list. For nodes and jobs, unlike everywhere else, unknown is -1.
+The four metrics of a node (and of a job) have identical label values, because the boards' tables
+merge equal rows; so they share one `keys` list. For nodes and jobs an unknown value is -1;
+elsewhere it has no series.
 """
 
 from __future__ import annotations
@@ -135,9 +136,9 @@ def _job_key(row: ReportedJob) -> Key:
 
 
 def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
-    """Unknown is absent here, and so is an allocation of nothing.
+    """An unknown value has no series here, and neither has an allocation of 0.
 
-    Boards divide used by allocated; -1 / -1 and 0 / 0 are no shares.
+    Boards divide used by allocated; -1 / -1 and 0 / 0 would not be shares.
     """
     keys: list[Key] = []
     uses: list[PodUse] = []
@@ -175,7 +176,7 @@ def _quota(summary: ClusterSummary) -> Family:
 
 
 def parent_path(node: QuotaNode) -> str:
-    """The dotted path of the parent: what the boards call the organization; the root is its own.
+    """The dotted path of the parent, the organization of the boards; the root is its own parent.
 
     >>> parent_path(QuotaNode("root.a.1", "root.a.1")), parent_path(QuotaNode("root", "root"))
     ('root.a', 'root')
@@ -207,9 +208,9 @@ def _or_unknown(mib: float | None) -> int:
 
 
 def _held(use: PodUse, mib: float | None, unknown: int | None) -> int | None:
-    """Memory of whoever holds GPUs.
+    """Memory of a pod or job that holds GPUs.
 
-    A launcher, and a job that waits or is over, holds none: that is a zero, not an unknown.
+    A launcher, and a job that waits or has ended, holds none: its memory is 0, not unknown.
     """
     if use.gpus == 0:
         return 0

@@ -1,7 +1,7 @@
-"""Our own metrics of the cluster, in base units (docs/spec/telemetry.md#cluster-metrics).
+"""Fairlead's own metrics of the cluster, in base units (docs/spec/telemetry.md#cluster-metrics).
 
-`fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*`. Labels are never `job`, `pod`, `namespace` or `node`,
-which Prometheus puts on targets. A value that is not known has no series.
+`fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*`. Labels are never `job`, `pod`, `namespace` or
+`node`, which Prometheus puts on targets. A value that is not known has no series.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _QUOTA: Final = ("path", "quota", "parent", "leaf", "resource")
 NOBODY: Final = "-"
 WAIT_REASONS: Final = tuple(reason.value for reason in Reason)
 UNJUDGED: Final = "Unjudged"
-"""The reason of a waiting pod whose condition gives none yet. All reasons are always there."""
+"""The reason of a waiting pod whose condition gives none yet. Each reason always has a series."""
 
 
 def _gauge(name: str, labels: tuple[str, ...], help: str) -> MetricName:
@@ -266,7 +266,7 @@ def _pod_facts(pod: Pod, kind: str) -> Key:
 
 
 def _quota(summary: ClusterSummary) -> list[Family]:
-    """Rows by (quota node, resource): every resource the node names or its pods ask for."""
+    """Rows by (quota node, resource): each resource that the node names or its pods request."""
     rows = [(use, resource) for use in summary.quota for resource in sorted({*use.node.min, *use.node.max, *use.own.request})]
     keys = [_quota_key(use, resource) for use, resource in rows]
     spaces = [(*key, name) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_namespace]
@@ -303,7 +303,7 @@ def _quota(summary: ClusterSummary) -> list[Family]:
 
 
 def _waiting(use: QuotaUse) -> list[tuple[str, int]]:
-    """Every reason, and those pods whose condition gives none of them."""
+    """Waiting pods by reason; last those whose condition gives none."""
     told = [(reason, use.own.waiting_by_reason.get(reason, 0)) for reason in WAIT_REASONS]
     return [*told, (UNJUDGED, use.own.waiting_pods - sum(count for _, count in told))]
 
@@ -319,7 +319,7 @@ def _base(amounts: Amounts, resource: str) -> float | int:
 
 
 def _held(use: PodUse, mib: float | None) -> int | None:
-    """Memory of whoever holds GPUs; who holds none uses none: that is a zero, not an unknown."""
+    """Memory of a pod that holds GPUs. A pod without GPUs uses 0, which is not unknown."""
     return 0 if use.gpus == 0 else _bytes(mib)
 
 

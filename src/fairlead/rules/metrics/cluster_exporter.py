@@ -1,7 +1,7 @@
-"""What the cluster exporter says about itself and its sources, such as how old each input is.
+"""The cluster exporter's metrics of itself and of its sources, such as the age of each input.
 
-When the API server cannot be reached, the numbers of the cluster stay as they were; only these families show
-that they are old.
+When the API server cannot be reached, the numbers of the cluster stay unchanged; only these
+families show that they are old.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _SOURCE: Final = ("source",)
 
 
 class ClusterExporterState(Struct, frozen=True, gc=False):
-    """What the process knows of itself. Seconds and bytes; None = not yet measured.
+    """Measurements of the process itself, in seconds and bytes; None = not yet measured.
 
-    `node`: the one that it runs on. `is_leader`: of several exporters, the one that prints the cluster.
+    `node`: the node on which it runs. `is_leader`: whether it, of several exporters, prints the
+    cluster.
     """
 
     node: str
@@ -60,7 +61,7 @@ NAMES: Final = (
 
 
 def cluster_exporter_families(state: ClusterExporterState, sources: Iterable[Source], now: float) -> list[Family]:
-    """The exporter's own families. Sources that are switched off or do not exist are left out."""
+    """The exporter's own families, without sources that are switched off or do not exist."""
     watched = sorted(
         (source for source in sources if source.state not in (SourceState.OFF, SourceState.MISSING)), key=lambda source: source.name
     )
@@ -79,7 +80,7 @@ def cluster_exporter_families(state: ClusterExporterState, sources: Iterable[Sou
 
 
 def page_families(node: str, tally: PageTally) -> list[Family]:
-    """How the pages of GPU exporters are read. `node`: the host of this process."""
+    """Families about reading the pages of GPU exporters. `node`: the host of this process."""
     states = {"read": tally.read, "failing": tally.failing, "waiting": tally.waiting}
     host = [(node,)]
     return [

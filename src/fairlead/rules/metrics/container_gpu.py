@@ -1,9 +1,10 @@
 """What each container uses of each GPU it was given: `fairlead_container_gpu_*`
 (docs/spec/telemetry.md#container-metrics).
 
-A container with a grant and no process is there with 0 used. Of programs on a MIG instance the driver tells
-no time: who has all of an instance keeps it as busy as it is. Device values never appear here: sums over
-containers and sums over devices are two different, both meaningful numbers.
+A container with a grant and no process has series with 0 used. The driver reports no GPU time of
+programs on a MIG instance: a container that has a whole instance gets the instance's own value.
+Device values never appear here: sums over containers and sums over devices are two different, both
+meaningful numbers.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def container_families(samples: Sequence[DeviceSample], only: Container[str] | N
 
 
 def process_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """One series per process and GPU, by pid; those of nobody with empty names of pods."""
+    """One series per process and GPU, by pid. Processes without a pod have empty pod labels."""
     rows = [row for sample in samples for row in _rows(sample, has_strangers=True)]
     found = [(row, member) for row in rows for member in sorted(row[2].members, key=lambda member: member.pid)]
     keys = [(*_key(*row), str(member.pid), member.name, member.type) for row, member in found]
@@ -82,7 +83,7 @@ def _key(sample: DeviceSample, instance: MigInstance | None, process: DeviceProc
 
 
 def _rows(sample: DeviceSample, *, has_strangers: bool = False) -> Iterator[tuple[DeviceSample, MigInstance | None, DeviceProcess]]:
-    """`has_strangers`: who was granted nothing, too."""
+    """`has_strangers`: also processes that no container was granted."""
     yield from ((sample, None, process) for process in sorted(_held(sample.processes, has_strangers), key=_name))
     for instance in gpu_instances(sample) if sample.instances else ():
         held = sorted(_held(instance.processes, has_strangers), key=_name)
@@ -92,7 +93,7 @@ def _rows(sample: DeviceSample, *, has_strangers: bool = False) -> Iterator[tupl
 
 
 def _has_one_holder(sample: DeviceSample, instance: MigInstance) -> bool:
-    """Whether one container has the whole of a GPU instance, all its compute instances."""
+    """Whether one container has a whole GPU instance, that is, all its compute instances."""
     parts = [each for each in sample.instances if each.gpu_instance == instance.gpu_instance]
     holders = [process for process in instance.processes if process.pod]
     return len(holders) == 1 and all(any(process.pod for process in part.processes) for part in parts)

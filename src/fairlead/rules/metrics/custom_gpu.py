@@ -1,7 +1,8 @@
-"""The `DCGM_CUSTOM_*` families that boards for the vendor's newer GPU exporter read; off by default.
+"""The `DCGM_CUSTOM_*` families that boards for the vendor's newer GPU exporter read; off by
+default.
 
-docs/spec/telemetry.md#compatibility-families. ILLEGAL means foreign: a process that no container was granted.
-Label names are the vendor's own spelling, capitals and all.
+docs/spec/telemetry.md#compatibility-families. ILLEGAL means foreign: a process that no container
+was granted. Label names are the vendor's own spelling, capitals and all.
 """
 
 from __future__ import annotations
@@ -62,11 +63,15 @@ CONTAINER_CP: Final = _metric(
 NAMES: Final = (ALLOCATE_MODE, FB_TOTAL, FB_ALLOCATED, *OF_PROCESSES.values(), CONTAINER_MEM, CONTAINER_CP)
 
 _Row = tuple[DeviceSample, DeviceProcess, NamedProcess | None]
-"""A process of a container or of nobody; None where they are not told one by one."""
+"""A device, the use of it by a container or a foreign process, and one process of it, None =
+processes are not reported one by one.
+"""
 
 
 def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """Device families, then those of containers' processes, of foreign processes, and of containers."""
+    """Device families, then those of containers' processes, of foreign processes, and of
+    containers.
+    """
     devices = [_device_key(sample) for sample in samples]
     held = [(sample, process) for sample in samples for process in granted(sample)]
     strangers = [(sample, process) for sample in samples for process in foreign(sample) if sample.knows_foreign]
@@ -86,8 +91,9 @@ def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
 
 
 def _one_by_one(found: Sequence[tuple[DeviceSample, DeviceProcess]]) -> list[_Row]:
-    """A row for each process; one for all of a container that has none, or whose processes are not told
-    apart."""
+    """A row for each process, and one row for a container without a process or whose processes are
+    not reported one by one.
+    """
     rows: list[_Row] = []
     for sample, process in found:
         rows += [(sample, process, member) for member in sorted(process.members, key=lambda each: each.pid)]
@@ -109,7 +115,7 @@ def _sm_percent(process: DeviceProcess, member: NamedProcess | None) -> float | 
 
 
 def _engine(name: str) -> Callable[[DeviceProcess, NamedProcess | None], float | None]:
-    """0 of a container without a process."""
+    """A function that reads one engine; 0 for a container without a process, None = unknown."""
 
     def value(process: DeviceProcess, member: NamedProcess | None) -> float | None:
         if member is None:

@@ -1,9 +1,9 @@
 """dcgm-exporter's page from device samples: its names, labels, order and units
 (docs/spec/telemetry.md#format-and-labels-of-dcgm-series).
 
-A field is of a card, of a MIG instance or of an NVLink; NVSwitches NVML does not tell of. A label without a
-value is left out here (the families omit empty labels), and a value that a device does not have prints
-nothing, so a family may be missing altogether.
+A field belongs to a card, a MIG instance or an NVLink; NVML reports no NVSwitches. A label without
+a value is left out (the families omit empty labels), and a value that a device does not have has no
+series, so a family may be absent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_A_SHARE: Final[Mapping[str, Callable[[DeviceProcess], int | None]]] = {
     "DCGM_FI_DEV_GPU_UTIL": lambda share: None if (percent := percent_of_whole(share)) is None else round(percent),
     "DCGM_FI_DEV_FB_USED": lambda share: None if share.memory_used_bytes is None else share.memory_used_bytes // _MIB,
 }
-"""What is a container's own of a card that it shares; the rest is the card's, told again.
+"""Fields with a container's own value on a shared card; other fields repeat the card's value.
 
 See docs/spec/telemetry.md#attribution-rules.
 """
@@ -47,10 +47,10 @@ INSTANCE_FIELDS: Final = frozenset(
         "DCGM_FI_PROF_SM_OCCUPANCY",
     ]
 )
-"""What each MIG instance has for itself (docs/spec/telemetry.md#mig-instances)."""
+"""Fields that each MIG instance has (docs/spec/telemetry.md#mig-instances)."""
 _OF_A_LINK: Final = re.compile(r"DCGM_FI_(?:DEV|PROF)_NVLINK(?:_[A-Z_]+)?_L(\d+)", re.ASCII)
 _CARD_OF_LINK: Final = ("gpu", "gpu_uuid", "pci_bus_id", "device", "model_name")
-"""A link's labels of its card, in the order of the card's own."""
+"""The labels that a link has from its card, in the order of the card's labels."""
 _LABEL_ROWS: Final = {
     "DCGM_FI_DRIVER_VERSION": "driver_version",
     "DCGM_FI_DEV_SERIAL": "serial",
@@ -59,7 +59,7 @@ _LABEL_ROWS: Final = {
 
 
 class Level(StrEnum):
-    """What one series of a field is of."""
+    """What one series of a field belongs to."""
 
     GPU = "gpu"
     INSTANCE = "instance"
@@ -79,12 +79,13 @@ def level_of(field: str) -> Level:
 
 
 class DcgmLabels(Struct, frozen=True, gc=False):
-    """How labels are spelt.
+    """Which labels are printed, and their names.
 
-    `hostnames`: the label names that carry the host, none for --no-hostname. `has_old_names`: -o. `has_pods`:
-    pods are named at all (--kubernetes); `has_pod_uids`: with their UIDs. `repeats_card`: a divided card's
-    own fields are printed for each of its MIG instances. `has_virtual_gpus`: every series again for each of
-    several containers that share the card. `has_claims`: what a resource claim says of a card.
+    `hostnames`: names of the labels that contain the host, none for --no-hostname. `has_old_names`:
+    -o. `has_pods`: labels of pods are printed (--kubernetes); `has_pod_uids`: with their UIDs.
+    `repeats_card`: fields of a divided card are printed for each of its MIG instances.
+    `has_virtual_gpus`: each series is repeated for each of several containers that share the card.
+    `has_claims`: the labels that a resource claim has for a card are printed.
     """
 
     hostnames: tuple[str, ...] = ("Hostname",)
@@ -107,7 +108,8 @@ class DcgmLabels(Struct, frozen=True, gc=False):
 
 
 class _Entity(NamedTuple):
-    """What one series is of: a card, or one MIG instance of it; of that the part of one container (`share`).
+    """What one series belongs to: a card or one MIG instance of it, or one container's part
+    (`share`).
 
     `job`: the HPC job that has it.
     """
@@ -141,7 +143,7 @@ class _Rows(NamedTuple):
 
 
 Made = Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]
-"""By field and card (node, uuid): rows of what is no value of the card but made of it."""
+"""By field and card (node, uuid): rows that are computed from values of the card."""
 
 
 def dcgm_families(
@@ -153,9 +155,9 @@ def dcgm_families(
 ) -> list[Family]:
     """One family per counter, in the counters' order; series by (node, GPU, GPU instance).
 
-    Fields of a MIG instance are printed for each, with `GPU_I_*`, and not for the card: memory counts once.
-    Fields of the card are printed for the card; `repeats_card`: for each of its instances in its place. A
-    card that several HPC jobs have is printed for each of them.
+    Fields of a MIG instance are printed for each instance, with `GPU_I_*`, and not for the card, so
+    that memory counts once. Fields of the card are printed for the card, with `repeats_card` for
+    each of its instances instead. A card that several HPC jobs have is printed for each of them.
     """
     rows = sorted({counter.name: counter.field for counter in counters if counter.is_label}.items())
     cards = _rows(_repeated([_Entity(sample) for sample in samples], labels, names), rows, labels, names)
@@ -198,7 +200,7 @@ def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequenc
 
 
 def _parts(samples: Sequence[DeviceSample], is_also_whole: Callable[[DeviceSample], bool] = lambda sample: False) -> list[_Entity]:
-    """The instances of divided cards, and whole cards: those that are not divided, or `is_also_whole`."""
+    """The instances of divided cards, and the cards that are not divided or `is_also_whole`."""
     found: list[_Entity] = []
     for sample in samples:
         parts = [_Entity(sample, each) for each in gpu_instances(sample)]
@@ -212,7 +214,7 @@ def _has_xid(sample: DeviceSample) -> bool:
 
 
 def _repeated(entities: Sequence[_Entity], labels: DcgmLabels, names: SeriesNames) -> list[_Entity]:
-    """The same, for each of their jobs; and behind each what its containers have of it, where they share."""
+    """Each entity once per HPC job, followed by the parts of the containers that share it."""
     found: list[_Entity] = []
     for each in entities:
         jobs = names.jobs.get(f"{each.sample.index}.{each.instance.gpu_instance}" if each.instance else str(each.sample.index)) or ("",)
@@ -259,7 +261,7 @@ def _base_names(last: tuple[str, ...], labels: DcgmLabels) -> tuple[str, ...]:
 
 
 def _base_key(entity: _Entity, last: Sequence[tuple[str, str]], labels: DcgmLabels, pod: Mapping[str, str]) -> Key:
-    """`last`: label rows with their fields, and labels of pods with "", by name."""
+    """`last`: by name, label rows with their fields and labels of pods with ""."""
     sample, instance = entity.sample, entity.instance
     return (
         str(sample.index),
@@ -284,7 +286,7 @@ def _label_value(sample: DeviceSample, field: str) -> str:
 
 
 def _of_link(rows: _Rows, field: str) -> tuple[tuple[str, ...], list[Key]]:
-    """In the place of a card's labels those of one of its links; whatever follows them stays."""
+    """Replace the labels of a card by those of one of its links; the labels that follow stay."""
     match = _OF_A_LINK.match(field)
     link, card = match[1] if match else "", len(_CARD_OF_LINK)
     return ("nvlink", *_CARD_OF_LINK, *rows.names[card:]), [(link, *key) for key in rows.keys]
@@ -293,7 +295,7 @@ def _of_link(rows: _Rows, field: str) -> tuple[tuple[str, ...], list[Key]]:
 def _attributes(entity: _Entity, labels: DcgmLabels, names: SeriesNames) -> dict[str, str]:
     """Attribute labels of one card or instance.
 
-    Names without a value are there with "", so that all have the same ones.
+    Names without a value have "", so that all entities have the same names.
     """
     container, namespace, pod = labels.pod
     found = {"hpc_job": entity.job} if names.jobs else {}

@@ -1,8 +1,9 @@
-"""Metrics that dcgm-exporter makes itself: counts over a window, health by DCGM's watches, links of cards.
+"""Metrics that dcgm-exporter makes itself: counts over a window, health by DCGM's watches, links of
+cards.
 
-docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter; all are gauges. Events and samples are put in with
-their times, rows come out: labels of their own, which follow those of the card, and a value. Times are
-seconds of one steady clock; `now` is an argument. A card of which nothing was ever told has no rows, never
+docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter; all are gauges. Events and samples are put
+in with their times, and rows come out: labels that follow those of the card, and a value. Times are
+seconds of one steady clock; `now` is an argument. A card without any report has no rows, never
 zeros.
 """
 
@@ -20,7 +21,7 @@ from fairlead.rules.devices.health_checks import FAIL, OK, WARN
 XID_COUNT, CLOCK_COUNT = "DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT"
 HEALTH_STATUS, P2P_STATUS = "DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS"
 WINDOW_MS: Final = 300_000
-"""dcgm-exporter's default of both windows."""
+"""dcgm-exporter's default of both windows, in milliseconds."""
 
 CLOCK_EVENTS: Final[Mapping[int, str]] = {
     0x1: "gpu_idle",
@@ -44,7 +45,7 @@ class MadeRow(Struct, frozen=True, gc=False):
 
 
 class WindowCounts:
-    """How often each thing happened to each card within the last `window_ms`.
+    """How often each event happened to each card within the last `window_ms`.
 
     What happened at `t` counts until just before `t` + window.
     """
@@ -55,7 +56,7 @@ class WindowCounts:
         self._counts: dict[str, Counter[int]] = {}
 
     def watch(self, card: str) -> None:
-        """From now on silence means that nothing happened."""
+        """From now on a card without events counts as a card to which nothing happened."""
         self._seen.setdefault(card, deque())
         self._counts.setdefault(card, Counter())
 
@@ -71,7 +72,7 @@ class WindowCounts:
         self._counts[card][what] += times
 
     def counts(self, card: str, now: float) -> Mapping[int, int] | None:
-        """By what happened; None = nobody watches the card."""
+        """Counts by event; None = the card is not watched."""
         seen = self._seen.get(card)
         if seen is None:
             return None
@@ -84,7 +85,7 @@ class WindowCounts:
         return counts
 
     def keep(self, cards: Collection[str]) -> None:
-        """The others are gone for good, with what happened to them."""
+        """Forget all other cards and their events."""
         for gone in self._seen.keys() - set(cards):
             del self._seen[gone], self._counts[gone]
 
@@ -101,8 +102,8 @@ class XidCounts:
         self._counts.add(card, xid, at)
 
     def told(self, card: str, xids: Iterable[XidEvent], now: float, age: float = 0.0) -> None:
-        """The card's totals as of now, where events themselves are not to be had: what is new happened `age`
-        seconds ago. A total that is smaller than before begins anew.
+        """Take the card's totals as of now, where the events themselves are not available: new
+        events happened `age` seconds ago. A total that is smaller than before starts again from 0.
         """
         self._counts.watch(card)
         for event in xids:
@@ -117,7 +118,7 @@ class XidCounts:
         self._totals = {key: total for key, total in self._totals.items() if key[0] in cards}
 
     def rows(self, card: str, now: float) -> list[MadeRow]:
-        """By XID; one row without `xid` where there was none.
+        """Rows by XID; one row without `xid` if there was none.
 
         >>> counts = XidCounts()
         >>> counts.reported("GPU-a", 31, 10.0)
@@ -130,16 +131,16 @@ class XidCounts:
 
 
 class ClockEventCounts:
-    """`DCGM_EXP_CLOCK_EVENTS_COUNT`: in how many samples of the window the card's clocks were held so."""
+    """`DCGM_EXP_CLOCK_EVENTS_COUNT`: samples of the window in which a reason held the clocks."""
 
     def __init__(self, window_ms: int = WINDOW_MS) -> None:
         self._counts = WindowCounts(window_ms)
         self._sampled_at: dict[str, float] = {}
 
     def sampled(self, card: str, reasons: int | None, at: float) -> None:
-        """The card's reasons as bits, read at `at`; None = it does not tell them.
+        """Take the card's reasons as bits, read at `at`; None = the card does not report them.
 
-        A sample that was seen already, or one older than the last, is not counted.
+        A sample that was already counted, or is older than the last one, is not counted.
         """
         if reasons is None or at <= self._sampled_at.get(card, float("-inf")):
             return
@@ -154,7 +155,7 @@ class ClockEventCounts:
         self._sampled_at = {card: at for card, at in self._sampled_at.items() if card in cards}
 
     def rows(self, card: str, now: float) -> list[MadeRow]:
-        """By event, in the order of bits; one row without `clock_event` where there was none."""
+        """Rows by event, in the order of bits; one row without `clock_event` if there was none."""
         return _counted(self._counts, card, now, "clock_event", CLOCK_EVENTS.__getitem__)
 
 
@@ -166,7 +167,7 @@ def _counted(counts: WindowCounts, card: str, now: float, label: str, word: Call
     return [MadeRow({**window, label: word(what)}, found[what]) for what in sorted(found)] or [MadeRow(window, 0)]
 
 
-# --- health -------------------------------------------------------------------------------------------------
+# --- health ---------------------------------------------------------------------------------------
 
 WATCHES: Final = ("PCIE", "NVLINK", "PMU", "MCU", "MEM", "SM", "INFOROM", "THERMAL", "POWER", "DRIVER", "ALL")
 _STATUS: Final = {OK: 0, WARN: 10, FAIL: 20}
@@ -191,10 +192,11 @@ _CODES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def health_rows(checks: Mapping[str, int]) -> list[MadeRow]:
-    """`DCGM_EXP_GPU_HEALTH_STATUS` of a card from its checks (`rules/devices/health_checks`): 0, 10 or 20.
+    """`DCGM_EXP_GPU_HEALTH_STATUS` of a card from its checks (`rules/devices/health_checks`): 0, 10
+    or 20.
 
-    A watch that no check looks at has no row; ALL is the worst of all checks, XIDs included. A row that
-    passes has no code.
+    A watch that no check covers has no row; ALL is the worst of all checks, XIDs included. A row
+    that passes has no code.
 
     >>> [(row.labels["health_watch"], row.value) for row in health_rows({"ecc": 2, "remap": 1, "thermal": 0})]
     [('MEM', 20), ('THERMAL', 0), ('ALL', 20)]
@@ -210,15 +212,15 @@ def health_rows(checks: Mapping[str, int]) -> list[MadeRow]:
     return rows
 
 
-# --- links between cards ------------------------------------------------------------------------------------
+# --- links between cards --------------------------------------------------------------------------
 
 LINK_STATUS: Final = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 """NVML's numbers in nvidia-smi's words: chipset, GPU, topology not supported, disabled, …"""
 
 
 def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
-    """`DCGM_EXP_P2P_STATUS` of a card: NVML's status by the index of each peer; numbers it does not know yet
-    are `U`.
+    """`DCGM_EXP_P2P_STATUS` of a card: NVML's status by the index of each peer; an unknown number
+    is `U`.
 
     >>> [(*row.labels.values(), row.value) for row in p2p_rows({3: 3, 1: 0})]
     [('OK', '1', 0), ('TNS', '3', 3)]
@@ -229,18 +231,20 @@ def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
     ]
 
 
-# --- all of them --------------------------------------------------------------------------------------------
+# --- all of them ----------------------------------------------------------------------------------
 
 
 class MadeMetrics:
-    """What is made of the snapshots of one exporter, each put in once, in their order."""
+    """Metrics made from the snapshots of one exporter, each put in once and in order."""
 
     def __init__(self, xid_window_ms: int = WINDOW_MS, clock_window_ms: int = WINDOW_MS) -> None:
         self._xids = XidCounts(xid_window_ms)
         self._clocks = ClockEventCounts(clock_window_ms)
 
     def of(self, samples: Sequence[DeviceSample], at: float, now: float) -> dict[str, dict[tuple[str, str], list[MadeRow]]]:
-        """By field and card (node, uuid). `at`: of the snapshot; `now`: the same instant in epoch seconds."""
+        """Rows by field and card (node, uuid). `at`: the time of the snapshot; `now`: the same
+        instant in epoch seconds.
+        """
         made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {XID_COUNT: {}, CLOCK_COUNT: {}, HEALTH_STATUS: {}, P2P_STATUS: {}}
         cards = {f"{sample.node}/{sample.uuid}": sample for sample in samples}
         for card, sample in cards.items():

@@ -1,8 +1,9 @@
-"""What the GPU exporter says about itself: its version, how its last sample went, how long pages took.
+"""The GPU exporter's metrics of itself: its version, the result of its last sample, how long pages
+took.
 
-docs/spec/telemetry.md#metrics-of-the-exporter-itself. These families are rendered with the page, once per
-sample, so that two scrapes of one sample are the same bytes; what only a scrape can know is that of the
-scrapes before.
+docs/spec/telemetry.md#metrics-of-the-exporter-itself. These families are rendered with the page,
+once per sample, so that two scrapes of one sample return the same bytes; values of scrapes are
+those of earlier scrapes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from fairlead.model.metric import Family, Key, MetricName
 
 
 class PodMapState(Struct, frozen=True, gc=False):
-    """What is known of who has the cards. `age_seconds` None: the kubelet has not told yet.
+    """The state of the record of which containers have the cards. `age_seconds`: its age, None =
+    the kubelet has not reported yet.
 
-    `errors`: how often it could not be found out, by reason; `faults`: reasons that hold now.
-    `is_wanted`: names of pods were asked for.
+    `errors`: how often the holders could not be found out, by reason; `faults`: reasons that apply
+    now. `is_wanted`: whether names of pods are requested.
     """
 
     age_seconds: float | None = None
@@ -31,7 +33,7 @@ class PodMapState(Struct, frozen=True, gc=False):
 
 
 class ExporterState(Struct, frozen=True, gc=False):
-    """What an exporter process knows of itself. Seconds and bytes; None = not yet measured."""
+    """Measurements of an exporter process, in seconds and bytes; None = not yet measured."""
 
     node: str
     version: str
@@ -42,11 +44,11 @@ class ExporterState(Struct, frozen=True, gc=False):
     reload_succeeded: bool = True
     rows_rejected: int = 0
     refused: tuple[tuple[str, str, str, int], ...] = ()
-    """(node, gpu, why, how many) values that no card can have, since the start."""
+    """(node, gpu, reason, count) of values that no card can have, since the start."""
     pods: PodMapState | None = None
-    """None: nobody asks whose the cards are."""
+    """None: the holders of the cards are not requested."""
     labels_left_out: tuple[tuple[str, int], ...] = ()
-    """Labels of pods on this node that are not printed, by reason; empty where no labels are asked for."""
+    """Labels of pods on this node that are not printed, by reason; empty if none are requested."""
     faults: tuple[tuple[str, int], ...] = ()
     """Pages that could not be made, by the exception's name."""
 
@@ -96,7 +98,7 @@ LABELS_LEFT_OUT: Final = _metric(
 )
 POD_MAP: Final = "podmap"
 VALUES: Final = "values"
-"""No collector but the gate: what was read and is no value."""
+"""Not a collector: the check that leaves out values that no card can have."""
 PAGE: Final = "page"
 NAMES: Final = (
     POD_MAP_AGE,
@@ -123,8 +125,8 @@ NAMES: Final = (
 def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float) -> list[Family]:
     """The exporter's own families. `now`: epoch seconds of the snapshot's `at`.
 
-    One that speaks for several nodes (the simulated world) says `nvml_up` for each. A device that does not
-    answer keeps its collectors and its age: alerts on them must be able to fire.
+    An exporter of several nodes (the simulated world) prints `nvml_up` for each. A device that does
+    not answer keeps its collectors and its age, so that alerts on them can fire.
     """
     nodes = list(dict.fromkeys(sample.node for sample in snapshot.devices)) or [state.node]
     runs = [(state.node, run) for run in (*snapshot.collectors, *_pod_map_runs(state, snapshot.at))]
@@ -168,9 +170,10 @@ def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> F
 
 
 def _pod_map_runs(state: ExporterState, at: float) -> list[CollectorRun]:
-    """Who asks whose the cards are, as a collector of the node: from the start, where that is wanted.
+    """The pod map as a collector of the node: from the start if names of pods are requested.
 
-    Elsewhere since the kubelet has told: a container that only counts cards need not reach one.
+    Otherwise from the first report of the kubelet on: an exporter that only counts cards need not
+    reach a kubelet.
     """
     pods = state.pods
     if pods is None or not (pods.is_wanted or pods.age_seconds is not None):

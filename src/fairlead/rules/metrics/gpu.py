@@ -1,7 +1,8 @@
-"""Our own metrics of each device: `fairlead_gpu_*` in base units (docs/spec/telemetry.md#device-metrics).
+"""Fairlead's own metrics of each device: `fairlead_gpu_*` in base units
+(docs/spec/telemetry.md#device-metrics).
 
-Fields of device samples are in driver units (MHz, MiB, mJ, ns, percent) until the tables below scale them. A
-field that a device does not have prints nothing, never 0.
+Fields of device samples are in driver units (MHz, MiB, mJ, ns, percent) until the tables below
+scale them. A field that a device does not have has no series, never 0.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ THROTTLE_REASONS: Final = {
 
 Value = Callable[[DeviceSample], float | int | None]
 _Make = Callable[[MetricName, Sequence[DeviceSample], list[Key]], Family]
-"""A family from samples and their keys (`device_key`), which families without labels of their own share."""
+"""Makes a family from samples and their keys (`device_key`); families without extra labels share
+the keys.
+"""
 
 
 class _Part(Struct, frozen=True, gc=False):
     """One series of a family: a field times `scale`.
 
-    `value`: that of the family's extra label, "" for families without. A whole `scale` keeps whole values
-    whole; `per` divides exactly what no float factor could.
+    `value`: the value of the family's extra label, "" for families without one. An integer `scale`
+    keeps integer values integer; `per` divides exactly where no float factor could.
     """
 
     value: str
@@ -79,12 +82,12 @@ def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") 
 
 
 INSTANCE_BUSY: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-"""How busy a MIG instance is, 0..1: the driver's own utilization is of undivided cards alone."""
+"""How busy a MIG instance is, 0..1; the driver reports utilization only for undivided cards."""
 _INSTANCE_PARTS: Final = {
     "utilization_ratio": _Part("", INSTANCE_BUSY),
     **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}_BYTES") for name in ("TOTAL", "USED", "FREE", "RESERVED")},
 }
-"""What a MIG instance tells in the place of its card."""
+"""Fields that a MIG instance reports instead of its card."""
 
 
 def _instance_part(table: _Scaled) -> _Part | None:
@@ -254,7 +257,8 @@ def device_key(sample: DeviceSample) -> Key:
 def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None, unnamed: Sequence[UnnamedCard] = ()) -> list[Family]:
     """All device families, or `only` those of these names; series by (node, GPU).
 
-    XIDs of `unnamed` cards have the place on the bus as their `gpu`, no uuid and no model: an alert names it.
+    XIDs of `unnamed` cards have the PCI address as their `gpu`, and no uuid and no model, so that
+    an alert names the card.
     """
     keys = [device_key(sample) for sample in samples]
     families = [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
@@ -287,10 +291,11 @@ def _processes(sample: DeviceSample) -> Sequence[DeviceProcess]:
 
 
 def allocated_ratio(sample: DeviceSample) -> float | None:
-    """How much of the device is given away, 0..1.
+    """The part of the device that is granted, 0..1.
 
-    All of it to an exclusive holder, else the limits over its memory; of a divided card, its instances. None
-    when the device is down, nobody says who holds it, or its limits cannot be compared with its memory.
+    It is 1 for an exclusive holder, else the sum of the limits divided by the card's memory; for a
+    divided card, the part of its instances that are granted. None when the device is down, its
+    holders are unknown, or its limits cannot be compared with its memory.
     """
     holders = granted(sample)
     if not sample.up or not sample.knows_holders:
@@ -308,17 +313,18 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
 
 
 def _is_given(instance: MigInstance) -> int:
-    """1 when a container has it: an instance is nobody's in parts."""
+    """1 when a container has the instance, else 0: an instance is granted as a whole."""
     return int(any(process.pod for process in instance.processes))
 
 
 def grantable_bytes(sample: DeviceSample) -> int | float | None:
-    """What the card can give: the memory of which the limits of its containers are parts.
+    """The memory that the card can grant: the limits of its containers are parts of it.
 
     Shares are parts of the whole MiB that the driver leaves
-    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant), so that all units of a card are the whole of
-    it; a container that has the card whole, or by turns, may use all that the driver shows. Of a divided
-    card: its instances together. None when the sizes are unknown.
+    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant), so that all units of a card add up
+    to it; a container that has the whole card, or has it in turn with others, may use all memory
+    that the driver reports. For a divided card: the sum of its instances. None when the sizes are
+    unknown.
     """
     if sample.instances:
         sizes = [each.fields.get(_TOTAL) for each in gpu_instances(sample)]
@@ -361,7 +367,7 @@ def _fields(table: _Scaled) -> _Make:
 
 
 def _of_instances(of_card: Value, of_instance: Callable[[DeviceSample, MigInstance], float | int | None]) -> _Make:
-    """A family whose series are of MIG instances, where a card has some, and not of the card."""
+    """A family with series of MIG instances instead of the card, if the card has instances."""
 
     def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
         labelled: list[Key] = []
@@ -431,7 +437,7 @@ def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -
 
 
 def _links(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
-    """Of the links that a card has: a card without NVLink has no series."""
+    """One series per link of a card: a card without NVLink has no series."""
     found = [
         ((*key, link), int(sample.fields[field] in _LINKS_UP))
         for key, sample in zip(keys, samples, strict=True)
@@ -442,7 +448,7 @@ def _links(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key])
 
 
 def _unattributed(sample: DeviceSample) -> float | None:
-    """Unknown where the use of somebody is."""
+    """Memory used by no known process; None = the use of a process is unknown."""
     used, told = sample.fields.get(_PREFIX + "FB_USED_BYTES"), _bytes_of(_processes(sample))
     return None if used is None or told is None or not sample.knows_foreign else max(0, used - told)
 
@@ -458,7 +464,7 @@ def _foreign_bytes(sample: DeviceSample) -> int | None:
 
 
 def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
-    """Of all together; None where one of them does not say."""
+    """The sum of all processes; None = the use of one of them is unknown."""
     told = [process.memory_used_bytes for process in processes]
     return None if None in told else sum(used or 0 for used in told)
 

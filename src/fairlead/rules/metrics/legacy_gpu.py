@@ -1,7 +1,7 @@
 """The `nvidia_gpu_*` families that the reference Nodes board and upstream arena read.
 
-docs/spec/telemetry.md#compatibility-families. Every device has exactly one series that is not `share`,
-whoever uses it, so that `allocate_mode!="share"` counts each card once.
+docs/spec/telemetry.md#compatibility-families. Every device has exactly one series that is not
+`share`, independent of its holders, so that `allocate_mode!="share"` counts each card once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NAMES: Final = (DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, NUM_D
 def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
     """The six families.
 
-    A device that answers nothing has no series but still counts in `num_devices`.
+    A device that does not answer has no series, but counts in `num_devices`.
     """
     devices = [(_device_key(sample), sample) for sample in samples if sample.fields]
     shares = [(_share_key(sample, process), sample, process) for _, sample in devices for process in _sharing(sample)]
@@ -73,7 +73,7 @@ def _share_key(sample: DeviceSample, process: DeviceProcess) -> Key:
 
 
 def _sharing(sample: DeviceSample) -> list[DeviceProcess]:
-    """Containers of a device that is not one container's alone, by namespace, pod and name.
+    """Containers of a device that several containers may hold, by namespace, pod and name.
 
     Processes without a grant are left out.
     """

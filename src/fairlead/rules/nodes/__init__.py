@@ -1,1 +1,3 @@
-"""What a node is and offers: its status, its mode of GPU sharing, what is asked of it, and who may use it."""
+"""A node's properties: its status, its mode of GPU sharing, what its pods request, and which pods
+may use it.
+"""

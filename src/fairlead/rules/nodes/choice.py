@@ -1,7 +1,7 @@
-"""Whether a pod may use a node, as far as labels and taints decide.
+"""Whether labels and taints allow a pod on a node.
 
-As kube-scheduler's filters NodeAffinity, TaintToleration and NodeUnschedulable. This is not whether it fits:
-cpu, memory, ports, other pods and volumes are not looked at.
+Like kube-scheduler's filters NodeAffinity, TaintToleration and NodeUnschedulable. It does not check
+whether the pod fits: cpu, memory, ports, other pods and volumes are not compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def may_use(choice: NodeChoice, node: Node) -> bool:
 
 
 def may_use_labelled(choice: NodeChoice, name: str, labels: Mapping[str, str], taints: Iterable[Taint]) -> bool:
-    """The same, of a node of which no more is known."""
+    """The same for a node of which only these are known."""
     if any(labels.get(key) != value for key, value in choice.selector):
         return False
     if choice.terms is not None and not any(_holds(term, name, labels) for term in choice.terms):
@@ -40,9 +40,9 @@ def _holds(term: Term, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def holds_for(asked: Expression, held: Mapping[str, str]) -> bool:
-    """Whether the expression holds for these labels, or fields.
+    """Whether the expression is true for these labels, or fields.
 
-    An operator that is not known is taken for Lt.
+    An unknown operator counts as Lt.
 
     >>> operators = ("In", "NotIn", "Exists", "Gt", "Lt")
     >>> [holds_for(Expression("gpus", operator, ("4",)), {"gpus": "8"}) for operator in operators]

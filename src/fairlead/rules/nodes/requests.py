@@ -1,6 +1,5 @@
-"""How much cpu and memory the pods of a node ask for, as the scheduler books it.
-
-Requests, with init containers by the larger-of rule.
+"""How much cpu and memory the pods of a node request, as the scheduler counts it: with init
+containers by the larger-of rule.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from fairlead.model.snapshot import ClusterSnapshot
 
 
 def requested_by_node(snapshot: ClusterSnapshot) -> Mapping[str, Amounts]:
-    """Of every node in the snapshot: cpu in millicores, memory in bytes.
+    """By node of the snapshot: cpu in millicores, memory in bytes.
 
-    Finished pods ask for nothing any more.
+    Finished pods do not count.
     """
     return {node.name: _requested(node.name, snapshot) for node in snapshot.nodes}
 

@@ -1,9 +1,10 @@
-"""Why no node has room for a pod, in numbers and names: what it needs, who may take it, who comes nearest.
+"""Why no node has room for a pod, with numbers and names: what it needs, which nodes allow it,
+which comes nearest.
 
-As kube-scheduler counts: labels and taints first, then what each node has allocatable less what its pods
-request. It says nothing where that leaves a node, since then something else keeps the pod (another pod's
-affinity, a volume, a port), nor of memory of shared GPUs, of which one card must have enough
-(`rules/sharing/why`).
+It counts as kube-scheduler does: labels and taints first, then each node's allocatable less the
+requests of its pods. If that leaves a node, there is no answer, since something else holds the pod
+(another pod's affinity, a volume, a port). Memory of shared GPUs is not checked, since one card
+must have enough (`rules/sharing/why`).
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ _GIB: Final = 1 << 30
 class NoNodeFits(Struct, frozen=True):
     """Why no node takes the pod.
 
-    `kind`: `barred` (labels and taints), `absent` (no node offers it), `never` (more than the largest has),
-    `full` (more than the freest has left), `together` (each is there, not on one node). `resource` is what is
-    missing; `best`: the node that comes nearest, with `best_free` or, of `never`, all that it has. `nodes`:
-    of those that it may use and that offer the resource, of `barred` all. Amounts in the model's units.
-    `labels`: those that it wants of a node, as `key=value`; of `barred` the one that none has, where that is
-    why. `taints`, `cordoned`: of `barred`, what else keeps it out.
+    `kind`: `barred` (labels and taints), `absent` (no node offers it), `never` (more than the
+    largest has), `full` (more than the freest has left), `together` (each is free somewhere, not on
+    one node). `resource`: what is missing; `best`: the node that comes nearest, with `best_free`
+    or, for `never`, its total. `nodes`: number of nodes that it may use and that offer the
+    resource, for `barred` of all. Amounts in the model's units. `labels`: required node labels, as
+    `key=value`; for `barred` the one that no node has, if that is the reason. `taints`, `cordoned`:
+    for `barred`, what else excludes the pod.
     """
 
     kind: str
@@ -71,12 +73,12 @@ class NoNodeFits(Struct, frozen=True):
     def _barrier(self) -> str:
         if self.labels:
             return f"none has the label {self.labels[0]}"
-        told = [f"they have taints that it does not tolerate ({', '.join(self.taints)})"] if self.taints else []
-        return " and ".join([*told, *([f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned"] if self.cordoned else [])])
+        reasons = [f"they have taints that it does not tolerate ({', '.join(self.taints)})"] if self.taints else []
+        return " and ".join([*reasons, *([f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned"] if self.cordoned else [])])
 
 
 def amount_words(resource: str, amount: float) -> str:
-    """An amount of the model as people say it.
+    """An amount of the model in words.
 
     >>> asked = (("nvidia.com/gpu", 1), ("cpu", 1500), ("memory", 3 << 30), ("example.com/x", 2))
     >>> [amount_words(name, number) for name, number in asked]
@@ -100,29 +102,31 @@ def spoken_amount(resource: str, amount: float) -> float:
 
 
 class NodeRooms:
-    """`why` for the many pods of one moment: equal needs have one answer, and nodes are summed up once."""
+    """`why` for many pods at one moment: equal needs have one answer, and nodes are summed up once."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
-        self._told: dict[tuple[tuple[tuple[str, int], ...], NodeChoice], NoNodeFits | None] = {}
+        self._answers: dict[tuple[tuple[tuple[str, int], ...], NodeChoice], NoNodeFits | None] = {}
         self._left: dict[str, Amounts] = {}
 
     def why(self, pod: Pod) -> NoNodeFits | None:
-        """Of a pod without a node; None where a node has room, or the pod's need is not ours to judge."""
+        """For a pod without a node; None if a node has room, or the pod's need cannot be judged
+        here.
+        """
         asked = {name: amount for name, amount in pod.requests.items() if amount}
         if GPU_MEMORY in asked or pod.node or pod.nominated_node:
             return None
         key = (tuple(sorted(asked.items())), pod.node_choice)
-        if key not in self._told:
-            self._told[key] = _why(asked, pod.node_choice, self._free)
-        return self._told[key]
+        if key not in self._answers:
+            self._answers[key] = _why(asked, pod.node_choice, self._free)
+        return self._answers[key]
 
     @cached_property
     def _free(self) -> Sequence[tuple[Node, Amounts]]:
         return [(node, self.left(node)) for node in self._snapshot.nodes]
 
     def left(self, node: Node) -> Amounts:
-        """What the node has allocatable less what its pods request; of `pods`, less how many there are."""
+        """The node's allocatable less the requests of its pods; for `pods`, less their number."""
         if node.name not in self._left:
             held = [pod for pod in self._snapshot.pods_on(node.name) if pod.is_holding]
             taken = {**sum_of(pod.requests for pod in held), PODS: len(held)}
@@ -155,12 +159,14 @@ def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]
 
 
 def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]) -> NoNodeFits:
-    """The scarcest thing is there on some node, but not beside the rest: of those, what is missing."""
+    """The scarcest resource is free on some node, but not beside the others: what is missing on
+    those nodes.
+    """
     first = min(asked, key=_rank)
     able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
     missing = next(name for name in sorted(asked, key=_rank) if any(left.get(name, 0) < asked[name] for _, left in able))
     node, left = max(able, key=lambda each: each[1].get(missing, 0))
-    if left.get(missing, 0) >= asked[missing]:  # enough on one of them, where a third thing is missing
+    if left.get(missing, 0) >= asked[missing]:  # enough on one of them, so a third resource is missing
         others = [each for each in able if each[1].get(missing, 0) >= asked[missing]]
         return _not_together({name: amount for name, amount in asked.items() if name != missing}, others, where)
     return NoNodeFits("together", missing, asked[missing], len(able), node.name, max(0, left.get(missing, 0)), where)
@@ -171,12 +177,12 @@ def _fits(asked: Amounts, left: Mapping[str, int]) -> bool:
 
 
 def _rank(resource: str) -> tuple[int, str]:
-    """GPUs are what people look for first, then cores, then memory."""
+    """Sort key: GPUs are the resource that people look for first, then cores, then memory."""
     return (0 if is_gpu_resource(resource) else 1 if resource == CPU else 2 if resource == MEMORY else 3), resource
 
 
 def _barred(choice: NodeChoice, nodes: Sequence[Node]) -> NoNodeFits:
-    """What rules them all out, as far as one thing does."""
+    """The reason that excludes all nodes, if there is a single one."""
     for key, value in choice.selector:
         if all(node.labels.get(key) != value for node in nodes):
             return NoNodeFits("barred", nodes=len(nodes), labels=(f"{key}={value}",))

@@ -1,9 +1,9 @@
-"""What a node is and how it fares: roles, status word, address, GPU mode and model, sharing.
+"""A node's properties: roles, status word, address, GPU mode and model, sharing.
 
-The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
-the status word never contains it. Labels of three origins say whether GPUs are shared, the strongest first
-(docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory); a label whose value is not known says
-nothing, and the next one is asked.
+The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not
+unhealthy: the status word never contains it. Labels of three origins decide whether GPUs are
+shared, the strongest first (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory); a
+label with an unknown value is ignored, and the next one is used.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ _STATUS_WORDS: Final = {"True": NodeStatus.READY, "False": NodeStatus.NOT_READY}
 
 
 def node_roles(node: Node) -> tuple[str, ...]:
-    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`.
-
-    Empty when the node has none.
+    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty if the node
+    has none.
 
     >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
     ('gpu', 'worker')
@@ -73,7 +72,7 @@ def is_ready(node: Node) -> bool:
 
 
 def is_silent(node: Node) -> bool:
-    """Whether its kubelet has not been heard of for so long that nobody knows what runs there.
+    """Whether its kubelet is silent, so that the state of its pods is unknown.
 
     >>> from fairlead.model.node import Condition
     >>> is_silent(Node("n", conditions=(Condition("Ready", "Unknown"),))), is_silent(Node("n"))
@@ -93,7 +92,7 @@ def node_ip(node: Node) -> str:
 def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
     """share, topology, exclusive, mig or none, the first that matches by capacity.
 
-    `snapshot` None: nobody has read topology ConfigMaps.
+    `snapshot` None: topology ConfigMaps have not been read.
 
     >>> print(gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})))
     exclusive
@@ -112,14 +111,17 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
 
 
 def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
-    """The label makes a topology node; where topology ConfigMaps were read, it must have one too."""
+    """The label makes a topology node; if topology ConfigMaps were read, the node must have one,
+    too.
+    """
     if node.labels.get(LABEL_GPU_SCHEDULE) != TOPOLOGY_SCHEDULE:
         return False
     return snapshot is None or node.name in snapshot.topologies or not snapshot.was_read(GPU_TOPOLOGIES)
 
 
 def arena_mode(mode: GpuMode) -> GpuMode:
-    """The mode as `arena_*` metrics spell it: they know no MIG (docs/spec/telemetry.md#definitions).
+    """The mode as `arena_*` metrics spell it: they have no MIG
+    (docs/spec/telemetry.md#definitions).
 
     >>> print(arena_mode(GpuMode.MIG), arena_mode(GpuMode.SHARE))
     exclusive share
@@ -128,7 +130,7 @@ def arena_mode(mode: GpuMode) -> GpuMode:
 
 
 def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
-    """The model of the node's GPUs: what the devices say and the inventory, else labels.
+    """The model of the node's GPUs: from the devices and the inventory, else from labels.
 
     Several models: the sorted list, with commas.
     """
@@ -140,14 +142,14 @@ def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
 
 
 CONFLICT: Final = "GPUModeConflict"
-"""Reason of the Warning event that tells a `ShareMode.conflict`."""
+"""Reason of the Warning event about a `ShareMode.conflict`."""
 _SWITCH: Final = {"true": True, "false": False}
 _SCHEDULE: Final = {"cgpu": True, "core_mem": True, "share": True, "mps": True, "default": False, "topology": False}
 _MEANINGS: Final = {LABEL_SHARED: _SWITCH, LABEL_GPU_SCHEDULE: _SCHEDULE, LABEL_SHARED_ALIAS: _SWITCH}
 
 
 class ShareMode(Struct, frozen=True, gc=False):
-    """`placement` is the node's own wish for its cards.
+    """`placement` is the node's own policy for its cards.
 
     `conflict`: labels that contradict each other, as a sentence.
     """
@@ -158,19 +160,19 @@ class ShareMode(Struct, frozen=True, gc=False):
 
 
 def share_mode(labels: Mapping[str, str]) -> ShareMode:
-    """What the node's labels say, the strongest of them first.
+    """The mode from the node's labels, the strongest of them first.
 
     >>> share_mode({"cgpu": "true"}).is_shared, share_mode({}).is_shared
     (True, False)
     >>> share_mode({"cgpu": "false", "gpushare": "true"}).conflict
     'label cgpu=false overrides gpushare=true: the GPUs of this node are exclusive'
     """
-    said = [(key, labels[key], meaning[labels[key]]) for key, meaning in _MEANINGS.items() if labels.get(key) in meaning]
+    known = [(key, labels[key], meaning[labels[key]]) for key, meaning in _MEANINGS.items() if labels.get(key) in meaning]
     placement = PLACEMENTS.get(labels.get(LABEL_GPU_PLACEMENT, ""))
-    if not said:
+    if not known:
         return ShareMode(False, placement)
-    key, value, is_shared = said[0]
-    beaten = [f"{other}={text}" for other, text, wanted in said[1:] if wanted is not is_shared]
+    key, value, is_shared = known[0]
+    beaten = [f"{other}={text}" for other, text, wanted in known[1:] if wanted is not is_shared]
     mode = "shared" if is_shared else "exclusive"
     conflict = f"label {key}={value} overrides {' and '.join(beaten)}: the GPUs of this node are {mode}" if beaten else ""
     return ShareMode(is_shared, placement, conflict)

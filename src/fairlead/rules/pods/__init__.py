@@ -1,1 +1,1 @@
-"""What a pod says of itself: the status that kubectl prints, the devices that it asks for."""
+"""A pod's properties: the status that kubectl prints, the devices that it asks for."""

@@ -1,4 +1,6 @@
-"""How many whole GPUs, units of GPU memory and MIG slices some limits ask for; every page counts with it."""
+"""How many whole GPUs, units of GPU memory and MIG slices limits contain; every page counts with
+it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _NONE: Final = GpuMode.NONE
 def whole_gpus(limits: Amounts) -> int:
     """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`.
 
-    Time slices of NVIDIA's device plugin count under both their names. GPU memory is no GPU count.
+    Time slices of NVIDIA's device plugin count under both their names. GPU memory does not count as
+    a GPU.
 
     >>> whole_gpus({"nvidia.com/gpu": 2, "aliyun.com/gpu": 1, "aliyun.com/gpu-mem": 4})
     3

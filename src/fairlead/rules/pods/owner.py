@@ -1,6 +1,5 @@
-"""Whose a pod is, in the word that a person used: the Deployment, not the ReplicaSet that it made.
-
-The CronJob, not today's Job of it.
+"""The owner of a pod that a user knows: the Deployment, not the ReplicaSet that it created; the
+CronJob, not its Job of today.
 """
 
 from __future__ import annotations
@@ -14,20 +13,26 @@ from fairlead.model.quota.rows import Workload
 
 _HASH: Final = "pod-template-hash"
 _SCHEDULED: Final = re.compile(r"(?P<name>.+)-(?P<minute>\d{8,9})")
-"""A CronJob calls a Job by its own name and the minute, since the epoch, for which it was due."""
+"""A CronJob names a Job by its own name and the minute, since the epoch, for which the Job was due.
+"""
 _LATE_SECONDS: Final = 7 * 86_400.0
-"""So long after that minute a pod of the Job may still be made: anew after a failure, or after a pause."""
+"""`_LATE_SECONDS`: time after that minute in which the Job may still create a pod, after a failure
+or a pause.
+"""
 _CLOCK_SECONDS: Final = 120.0
-"""So far may the clocks of those who write the two times be apart."""
-_NOBODY: Final[Mapping[str, Workload]] = {}
+"""`_CLOCK_SECONDS`: difference allowed between the clocks of the components that write the two
+times.
+"""
+_NO_WORKLOADS: Final[Mapping[str, Workload]] = {}
 
 
-def named_owner(pod: Pod, workloads: Mapping[str, Workload] = _NOBODY) -> Owner | None:
-    """The controller of the pod, or what made that; None = nobody made it but a person.
+def named_owner(pod: Pod, workloads: Mapping[str, Workload] = _NO_WORKLOADS) -> Owner | None:
+    """The controller of the pod, or what created that controller; None = a person created the pod.
 
-    `workloads`: by uid, as far as they were read. Of a Job that is not among them the name tells: its last
-    digits are a minute shortly before the pod was made, and no date or number that a person would write.
-    A Deployment calls its ReplicaSets by its own name and the hash that their pods bear as a label.
+    `workloads`: by uid, as far as they were read. For a Job that is not among them its name is
+    used: it ends with a minute shortly before the pod was created, which a date or number that a
+    person writes does not. A Deployment names its ReplicaSets by its own name and the hash in their
+    pods' label.
 
     >>> owners = (Owner("ReplicaSet", "web-5d", "uid", controller=True),)
     >>> owner = named_owner(Pod("a", "web-5d-x", labels={"pod-template-hash": "5d"}, owners=owners))
@@ -47,7 +52,7 @@ def named_owner(pod: Pod, workloads: Mapping[str, Workload] = _NOBODY) -> Owner 
 
 
 def _schedule_of(job: Owner, pod: Pod, workloads: Mapping[str, Workload]) -> str:
-    """The CronJob's name; "" = none made the Job."""
+    """The CronJob's name; "" = the Job was not created by one."""
     known, found = workloads.get(job.uid), _SCHEDULED.fullmatch(job.name)
     if known is not None:
         if known.owner_kind != "CronJob":

@@ -1,8 +1,8 @@
-"""The one word that says how a pod fares: the STATUS column of `kubectl get pods`.
+"""The status word of a pod: the STATUS column of `kubectl get pods`.
 
-It is more than the phase: that of a crashing pod is Running, and a pod being deleted keeps its phase, where
-people want `CrashLoopBackOff` and `Terminating`. Of several containers the first with something to say wins,
-as in kubectl.
+It is more than the phase: a crashing pod has the phase Running, and a pod that is being deleted
+keeps its phase, where people expect `CrashLoopBackOff` and `Terminating`. Of several containers the
+first with a reason decides, as in kubectl.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def pod_status(pod: Pod) -> str:
 
 
 def _init_word(pod: Pod) -> str | None:
-    """`Init:…` while an init container has not ended well; None when all have, or there are none."""
+    """`Init:…` while an init container has not ended successfully; None if all have, or there are
+    none.
+    """
     restartable = {container.name for container in pod.init_containers if container.restartable}
     for place, status in enumerate(pod.init_statuses):
         if status.state == _TERMINATED and status.exit_code == 0:
@@ -52,9 +54,9 @@ def _container_word(status: ContainerStatus) -> str:
 
 
 def node_wait(pod: Pod, now: float) -> float | None:
-    """Seconds from a pod's creation until it had a node, or until now while it has none.
+    """Seconds from a pod's creation until it was bound, or until now while it is not.
 
-    None when nobody can tell any more, and for one that ended without a node.
+    None if that is no longer known, and for a pod that ended without a node.
     """
     if pod.created_at is None:
         return None
@@ -65,11 +67,11 @@ def node_wait(pod: Pod, now: float) -> float | None:
 
 
 def ended_at(pod: Pod) -> float | None:
-    """When the last container of a pod that is over ended (epoch seconds); None while it is not over."""
+    """When the last container of a finished pod ended (epoch seconds); None for other pods."""
     ends = [each.finished_at for each in pod.statuses if each.finished_at is not None]
     return max(ends, default=None) if pod.is_finished else None
 
 
 def is_ready(pod: Pod) -> bool:
-    """As its kubelet says."""
+    """According to its kubelet."""
     return any(condition.type == "Ready" and condition.status == "True" for condition in pod.conditions)

@@ -1,1 +1,3 @@
-"""What counts against a quota."""
+"""Elastic quota: which pods count against a quota, which units are admitted, and which pods are
+evicted.
+"""

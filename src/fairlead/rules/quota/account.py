@@ -1,8 +1,30 @@
-"""What a quota plan reads, kept up to date pod by pod, so that the next plan looks only at what has changed.
+"""What a quota plan reads, kept up to date pod by pod, so that a plan looks only at what has
+changed.
 
-Everything follows from what was put in; nothing else is remembered. A leaf whose pods changed is read anew as
-a whole. What a plan reckons with (admissions, claims, victims) stays in the sums until the next plan, so that
-its sentences can be told; then it is taken out again.
+The problem. A cluster has thousands of pods, and a plan follows every change. Reading all pods each
+time would cost seconds. So the account keeps, by leaf, the sums and lists that follow from its
+pods, and reads a leaf anew only when one of its pods, owners or settings changed, or a deadline of
+it has passed (`alarm`).
+
+Where a fact lives:
+
+- The input is `pods`, `workloads`, `nodes`, budgets, caps and the tree. Everything else follows
+  from it, and nothing else is remembered: an account that is fed the same objects in another order
+  is the same account.
+- `dirty` is the set of leaves to read anew. `settle` reads each as a whole and carries its sums up
+  the tree; it is never patched pod by pod, so an error cannot accumulate.
+- `sums` is what is charged now. `after` is what is charged once the pods that stop have stopped.
+  Both include what the last plan reckoned with.
+- `undo` is what the last plan added to them (admissions, claims, victims). The additions stay until
+  the next `settle`, since sentences are made from them after the plan; then they are taken out in
+  reverse order. Without that, a plan that was never carried out would count for ever.
+- `rooms` keeps the cluster's nodes between plans; `seats` is what the last plan laid out on them,
+  and is taken away in the same way.
+
+Why the order in `settle`: undo first, so that the sums hold only pods; then leaves; then what binds
+them all (capacity and counted mins, contested resources), since it follows from the demand of all
+leaves. When the capacity changes, no pod is read anew: only leaves with a unit that alone exceeds
+the capacity are, since that unit becomes hopeless or stops being so.
 """
 
 from __future__ import annotations
@@ -41,9 +63,15 @@ _OVER_FIRM: Final = Reason.NON_PREEMPTIBLE_OVER_MIN
 class LeafBook:
     """One leaf: its pods, and what follows from them.
 
-    `firm`: what non-preemptible pods use. `peak`: the most that a unit with hope asks of each resource.
-    `needs`: what those that wait lack, when room is all that they lack. `holder`: in a strict leaf the first
-    unit that lacks room, which holds the later ones.
+    Kept from reading to reading: `pods` (by uid), `nodes` (cluster nodes of its admitted pods),
+    `suspended` and `awaited` jobs, and the sums `used`, `live` (without pods that stop) and
+    `demand` (with what waits).
+
+    Made anew at each reading (`forget`): `firm` is what non-preemptible pods use. `peak` is the
+    most that any unit with hope asks of each resource. `needs` is what its lines lack when all of
+    them lack only room; None = the leaf must be looked at in the next plan. `holder` is, in a
+    strict leaf, the first unit that lacks room and holds the later ones. `alarm` is when time alone
+    changes the leaf.
     """
 
     def __init__(self, place: int, width: int) -> None:
@@ -58,14 +86,14 @@ class LeafBook:
         self.forget()
 
     def forget(self) -> None:
-        """What is read anew."""
+        """Drop what is read anew."""
         self.firm = [0] * len(self.used)
         self.users: dict[str, list[int]] = {}
         self.owners: dict[str, int] = {}
         self.lowest: float = NEVER
         self.revisions: dict[str, int] = {}
         self.latest: dict[str, int] = {}
-        """By Deployment: the newest revision of which a pod is there, waiting or admitted."""
+        """By Deployment: the newest revision that has a pod, waiting or admitted."""
         self.unbound: list[QuotaPod] = []
         self.late: list[Vector] = []
         self.lost: list[QuotaPod] = []
@@ -82,7 +110,14 @@ class LeafBook:
 
 
 class QuotaAccount:
-    """`put` and `drop` as the cluster changes; `rules/quota/plan.plan_account` then plans."""
+    """The state of the tree between plans. Callers `put` and `drop` objects as the cluster changes;
+    `rules/quota/plan.plan_account` plans.
+
+    `pods` and `workloads` are by uid. `stopping`: admitted pods that stop. `undo`: additions of the
+    last plan to `sums` and `after`, the last one last. `reread`: leaves that the last `settle`
+    read. `_moved`: pods that changed since `rooms` followed, each as it was before. `_firm`: by
+    leaf, what its non-preemptible pods use.
+    """
 
     def __init__(self, tree: QuotaNode, settings: QuotaSettings | None = None, capacity: Amounts | None = None) -> None:
         self.settings = settings or QuotaSettings()
@@ -91,7 +126,7 @@ class QuotaAccount:
         self.returns: Mapping[str, int] = {}
         self.nodes: tuple[NodeRoom, ...] | None = None
         self.scheduled_at = 0.0
-        """When any pod of the cluster came to a node, last."""
+        """When a pod of the cluster was last bound to a node."""
         self.violations: tuple[Violation, ...] = ()
         self.rooms: Rooms | None = None
         """The cluster's nodes with the pods on them; None = not known."""
@@ -106,16 +141,16 @@ class QuotaAccount:
         self._firm: dict[int, Vector] = {}
         self.set_tree(tree, capacity)
 
-    # --- what is told ---------------------------------------------------------------------------------------
+    # --- input ------------------------------------------------------------------------------------
 
     def set_tree(self, tree: QuotaNode, capacity: Amounts | None = None) -> None:
-        """Everything is read anew; pods and workloads stay. No `capacity`: it follows from the nodes."""
+        """Replace the tree and read everything anew. Without `capacity` it follows from the nodes."""
         self.tree, self._given = tree, capacity
         self.index = index = TreeIndex(tree)
         width = len(index.resources)
         self.sums, self.after, self.claims = Sums(index), Sums(index), Sums(index)
         self.live = [[0] * width for _ in index.nodes]
-        self.demand = Sums(index).own  # what is not lent is asked for, too
+        self.demand = Sums(index).own  # what is not lent counts as demand, too
         self.full: list[set[int]] = [
             {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most} for place, own in enumerate(self.demand)
         ]
@@ -187,10 +222,10 @@ class QuotaAccount:
                 self.books[place].awaited[job.uid] = job
             self.dirty.add(place)
 
-    # --- what follows ---------------------------------------------------------------------------------------
+    # --- what follows from it ---------------------------------------------------------------------
 
     def settle(self, now: float) -> None:
-        """Take out what the last plan reckoned with, and read anew what changed since."""
+        """Take out what the last plan added, and read anew what changed since."""
         for sums, leaf, vector, sign in reversed(self.undo):
             sums.add(leaf, vector, -sign)
         self.undo.clear()
@@ -210,22 +245,22 @@ class QuotaAccount:
             self._find_contested()
 
     def add(self, leaf: int, vector: Vector, sign: int = 1, *, now: bool = True, after: bool = True, claim: bool = False) -> None:
-        """A plan reckons with it, until it is settled."""
+        """Charge what a plan decided, until the next `settle`."""
         for sums in (self.sums, *((self.after,) if after else ()), *((self.claims,) if claim else ())) if now else (self.after,):
             sums.add(leaf, vector, sign)
             self.undo.append((sums, leaf, vector, sign))
         self.dirty.add(leaf)
 
     def kept(self) -> dict[str, dict[str, int]]:
-        """What is kept in each leaf for pods that come only when others of their job run."""
+        """Amounts kept in each leaf for pods that are created only when others of their job run."""
         return self._by_leaf((place, vector) for place, book in self.books.items() for vector in book.late)
 
     def promised(self) -> dict[str, dict[str, int]]:
-        """The same with what claimants were promised, as their conditions say."""
+        """The same with what claimants were promised, as their conditions show."""
         return self._by_leaf(self.promises())
 
     def promises(self) -> list[tuple[int, Vector]]:
-        """One by one, by leaf."""
+        """The promises one by one, each with its leaf."""
         return [
             (place, vector)
             for place, book in self.books.items()
@@ -249,7 +284,9 @@ class QuotaAccount:
         return book.groups
 
     def victims_on(self) -> Mapping[str, Mapping[int, list[VictimGroup]]]:
-        """The same by cluster node and leaf: a group stands at each node where it has a pod."""
+        """Groups of victims by cluster node and leaf: a group is listed at each node where it has a
+        pod.
+        """
         for place in self._misplaced:
             book = self.books[place]
             for node in book.nodes:
@@ -263,7 +300,7 @@ class QuotaAccount:
         return self._on_node
 
     def next_at(self) -> float | None:
-        """When the clock alone changes something."""
+        """When time alone changes something next."""
         soonest = min((book.alarm for book in self.books.values()), default=NEVER)
         return None if soonest == NEVER else soonest
 
@@ -271,7 +308,7 @@ class QuotaAccount:
         return [pod for pod in book.pods.values() if not (pod.is_stopping and is_lost(pod, self.now, self.settings))]
 
     def _read(self, book: LeafBook) -> None:
-        """A leaf as a whole."""
+        """Read a leaf as a whole."""
         index = self.index
         width = len(index.resources)
         book.forget()
@@ -349,8 +386,8 @@ class QuotaAccount:
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
 
     def _age_with_jobs(self, book: LeafBook) -> None:
-        """Units of a strict leaf are as old as their job: the pods of a job that was resumed are new, and
-        would wait behind whatever came while it was suspended.
+        """Units of a strict leaf are as old as their job. The pods of a resumed job are new, and
+        would otherwise wait behind all units that came while the job was suspended.
         """
         for unit in book.units:
             job = self.workloads.get(unit.pods[0].owner) if unit.pods else None
@@ -358,7 +395,7 @@ class QuotaAccount:
                 unit.age = min(unit.age, job.created_at)
 
     def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:
-        """Whether it should have stopped long ago."""
+        """Whether the pod should have stopped long ago; if not yet, sets the leaf's `alarm`."""
         if is_lost(pod, self.now, self.settings):
             book.lost.append(pod)
             return True
@@ -367,9 +404,11 @@ class QuotaAccount:
         return False
 
     def unbound(self, book: LeafBook) -> list[QuotaPod]:
-        """Admitted pods of a leaf that no node has taken for too long, though kube-scheduler answers.
+        """Admitted pods of a leaf that have had no node for too long, though kube-scheduler is
+        active.
 
-        It has answered since when it has placed a pod, or refused one that was admitted no sooner.
+        It has been active since the last pod that it bound, and since it last rejected a pod
+        admitted no later than this one.
         """
         if not book.unbound:
             return []
@@ -378,7 +417,7 @@ class QuotaAccount:
         return [pod for pod in book.unbound if pod.admitted_at <= answered]
 
     def _unbound(self, book: LeafBook, pod: QuotaPod) -> None:
-        """Admitted, and no node took it: for how long?"""
+        """Note an admitted pod without a node, and when it will have waited too long."""
         if not pod.is_stopping and 0 < pod.admitted_at < NEVER:
             wait = self.settings.unbound_seconds * 2 ** min(self.returns.get(pod.owner, 0), 10)
             if self.now - pod.admitted_at >= wait:
@@ -391,7 +430,7 @@ class QuotaAccount:
             book.alarm = at
 
     def _enter(self, book: LeafBook, used: Vector, live: Vector, demand: Vector) -> None:
-        """New sums of a leaf, carried up."""
+        """Store new sums of a leaf and carry them up."""
         if used != book.used:
             self.sums.add(book.place, tuple(new - old for new, old in zip(used, book.used, strict=True)))
         freed = tuple(a - b for a, b in zip(live, book.live, strict=True))
@@ -402,8 +441,8 @@ class QuotaAccount:
         book.used, book.live, book.demand = used, live, demand
 
     def _carry(self, leaf: int, live: Vector, demand: Vector) -> None:
-        """Demand at a node: each child's part is capped at its max, but is not below its use, nor below what
-        it does not lend.
+        """Demand at a node: each child's part is capped at the child's max, but is at least its use
+        and its part of min that is not lent.
         """
         index = self.index
 
@@ -427,7 +466,8 @@ class QuotaAccount:
     def _find_contested(self) -> None:
         """By leaf: resources of which some proper ancestor has more demand than its max.
 
-        Moves between running and waiting keep it, so it holds for the whole plan.
+        The demand of a unit is the same whether it runs or waits, so the result is valid for a
+        whole plan.
         """
         index = self.index
         for place, book in self.books.items():
@@ -439,7 +479,9 @@ class QuotaAccount:
         self.is_full_changed = False
 
     def _follow_nodes(self) -> None:
-        """Nodes are kept from plan to plan; what the last one laid out on them (`seats`) is taken away."""
+        """Nodes are kept from plan to plan; what the last plan laid out on them (`seats`) is
+        removed.
+        """
         moved, self._moved = self._moved, {}
         rooms, self.rooms = self.rooms, None
         seats, self.seats = self.seats, {}
@@ -453,8 +495,11 @@ class QuotaAccount:
         self.rooms = rooms or Rooms(self.nodes, self.pods.values())
 
     def _bind(self) -> None:
-        """Root gives what there is, and mins count as much as that covers. No pod is read anew for it, but of
-        leaves with a unit that alone asks for more than there is, or was.
+        """Limit the root to the cluster's capacity, and count each min as far as the capacity
+        covers it.
+
+        No pod is read anew for it, except in leaves with a unit that alone exceeds the old or new
+        capacity.
         """
         index, resources = self.index, self.index.resources
         capacity: Capacity = (None,) * len(resources)
@@ -468,10 +513,10 @@ class QuotaAccount:
         if capacity == index.capacity and firm == self._firm:
             return
         most, least, floor = index.max[0], index.min, index.floor
-        is_said = bool(index.scarce) and capacity != index.capacity
+        is_capacity_named = bool(index.scarce) and capacity != index.capacity
         index.bind(capacity, firm)
         self._firm = firm
-        if is_said:
+        if is_capacity_named:
             self._say_anew()
         if (index.max[0], index.min) == (most, least):
             return
@@ -483,10 +528,10 @@ class QuotaAccount:
         is_unlimited = [each is None for each in index.max[0]] != [each is None for each in most]
         lowest = [min((each for each in pair if each is not None), default=NEVER) for pair in zip(most, index.max[0], strict=True)]
         for place, book in self.books.items():
-            self.after.version[place] += 1  # what it borrows is another part of root's max
+            self.after.version[place] += 1  # its share of the root's max is a different one
             fills = any(own + asked > low for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True))
-            is_told = list(index.least[place]) != list(index.min[place])  # sentences of what waits name the capacity
-            if is_unlimited or fills or is_told or least[place] != index.min[place]:
+            is_min_changed = list(index.least[place]) != list(index.min[place])  # the sentences of its waiting units name the capacity
+            if is_unlimited or fills or is_min_changed or least[place] != index.min[place]:
                 book.needs = None
             is_too_much = any(limit is not None and asked > limit for asked, limit in zip(book.peak, index.max[0], strict=True))
             if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
@@ -494,18 +539,20 @@ class QuotaAccount:
                 self.reread.append(place)
 
     def _say_anew(self) -> None:
-        """Sentences that name what there is of a scarce resource, and are kept with their line."""
+        """Drop sentences that name the capacity of a scarce resource, where they are kept with
+        their line.
+        """
         for book in self.books.values():
             if any(line.reason is _OVER_FIRM for line in book.lines):
                 book.needs = None
 
     def _sum_up(self) -> None:
-        """What is not lent of each node's min has changed: its sums are made anew of what the leaves have."""
+        """The part of each min that is not lent has changed: make the sums of its nodes anew."""
         index = self.index
         width = len(index.resources)
         version = self.after.version
         self.sums, self.after, self.claims = Sums(index), Sums(index), Sums(index)
-        self.after.version = version  # what was reckoned at one must not count as newer
+        self.after.version = version  # turns of an old version must not count as newer
         self.live, self.demand = [[0] * width for _ in index.nodes], Sums(index).own
         self.full = [
             {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most} for place, own in enumerate(self.demand)
@@ -517,7 +564,9 @@ class QuotaAccount:
             self._enter(book, used, live, demand)
 
     def _hopeless(self, unit: Unit) -> tuple[Reason, tuple[int, int]] | None:
-        """Why it waits whatever others do, and the node and resource of it. It counts as no demand."""
+        """Why the unit waits whatever others do, with node and resource. It adds nothing to the
+        demand.
+        """
         index, leaf = self.index, unit.leaf
         if unit.pods and is_gated(unit.pods[0]):
             return Reason.GATED_BY_OTHERS, (leaf, 0)
@@ -534,14 +583,16 @@ class QuotaAccount:
                     return Reason.NEVER_FITS, (leaf, k)
         if unit.missing:
             return Reason.GANG_INCOMPLETE, (leaf, 0)
-        for k, amount in asked:  # nodes may come
+        for k, amount in asked:  # nodes may be added
             most = index.max[0][k]
             if most is not None and amount > most:
                 return _NO_FIT, (0, k)
         return None
 
     def capped(self, unit: Unit) -> tuple[str, int, int] | None:
-        """The resource in which its user's cap in the leaf is reached, what is used of it, and the cap."""
+        """The resource in which its user's cap in the leaf is reached, what the user uses of it,
+        and the cap.
+        """
         user, leaf = unit.user, self.index.nodes[unit.leaf]
         if not user:
             return None

@@ -1,8 +1,10 @@
-"""Admission in namespaces of the quota tree, as functions: what is added to new objects, what is refused.
+"""Admission in namespaces of the quota tree, as functions: what is added to new objects, and what
+is refused.
 
-`deploy/quota-admission.yaml` says the same to the API server; `tests/kube/test_quota_admission.py` holds them
-together. All of it concerns only namespaces with the label `fairlead.io/quota=enforced`. Who wrote a pod is
-known by the account that asked, never by an owner that the pod names.
+`deploy/quota-admission.yaml` holds the same rules for the API server;
+`tests/kube/test_quota_admission.py` compares the two. They apply only to namespaces with the label
+`fairlead.io/quota=enforced`. The writer of a pod is the account that sent the request, never an
+owner that the pod names.
 """
 
 from __future__ import annotations
@@ -25,23 +27,23 @@ from fairlead.model.quota.written import MAKERS, Writer, Written
 from fairlead.model.refusal import Refusal
 
 OURS: Final = "system:serviceaccount:fairlead-system:"
-"""How the accounts of Fairlead's own servers begin."""
+"""Prefix of the accounts of Fairlead's own servers."""
 CONTROLLER: Final = f"{OURS}fairlead-quota-controller"
-"""The one account that takes gates away."""
+"""The only account that may remove gates."""
 DAEMON_SETS: Final = "system:serviceaccount:kube-system:daemon-set-controller"
 KUBELETS: Final = "system:node:"
 USERS: Final = "system:serviceaccount:kube-ai:"
-"""How the accounts of Fairlead's users begin; the user's id follows."""
+"""Prefix of the accounts of Fairlead's users; the user's id follows."""
 ADMINS: Final = "system:masters"
 PREFIX: Final = "fairlead.io/"
 GUARDED_LABELS: Final = (*LABELS_PREEMPTIBLE, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, "scheduling.x-k8s.io/pod-group", LABEL_USER)
-"""Beside all that begin with `fairlead.io/`."""
+"""Labels that may not change, beside all that begin with `fairlead.io/`."""
 GANG_ANNOTATIONS: Final = (
     "gang.scheduling.koordinator.sh/name",
     "gang.scheduling.koordinator.sh/min-available",
     "scheduling.k8s.io/group-name",
 )
-"""Volcano's controller writes them on pods that are there already: free while the pod waits."""
+"""Volcano's controller writes them on existing pods, so they may change while the pod waits."""
 GUARD_POLICY: Final = "fairlead-quota-guard"
 USER_POLICY: Final = "fairlead-quota-user"
 """Names of the ValidatingAdmissionPolicies and of their bindings."""
@@ -55,8 +57,9 @@ class Additions(Struct, frozen=True):
 
 
 def is_exempt(writer: Writer) -> bool:
-    """Kubelets (mirrors of static pods) and the controller of DaemonSets: their pods are no business of
-    quota."""
+    """Whether the writer is a kubelet (mirrors of static pods) or the DaemonSet controller. Quota
+    does not apply to their pods.
+    """
     return writer.user == DAEMON_SETS or writer.user.startswith(KUBELETS)
 
 
@@ -74,15 +77,18 @@ def additions(pod: Written, writer: Writer) -> Additions:
 
 
 def stamp(writer: Writer) -> Mapping[str, str]:
-    """The label with the user's id, for what a user of ours creates; {} of anybody else."""
+    """The label with the user's id, for objects that a user of Fairlead creates; {} for other
+    writers.
+    """
     return {LABEL_USER: writer.user.removeprefix(USERS)} if writer.user.startswith(USERS) else {}
 
 
 def begins_suspended(job: Written) -> bool:
-    """Whether a new job is created suspended: the clock of its deadline would run while its pods wait.
+    """Whether a new job is created suspended: its deadline would run while its pods wait.
 
-    A job with another controller is left to it, which may resume it at once (JobSet does), or wait for its
-    pods (mpi-operator does). Schedules and Argo workflows create jobs and do neither.
+    A job with another controller is left to that controller, which may resume it at once (JobSet
+    does) or wait for its pods (mpi-operator does). Schedules and Argo workflows create jobs and do
+    neither.
 
     >>> kinds = "", "CronJob", "Workflow", "MPIJob"
     >>> [begins_suspended(Written(kind="Job", has_deadline=True, controller=kind)) for kind in kinds]
@@ -92,7 +98,7 @@ def begins_suspended(job: Written) -> bool:
 
 
 def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:
-    """The refusal if the pod may not be created as it stands, injected; `leaf` is the namespace's."""
+    """The refusal if the pod, as injected, may not be created; `leaf` is the leaf of its namespace."""
     if is_exempt(writer):
         return None
     if QUOTA_GATE not in pod.gates:
@@ -124,7 +130,7 @@ def refuse_change(before: Written, after: Written, writer: Writer, leaf: str) ->
 
 
 def refuse_binding(binding: Written, writer: Writer, leaf: str) -> Refusal | None:
-    """The refusal if labels and annotations of a Binding may not become those of its pod."""
+    """The refusal if labels and annotations of a Binding may not be copied to its pod."""
     if is_exempt(writer):
         return None
     return _refuse_foreign(binding, leaf) or _refuse_edit(Written(), binding, writer, may_join=False)
@@ -146,7 +152,7 @@ def refuse_resize(before: Written, after: Written, writer: Writer, managed: Coll
 
 
 def refuse_stamp(before: Written, after: Written, writer: Writer) -> Refusal | None:
-    """The refusal if an owner of pods would be somebody else's afterwards."""
+    """The refusal if the change would give an owner of pods to another user."""
     if _is_trusted(writer) or before.labels.get(LABEL_USER) == after.labels.get(LABEL_USER):
         return None
     return Refusal(f"the label {LABEL_USER} may not be changed")
@@ -160,7 +166,7 @@ def _refuse_foreign(pod: Written, leaf: str) -> Refusal | None:
 
 
 def _refuse_edit(before: Written, after: Written, writer: Writer, *, may_join: bool) -> Refusal | None:
-    """`may_join`: the pod has not been admitted, and may yet be said to belong to a gang."""
+    """`may_join`: the pod has not been admitted, so it may still become a member of a gang."""
     if _is_trusted(writer):
         return None
     for key in _changed(before.labels, after.labels):

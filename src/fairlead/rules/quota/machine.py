@@ -1,8 +1,34 @@
-"""The state machine of the quota controller: what the cluster tells goes in, actions come out.
+"""The decider of the quota controller: what the API server reports goes in (`observe`), actions
+come out (`look`), and the outcome of each action goes in again (`done`).
 
-Pure and synchronous: time is an argument, nothing is awaited, and all state is here. Whatever must survive a
-crash is in the API server: claims are conditions of pods, suspends are annotations of workloads. The rest
-(calls on their way, refusals, back-off) may be lost at any time.
+The problem. The controller sees the cluster through watches, which are late, and changes it by
+calls, which may be refused or end without an answer. Also after a crash it must not admit more than
+the tree allows, nor evict more than it needs. Thousands of pods may wait, so a look must not read
+all of them.
+
+Where state lives. Time is an argument, nothing is awaited, and all state of the process is here.
+What must survive a crash is in the API server: claims are conditions of pods, suspends are
+annotations of workloads. The rest (pending calls, refusals, pauses, trials) may be lost at any
+time. A plan is made from the account: the pods as the watch shows them, with the conditions that
+were written (`telling`) and the calls that were sent (`calls`) laid over them.
+
+The states of an eviction for a unit:
+
+- unclaimed: `_claim` writes the condition `WaitingForEvictions` to the pods of the unit;
+- claimed: a single pod is evicted. For several victims, and for a job that is to be suspended or
+  lowered, a trial (a dry run) of each eviction is sent first;
+- tried: if all trials were allowed, the evictions are sent. A trial that is not allowed ends the
+  attempt and pauses its victim; the next plan chooses again.
+
+The invariants:
+
+- No pod is evicted for a unit before the claim is written on all pods of the unit.
+- Without a tree, or with an invalid one, no pod is admitted and no pod is evicted.
+- An object whose call was refused gets no new call during its pause.
+
+Why the order of a look (docs/spec/quota.md#the-quota-controller): annotations that no longer hold
+go first, so that no later step takes them for Fairlead's; a claim precedes the evictions that it
+stands for; conditions, Events and the status follow the calls that move pods.
 """
 
 from __future__ import annotations
@@ -47,15 +73,19 @@ from fairlead.rules.quota.told_status import TreeStatus
 from fairlead.rules.quota.validate import validate
 
 LOOK_SECONDS: Final = 30.0
-"""While anybody waits, stops or is unbound, a plan is made so often without any change."""
+"""While a pod waits, stops or is unbound: the longest time between two plans without a change."""
 TOLD_AT_ONCE: Final = 50
-"""Of leaves that a plan did not look at, sentences are made for so many rows at once."""
+"""For leaves that a plan did not look at: the number of rows whose sentences are made in one look,
+so that a look stays short.
+"""
 REST_SECONDS: Final = 0.2
-"""The next ones come so much later."""
+"""The pause before the next `TOLD_AT_ONCE` rows."""
 PATCH_SECONDS: Final = 10.0
-"""A namespace that was patched and does not show it is patched again after that."""
+"""The time after which a patch is sent again if the watch does not show it: of a namespace's marks,
+and of a job's stale annotations.
+"""
 TRIAL_SECONDS: Final = 5.0
-"""What a trial says is good for so long."""
+"""How long the result of a trial is valid."""
 NO_TREE: Final = "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
 
 _EVICT: Final = EvictionMethod.EVICT
@@ -64,7 +94,9 @@ _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
 
 class _Trial(Struct):
-    """Evictions for one unit, tried dry. `left`: uids of those that have not been answered."""
+    """Dry runs of the evictions for one unit. `left`: uids of the victims whose dry run has not
+    been answered. `at`: when it began, then when its latest answer arrived.
+    """
 
     uids: frozenset[str]
     left: set[str]
@@ -72,9 +104,10 @@ class _Trial(Struct):
 
 
 class QuotaMachine:
-    """`look` says what is to be done now; `done` is told how each action ended, and says what follows.
+    """`look` returns the actions that are due now; `done` takes the outcome of an action and
+    returns the actions that follow from it.
 
-    `next_at`: when the clock alone calls for the next look.
+    `next_at`: when the next look is due even if nothing changes.
     """
 
     def __init__(self, workload_kinds: Collection[str] = ()) -> None:
@@ -123,22 +156,22 @@ class QuotaMachine:
         return self.feed.is_rebuilt
 
     def rebuild(self) -> None:
-        """Doubt all that is known: every kind is listed anew."""
+        """Trust no earlier report: every kind is listed anew."""
         self.feed.rebuild()
 
     @property
     def next_at(self) -> float | None:
-        """When the next look is due; 0.0 = now, None while not everything has been listed."""
+        """When the next look is due; 0.0 = now, None while a kind has not been listed yet."""
         if not self.feed.is_rebuilt:
             return None
         return 0.0 if self._has_changed else self._next_at
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what a list or a watch reported of one kind."""
+        """Take what a list or a watch reported about one kind."""
         self.feed.observe(changes)
 
     def look(self, now: float) -> list[QuotaAction]:
-        """All that is to be done now, in the order in which it is to be done."""
+        """The actions that are due now, in the order in which they must be carried out."""
         if not self.feed.is_rebuilt:
             return []
         if now < self._now:
@@ -161,7 +194,7 @@ class QuotaMachine:
             case SetPodCondition():
                 self.telling.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
-                    self._is_stale = True  # what it was written for may go on
+                    self._is_stale = True  # the evictions that wait for this claim may now be sent
             case RecordObjectEvent():
                 self.telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
@@ -179,7 +212,7 @@ class QuotaMachine:
                 self._called(action, outcome, now)
         return list(self.telling.more(now))
 
-    # --- when -----------------------------------------------------------------------------------------------
+    # --- when -------------------------------------------------------------------------------------
 
     def _is_due(self, now: float) -> bool:
         if self._has_changed:
@@ -207,7 +240,7 @@ class QuotaMachine:
         return min((at for at in times if at is not None), default=None)
 
     def _step_back(self, now: float) -> None:
-        """The clock went back: nothing is to wait as long as its step."""
+        """The clock was set back: no pause may last longer because of it."""
         self.calls.step_back(now)
         self.telling.step_back(now)
         self._status.step_back(now)
@@ -217,7 +250,7 @@ class QuotaMachine:
         self._admitting.clear()
         self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
 
-    # --- the plan -------------------------------------------------------------------------------------------
+    # --- the plan ---------------------------------------------------------------------------------
 
     def _replan(self, now: float) -> Iterator[QuotaAction]:
         self._is_stale, self._planned_version, self._planned_at = False, self.feed.version, now
@@ -249,16 +282,16 @@ class QuotaMachine:
 
     @property
     def plan(self) -> QuotaPlan:
-        """The latest."""
+        """The latest plan."""
         if self._plan is None:
             self._plan = QuotaPlan() if self._planned is None else replace(self._planned.plan(), nodes=self._node_uses())
         return self._plan
 
     def _tell(self, account: QuotaAccount, planned: Planned, now: float) -> dict[int, Sequence[QuotaWaiting]]:
-        """Conditions follow the plan where it looked at somebody. Of other leaves only sentences may have
-        changed: they are told now and then, a few leaves at a look.
+        """Pass the plan's rows to `telling`; return those of the leaves that the plan looked at.
 
-        The rows of the leaves that it looked at.
+        The conditions of these leaves follow every plan. In other leaves only sentences may have
+        changed: their rows are passed on at most every `LOOK_SECONDS`, a few leaves in each look.
         """
         places, names = planned.looked_at(), account.index.names
         rows: dict[int, Sequence[QuotaWaiting]] = {place: planned.waiting_in(place) for place in places}
@@ -275,7 +308,7 @@ class QuotaMachine:
         return rows
 
     def _tell_more(self, now: float) -> None:
-        """What the latest plan says of some leaves that it did not look at."""
+        """Pass on the rows of some leaves that the latest plan did not look at."""
         account, planned = self._account, self._planned
         if account is None or planned is None or now < self._rested_at:
             return
@@ -288,7 +321,7 @@ class QuotaMachine:
         self._rested_at = now + REST_SECONDS
 
     def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
-        """The account of what the watch shows, with our calls laid over it."""
+        """The account of what the watch shows, with this controller's calls laid over it."""
         feed, account = self.feed, self._account
         changed, feed.touched_pods = feed.touched_pods, set()
         turned, feed.touched_workloads = feed.touched_workloads, set()
@@ -302,7 +335,8 @@ class QuotaMachine:
         calls = self.calls
         overlaid = {*calls.touched, *self.telling.touched}
         others = {*calls.stopping, *calls.refused_at, *self.telling.touched}
-        admitting = set() if calls.turning else calls.admitting.keys() - others  # laid over once: they may be thousands
+        # pending admissions may be thousands: each is laid over once
+        admitting = set() if calls.turning else calls.admitting.keys() - others
         for uid in (changed | overlaid | self._overlaid) - ((admitting & self._admitting) - changed):
             self._keep_pod(account, uid)
         self._overlaid, self._admitting = overlaid, admitting
@@ -357,7 +391,7 @@ class QuotaMachine:
         return [pod for pod in self._account.pods.values() if pod.is_admitted] if self._account is not None else []
 
     def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:
-        """Of the tree as it stands; validated again only when it, or the set of namespaces, has changed."""
+        """Violations of the tree, found again only if it or the set of namespaces changed."""
         spaces = self.feed.namespaces
         if self._validated is None or self._validated[0] is not tree or self._validated[1] != spaces.version:
             names = frozenset(space.name for space in spaces.rows.values())
@@ -365,7 +399,7 @@ class QuotaMachine:
         return self._validated[2]
 
     def _break(self, tree: QuotaTree | None, violations: tuple[Violation, ...], now: float) -> None:
-        """Without a tree, or with one that cannot be planned by, nobody is admitted and nobody evicted."""
+        """Without a tree, or with an invalid one, no pod is admitted and no pod is evicted."""
         first = next((each.message for each in violations if each.stops), "it has no root")
         sentence = NO_TREE if tree is None else f"the quota tree is invalid: {first}"
         pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
@@ -381,7 +415,7 @@ class QuotaMachine:
         if tree is not None:
             self._status.want(tree, tuple, violations, "the tree is invalid", now)
 
-    # --- what it asks for -----------------------------------------------------------------------------------
+    # --- actions of a plan ------------------------------------------------------------------------
 
     def _claim(self, rows: Iterable[QuotaWaiting], now: float) -> Iterator[QuotaAction]:
         for row in rows:
@@ -392,7 +426,7 @@ class QuotaMachine:
                         yield written
 
     def _evict(self, evictions: Sequence[QuotaEviction], rows: Mapping[str, QuotaWaiting], now: float) -> Iterator[QuotaAction]:
-        """Those of a unit whose claim is written: of several victims only what a trial allowed."""
+        """Evictions for units with a written claim; several victims only if a trial allowed all."""
         by_unit: defaultdict[str, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
             by_unit[eviction.for_unit].append(eviction)
@@ -431,13 +465,13 @@ class QuotaMachine:
                 yield from self._take(workload, group, unit, now)
 
     def _take(self, job: Workload, group: Sequence[QuotaEviction], unit: str, now: float) -> Iterator[QuotaAction]:
-        """Pods of a job: by lowering it, or all of it by suspending it."""
+        """Take pods of a job: lower its parallelism, or suspend it if all its pods must stop."""
         gone = [each.pod.uid for each in group]
         priority = max(each.pod.priority for each in group)
         left = 0
         if all(each.method == EvictionMethod.LOWER for each in group):
             found = left_without(self.feed.active_of(job.uid), gone)
-            if found is None:  # another pod of it would go: the next plan knows better
+            if found is None:  # the Job controller would delete another pod
                 return
             left = found
         self._victims[job.uid] = tuple(group)
@@ -447,7 +481,7 @@ class QuotaMachine:
             yield self.calls.send(suspend_action(job, unit, priority), now, unit)
 
     def _is_left_alone(self, eviction: QuotaEviction, now: float) -> bool:
-        """Whether it, or its job, is to have a pause, or another call for its job is on its way."""
+        """Whether the pod or its job is paused, or another call for its job is pending."""
         if self.calls.pauses.is_paused(eviction.pod.uid, now):
             return True
         job = eviction.workload
@@ -456,7 +490,9 @@ class QuotaMachine:
         return job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.pauses.is_paused(job.uid, now)
 
     def _disown(self, now: float) -> Iterator[QuotaAction]:
-        """Marks of ours that do not hold any more are withdrawn, so that none is taken for ours later."""
+        """Withdraw annotations of this controller that no longer hold: a later suspend or
+        parallelism is the owner's, and must not be taken for this controller's.
+        """
         for uid in [uid for uid in self._disowned if uid not in self.feed.stale]:
             del self._disowned[uid]
         for uid in sorted(self.feed.stale):
@@ -478,7 +514,8 @@ class QuotaMachine:
             if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.pauses.is_paused(uid, now):
                 action = raise_action(each.workload, each.pods) if each.pods else resume_action(each.workload)
                 yield self.calls.send(action, now)
-        for uid in sorted(self._stray_jobs):  # their namespace has left the tree: what we took of them comes back
+        # the namespace of these jobs has left the tree: they get back what this controller took
+        for uid in sorted(self._stray_jobs):
             job = self.feed.workload_of.get(uid)
             if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.pauses.is_paused(uid, now):
                 yield self.calls.send(raise_action(job, job.pods + job.held) if job.own_parallelism else resume_action(job), now)
@@ -488,7 +525,7 @@ class QuotaMachine:
             if not self.calls.pauses.is_paused(each.pod.uid, now):
                 self._told[each.pod.uid] = each.message
                 yield self._admit_one(each.pod, now)
-        for uid in sorted(self._strays):  # their namespace has left the tree
+        for uid in sorted(self._strays):  # the namespace of these pods has left the tree
             if uid not in self.calls.admitting and not self.calls.pauses.is_paused(uid, now):
                 yield self._admit_one(self.feed.known[uid], now)
 
@@ -496,7 +533,9 @@ class QuotaMachine:
         return self.calls.send(AdmitPod(pod_ref(pod), self.feed.waiting.get(pod.uid, 0)), now)
 
     def _return(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
-        """Pods that were never bound: each time twice as late, by their owner."""
+        """Return admitted pods that were never bound. The wait doubles with each return for the
+        same owner.
+        """
         of_jobs: defaultdict[str, list[QuotaPod]] = defaultdict(list)
         for each in plan.returned:
             pod = each.pod
@@ -514,9 +553,8 @@ class QuotaMachine:
             yield from self._return_job(self.feed.workload_of[uid], pods, now)
 
     def _return_job(self, job: Workload, pods: Sequence[QuotaPod], now: float) -> Iterator[QuotaAction]:
-        """Pods of a batch Job that were never bound: a deleted one would count as failed.
-
-        So the Job is lowered; or it, or the training job whose launcher it is, is suspended.
+        """Return pods of a batch Job that were never bound. A deleted pod would count as failed, so
+        the Job is lowered, or suspended: itself, or the training job whose launcher it is.
         """
         uid = job.uid
         if uid in self.calls.turning or uid in self.feed.stale or self.calls.pauses.is_paused(uid, now) or job.is_suspended:
@@ -537,14 +575,14 @@ class QuotaMachine:
         return row is not None and row.controller is not None and row.controller.kind == _JOB
 
     def _tell_unbound(self, returned: QuotaReturn) -> None:
-        """Once."""
+        """Write the Event, once per pod."""
         pod = returned.pod
         if pod.uid not in self._told:
             self._told[pod.uid] = ""
             self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {returned.leaf}, and no node has taken it", "Warning")
 
     def _enforce(self, now: float) -> Iterator[QuotaAction]:
-        """The label and the annotation by which namespaces of leaves are known to admission."""
+        """Write the label and the annotation by which admission finds the namespaces of leaves."""
         spaces = self.feed.namespaces
         if self._marks_version != spaces.version:
             self._marks_version = spaces.version
@@ -560,11 +598,11 @@ class QuotaMachine:
             yield PatchObject(ObjectRef("v1", "Namespace", space.name, "", space.uid), patch)
 
     def _not_enforced(self) -> str:
-        """Which namespaces of leaves are not marked yet, "" = none."""
+        """A sentence with the namespaces of leaves that are not marked yet, "" = none."""
         left = sorted(space.name for space, _ in self._unmarked if space.name in self._leaf_of)
         return f"namespaces without the label {LABEL_QUOTA}: {', '.join(left)}" if left else ""
 
-    # --- how they ended -------------------------------------------------------------------------------------
+    # --- outcomes ---------------------------------------------------------------------------------
 
     def _tried(self, action: EvictPod, outcome: Outcome, now: float) -> None:
         uid = action.target.uid
@@ -636,7 +674,9 @@ class QuotaMachine:
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:
-    """What makes its label and annotation say that leaf; None: no leaf. Empty when they do already."""
+    """The patch that gives a namespace the label and the annotation of `leaf`; None: of no leaf. It
+    is empty if the namespace has them already.
+    """
     label = QUOTA_ENFORCED if leaf is not None else None
     patch: dict[str, Any] = {}
     if space.labels.get(LABEL_QUOTA) != label:

@@ -1,4 +1,4 @@
-"""What quota counts: which resources a tree manages, and which pods are charged."""
+"""Which resources a quota tree manages, and which pods it charges."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA
 from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
 PROTECTED: Final = ("kube-system", "kube-public", "kube-node-lease", SYSTEM_NAMESPACE, USERS_NAMESPACE)
-"""Namespaces that may hang on no leaf. Of a tree that has one all the same, quota leaves its pods alone."""
+"""Namespaces that may be on no leaf. If a tree lists one nevertheless, quota ignores its pods."""
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
-"""What the Quota board always has a table for, in its order."""
+"""Resources for which the Quota board always has a table, in its order."""
 _DAEMON_SETS: Final = ("apps/v1", "DaemonSet")
 _NODES: Final = ("v1", "Node")
 
 
 def managed_resources(root: QuotaNode) -> tuple[str, ...]:
-    """Resources the tree speaks of: the defaults it names first, then others by name.
+    """Resources that the tree names: the defaults first, then others by name.
 
     A tree that names none manages the defaults.
 
@@ -33,12 +33,13 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
 
 
 def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, or one of a DaemonSet or in a protected namespace, that never had our gate.
+    """A static pod of a kubelet, or a pod of a DaemonSet or in a protected namespace, that never
+    had the gate.
 
-    Admission marks every other pod, whatever owner it names (docs/spec/quota.md#pods-that-are-counted). Of a
-    pod from before that, who created it is not known. The cluster collects one whose DaemonSet is not there.
-    A node is there: only a kubelet's mirror counts as its pod, and a kubelet runs no mirror that somebody
-    else made.
+    Admission marks every other pod, whatever owner it names
+    (docs/spec/quota.md#pods-that-are-counted). Of an older pod the writer is unknown. The garbage
+    collector deletes a pod whose DaemonSet is absent. The Node of a mirror pod exists: only a
+    kubelet's mirror counts as its pod, and a kubelet runs no mirror that another writer made.
     """
     if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
         return False

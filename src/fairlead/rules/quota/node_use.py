@@ -1,8 +1,8 @@
-"""What each quota node uses, has borrowed, has promised, and what waits below it: the one account of it.
+"""What each quota node uses, has borrowed and has promised, and what waits below it.
 
-The plan hands it out, the status of the tree, the board and the metrics show it
-(docs/spec/quota.md#status-of-the-tree, docs/spec/quota.md#pods-that-are-counted). Only from pods: nothing is
-remembered, so nothing can drift. Amounts of managed resources only.
+The plan returns it; the status of the tree, the board and the metrics show it
+(docs/spec/quota.md#status-of-the-tree, docs/spec/quota.md#pods-that-are-counted). It is computed
+from pods alone. Amounts of managed resources only.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def node_uses(
 ) -> tuple[QuotaNodeUse, ...]:
     """Every node, parents before children in the order written.
 
-    `promised`: by leaf; None = what the conditions of waiting pods say. `units`: how many units wait, by
-    leaf; None = not counted. `counted`: by node, mins that count as less than is written.
+    `promised`: by leaf; None = what the conditions of waiting pods contain. `units`: number of
+    waiting units by leaf; None = not counted. `counted`: by node, mins that count as less than is
+    written.
     """
     managed = frozenset(managed_resources(state.tree))
     leaves = list(state.tree.leaves())
@@ -38,7 +39,7 @@ def node_uses(
     of_leaf = {leaf.name: sums[id(leaf)] for leaf in leaves}
     for pod in state.pods:
         if (own := of_namespace.get(pod.namespace)) is not None:
-            own.count(pod, managed, is_lost=is_lost(pod, state.now, state.settings), is_claim_told=promised is None)
+            own.count(pod, managed, is_lost=is_lost(pod, state.now, state.settings), is_claim_listed=promised is None)
     for name, amounts in (promised or {}).items():
         _add(of_leaf[name].claimed, amounts, managed)
     for name, count in (units or {}).items():
@@ -47,7 +48,9 @@ def node_uses(
 
 
 def promised_by_leaf(claims: Iterable[QuotaClaim], kept: Mapping[str, Amounts]) -> dict[str, Amounts]:
-    """What a plan promises, and what is kept for pods that come only when others of their job run."""
+    """What a plan promises, and what is kept for pods that are created only when others of their
+    job run.
+    """
     found = {leaf: dict(amounts) for leaf, amounts in kept.items()}
     for claim in claims:
         _add(found.setdefault(claim.leaf, {}), claim.request)
@@ -55,7 +58,9 @@ def promised_by_leaf(claims: Iterable[QuotaClaim], kept: Mapping[str, Amounts]) 
 
 
 class NodeUses:
-    """The same, kept: only leaves that changed are counted again, with what is above them."""
+    """The same, kept between calls: only leaves that changed are counted again, with their
+    ancestors.
+    """
 
     def __init__(self, tree: QuotaNode, settings: QuotaSettings) -> None:
         self._settings = settings
@@ -71,17 +76,17 @@ class NodeUses:
         self._changed = set(self._leaves)
 
     def read(self, leaf: str, pods: Iterable[QuotaPod], now: Moment) -> None:
-        """A leaf as a whole."""
+        """Read a leaf as a whole."""
         node = self._leaves[leaf]
         sums = _LeafSums(node)
         sums.waiting_units = self._units.get(leaf, 0)
         for pod in pods:
-            sums.count(pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_told=False)
+            sums.count(pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_listed=False)
         self._sums[id(node)] = sums
         self._changed.add(leaf)
 
     def wait_in(self, leaf: str, units: int) -> None:
-        """So many units wait in it."""
+        """Set the number of units that wait in a leaf."""
         if units != self._units.get(leaf, 0):
             self._units[leaf] = units
             self._sums[id(self._leaves[leaf])].waiting_units = units
@@ -116,7 +121,8 @@ class NodeUses:
 
 
 def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:
-    """Whether it should have stopped long ago: it is shown, but no longer charged (2.13)."""
+    """Whether the pod should have stopped long ago: it is shown, but no longer charged
+    (docs/spec/quota.md#pods-that-are-counted)."""
     return pod.is_stopping and pod.stopping_at is not None and now - pod.stopping_at >= settings.stuck_seconds
 
 
@@ -137,7 +143,7 @@ class _LeafSums:
         self.by_namespace: dict[str, Sum] = {name: {} for name in node.namespaces}
         self.by_user: dict[str, Sum] = {}
 
-    def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_told: bool) -> None:
+    def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_listed: bool) -> None:
         if not pod.is_admitted:
             self.waiting_pods[pod.condition_reason] += 1
             if pod.gated_by:
@@ -148,7 +154,7 @@ class _LeafSums:
             _add(self.waiting, pod.request, managed)
             if not pod.is_preemptible:
                 _add(self.firm_waiting, pod.request, managed)
-            if is_claim_told and pod.claim_since is not None:
+            if is_claim_listed and pod.claim_since is not None:
                 _add(self.claimed, pod.request, managed)
         elif is_lost:
             _add(self.lost, pod.request, managed)
@@ -160,7 +166,7 @@ class _LeafSums:
                 _add(self.firm_used, pod.request, managed)
 
     def add(self, below: _LeafSums) -> None:
-        """What is below an inner node; namespaces and users are told at leaves alone."""
+        """Add what is below an inner node; namespaces and users are listed at leaves alone."""
         pairs = (
             (self.used, below.used),
             (self.waiting, below.waiting),
@@ -178,7 +184,7 @@ class _LeafSums:
 
 
 def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums], counted: Mapping[str, Amounts]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
-    """The sums of the node, and the rows of it and of everything below."""
+    """The sums of the node, and the rows of the node and of all nodes below it."""
     if node.is_leaf:
         return sums[id(node)], [_row(node, sums[id(node)], counted.get(node.name, NOTHING))]
     own = _LeafSums(node)

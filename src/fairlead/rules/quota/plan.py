@@ -1,13 +1,37 @@
-"""Who is admitted, who is evicted for whom, and who waits: the plan of docs/spec/quota.md#the-plan, without
-memory.
+"""The quota plan: which units are admitted, which pods are evicted for them, and why the others
+wait (docs/spec/quota.md#the-plan). It is a pure function of the account: it remembers nothing
+between plans.
 
-One predicate (`is_guaranteed`) says both who goes first and who may have others evicted. Whoever has victims
-chosen for him holds a claim on what they leave, so that nobody else takes it.
+The problem. Leaves of the tree share a cluster. Each has a guaranteed part (min) and a ceiling
+(max), and borrows what others do not use. A plan gives quota to waiting units, a single pod or a
+whole gang each, and takes it back from borrowers when a guaranteed unit needs it.
 
-Units of a leaf that are alike stand in a line (`units.Line`): where its first cannot proceed, the line is set
-aside. It is looked at again when its leaf loses a victim, and in later plans when something changed that it
-depends on: that is what makes a plan after one event cheap. In a strict leaf (`turns/strict`) the lines are
-tried one after the other, and the first unit that lacks room holds the later ones.
+The states of a unit within a plan. It waits for its turn (in a heap, smallest turn first). When its
+turn comes, `_decide` does one of three things:
+
+- admit: the tree has room (`sums`) and the cluster's nodes have room (`seats`);
+- claim: room will come from pods that are stopping or that this plan evicts. The claim is charged
+  like use, so that no other unit takes the room meanwhile;
+- set aside: the unit waits, with a `Reason`, until its leaf loses a victim.
+
+The invariants:
+
+- One predicate, `is_guaranteed`, gives a unit the earlier turn and the right to have pods evicted
+  in other leaves. With two different predicates, two units could evict each other in turn.
+- Victims are chosen for a unit only if they make enough room; otherwise no pod is evicted.
+- `sums` is what is charged now, `after` what is charged when all victims have stopped. A unit is
+  admitted by `sums`, and victims are chosen by `after`.
+- A unit that this plan admitted is chosen as a victim at most once (`was_displaced`), so a plan
+  comes to an end.
+
+Why this order: claims first, because their victims have lost their work already; then guaranteed
+units, so that a right never waits for a borrower; then priority; then the leaf that borrows least.
+
+Units of a leaf that differ only in age share a line (`units.Line`): if its first unit cannot
+proceed, no other can, and the line is set aside as a whole. Later plans look at a line again only
+when something that it depends on has changed. This keeps a plan after one event cheap. In a strict
+leaf (`turns/strict`) the lines are tried one after the other, and the first unit that lacks room
+holds the later ones.
 """
 
 from __future__ import annotations
@@ -44,7 +68,9 @@ _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
 _QUEUED = Reason.QUEUED_BEHIND
 _USUAL, _LAST = 2, 3
-"""Turns of those that wait for no eviction: of the usual ones, and of those that wait whatever others do."""
+"""First part of a turn: of units that wait for no eviction, and of units that wait whatever others
+do.
+"""
 _NOT_ASKED: Mapping[Unit, int] = {}
 _Turn = tuple[tuple[object, ...], Unit, Reason, Clauses]
 
@@ -64,7 +90,7 @@ def plan_quota(state: QuotaState) -> QuotaPlan:
 
 
 def plan_account(account: QuotaAccount, now: float) -> Planned:
-    """The plan for what the account holds now. What it says holds until the account is told something."""
+    """The plan for what the account holds now. The result is valid until the account changes."""
     account.settle(now)
     planner = _Planner(account)
     planner.run()
@@ -72,12 +98,12 @@ def plan_account(account: QuotaAccount, now: float) -> Planned:
 
 
 class Planned:
-    """What came of it. Who waits is told when somebody asks."""
+    """The result of a plan. The rows of waiting units are made when they are asked for."""
 
     def __init__(self, planner: _Planner) -> None:
         self._planner = planner
         names = planner.index.names
-        told = planner.sentences.told
+        why_victim = planner.sentences.why_victim
         self.admit = tuple(
             QuotaAdmission(pod, names[unit.leaf], sure, planner.sentences.admitted(unit))
             for unit, sure in planner.admitted
@@ -87,7 +113,7 @@ class Planned:
         self.evict = tuple(
             each
             for group, unit, key, why in planner.evicted
-            for each in _evictions(planner, group, key, why if unit is None else told(group, unit, planner.lacking[unit]))
+            for each in _evictions(planner, group, key, why if unit is None else why_victim(group, unit, planner.lacking[unit]))
         )
         self.claims = tuple(
             QuotaClaim(
@@ -103,8 +129,8 @@ class Planned:
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
-        """All that wait, leaf by leaf, in the order in which each leaf's are tried, with their places over
-        all leaves.
+        """All waiting units, leaf by leaf in the order in which they are tried, with their places
+        over all leaves.
         """
         overall = self._planner.overall()
         return tuple(row for book in self._planner.account.books.values() for row in self._planner.rows(book, overall))
@@ -113,16 +139,18 @@ class Planned:
         return self._planner.rows(self._planner.account.books[place])
 
     def reasons(self) -> dict[str, Reason]:
-        """By unit, of the leaves that were looked at: all others wait for what they waited for before."""
+        """Reason by unit, of the leaves that were looked at. Units of other leaves keep their
+        reasons.
+        """
         return {unit.key: reason for place in self.looked_at() for unit, reason, _ in self._planner.verdicts(place)}
 
     def looked_at(self) -> list[int]:
-        """The leaves of which somebody was looked at."""
+        """Leaves with at least one line that this plan tried, or whose pods changed."""
         planner = self._planner
         return sorted(planner.seen | planner.woken | (planner.account.dirty & planner.account.books.keys()))
 
     def waiting_units_in(self, place: int) -> int:
-        """So many units wait in a leaf."""
+        """Number of units that wait in a leaf."""
         return self._planner.count(self._planner.account.books[place])
 
     def plan(self) -> QuotaPlan:
@@ -132,7 +160,18 @@ class Planned:
 
 
 class _Planner:
-    """One plan in the making."""
+    """One plan in the making.
+
+    `admitted`: units and whether each is guaranteed, in the order decided; a unit that is taken
+    back leaves the list. `evicted`: group, the unit that it makes room for (None = a lowered max),
+    name, sentence. `victims_of` and `lacking`: by claimant; what it lacked before its victims were
+    chosen. `claimed`: units whose claims are charged in `sums` and `after`. `broken`: gangs evicted
+    as a whole; no member joins one. `seen`: leaves that were looked at; `woken`: leaves whose
+    `needs` are made anew at the end. `_done`: admitted units that have not been taken back.
+    `_behind`: lines that wait for another unit of their gang. `_displaced`: lines of units that
+    were taken back, or that claim beside others of their line. `_kept`: claimants that gave way to
+    another claimant on a node, tried once more at the end.
+    """
 
     def __init__(self, account: QuotaAccount) -> None:
         self.account = account
@@ -186,7 +225,7 @@ class _Planner:
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
 
-    # --- who is looked at -----------------------------------------------------------------------------------
+    # --- which lines are looked at ----------------------------------------------------------------
 
     def _wake(self) -> None:
         """All lines of leaves that changed; of others those for which there is room where there was none."""
@@ -234,7 +273,9 @@ class _Planner:
             self._restart(line)
 
     def _next(self) -> Line | None:
-        """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
+        """The line whose turn it is. A line that lacks room again, after another took it, stays as
+        it was.
+        """
         own, most = self.account.sums.own, self.index.max
         while True:
             heap = self._heap
@@ -247,7 +288,7 @@ class _Planner:
                 return None
             turn, _, line = heappop(heap)
             if heap is not self._heap:
-                if line.ceiling is None:  # it stands with the others by now
+                if line.ceiling is None:  # it is in the common heap by now
                     continue
                 place, k = line.ceiling
                 if own[place][k] + line.units[0].vector[k] > (most[place][k] or 0):
@@ -266,7 +307,9 @@ class _Planner:
             self._enter(line)
 
     def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
-        """What it lacks, if room is all that it lacks: the least that is asked of each (node, resource)."""
+        """What the leaf's lines lack, if all of them lack only room: the least asked of each (node,
+        resource).
+        """
         if book.place in self.account.dirty:
             return None
         needs: dict[tuple[int, int], int] = {}
@@ -277,10 +320,10 @@ class _Planner:
                 return None
         return needs
 
-    # --- whose turn it is -----------------------------------------------------------------------------------
+    # --- the order of turns -----------------------------------------------------------------------
 
     def _restart(self, line: Line) -> None:
-        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, (), None, 0, -1
+        line.reason, line.clauses, line.ceiling, line.next, line.turn_at = None, (), None, 0, -1
         behind = line.units[0].behind
         if behind is not None and behind not in self._done:
             line.reason = _IDLE
@@ -289,7 +332,7 @@ class _Planner:
             self._push(line)
 
     def _push(self, line: Line) -> None:
-        """It is to be tried; in a strict leaf after all that stand before it."""
+        """Queue the line for its turn; in a strict leaf after all lines before it."""
         queue = self._queue_of(line)
         if queue is None:
             self._enter(line)
@@ -304,7 +347,9 @@ class _Planner:
         heappush(self._heap, (self._turn(line), self._count, line))
 
     def _queue_of(self, line: Line) -> StrictQueue | None:
-        """The queue in which the line waits for its turn, if its leaf is strict. A claimant waits in none."""
+        """The queue of the line's strict leaf. None for another leaf, and for a claimant: it is in
+        no queue.
+        """
         return self._queues.get(line.first.leaf) if line.first.claim_since is None else None
 
     def _lead(self, queue: StrictQueue) -> None:
@@ -312,7 +357,7 @@ class _Planner:
             self._enter(line)
 
     def _follow(self, line: Line, unit: Unit) -> None:
-        """After a unit of a strict leaf: the next one is tried, or all later ones are held."""
+        """After a unit of a strict leaf was tried: try the next one, or hold all later ones."""
         book, queue = self.account.books[unit.leaf], self._queues[unit.leaf]
         if book.holder is None and self._lacks_room(line, unit):
             book.holder = unit
@@ -321,7 +366,7 @@ class _Planner:
             self._lead(queue)
 
     def _lacks_room(self, line: Line, unit: Unit) -> bool:
-        """Whether it was set aside for lack of room that may come."""
+        """Whether the unit was set aside for lack of room that may become free."""
         if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
             return False
         if line.reason is Reason.NO_FIT_ON_NODES:
@@ -329,7 +374,9 @@ class _Planner:
         return line.reason in (_IDLE, Reason.PDB_BLOCKED)
 
     def _turn(self, line: Line) -> tuple[object, ...]:
-        """The sooner, the smaller. It stays as it is while nothing changes in its leaf or beside it."""
+        """The turn of the line's first unit; the smaller, the sooner. It changes only with its
+        leaf's sums or those of a neighbour.
+        """
         unit = line.first
         if unit.claim_since is not None:
             return int(unit.is_partial), unit.claim_since, unit.name
@@ -342,14 +389,14 @@ class _Planner:
         return line.turn
 
     def _version(self, leaf: int) -> int:
-        """Grows with every change of the leaf's sums and of those above it, root's excepted."""
+        """Grows with every change of the sums of the leaf and of its ancestors, the root excepted."""
         version, at = self.account.after.version, 0
         for place in self.index.up[leaf][:-1]:
             at += version[place]
         return at
 
     def is_guaranteed(self, unit: Unit) -> bool:
-        """Whether its leaf's min covers it in all that is scarce for it.
+        """Whether the min of the unit's leaf covers it in all resources that are contested.
 
         See docs/spec/quota.md#contested-resources-and-guaranteed-units.
         """
@@ -362,9 +409,9 @@ class _Planner:
         return all(any(after.is_within(node, vector, [k]) for node in self.vouchers(unit, k)) for k in asked)
 
     def vouchers(self, unit: Unit, k: int) -> Sequence[int]:
-        """Whose min may speak for it: the leaf's.
+        """Nodes whose min may cover the unit: its leaf.
 
-        By subtree also its ancestors' below the node at stake, never root's.
+        With reclaim scope `subtree` also its ancestors below the contested node, never the root.
         """
         path = self.index.up[unit.leaf]
         if not self.is_by_subtree:
@@ -376,8 +423,8 @@ class _Planner:
         return [place for place in path[: max(1, path.index(stake))] if self.index.parent[place] >= 0 or place == unit.leaf]
 
     def _shares(self, leaf: int, at: int) -> tuple[int, ...]:
-        """What each level borrows, from root's child down, as a part of root's max: the least borrowed goes
-        first. `at`: the version of those levels' sums.
+        """What each level borrows, from the root's child down, as a share of the root's max: the
+        smallest goes first. `at`: the version of those levels' sums.
         """
         index, book = self.index, self.account.books[leaf]
         if book.shares_at != at:
@@ -389,7 +436,7 @@ class _Planner:
         return book.shares
 
     def _place(self, unit: Unit) -> tuple[object, ...]:
-        """Where it stands in the queue of a strict leaf."""
+        """The unit's place in the queue of a strict leaf."""
         return -unit.priority, self._user_order(unit), unit.age, unit.name
 
     def _user_order(self, unit: Unit) -> int:
@@ -398,10 +445,10 @@ class _Planner:
         mine = self.account.books[unit.leaf].users.get(unit.user, ())
         return max((amount * self.index.weight[k] for k, amount in enumerate(mine)), default=0)
 
-    # --- one unit -------------------------------------------------------------------------------------------
+    # --- one unit ---------------------------------------------------------------------------------
 
     def _decide(self, line: Line) -> None:
-        """Admit the line's first, claim for it, or set the line aside."""
+        """Admit the line's first unit, claim room for it, or set the line aside."""
         account, unit = self.account, line.first
         line.ceiling = None
         if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
@@ -410,7 +457,7 @@ class _Planner:
                 self._behind[unit.behind].append(line)
             return
         if (why := self._not_now(unit)) is not None:
-            line.reason, line.told = why
+            line.reason, line.clauses = why
             self.seats.leave(unit)
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
@@ -420,7 +467,7 @@ class _Planner:
                 return
             is_kept = self.seats.kept is not None
             if unit.claim_since is not None and self.seats.hold(unit):
-                self._claim(line)  # who stops for another claimant leaves room for both
+                self._claim(line)  # pods that stop for another claimant leave room for both
                 if is_kept:
                     self._kept.append(line)
             else:
@@ -442,7 +489,7 @@ class _Planner:
             chosen = self.reclaim.in_leaf(unit)
         if chosen is None:
             if is_guaranteed:
-                line.reason, line.told = self.sentences.why_nobody(unit)
+                line.reason, line.clauses = self.sentences.why_no_victims(unit)
             else:
                 self._set_aside(line, blocked)
             return
@@ -455,10 +502,10 @@ class _Planner:
         self._make_room(line, chosen)
 
     def _clear_nodes(self, line: Line) -> None:
-        """No node has room: whoever may be evicted leaves one, if that is enough
+        """No node has room: evict borrowers from one node, if that makes enough room
         (docs/spec/quota.md#room-made-on-a-cluster-node).
 
-        Not for a unit that asks for nothing that quota counts: nobody has promised it anything.
+        Not for a unit that asks for nothing that quota counts: no min guarantees it anything.
         """
         unit, kept = line.first, self.seats.kept
         lacking = self.account.after.blocks(unit.leaf, unit.vector)
@@ -473,11 +520,13 @@ class _Planner:
                 return
             for group in chosen or ():
                 self.reclaim.spare(group)
-        told = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
-        line.reason, line.told = Reason.NO_FIT_ON_NODES, told
+        clauses = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
+        line.reason, line.clauses = Reason.NO_FIT_ON_NODES, clauses
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
-        """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
+        """The unit waits for idle quota. If it lacks nothing but room, `ceiling` is where it lacks
+        it.
+        """
         index, unit = self.index, line.first
         line.reason = _IDLE
         if self.is_by_subtree or index.max_jobs or unit.behind is not None or unit.claim_since is not None:
@@ -487,7 +536,9 @@ class _Planner:
             line.ceiling, line.need = (place, k), unit.vector[k]
 
     def _not_now(self, unit: Unit) -> tuple[Reason, Clauses] | None:
-        """Caps and counts that nobody is evicted for (docs/spec/quota.md#non-preemptible-pods-and-caps)."""
+        """Caps and counts for which no pod is evicted
+        (docs/spec/quota.md#non-preemptible-pods-and-caps).
+        """
         account = self.account
         if (cap := account.capped(unit)) is not None:
             return Reason.USER_CAP, self.sentences.over_cap(unit, *cap)
@@ -508,7 +559,7 @@ class _Planner:
     def _admit(self, line: Line) -> None:
         unit = line.first
         self.admitted.append((unit, self.is_guaranteed(unit)))
-        self.account.add(unit.leaf, unit.vector, claim=not unit.pods)  # of a job that is resumed no pod is there yet
+        self.account.add(unit.leaf, unit.vector, claim=not unit.pods)  # a resumed job has no pods yet
         self._tally(unit, 1)
         self._done.add(unit)
         line.next += 1
@@ -525,7 +576,7 @@ class _Planner:
 
     def _claim(self, line: Line) -> None:
         unit = line.first
-        if unit.workload is not None:  # its pods are to claim what it may have
+        if unit.workload is not None:  # its pods claim their room once it is resumed
             self.admitted.append((unit, self.is_guaranteed(unit)))
             self._done.add(unit)
             self.account.add(unit.leaf, unit.vector, claim=True)
@@ -543,7 +594,7 @@ class _Planner:
         line.next += 1
 
     def _admit_late(self, line: Line) -> None:
-        """A claimant that had to keep a node for another one, who may sit there by now."""
+        """A claimant that left a node to another claimant, which may have a seat elsewhere by now."""
         unit = line.first
         self.account.add(unit.leaf, unit.vector, -1, claim=True)
         if self.account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
@@ -561,7 +612,7 @@ class _Planner:
         undo = account.undo
         losing = {group.leaf for group in chosen}
         if unit.workload is not None and any(group.unit is None for group in chosen):
-            for group in chosen:  # a suspended job has nobody stopped: its pods will, once it is resumed
+            for group in chosen:  # evict nothing for a suspended job; its pods have rights once it is resumed
                 self.reclaim.spare(group)
             self._claim(line)
             return
@@ -583,17 +634,18 @@ class _Planner:
         self._improved(losing)
 
     def _take_back(self, unit: Unit, chosen: Container[Unit]) -> None:
-        """A unit that this plan admitted waits again, in a strict leaf with those admitted after it.
+        """A unit that this plan admitted waits again, in a strict leaf with those admitted after
+        it.
 
-        `chosen`: all that are taken back for one unit. The choice of victims has taken them out of `after`.
+        `chosen`: all units that are taken back for one claimant. They have left `after` already.
         """
-        if unit in self._done:  # else it went with another one
+        if unit in self._done:  # otherwise it was taken back with an earlier unit of its queue
             self._put_back(unit, is_gone=True)
         for later in self._queues[unit.leaf].after(unit) if unit.leaf in self._queues else ():
             self._put_back(later, is_gone=later in chosen)
 
     def _put_back(self, unit: Unit, *, is_gone: bool) -> None:
-        """`is_gone`: the sums in `after` are without it already."""
+        """`is_gone`: the unit has left the sums in `after` already."""
         self.account.add(unit.leaf, unit.vector, -1, after=not is_gone, claim=not unit.pods)
         self._tally(unit, -1)
         self.seats.leave(unit)
@@ -607,7 +659,9 @@ class _Planner:
         self._push(again)
 
     def _improved(self, leaves: Iterable[int]) -> None:
-        """These leaves lost somebody: their lines are looked at again; neighbours may go sooner."""
+        """These leaves lost a pod or unit: try their lines again. Neighbours of them may have
+        sooner turns.
+        """
         up = self.index.up
         nearest = {up[leaf][-2] if len(up[leaf]) > 1 else leaf for leaf in leaves}
         for place, book in self.account.books.items():
@@ -619,7 +673,7 @@ class _Planner:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
                         if line.units[0].behind is not None and line.units[0].behind not in self._done:
                             continue
-                        line.reason, line.told, line.ceiling = None, (), None
+                        line.reason, line.clauses, line.ceiling = None, (), None
                         self._push(line)
                     elif line.reason is None and line.next < len(line.units):
                         self._push(line)
@@ -649,7 +703,9 @@ class _Planner:
             del book.owners[unit.owner]
 
     def _drain(self) -> None:
-        """Where a max was lowered under what is used, and the tree says so: evict down to it (2.14)."""
+        """Where a max was lowered below what is used and the tree asks for it: evict down to the
+        max (docs/spec/quota.md#changes-to-the-tree).
+        """
         for place, node in enumerate(self.index.nodes):
             if node.attributes.get(DRAIN_OVER_MAX) != "true":
                 continue
@@ -662,36 +718,38 @@ class _Planner:
                         self.broken.add(group.gang)
                     self.evicted.append((group, None, node.name, self.sentences.drained(place, k)))
 
-    # --- what came of it ------------------------------------------------------------------------------------
+    # --- the result -------------------------------------------------------------------------------
 
     def verdicts(self, place: int) -> list[tuple[Unit, Reason, Clauses]]:
-        """Who waits in a leaf, in the order in which they are tried, the hopeless last.
+        """Waiting units of a leaf in the order in which they are tried, the hopeless last.
 
-        With a sentence where it is made already.
+        With the clauses if they exist already, else ().
         """
         return [each[1:] for each in self._turns(place)]
 
     def overall(self) -> dict[Unit, int]:
-        """Places from 1 of all that wait, in one order over all leaves. Within a leaf it is the leaf's."""
+        """Places from 1 of all waiting units, in one order over all leaves. It keeps the order of
+        each leaf.
+        """
         turns = [(turn, place, at, unit) for place in self.account.books for at, (turn, unit, _, _) in enumerate(self._turns(place))]
         turns.sort(key=lambda each: each[:3])
         return {unit: number for number, (*_, unit) in enumerate(turns, 1)}
 
     def _turns(self, place: int) -> list[_Turn]:
-        """Of those that wait in a leaf: the turn (the sooner, the smaller, over all leaves), the reason, and
-        the sentence where it is made already.
+        """Of the units that wait in a leaf: the turn (smaller = sooner, over all leaves), the
+        reason, and the clauses if they exist already.
         """
         book, found = self.account.books[place], list[_Turn]()
         if self.is_stopped:
-            told = self.sentences.invalid()
+            clauses = self.sentences.invalid()
             eldest = sorted(book.units, key=lambda unit: (unit.age, unit.name))
-            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, told) for unit in eldest]
+            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, clauses) for unit in eldest]
         shares = self._shares(place, self._version(place))
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
-                told, reason = line.told, line.reason or _IDLE
+                clauses, reason = line.clauses, line.reason or _IDLE
                 if book.holder is not None and self._is_kept_back(line, unit, book.holder):
-                    reason, told = _QUEUED, self.sentences.queued(book.holder)
+                    reason, clauses = _QUEUED, self.sentences.queued(book.holder)
                 if reason is _CLAIMS or unit.claim_since is not None:
                     is_last = unit.is_partial and reason is not _CLAIMS
                     turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
@@ -699,10 +757,10 @@ class _Planner:
                     is_late = place not in self._queues and not self._standing(unit)[0]
                     turn = _USUAL, is_late, -unit.priority, shares, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
-                    told = self.sentences.behind(unit)
+                    clauses = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
                     reason = Reason.OVER_MAX
-                found.append((turn, unit, reason, told))
+                found.append((turn, unit, reason, clauses))
         found.sort(key=lambda each: each[0])
         if place in self._queues:
             found = self._in_line(found)
@@ -711,20 +769,24 @@ class _Planner:
         return found
 
     def _in_line(self, found: Iterable[_Turn]) -> list[_Turn]:
-        """Of a strict leaf: nothing behind a unit that is not guaranteed is sooner than that unit."""
+        """Of a strict leaf: no unit behind one that is not guaranteed has a sooner turn than that
+        unit.
+        """
         kept, is_late = list[_Turn](), False
-        for turn, unit, reason, told in found:
+        for turn, unit, reason, clauses in found:
             if turn[0] == _USUAL:
                 is_late = is_late or not self._standing(unit)[0]
                 turn = _USUAL, is_late, *turn[2:]
-            kept.append((turn, unit, reason, told))
+            kept.append((turn, unit, reason, clauses))
         return kept
 
     def _is_kept_back(self, line: Line, unit: Unit, holder: Unit) -> bool:
         return line.reason is _QUEUED or (line.first is holder and unit is not holder)
 
     def _standing(self, unit: Unit) -> tuple[bool, bool]:
-        """Whether it is guaranteed, and whether its leaf's own use stands in its way, when all is decided."""
+        """Whether the unit is guaranteed, and whether its leaf's own use blocks it, when all is
+        decided.
+        """
         alike = unit.leaf, unit.vector
         known = self._standings.get(alike)
         if known is None:
@@ -740,28 +802,28 @@ class _Planner:
         leaf = self.index.names[book.place]
         return tuple(
             self.sentences.waiting(
-                unit, leaf, reason, told, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
+                unit, leaf, reason, clauses, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
             )
-            for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
+            for position, (unit, reason, clauses) in enumerate(self.verdicts(book.place), 1)
         )
 
 
 def _has_claim(unit: Unit) -> bool:
-    """Whether somebody may have been evicted for it."""
+    """Whether pods may have been evicted for it."""
     return unit.claim_since is not None and not unit.is_partial
 
 
-def _evictions(planner: _Planner, group: VictimGroup, key: str, told: str) -> Iterable[QuotaEviction]:
+def _evictions(planner: _Planner, group: VictimGroup, key: str, sentence: str) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
     method = EvictionMethod.EVICT if group.workload is None else EvictionMethod.SUSPEND if group.is_whole else EvictionMethod.LOWER
     for pod in group.pods:
         frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
-        yield QuotaEviction(pod, index.names[group.leaf], key, method, group.workload, frees, grace, told)
+        yield QuotaEviction(pod, index.names[group.leaf], key, method, group.workload, frees, grace, sentence)
 
 
 def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:
-    """Jobs that go on, each once, in the order in which they were admitted."""
+    """Jobs that are resumed, each once, in the order in which they were admitted."""
     found: dict[str, QuotaResume] = {}
     for unit, _ in planner.admitted:
         job = unit.workload

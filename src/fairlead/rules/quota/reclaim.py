@@ -1,8 +1,28 @@
-"""Who makes room for a unit: in other leaves, from who is above its min; in its own leaf, from who is less
-important (docs/spec/quota.md#reclaim-from-other-leaves, docs/spec/quota.md#preemption-inside-a-leaf,
-docs/spec/quota.md#victims). All that is needed, or nobody.
+"""Victims in the tree: which pods make room for a unit (docs/spec/quota.md#victims).
 
-Fewest first: a gang is broken only where single pods and the surplus of gangs are not enough.
+The problem. A guaranteed unit lacks room because other leaves borrow, or because less important
+pods of its own leaf run. Enough of them must stop, as few as possible, and never pods whose leaf
+has a right to them.
+
+Two sources, tried in this order by the plan:
+
+- other leaves, from the child that is most above its min, and so on down
+  (docs/spec/quota.md#reclaim-from-other-leaves). A node at or under its min is protected as a
+  whole, and so is the node whose min covers the unit (`fence`);
+- the unit's own leaf, pods of lower priority (docs/spec/quota.md#preemption-inside-a-leaf).
+
+The invariants:
+
+- All or nothing: `_choose` returns victims only if the unit fits without them; otherwise it spares
+  each one that it had taken.
+- A chosen group leaves `account.after` at once, and `spare` puts it back. So the next choice sees a
+  tree in which those pods have stopped, and a group is never chosen twice (`may_go`).
+- At the end each victim that is not needed is spared, the most important first (`_reprieve`).
+
+Why this order: units that this very plan admitted cost nothing and go first. Then single pods and
+the surplus of gangs, since a gang that loses a needed member loses all its work. Pods of several
+sizes can be taken in an order that leaves a leaf at its min with too little freed, so other sets of
+single pods are tried (`SETS_MAX`) before a gang is broken.
 """
 
 from __future__ import annotations
@@ -19,18 +39,19 @@ Source = Callable[[int], list[VictimGroup]]
 First = Callable[[int], VictimGroup | None]
 Vouchers = Callable[[Unit, int], Sequence[int]]
 SETS_MAX: Final = 400
-"""At most this many sets of single pods are tried before a gang is broken."""
+"""`SETS_MAX`: sets of single pods tried before a gang is broken."""
 
 
-def _anybody(_: VictimGroup) -> bool:
+def _any_group(_: VictimGroup) -> bool:
     return True
 
 
 class Reclaim:
-    """The choice of victims of one plan. Who is chosen leaves `account.after` at once.
+    """The choice of victims of one plan. A chosen group leaves `account.after` at once.
 
-    `fresh`: what this plan itself admitted, by leaf. `joined`: members that it admitted to gangs of which
-    others run, which goes only with these.
+    `fresh`: by leaf, the units that this plan admitted and that may be taken back. `joined`: by
+    leaf, members that this plan admitted to gangs that run already; they go only together with
+    their gang.
     """
 
     def __init__(self, account: QuotaAccount, vouchers: Vouchers, *, is_by_subtree: bool) -> None:
@@ -43,7 +64,7 @@ class Reclaim:
         self._vouchers = vouchers
 
     def from_others(self, unit: Unit, *, breaks_gangs: bool = True) -> list[VictimGroup] | None:
-        """In other leaves. What this plan admitted is tried alone first.
+        """Victims in other leaves. Units that this plan admitted are tried alone first.
 
         Not `breaks_gangs`: only single pods and the surplus of gangs are taken.
         """
@@ -58,7 +79,7 @@ class Reclaim:
         )
 
     def in_leaf(self, unit: Unit) -> list[VictimGroup] | None:
-        """Of lower priority, in its own leaf."""
+        """Victims of lower priority in the unit's own leaf."""
         leaf = unit.leaf
         if self._stays_in_leaf(unit):
             return None
@@ -76,7 +97,7 @@ class Reclaim:
         )
 
     def has_lower(self, unit: Unit) -> bool:
-        """Whether somebody in its leaf may have to give way to it, now or later."""
+        """Whether a pod of its leaf may have to give way to it, now or later."""
         book = self.account.books[unit.leaf]
         if self._stays_in_leaf(unit):
             return False
@@ -92,16 +113,17 @@ class Reclaim:
         return self.account.books[unit.leaf].revisions.get(pod.deployment, pod.revision) < pod.revision
 
     def _stays_in_leaf(self, unit: Unit) -> bool:
-        """Whether evictions inside the leaf are forbidden by the leaf or by the pod's own `preemptionPolicy`,
-        or the pod is about to be replaced.
+        """Whether no pod of its leaf may be evicted for it: the leaf or the pod's own
+        `preemptionPolicy` forbids it, or the pod will be replaced soon.
         """
         if unit.never_preempts or self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
             return True
         return self._is_outdated(unit)
 
     def _is_outdated(self, unit: Unit) -> bool:
-        """Whether a newer revision of its Deployment is there, so that the Deployment will soon not want it:
-        a predecessor that has just made room comes back so, and must not take the place of others.
+        """Whether its Deployment has a newer revision and will soon delete the pod.
+
+        A predecessor that has just made room comes back so, and must not take the place of others.
         """
         pod = unit.pods[0] if len(unit.pods) == 1 else None
         if pod is None or self.account.books[unit.leaf].latest.get(pod.deployment, pod.revision) <= pod.revision:
@@ -109,7 +131,7 @@ class Reclaim:
         return self.account.now - pod.created_at < self.account.settings.surge_wait_seconds
 
     def over_max(self, place: int, k: int) -> list[VictimGroup]:
-        """Victims below a node until it is within the max that is written, or as many as there are
+        """Victims below a node until it is within its written max, or until no more are found
         (`drain-over-max`).
         """
         account = self.account
@@ -131,7 +153,9 @@ class Reclaim:
         return taken
 
     def _next_over(self, place: int, k: int, need: int) -> VictimGroup | None:
-        """A single pod of who is above min, else a gang of those; then the same of anybody below."""
+        """A single pod of a leaf above its min, else a gang of one; then the same of any leaf
+        below.
+        """
         for find in (self._descend_below, self._any_below):
             for gangs in (0, need):
                 if (group := find(place, k, gangs)) is not None:
@@ -152,7 +176,7 @@ class Reclaim:
         self._count(group, 1)
 
     def why_not(self, group: VictimGroup) -> str:
-        """Why it may not be evicted; "" = it may."""
+        """Why the group may not be evicted; "" = it may."""
         if group.unit is not None:
             return ""
         needs: defaultdict[str, int] = defaultdict(int)
@@ -181,17 +205,17 @@ class Reclaim:
         return sorted(self.fresh.get(leaf, ()), key=lambda group: group.rank)
 
     def groups(self, leaf: int) -> list[VictimGroup]:
-        """Who might be evicted, the first to go first, with what this plan admitted."""
+        """Groups that may be evicted, the first victim first, with units that this plan admitted."""
         fresh = self.fresh.get(leaf)
         groups = self.account.groups(leaf)
         return sorted([*groups, *fresh], key=lambda group: group.rank) if fresh else groups
 
     def _first(
-        self, groups: Iterable[VictimGroup], k: int, need: int, rest: Callable[[VictimGroup], bool] = _anybody
+        self, groups: Iterable[VictimGroup], k: int, need: int, rest: Callable[[VictimGroup], bool] = _any_group
     ) -> VictimGroup | None:
-        """The first single pod or surplus of a gang; else, where `need` is not 0, the gang that frees least
-        beyond it, or most of it where none frees all; of those the one of fewest pods. What this plan
-        admitted costs nothing and is no gang.
+        """The first single pod or surplus of a gang. Else, where `need` is not 0, a gang: the one
+        that frees least beyond `need`, or most where none frees all; of equal ones the one with the
+        fewest pods. Units that this plan admitted cost nothing and count as no gang.
         """
         best: tuple[tuple[object, ...], VictimGroup] | None = None
         for group in groups:
@@ -207,13 +231,13 @@ class Reclaim:
         return best[1] if best is not None else None
 
     def may_go(self, group: VictimGroup) -> bool:
-        """Whether it is not taken yet, and may be evicted."""
+        """Whether the group is not taken yet and may be evicted."""
         if group.after is not None and group.after not in self._gone:
-            return False  # its Job's controller would take that one first
+            return False  # its Job's controller would remove `after` first
         return group not in self._gone and not any(self.why_not(each) for each in self.with_surplus(group))
 
     def with_surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        """What is left of a gang beside its whole goes, too, and what this plan admitted to it."""
+        """With a whole gang its surplus goes, too, and the members that this plan admitted to it."""
         return [group, *self._surplus(group)]
 
     def _surplus(self, group: VictimGroup) -> list[VictimGroup]:
@@ -228,15 +252,15 @@ class Reclaim:
         unit: Unit,
         choose: Callable[[bool], VictimGroup | None],
         lenders: Callable[[], Iterable[tuple[int, int]]],
-        rest: Callable[[VictimGroup], bool] = _anybody,
+        rest: Callable[[VictimGroup], bool] = _any_group,
         *,
         breaks_gangs: bool = True,
     ) -> list[VictimGroup] | None:
         """Without gangs, if the unit fits then; else with them.
 
-        Pods of several sizes may be taken in an order that leaves a leaf with none to give. So before a gang
-        is broken other sets of them are tried. `lenders`: the leaves, each with a resource, of which one may
-        be taken now.
+        Pods of several sizes may be taken in an order that leaves a leaf with none to give. So
+        before a gang is broken, other sets of them are tried. `lenders`: returns leaves and
+        resources of which pods may be taken now.
         """
         found = self._choose(unit, lambda: choose(False))
         if found or not breaks_gangs:
@@ -256,7 +280,9 @@ class Reclaim:
     def _singles(
         self, unit: Unit, lenders: Callable[[], Iterable[tuple[int, int]]], rest: Callable[[VictimGroup], bool]
     ) -> list[VictimGroup] | None:
-        """Any set of single pods and surplus that is enough, taken; None after too many tries."""
+        """Any set of single pods and surplus that makes enough room, taken; None after too many
+        tries.
+        """
         taken: list[VictimGroup] = []
         seen: set[frozenset[VictimGroup]] = set()
 
@@ -278,7 +304,7 @@ class Reclaim:
         return taken if is_enough() else None
 
     def _kinds(self, lenders: Iterable[tuple[int, int]], rest: Callable[[VictimGroup], bool]) -> list[VictimGroup]:
-        """Of pods that count alike the first one, those that give most before the others."""
+        """Of pods that count alike the first one; those that free most come first."""
         found: dict[tuple[object, ...], VictimGroup] = {}
         for leaf, k in lenders:
             for group in self.groups(leaf):
@@ -288,7 +314,7 @@ class Reclaim:
         return sorted(found.values(), key=lambda group: (tuple(-amount for amount in group.vector), group.rank))
 
     def _lenders(self, unit: Unit) -> list[tuple[int, int]]:
-        """The leaves that the descent might come to, each with a resource that is lacking."""
+        """Leaves that the descent can reach, each with a resource that the unit lacks."""
         index, after, path = self.account.index, self.account.after, self.account.index.up[unit.leaf]
         found: dict[tuple[int, int], None] = {}
         for place, k in after.blocks(unit.leaf, unit.vector):
@@ -302,10 +328,10 @@ class Reclaim:
         return list(found)
 
     def _choose(self, unit: Unit, choose: Callable[[], VictimGroup | None], *, is_now: bool = False) -> list[VictimGroup] | None:
-        """One victim after the other until it fits, then spare each that is not needed, the most important
-        first.
+        """Take one victim after the other until the unit fits, then spare each that is not needed,
+        the most important first.
 
-        None, and nobody taken, when it cannot fit completely. `is_now`: it must fit at once.
+        None, with no group taken, if the unit cannot fit completely. `is_now`: it must fit at once.
         """
         blocks = self.account.after.blocks
         taken: list[VictimGroup] = []
@@ -335,7 +361,7 @@ class Reclaim:
             *sorted(later, key=_rank, reverse=True),
         ):
             if group in later and any(each.is_whole and each.gang == group.gang for each in taken):
-                continue  # its gang goes
+                continue  # its gang is evicted as a whole
             self.spare(group)
             if blocks(unit.leaf, unit.vector):
                 self.take(group)
@@ -359,19 +385,19 @@ class Reclaim:
         return self._first(groups, k, need, lambda group: self._gives_way(group, unit))
 
     def _in_turn(self, unit: Unit, groups: list[VictimGroup]) -> list[VictimGroup]:
-        """Pods that the unit itself replaces go before pods of others."""
+        """Pods that the unit itself replaces go before others."""
         if not self._has_predecessor(unit):
             return groups
-        return sorted(groups, key=lambda group: not _precedes(group, unit))  # the order among equals stays
+        return sorted(groups, key=lambda group: not _precedes(group, unit))  # the sort is stable
 
     def _gives_way(self, group: VictimGroup, unit: Unit) -> bool:
-        """Lower priority.
+        """Whether the group has lower priority than the unit.
 
-        Or an older revision of the same Deployment, once the newer pod has waited a while, or where a pod of
-        others would be taken otherwise.
+        Or is an older revision of the same Deployment, if the newer pod has waited a while, or if a
+        pod of another workload would be evicted otherwise.
         """
         if group.is_whole and group.gang is not None and group.gang == unit.gang:
-            return False  # it would join nobody
+            return False  # it would be alone in its gang
         if group.priority < unit.priority:
             return True
         if not _precedes(group, unit):
@@ -393,9 +419,9 @@ class Reclaim:
         return self._descend(place, k, unit, self._fence(unit, k), lambda leaf: self._first(source(leaf), k, need))
 
     def _fence(self, unit: Unit, k: int) -> int:
-        """The lowest node that vouches for the unit: nobody below it is a victim.
+        """The lowest node whose min covers the unit: no pod below it is a victim.
 
-        Who may go for a higher voucher may go for this one, too.
+        A victim that is allowed for a higher such node is allowed for this one, too.
         """
         if not self.is_by_subtree:
             return unit.leaf
@@ -403,14 +429,15 @@ class Reclaim:
         return next((node for node in self._vouchers(unit, k) if after.is_within(node, unit.vector, [k])), unit.leaf)
 
     def fences(self, unit: Unit) -> set[int]:
-        """The same for all that it asks."""
+        """The fences of all resources that the unit asks for."""
         return {unit.leaf, *(self._fence(unit, k) for k, amount in enumerate(unit.vector) if amount)}
 
     def _descend(self, place: int, k: int, unit: Unit | None, fence: int, first: First) -> VictimGroup | None:
-        """The first victim below the node: from the child that is most above its min, and so on down.
+        """The first victim below the node: from the child that is most above its min, and so on
+        down.
 
-        Who is at or under its min is protected as a whole, unless the way to the unit leads through it;
-        `fence` is never entered.
+        A child at or under its min is protected as a whole, unless the way to the unit leads
+        through it; `fence` is never entered.
         """
         if place == fence:
             return None
@@ -431,7 +458,7 @@ class Reclaim:
         return None
 
     def _any_below(self, place: int, k: int, need: int) -> VictimGroup | None:
-        """Where no child is above its min: the first victim of all leaves below."""
+        """If no child is above its min: the first victim of all leaves below."""
         index = self.account.index
         leaves = [leaf for leaf in self.account.books if place in index.up[leaf]]
         groups = [group for leaf in leaves for group in self.groups(leaf)]
@@ -453,5 +480,5 @@ def _rank(group: VictimGroup) -> tuple[object, ...]:
 
 
 def is_gang(group: VictimGroup) -> bool:
-    """Whether a gang is broken when it goes. What this plan admitted has not begun."""
+    """Whether evicting the group breaks a gang. A unit that this plan admitted has not started."""
     return group.is_whole and group.unit is None

@@ -1,9 +1,9 @@
 """Whether units fit on the cluster's nodes (docs/spec/quota.md#room-for-a-unit).
 
-Looked at are all requests, labels, taints, and GPU memory of one card. What cannot be judged here (volumes,
-spread, other pods) counts as fitting: kube-scheduler decides. Pods are laid out first fit, nodes by name, the
-largest pod of a unit first. A unit that only a cleverer layout would house counts as one that does not fit,
-until something moves.
+Requests, labels, taints, and GPU memory of one card are compared. What cannot be judged here
+(volumes, spread, other pods) counts as fitting: kube-scheduler decides. Pods are laid out first
+fit: nodes by name, the largest pod of a unit first. A unit that would fit only in another layout
+counts as one that does not fit, until something moves.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from fairlead.rules.holding.account import account
 from fairlead.rules.nodes.choice import may_use_labelled
 
 SILENT_SECONDS: Final = 300.0
-"""So long a node that is not ready still counts."""
+"""`SILENT_SECONDS`: for this time a node that is not ready still counts."""
 _PLENTY: Final = ("memory", "cpu")
 _SHAPES_MAX: Final = 2_000
 
 
 def node_rooms(snapshot: ClusterSnapshot, counted_uids: Collection[str], now: Moment) -> tuple[NodeRoom, ...]:
-    """The snapshot's nodes. `counted_uids`: pods that quota counts; what the others ask is taken."""
+    """The snapshot's nodes. `counted_uids`: pods that quota counts; the requests of all others are
+    taken.
+    """
     rooms: list[NodeRoom] = []
     for node in snapshot.nodes:
         bound = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding]
@@ -45,12 +47,12 @@ def node_room(node: Node, taken: Amounts, holes: tuple[int, ...], now: Moment) -
 
 
 def taken_by(pods: Iterable[Pod]) -> Amounts:
-    """What these bound pods take of their node, each its place, too."""
+    """What these bound pods take of their node, with one place for each pod."""
     return sum_of(part for pod in pods for part in (pod.requests, _ONE))
 
 
 def holes_of(node: Node, pods: Iterable[Pod], withheld: Collection[int] = ()) -> tuple[int, ...]:
-    """Free units of GPU memory of each card that is shared; () where cards are not told apart."""
+    """Free units of GPU memory of each shared card; () where the cards are not known one by one."""
     if not counted(node.capacity, GPU_MEMORY):
         return ()
     found = account(node, pods, withheld=withheld)
@@ -58,9 +60,10 @@ def holes_of(node: Node, pods: Iterable[Pod], withheld: Collection[int] = ()) ->
 
 
 def is_schedulable(node: Node, now: Moment) -> bool:
-    """Not cordoned, and ready, or not for less than five minutes.
+    """Whether the node is not cordoned, and is ready or has been not ready for less than five
+    minutes.
 
-    Of one that never spoke they count from its creation.
+    For a node that never reported, the five minutes begin with its creation.
     """
     if node.unschedulable:
         return False
@@ -73,11 +76,12 @@ def is_schedulable(node: Node, now: Moment) -> bool:
 
 _ONE: Final[Amounts] = {PODS: 1}
 Shape = tuple[tuple[tuple[str, int], ...], NodeChoice, int]
-"""What decides where a pod fits: what it asks, which nodes it may use, GPU memory on one card."""
+"""What decides where a pod fits: its requests, the nodes that it may use, GPU memory on one card.
+"""
 
 
 class Placed(Struct, frozen=True, gc=False):
-    """A pod, its node, and which of the node's cards gives it memory; -1: none."""
+    """A pod, its node, and the card of the node that gives it memory; -1: none."""
 
     pod: QuotaPod
     node: str
@@ -85,8 +89,8 @@ class Placed(Struct, frozen=True, gc=False):
 
 
 class _Room(Struct, gc=False):
-    """`gives`: what it has for pods that quota counts, and whether it offers any, by resource, as it was last
-    reckoned.
+    """One node. `gives`: by resource, what it has for pods that quota counts, and whether it offers
+    any, when last computed.
     """
 
     node: NodeRoom
@@ -96,15 +100,15 @@ class _Room(Struct, gc=False):
 
 
 class Rooms:
-    """The nodes of a cluster with the pods that quota counts on them, and what is left.
+    """The nodes of a cluster with the pods on them that quota counts, and what is free.
 
-    Asking again what has been asked costs little: for each shape of pod it is known below which node there is
-    no room, and which of those nodes got some back since.
+    Repeated questions are cheap: for each shape of pod it is known below which node there is no
+    room, and which of those nodes got some room back since.
     """
 
     def __init__(self, nodes: Iterable[NodeRoom], pods: Iterable[QuotaPod] = ()) -> None:
-        """Admitted pods take their node's room. One that is not bound yet takes what first fits, after all
-        that are; one that fits nowhere takes none.
+        """Admitted pods take room on their node. Pods that are not bound yet come after the bound
+        ones, and take the first node that fits; a pod that fits nowhere takes none.
         """
         self._rooms = [
             _Room(node, {name: amount - node.taken.get(name, 0) for name, amount in node.allocatable.items()}, list(node.holes))
@@ -125,9 +129,9 @@ class Rooms:
         self._seat_unbound()
 
     def follow(self, nodes: Sequence[NodeRoom], moved: Iterable[tuple[QuotaPod | None, QuotaPod | None]]) -> bool:
-        """As if made anew from these nodes, and pods of which these changed: each as it was and as it is.
+        """Follow the cluster: `moved` are the pods that changed, each as it was and as it is.
 
-        False: there are other nodes, or other resources on one; it must be made anew.
+        Returns False if there are other nodes, or other resources on a node: then make it anew.
         """
         changed = [node for node in nodes if (at := self._place.get(node.name)) is None or self._rooms[at].node is not node]
         if len(nodes) != len(self._rooms) or any(node.name not in self._place for node in changed):
@@ -145,11 +149,12 @@ class Rooms:
         return True
 
     def capacity(self, resources: tuple[str, ...], lost: Iterable[QuotaPod] = ()) -> tuple[int | None, ...]:
-        """What schedulable nodes have for pods that quota counts. None: no node offers that; who knows?
+        """What schedulable nodes have for pods that quota counts. None: no node offers the
+        resource.
 
-        A node counts with at least what such pods hold on it: what runs on a cordoned one, or where a device
-        plugin is away for a moment, takes nothing from the others. `lost` pods hold nothing. Asked while
-        nothing but the pods of the cluster is laid out.
+        A node counts with at least what such pods hold on it, so pods on a cordoned node, or on a
+        node whose device plugin is away for a moment, take nothing from the others. `lost` pods
+        hold nothing. Call it only while nothing but the cluster's pods is laid out.
         """
         if resources != self._resources:
             self._resources, self._unreckoned = resources, set(range(len(self._rooms)))
@@ -175,7 +180,7 @@ class Rooms:
         return tuple(amount if offering else None for amount, offering in zip(total, self._offering, strict=True))
 
     def fits(self, pods: Sequence[QuotaPod]) -> bool:
-        """Whether all of them find room beside each other."""
+        """Whether all of these pods fit beside each other."""
         seats = self.seat(pods)
         if seats is None:
             return False
@@ -183,9 +188,9 @@ class Rooms:
         return True
 
     def seat(self, pods: Sequence[QuotaPod], *, is_whole: bool = True) -> list[Placed] | None:
-        """Lay them out, and take that room. None: they do not fit, and nothing is taken.
+        """Lay the pods out and take their room. None: they do not fit, and nothing is taken.
 
-        Not `is_whole`: those that fit are laid out.
+        Not `is_whole`: the pods that fit are laid out.
         """
         seats: list[Placed] = []
         for pod in pods if len(pods) == 1 else sorted(pods, key=largest_first):
@@ -200,7 +205,7 @@ class Rooms:
         return seats
 
     def seat_on(self, pod: QuotaPod, node: str) -> list[Placed] | None:
-        """The same of one pod, on this node."""
+        """Lay one pod out on this node."""
         place = self._place[node]
         if not self._may_use(pod.choice)[place] or not self._has_room(pod, place):
             return None
@@ -209,9 +214,9 @@ class Rooms:
         return [Placed(pod, node, card)]
 
     def could_hold(self, pod: QuotaPod, node: str) -> bool:
-        """Whether it would fit there if no pod that quota counts were there.
+        """Whether the pod would fit on the node if no pod that quota counts were on it.
 
-        Cards of a node count as alike.
+        The cards of a node count as alike.
         """
         room = self._rooms[self._place[node]].node
         if pod.card_units * len(room.holes) > room.allocatable.get(GPU_MEMORY, 0):
@@ -219,7 +224,7 @@ class Rooms:
         return all(amount <= room.allocatable.get(name, 0) - room.taken.get(name, 0) for name, amount in pod.request.items() if amount)
 
     def lack_on(self, pod: QuotaPod, node: str) -> Mapping[str, int]:
-        """How much more room it needs there, by resource; empty: it fits."""
+        """How much more room the pod needs on the node, by resource; empty: it fits."""
         room = self._rooms[self._place[node]]
         free = room.free
         lack = {name: amount - free.get(name, 0) for name, amount in pod.request.items() if amount and amount > free.get(name, 0)}
@@ -230,15 +235,15 @@ class Rooms:
         return lack
 
     def unseat(self, seats: Iterable[Placed]) -> None:
-        """Give the room back that `seat` took."""
+        """Return the room that `seat` took."""
         for seat in seats:
             self._give(seat.pod, self._place[seat.node], seat.card)
 
     def leave(self, pods: Iterable[QuotaPod]) -> list[Placed]:
-        """Bound pods give their nodes' room back, until `stay`.
+        """Bound pods return the room of their nodes, until `stay`.
 
-        Which card a pod holds nobody says here. It counts as the one with most memory free, so that no room
-        counts as too small that may not be.
+        It is not known here which card a pod holds. The card with most free memory is assumed, so
+        that no room is judged too small that may be large enough.
         """
         seats: list[Placed] = []
         for pod in pods:
@@ -250,12 +255,14 @@ class Rooms:
         return seats
 
     def stay(self, seats: Iterable[Placed]) -> None:
-        """Take back what `leave` gave."""
+        """Take back the room that `leave` returned."""
         for seat in seats:
             self._take(seat.pod, self._place[seat.node], seat.card)
 
     def fits_on(self, pod: QuotaPod, node: str, without: Sequence[QuotaPod] = ()) -> bool:
-        """Whether it fits there; `without` these, which sit there, and cards are not told apart then."""
+        """Whether the pod fits on the node; `without` these pods of the node, and with the cards as
+        one pool.
+        """
         place = self._place.get(node)
         if place is None or not self._may_use(pod.choice)[place]:
             return False
@@ -269,13 +276,13 @@ class Rooms:
         )
 
     def nodes_for(self, pod: QuotaPod) -> list[str]:
-        """The nodes that it may use, whatever room they have."""
+        """The nodes that the pod may use, whatever room they have."""
         usable = self._may_use(pod.choice)
         return [room.node.name for place, room in enumerate(self._rooms) if usable[place]]
 
     def freest(self, pod: QuotaPod) -> tuple[str, str, int, int] | None:
-        """For the sentence of a pod that fits nowhere: what is missing on the freest node, that node, how
-        much of it is free there, and how many nodes the pod may use. None: it may use none.
+        """For the sentence of a pod that fits nowhere: what is missing on the freest node, that
+        node, the free amount there, and how many nodes the pod may use. None: it may use none.
         """
         usable = self._may_use(pod.choice)
         places = [place for place in range(len(self._rooms)) if usable[place]]
@@ -295,7 +302,7 @@ class Rooms:
             return GPU_MEMORY, self._rooms[best].node.name, max((0, *self._rooms[best].holes)), len(places)
         return PODS, self._rooms[best].node.name, max(0, free[best].get(PODS, 0)), len(places)
 
-    # --- the pods that are there ----------------------------------------------------------------------------
+    # --- the cluster's pods -----------------------------------------------------------------------
 
     def _put(self, pod: QuotaPod | None) -> None:
         if pod is None or not pod.is_admitted:
@@ -321,7 +328,7 @@ class Rooms:
             self._unbound_seats += self.seat([pod], is_whole=False) or ()
 
     def _turn(self, room: _Room, node: NodeRoom) -> None:
-        """The node looks different now."""
+        """Note that the node has changed."""
         old = room.node
         for name, amount in node.allocatable.items():
             less = old.allocatable[name] - old.taken.get(name, 0)
@@ -331,10 +338,10 @@ class Rooms:
         self._below.clear()
         self._reopened.clear()
 
-    # --- one pod --------------------------------------------------------------------------------------------
+    # --- one pod ----------------------------------------------------------------------------------
 
     def _first(self, pod: QuotaPod) -> int | None:
-        """The first node that has room for it."""
+        """The first node that has room for the pod."""
         shape = shape_of(pod)
         if shape not in self._below and len(self._below) >= _SHAPES_MAX:
             self._below.clear()
@@ -372,7 +379,7 @@ class Rooms:
         return not pod.card_units or not room.node.holes or max(room.holes) >= pod.card_units
 
     def _card_for(self, pod: QuotaPod, place: int) -> int:
-        """The smallest hole that holds it."""
+        """The card with the smallest free part that fits the pod."""
         holes = self._rooms[place].holes
         if not pod.card_units or not holes:
             return -1
@@ -403,7 +410,7 @@ class Rooms:
 
 
 def part_of(pod: QuotaPod, resource: str) -> int:
-    """What of a node's room it takes."""
+    """What the pod takes of a node's room."""
     return 1 if resource == PODS else pod.request.get(resource, 0)
 
 
@@ -421,7 +428,7 @@ def shape_of(pod: QuotaPod) -> Shape:
 
 
 def largest_first(pod: QuotaPod) -> tuple[object, ...]:
-    """By GPUs and their memory before cpu and memory, which nodes have most of."""
+    """Sort key: GPUs and their memory before cpu and memory, of which nodes have most."""
     asked = pod.request
     return (
         -pod.card_units,

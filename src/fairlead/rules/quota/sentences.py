@@ -1,5 +1,6 @@
-"""Why a unit waits, in one sentence with names and numbers: for the pod's condition, its Event, the console
-and `quota why`; and why a pod is evicted.
+"""Why a unit waits, and why a pod is evicted, each in one sentence with names and numbers
+(docs/spec/quota.md#conditions-and-sentences). The pod's condition, its Event, the console and
+`fairlead quota why` show the same sentence.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.units import Unit, VictimGroup
 
-_TOLD_MAX = 3
+_LISTED_MAX = 3
 _Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], Clauses, str]
-"""Of units that ask the same in the same leaf: where there is no room, how much more it would take, who
-borrows, the clauses, and their sentence.
+"""Shared by units that ask for the same in the same leaf: where they have no room, how much more
+they need, the borrowers, the clauses, and their sentence.
 """
 _FOR_ROOM = (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
 
 
 class Sentences:
-    """Of one plan, told while the account holds what the plan reckons with."""
+    """Sentences of one plan. They are valid while the account holds what the plan added to it."""
 
     def __init__(self, account: QuotaAccount, reclaim: Reclaim) -> None:
         self._account = account
@@ -40,15 +41,16 @@ class Sentences:
         first = next(each.message for each in self._account.violations if each.stops)
         return (clause("tree-invalid", fault=first),)
 
-    def told(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
-        """For a victim and its owner: who takes back how much of which min, and why this pod.
+    def why_victim(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
+        """For a victim and its owner: which unit takes back how much of which min, and why this
+        pod.
 
-        `lacking`: (node, resource) where the unit had no room. Of these it is told what the victim gives.
-        Nothing is lacking: it had quota, and no room on a cluster node.
+        `lacking`: (node, resource) where the unit had no room. The sentence names the one that the
+        victim frees most of. If it is empty, the unit had quota and no room on a cluster node.
         """
         index = self._index
         if not lacking:
-            return self._told_of_node(group, unit)
+            return self._for_victim_on_node(group, unit)
         k = next((k for _, k in lacking if group.vector[k]), lacking[0][1])
         resource, leaf = index.resources[k], index.names[unit.leaf]
         if group.leaf == unit.leaf:
@@ -65,7 +67,7 @@ class Sentences:
         has = f"{lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}{self._as_counted(group.leaf, k)}"
         return f"{takes}; {has}; of its pods the least important go first: lower priority, then not ready, then newer"
 
-    def _told_of_node(self, group: VictimGroup, unit: Unit) -> str:
+    def _for_victim_on_node(self, group: VictimGroup, unit: Unit) -> str:
         index, leaf = self._index, group.leaf
         k = max(
             range(len(index.resources)),
@@ -82,7 +84,9 @@ class Sentences:
         return f"{self._index.names[place]} gives up what it uses above its max of {most} {resource}"
 
     def admitted(self, unit: Unit) -> str:
-        """For who has just been admitted: of what he asks, that in which his leaf is most above its min."""
+        """For an admitted unit: of the resources it asks for, the one of which its leaf is most
+        above its min.
+        """
         leaf, least, resources = unit.leaf, self._index.min[unit.leaf], self._index.resources
         asked = [k for k, amount in enumerate(unit.vector) if amount]
         if not asked:
@@ -95,8 +99,8 @@ class Sentences:
 
     def _as_counted(self, place: int, k: int) -> str:
         """Why a min counts as less than is written; "" where it does not."""
-        told = self._counts(place, k)
-        return f" ({told[0].text})" if told else ""
+        counts = self._counts(place, k)
+        return f" ({counts[0].text})" if counts else ""
 
     def _counts(self, place: int, k: int) -> list[Clause]:
         index = self._index
@@ -108,15 +112,15 @@ class Sentences:
         return [clause("counts", configured=configured, there=there, least=least, counts=counted)]
 
     def _voucher(self, unit: Unit, k: int, asks: int = 0) -> int | None:
-        """The lowest node whose min covers the unit in a resource when it has it; None = none does.
+        """The lowest node whose min covers the unit in a resource; None = none.
 
-        `asks`: what it asks, where it is not among the claims.
+        `asks`: what the unit asks for, if it is not among the claims.
         """
         path = self._index.up[unit.leaf][:-1] if self._reclaim.is_by_subtree else ()
         return next((place for place in path or (unit.leaf,) if self._account.after.over(place, k) + asks <= 0), None)
 
-    def why_nobody(self, unit: Unit) -> tuple[Reason, Clauses]:
-        """Of a guaranteed unit for which nobody can be evicted."""
+    def why_no_victims(self, unit: Unit) -> tuple[Reason, Clauses]:
+        """For a guaranteed unit for which no pod can be evicted."""
         if self.own_ceiling(unit) is not None:
             return Reason.WAITING_FOR_IDLE_QUOTA, ()
         protected = self._protected(unit)
@@ -125,7 +129,9 @@ class Sentences:
         return Reason.PDB_BLOCKED, self.protected(unit, protected, self._reclaim.budgets)
 
     def own_ceiling(self, unit: Unit) -> tuple[int, int] | None:
-        """The node and resource whose max its leaf's own use reaches with it, whatever others do."""
+        """The node and resource whose max the leaf's own use would exceed with the unit, whatever
+        others do.
+        """
         own, bounds = self._now.own[unit.leaf], self._index.max
         for place in self._index.up[unit.leaf]:
             for k, amount in enumerate(unit.vector):
@@ -135,7 +141,7 @@ class Sentences:
         return None
 
     def _protected(self, unit: Unit) -> dict[tuple[int, str], list[VictimGroup]]:
-        """By leaf and PodDisruptionBudget: who would make room and may not be evicted."""
+        """By leaf and PodDisruptionBudget: groups that would make room and may not be evicted."""
         found: defaultdict[tuple[int, str], list[VictimGroup]] = defaultdict(list)
         _, k = self._account.after.blocks(unit.leaf, unit.vector)[0]
         for leaf in self._account.books:
@@ -147,7 +153,7 @@ class Sentences:
         return found
 
     def _spared(self, unit: Unit, blocked: Sequence[Blocked]) -> tuple[Spared, ...]:
-        """Who is above min where it lacks room, and may not be evicted."""
+        """Pods above min that use what the unit lacks, and that may not be evicted."""
         found: dict[str, Spared] = {}
         index = self._index
         for k in dict.fromkeys(index.resources.index(each.resource) for each in blocked):
@@ -163,11 +169,15 @@ class Sentences:
         return tuple(found[key] for key in sorted(found))
 
     def _used(self, place: int, k: int) -> int:
-        """What the leaves below use, as the table says it: without promises, and without what is not lent."""
+        """What the leaves below use, as the table shows it: without promises and without what is
+        not lent.
+        """
         return sum(self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves(place))
 
     def _leaves(self, place: int) -> list[int]:
-        """The leaves below a node, found at the first sentence: most plans of a large tree write none."""
+        """The leaves below a node, found for the first sentence: most plans of a large tree write
+        none.
+        """
         if not self._leaves_below:
             for leaf in self._account.books:
                 for above in self._index.up[leaf]:
@@ -178,11 +188,11 @@ class Sentences:
         return sum(self._claims.own[leaf][k] for leaf in self._leaves(place))
 
     def _kept(self, place: int, k: int) -> int:
-        """What lend limits keep back below a node: it is charged, and nobody uses it."""
+        """What lend limits keep back below a node: it is charged, and not in use."""
         return self._now.own[place][k] - self._used(place, k) - self._claimed(place, k)
 
     def hopeless(self, unit: Unit, reason: Reason, at: tuple[int, int]) -> Clauses:
-        """Of a unit that waits whatever others do."""
+        """For a unit that waits whatever others do."""
         if reason is Reason.GANG_INCOMPLETE:
             return unit.missing
         if reason is Reason.GATED_BY_OTHERS:
@@ -198,7 +208,7 @@ class Sentences:
         return (firmly, clause("min-is", node=node, min=self._text(k, self._index.least[place][k])), clause("never"))
 
     def no_fit(self, unit: Unit, rooms: Rooms | None) -> Clauses:
-        """No node has room for it, or for one of its pods, or not for all of them."""
+        """No node has room for the unit, or for one of its pods, or not for all of them."""
         pod = unit.pods[0]
         if rooms is None:
             return ()
@@ -213,11 +223,11 @@ class Sentences:
         return (asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=amount_text(resource, free)))
 
     def kept_from(self, unit: Unit, node: str, claimant: str) -> Clauses:
-        """Of a unit that has room, but might be put where another's is being made."""
+        """For a unit that has room, but may be bound where room is being made for another unit."""
         return (clause("kept", unit=unit.key, node=node, claimant=claimant),)
 
     def _no_fit_together(self, unit: Unit, rooms: Rooms) -> Clauses:
-        """Each of its pods would find room."""
+        """Each of the unit's pods alone would fit."""
         there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
         asked = unit.pods[0].request
         rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
@@ -230,8 +240,8 @@ class Sentences:
 
     def over_firm_min(self, unit: Unit, k: int, firm: int) -> Clauses:
         least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
-        told = clause("firm", used=self._text(k, firm), min=least, leaf=leaf)
-        return (self._asks(unit, k), told, *self._counts(unit.leaf, k), clause("label"))
+        firmly = clause("firm", used=self._text(k, firm), min=least, leaf=leaf)
+        return (self._asks(unit, k), firmly, *self._counts(unit.leaf, k), clause("label"))
 
     def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> Clauses:
         (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
@@ -245,7 +255,7 @@ class Sentences:
         return (clause("gang-first", gang=pod.gang, pods=pod.gang_size),)
 
     def queued(self, holder: Unit) -> Clauses:
-        """Why a later unit of a strict leaf waits: this one is before it."""
+        """Why a later unit of a strict leaf waits: `holder` is before it."""
         return (clause("queued", unit=holder.key, leaf=self._index.names[holder.leaf]),)
 
     def waiting(
@@ -258,7 +268,8 @@ class Sentences:
         victims: Sequence[VictimGroup],
         is_guaranteed: bool,
     ) -> QuotaWaiting:
-        """What is said of units that ask the same in the same leaf is made once.
+        """The row of a waiting unit. Units that ask for the same in the same leaf share one
+        sentence.
 
         `places`: in its leaf, and over all leaves.
         """
@@ -267,14 +278,14 @@ class Sentences:
         if known is None:
             blocked, lacks = self._blocked(unit, reason) if reason in _FOR_ROOM else ((), ())
             known = self._alike[alike] = blocked, lacks, self._borrowers(blocked), (), ""
-        blocked, lacks, borrowers, told, message = known
+        blocked, lacks, borrowers, known_clauses, message = known
         spared = self._spared(unit, blocked) if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS else ()
         if not clauses and not victims:
-            if not told:
-                told = self._clauses(unit, reason, blocked, borrowers, (), is_guaranteed)
-                message = sentence_of(told)
-                self._alike[alike] = blocked, lacks, borrowers, told, message
-            clauses = told
+            if not known_clauses:
+                known_clauses = self._clauses(unit, reason, blocked, borrowers, (), is_guaranteed)
+                message = sentence_of(known_clauses)
+                self._alike[alike] = blocked, lacks, borrowers, known_clauses, message
+            clauses = known_clauses
         else:
             clauses = clauses or self._clauses(unit, reason, blocked, borrowers, victims, is_guaranteed)
             message = sentence_of(clauses)
@@ -296,8 +307,8 @@ class Sentences:
         )
 
     def _blocked(self, unit: Unit, reason: Reason) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
-        """Where there is no room for it, and how much more it would take there. A claimant's own claim is no
-        obstacle to it.
+        """Where the unit has no room, and how much more it needs there. A claimant's own claim does
+        not count against it.
         """
         own = (self._now, self._claims) if reason is Reason.WAITING_FOR_EVICTIONS else ()
         for sums in own:
@@ -324,9 +335,9 @@ class Sentences:
         return blocked, tuple(Lacking("max", index.names[place], index.resources[k], more) for place, k, more in lacks)
 
     def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
-        """Leaves that use more than their min of what is lacking, the one that is most above it first.
+        """Leaves that use more than their min of a lacking resource, the one most above it first.
 
-        Those whose pods stop still use it.
+        Pods that stop still count as use.
         """
         found: tuple[Borrower, ...] = ()
         for k in dict.fromkeys(self._index.resources.index(each.resource) for each in blocked):
@@ -363,18 +374,20 @@ class Sentences:
         if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
             place, k = ceiling
             return (self._asks(unit, k), *self._at_ceiling(place, k))
-        told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_TOLD_MAX] if each.resource == resource)
+        listed = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_LISTED_MAX] if each.resource == resource)
         there = self._there(0, k) if first.node == self._index.names[0] else None
         code = "in-use" + ("-there" if there is not None else "") + ("-promised" if first.claimed else "")
         used, most, claimed = (self._text(k, amount) for amount in (first.used, first.max, first.claimed))
         full = clause(code, node=first.node, used=used, max=most, there=there, claimed=claimed)
         place = self._index.names.index(first.node)
         right = self._owed(unit, k) if is_guaranteed else self._may_borrow(unit, k)
-        who = clause("borrowers", leaves=told) if told else clause("nobody-borrows")
+        who = clause("borrowers", leaves=listed) if listed else clause("nobody-borrows")
         return (self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
 
     def _claiming(self, unit: Unit, k: int) -> list[Clause]:
-        """Whose min a claimant has a right to; else, in its own leaf, that room is being made."""
+        """Which claimant's min is restored first; or, in the unit's own leaf, that room is being
+        made.
+        """
         by = self._voucher(unit, k)
         place = unit.leaf if by is None else by
         code = "room-made" if by is None else "claims"
@@ -383,7 +396,7 @@ class Sentences:
         return [clause(code, leaf=self._index.names[place], used=used, min=least, resource=resource, asks=asks), *self._counts(place, k)]
 
     def _at_ceiling(self, place: int, k: int) -> list[Clause]:
-        """A node whose max its leaf reaches alone."""
+        """A node whose max the unit's leaf reaches alone."""
         node, used, claimed = self._index.names[place], self._text(k, self._used(place, k)), self._claimed(place, k)
         promised = "-promised" if claimed else ""
         if (there := self._there(place, k)) is not None:
@@ -398,7 +411,7 @@ class Sentences:
         return [clause("not-lent", kept=self._text(k, kept), resource=self._index.resources[k])] if kept > 0 else []
 
     def _owed(self, unit: Unit, k: int) -> list[Clause]:
-        """Of a unit that a min covers, and for which nobody may be evicted."""
+        """For a unit that a min covers, and for which no pod may be evicted."""
         by = self._voucher(unit, k, unit.vector[k])
         place = unit.leaf if by is None else by
         index, used, stopping = self._index, self._used(place, k), self._now.own[place][k] - self._account.after.own[place][k]
@@ -408,7 +421,9 @@ class Sentences:
         return [clause(code, leaf=index.names[place], **texts), *self._counts(place, k)]
 
     def _may_borrow(self, unit: Unit, k: int) -> list[Clause]:
-        """Why no min covers it: the min of its leaf is in use, or promised, or less than it asks for."""
+        """Why no min covers the unit: the min of its leaf is in use, or promised, or less than it
+        asks for.
+        """
         index, place = self._index, unit.leaf
         asked = [each for each in self._account.contested[place] if unit.vector[each]]
         asked = asked or [each for each, amount in enumerate(unit.vector) if amount]
@@ -418,11 +433,13 @@ class Sentences:
         used, claimed, least = self._used(place, k), self._claimed(place, k), index.min[place][k]
         texts = {"used": self._text(k, used), "min": self._text(k, least), "claimed": self._text(k, claimed)}
         code = f"may-borrow{other}" if used >= least else "may-borrow-promised" if used + unit.vector[k] <= least else "may-borrow-asks"
-        told = clause(code, leaf=index.names[place], resource=index.resources[k], asks=self._text(k, unit.vector[k]), **texts)
-        return [told, *self._counts(place, k)]
+        borrow = clause(code, leaf=index.names[place], resource=index.resources[k], asks=self._text(k, unit.vector[k]), **texts)
+        return [borrow, *self._counts(place, k)]
 
     def _there(self, place: int, k: int) -> str | None:
-        """What the cluster's nodes have of it, if that binds the node before its own max does."""
+        """What the cluster's nodes have of a resource, if that limits the node before its own max
+        does.
+        """
         index = self._index
         there, most = index.capacity[k], index.root_max[k]
         return self._text(k, there) if not place and there is not None and (most is None or there < most) else None

@@ -1,8 +1,8 @@
-"""How a cluster becomes the state that a quota plan follows from.
+"""The state that a quota plan reads, made from a cluster: which pods quota counts, what each asks
+for, and to which owner, user and gang it belongs.
 
-Which pods quota counts, what it asks of each, and to whom each belongs. Who is exempt is known by what
-admission leaves on a pod, never by an owner that somebody wrote: a pod that was born with our gate has the
-label `fairlead.io/managed`.
+A pod that was created with the gate has the label `fairlead.io/managed`. That label, set by
+admission, shows whether a pod is exempt; owners that a pod names are not trusted for this.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RUNNING: Final = PodPhase.RUNNING
 _PENDING: Final = PodPhase.PENDING
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS.value
 _SUSPENDED: Final = ("MPIJob", "PyTorchJob", "TFJob", "RayJob", "RayCluster")
-"""Training jobs give back by being suspended: one of which a pod is evicted may have failed for good."""
+"""Training jobs are suspended: a job that loses a pod to an eviction may fail for good."""
 _GROUP: Final = "PodGroup"
 _VOLCANO_GROUP: Final = "scheduling.volcano.sh"
 _GROUP_OF_PLUGINS: Final = "scheduling.x-k8s.io"
@@ -53,39 +53,45 @@ _HIGHEST_CHAIN: Final = 8
 _BATCH_JOB: Final = "Job"
 _BOUND: Final = "PodScheduled"
 _REFUSALS: Final = ("Unschedulable", "SchedulerError")
-"""What kube-scheduler says of a pod that it has tried. One with a gate says `SchedulingGated`."""
+"""Reasons that kube-scheduler gives for a pod that it has tried. A pod with a gate has
+`SchedulingGated`.
+"""
 _DEFAULTS: Final = QuotaSettings()
 
 
 class QuotaSight:
-    """What the row of a pod follows from besides the pod: owners, groups, disruption budgets, settings."""
+    """What the row of a pod follows from, besides the pod: owners, groups, disruption budgets,
+    settings.
+    """
 
     def __init__(self, settings: QuotaSettings = _DEFAULTS) -> None:
         self.settings = settings
         self.workloads: dict[str, Workload] = {}
         self.surplus: set[str] = set()
-        """Uids of pods that the controller of their Job removes, since it has more than may run."""
+        """Uids of pods that the controller of their Job removes, since the Job has more than may
+        run.
+        """
         self._group_sizes: dict[tuple[str, str, str], int] = {}
         self._budgets: dict[str, Budget] = {}
         self._budgets_in: dict[str, dict[str, Budget]] = {}
 
     def put(self, workload: Workload) -> bool:
-        """Whether rows of its namespace's pods may be others now."""
+        """Returns whether the change may affect pods of the workload's namespace."""
         before = self.workloads.get(workload.uid)
         self.workloads[workload.uid] = workload
         if workload.kind == _GROUP:
             self._group_sizes[_group_key(workload)] = workload.least
-        return before is None or _said_of_pods(before) != _said_of_pods(workload)
+        return before is None or _parts_for_pods(before) != _parts_for_pods(workload)
 
     def drop(self, uid: str) -> Workload | None:
-        """The row that was there."""
+        """Returns the row that was removed."""
         before = self.workloads.pop(uid, None)
         if before is not None and before.kind == _GROUP:
             self._group_sizes.pop(_group_key(before), None)
         return before
 
     def put_budget(self, budget: Budget) -> bool:
-        """Whether other pods are selected now."""
+        """Returns whether the budget selects other pods now."""
         before = self._budgets.get(budget.uid)
         self._budgets[budget.uid] = budget
         self._budgets_in.setdefault(budget.namespace, {})[budget.uid] = budget
@@ -98,11 +104,11 @@ class QuotaSight:
         return before
 
     def allowed(self) -> dict[str, int]:
-        """How many more pods each budget lets go, by `namespace/name`."""
+        """How many more pods may be evicted under each budget, by `namespace/name`."""
         return {budget.key: budget.allowed for budget in self._budgets.values()}
 
     def owners_of(self, pod: Pod) -> list[Workload]:
-        """Those that are known, the nearest first."""
+        """The known owners, the nearest first."""
         found: list[Workload] = []
         owner = pod.controller
         uid = owner.uid if owner else ""
@@ -112,28 +118,31 @@ class QuotaSight:
         return found
 
     def budgets_of(self, pod: Pod) -> tuple[str, ...]:
-        """Those that the eviction API asks: none for a pod that does not run yet."""
+        """Budgets that the eviction API checks: none for a pod that does not run yet."""
         if pod.phase == _PENDING:
             return ()
         there = self._budgets_in.get(pod.namespace)
         return tuple(sorted(budget.key for budget in there.values() if _selects(budget, pod))) if there else ()
 
     def group_size(self, group: str, namespace: str, name: str) -> int:
-        """How many of its pods must run together, as its PodGroup says; 0 = there is none."""
+        """How many pods of the group must run together according to its PodGroup; 0 = there is no
+        PodGroup.
+        """
         return self._group_sizes.get((group, namespace, name), 0)
 
 
 def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
-    """What quota sees of a pod of a leaf's namespace.
+    """The pod as quota counts it, in a leaf's namespace.
 
-    None: it is not counted. It has finished, is exempt, or goes without ever having been admitted.
+    None: quota does not count it. It has finished, is exempt, or stops without having been
+    admitted.
     """
     is_admitted = QUOTA_GATE not in pod.gates
     owners = around.owners_of(pod)
     is_stopping = pod.deleted_at is not None or _is_suspended(owners) or pod.uid in around.surplus
     if pod.is_finished or is_exempt(pod) or (is_stopping and not is_admitted):
         return None
-    said = _said(pod)
+    condition = _quota_condition(pod)
     gang, gang_size = _gang(pod, owners, around)
     deployment, revision = _revision(owners)
     created_at = pod.created_at or 0.0
@@ -148,8 +157,8 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
         is_ready=_is_ready(pod),
         is_preemptible=_is_preemptible(pod, owners, around.settings),
         created_at=created_at,
-        admitted_at=_admitted_at(said, created_at) if is_admitted else 0.0,
-        claim_since=None if said is None or is_admitted or said.reason != _CLAIMS else said.at or created_at,
+        admitted_at=_admitted_at(condition, created_at) if is_admitted else 0.0,
+        claim_since=None if condition is None or is_admitted or condition.reason != _CLAIMS else condition.at or created_at,
         owner=_topmost(pod, owners),
         gang=gang,
         gang_size=gang_size,
@@ -163,9 +172,9 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
         node=pod.node,
         choice=pod.node_choice,
         card_units=_card_units(pod),
-        condition_reason=said.reason if said else "",
-        condition_message=said.message if said else "",
-        condition_since=said.at if said else None,
+        condition_reason=condition.reason if condition else "",
+        condition_message=condition.message if condition else "",
+        condition_since=condition.at if condition else None,
         removal=removal_turn(pod) if is_job_pod(pod) else (),
         is_refused=is_admitted and not pod.node and _is_refused(pod),
         gated_by=", ".join(gate for gate in pod.gates if gate != QUOTA_GATE),
@@ -174,12 +183,12 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
 
 
 def is_job_pod(pod: Pod) -> bool:
-    """Whether the Job controller looks after it."""
+    """Whether the Job controller manages the pod."""
     return pod.controller is not None and pod.controller.kind == _BATCH_JOB
 
 
 def bound_at(pod: Pod) -> Moment:
-    """When it came to its node; 0 = it is on none."""
+    """When the pod was bound to its node; 0 = it is not bound."""
     return next((each.at or 0.0 for each in pod.conditions if each.type == _BOUND and each.status == "True"), 0.0) if pod.node else 0.0
 
 
@@ -188,7 +197,9 @@ def _is_refused(pod: Pod) -> bool:
 
 
 def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
-    """The state of the cluster that a snapshot shows. Without a tree that can be read no pod is in it."""
+    """The state of the cluster that a snapshot contains. Without a readable tree the state has no
+    pods.
+    """
     tree = snapshot.quota_tree
     root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
     settings = tree.settings if tree else _DEFAULTS
@@ -215,17 +226,20 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
 
 
 def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str], Amounts]:
-    """The most that each user of these pods may have admitted, by leaf and user, in leaves that say so."""
+    """The most that each user of these pods may have admitted, by leaf and user, in leaves with
+    such a cap.
+    """
     capped = {name: leaf for leaf in root.leaves() if leaf.user_cap for name in leaf.namespaces}
     return {(leaf.name, pod.user): leaf.user_cap for pod in pods if pod.user and (leaf := capped.get(pod.namespace))}
 
 
-# --- to whom it belongs -------------------------------------------------------------------------------------
+# --- owner, user and gang -------------------------------------------------------------------------
 
 
 def _topmost(pod: Pod, owners: list[Workload]) -> str:
-    """The uid of the topmost owner: a Deployment rather than its ReplicaSet, an MPIJob rather than the Job of
-    its launcher. What a schedule made stands for itself, and so does a job below an owner that nobody knows.
+    """The uid of the topmost owner: a Deployment rather than its ReplicaSet, an MPIJob rather than
+    the Job of its launcher. A job made by a schedule is its own topmost owner, and so is a job with
+    an unknown owner.
     """
     controller = pod.controller
     if not owners:
@@ -240,12 +254,12 @@ def _topmost(pod: Pod, owners: list[Workload]) -> str:
 
 
 def _is_suspended(owners: Iterable[Workload]) -> bool:
-    """Whether a job that it belongs to is suspended: its controller deletes the pod soon."""
+    """Whether a job that the pod belongs to is suspended: its controller will delete the pod."""
     return any(owner.is_suspended for owner in owners if owner.kind not in MAKERS)
 
 
 def _user(pod: Pod, owners: list[Workload]) -> str:
-    """The stamp of the topmost owner; where that is not known, the one on the pod."""
+    """The user label of the topmost owner; if that is not known, the pod's."""
     if owners and not owners[-1].owner:
         return owners[-1].user
     return pod.labels.get(LABEL_USER, "")
@@ -259,8 +273,8 @@ def _revision(owners: list[Workload]) -> tuple[str, int]:
 
 
 def _gang(pod: Pod, owners: list[Workload], around: QuotaSight) -> tuple[str, int]:
-    """Name and size. A job that is a gang by its kind is one whatever the labels of its pods say: they may
-    leave out some of them.
+    """Name and size. A job that is a gang by its kind is always one: labels of its pods may leave
+    out some of them.
     """
     for workload in reversed(owners):
         if workload.least > 0:
@@ -280,34 +294,36 @@ def _gang(pod: Pod, owners: list[Workload], around: QuotaSight) -> tuple[str, in
 
 
 def _sized(name: str, size: str) -> tuple[str, int]:
-    """A size that is none makes no gang."""
+    """A malformed size makes no gang."""
     return (name, int(size)) if size.isascii() and size.isdigit() and 0 < len(size) < 7 and int(size) else ("", 0)
 
 
-# --- how it fares -------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
-def _said(pod: Pod) -> Condition | None:
+def _quota_condition(pod: Pod) -> Condition | None:
     return next((each for each in pod.conditions if each.type == QUOTA_CONDITION), None)
 
 
-def _admitted_at(said: Condition | None, created_at: Moment) -> Moment:
-    """A pod without our condition was there before us; one whose condition does not say it yet was admitted a
-    moment ago.
+def _admitted_at(condition: Condition | None, created_at: Moment) -> Moment:
+    """A pod without quota's condition existed before the controller; if its condition is not True
+    yet, the pod was admitted a moment ago.
     """
-    if said is None:
+    if condition is None:
         return created_at
-    return said.at or created_at if said.status == "True" else inf
+    return condition.at or created_at if condition.status == "True" else inf
 
 
 def _is_ready(pod: Pod) -> bool:
-    """A condition that is True and says nothing more is not kept."""
+    """Whether the pod is ready. The reader drops a condition that is True and has neither reason
+    nor message.
+    """
     return pod.phase == _RUNNING and all(each.type != "Ready" or each.status == "True" for each in pod.conditions)
 
 
 def _unseen(pod: Pod, owners: list[Workload]) -> str:
-    """The kind of the owner above those that are known, "" = all are known. It may be served only since a
-    moment, or nobody lets us read it.
+    """The kind of the unknown owner above those that are known; "" = all are known. Its kind may be
+    new to the API server, or the controller may not read it.
     """
     if owners:
         return owners[-1].owner_kind if owners[-1].owner else ""
@@ -315,9 +331,9 @@ def _unseen(pod: Pod, owners: list[Workload]) -> str:
 
 
 def _is_preemptible(pod: Pod, owners: list[Workload], settings: QuotaSettings) -> bool:
-    told = preemptible(pod.labels)
-    if told is not None:
-        return told
+    labelled = preemptible(pod.labels)
+    if labelled is not None:
+        return labelled
     if not any(owner.controller for owner in pod.owners):
         return settings.are_bare_pods_preemptible
     if QUOTA_GATE not in pod.gates and _unseen(pod, owners) in _SUSPENDED:
@@ -340,7 +356,7 @@ def _group_key(workload: Workload) -> tuple[str, str, str]:
     return workload.api_version.partition("/")[0], workload.namespace, workload.name
 
 
-def _said_of_pods(workload: Workload) -> tuple[object, ...]:
+def _parts_for_pods(workload: Workload) -> tuple[object, ...]:
     return (
         *(workload.name, workload.owner, workload.owner_kind, workload.revision, workload.can_suspend),
         *(workload.least, workload.is_preemptible, workload.user, workload.is_suspended, workload.can_lower, workload.pods),

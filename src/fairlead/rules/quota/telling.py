@@ -1,8 +1,32 @@
-"""What people are told: the condition of every waiting pod, and Events.
+"""What the quota controller reports to users: the condition of every waiting pod, and Events.
 
-A changed reason is written at once; a changed sentence alone at most once a minute per pod, and at a tenth of
-the rate of calls. Only a few of these calls are on their way at a time, so that admissions and evictions,
-which share the rate with them, do not wait in their line.
+The problem. The sentences of thousands of waiting pods may change with every plan, and the calls
+that write them share one limit (300 a second) with admissions and evictions. So reports are
+rationed: only `AT_ONCE` of these calls are in flight, and each answer lets the next ones go.
+
+The states of a pod's report:
+
+- wanted: the plan gives a reason and a sentence. A changed reason is due at once (`_reasons`). A
+  changed sentence alone is due when the pod's last one is `SENTENCE_SECONDS` old (`_sentences`), at
+  most `SENTENCES_PER_SECOND` over all pods;
+- in flight: the condition was sent. The pod gets no second condition meanwhile;
+- written: the API server has answered. The condition is laid over the pod (`over`) until the watch
+  shows it, at most for `SEEN_SECONDS`. Then the Event that belongs to it is queued;
+- failed: unless the pod is gone, it is paused for `AGAIN_SECONDS`, and the report is wanted again.
+
+The invariants:
+
+- `_flying` is the number of these calls in flight. A new listing sets it to 0: the process that
+  sent them may have been cut off from their answers.
+- A pod is in `_sentence_line` at most once, and an owner's report (`_owners`) is keyed by owner and
+  reason. Both lines are heaps by due time, so an answer costs the same for any number of pods.
+- An owner gets one Event for a reason in `OWNER_SECONDS`, and none if the number of its waiting
+  pods is the one last reported.
+
+Why this order in `more`: a changed reason is written at once
+(docs/spec/quota.md#conditions-and-sentences), so admissions and other new reasons go first; Events
+follow; a changed sentence may wait for a minute, so sentences go last. Claims are not rationed:
+`claim` returns the call at once, because evictions wait for it.
 """
 
 from __future__ import annotations
@@ -24,17 +48,24 @@ from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.feed import QuotaFeed
 
+# the number of conditions and Events that may be in flight; admissions and evictions get the rest
+# of the controller's calls
 AT_ONCE: Final = 20
+# conditions of which only the sentence changed, over all pods: a tenth of the rate of calls
 SENTENCES_PER_SECOND: Final = 30.0
 SENTENCE_SECONDS: Final = 60.0
-"""The sentence of one pod changes at most so often."""
+"""The shortest time between two changes of the sentence alone of one pod."""
 OWNER_SECONDS: Final = 300.0
-"""One Event about an owner and a reason in this time."""
+"""The shortest time between two Events about the same owner and reason."""
 OWNER_PATIENCE_SECONDS: Final = 5.0
-"""An owner's pods come one after the other: they are counted a little later."""
+"""The first Event about an owner waits for this time: its pods are created one after the other."""
+# how long a pod is left alone after a condition of it was not written
 AGAIN_SECONDS: Final = 1.0
 SEEN_SECONDS: Final = 60.0
-"""What was written and is not seen after that time is written again."""
+"""How long a written condition is laid over its pod if the watch does not show it; it is written
+again afterwards.
+"""
+# Events that may wait to be sent; those above this number are dropped
 MOST_EVENTS: Final = 20_000
 ADMITTED: Final = "Admitted"
 CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
@@ -45,7 +76,9 @@ Told = tuple[str, str]
 
 
 class _Written(Struct):
-    """A condition of ours. `is_flying`: its answer has not come. `by`: the Event that goes with it."""
+    """A condition that this process sent at `at`. `is_flying`: its answer has not arrived. `event`:
+    the reason of the Event that is queued once it is written, "" = none.
+    """
 
     condition: Condition
     at: float
@@ -54,7 +87,9 @@ class _Written(Struct):
 
 
 class _Owner(NamedTuple):
-    """Whose pods wait: from when it is told, how many, and the sentence of the first."""
+    """An owner whose pods wait: when its Event is due, how many pods wait, and the sentence of the
+    first.
+    """
 
     due_at: float
     pods: int
@@ -62,10 +97,8 @@ class _Owner(NamedTuple):
 
 
 class Telling:
-    """`want` takes what the plan says; `next` gives the calls for it, `done` hears how each ended, and `more`
-    what may be told because of that.
-
-    What waits for its time stands in a line by that time, so that an answer costs the same however many wait.
+    """`want` takes the rows of a plan; `next` returns the calls that may be sent now, `done` takes
+    the outcome of a call, and `more` returns the calls that an outcome has made possible.
     """
 
     def __init__(self, feed: QuotaFeed) -> None:
@@ -91,10 +124,10 @@ class Telling:
         self._waits: dict[tuple[str, str], int] = {}
         self._tokens, self._tokens_at = SENTENCES_PER_SECOND, 0.0
 
-    # --- what pods say --------------------------------------------------------------------------------------
+    # --- conditions that the watch does not show yet ----------------------------------------------
 
     def over(self, pod: QuotaPod) -> QuotaPod:
-        """The pod with the condition that we wrote and the watch does not show yet."""
+        """The pod with the condition that was written and that the watch does not show yet."""
         written = self._written.get(pod.uid)
         if written is None or written.is_flying:
             return pod
@@ -106,10 +139,10 @@ class Telling:
     def touched(self) -> Iterable[str]:
         return self._written
 
-    # --- what is to be told ---------------------------------------------------------------------------------
+    # --- what is wanted ---------------------------------------------------------------------------
 
     def want(self, rows: Mapping[str, Iterable[QuotaWaiting]], now: float) -> None:
-        """The plan's rows of those that wait, of all leaves."""
+        """Take the plan's rows of waiting pods, of all leaves."""
         for leaf in [leaf for leaf in self._rows_of if leaf not in rows]:
             for key in self._forget_leaf(leaf):
                 self._forget_owner(key, now)
@@ -117,7 +150,7 @@ class Telling:
             self.want_in(leaf, its, now)
 
     def want_in(self, leaf: str, rows: Iterable[QuotaWaiting], now: float) -> None:
-        """Of one leaf; what is wanted of the others stays."""
+        """Take the rows of one leaf; those of other leaves stay."""
         before = self._forget_leaf(leaf)
         uids: list[str] = []
         counts: dict[tuple[str, str], tuple[int, str]] = {}
@@ -140,7 +173,7 @@ class Telling:
             self._want_owner(key, count, sentence, now)
 
     def _forget_leaf(self, leaf: str) -> Collection[tuple[str, str]]:
-        """The owners that waited there, and why."""
+        """Forget the rows of a leaf. Returns its owners with waiting pods, each with the reason."""
         uids, counts = self._rows_of.pop(leaf, ((), {}))
         for uid in uids:
             for wanted in (self._wanted, self._reasons, self._sentences):
@@ -157,17 +190,19 @@ class Telling:
             self._events.append(RecordObjectEvent(target, reason, message, kind))
 
     def claim(self, pod: QuotaPod, sentence: str, now: float) -> SetPodCondition | None:
-        """A claim is written before the first eviction for it, so at once. None: it is being written."""
+        """The call that writes a claim, not rationed: the first eviction for the claim waits for
+        it. None while a condition of the pod is in flight, or the pod is paused.
+        """
         self._reasons.pop(pod.uid, None)
         return self._write(pod, (CLAIMS, sentence), now) if self._may_write(pod.uid, now) else None
 
     def next(self, now: float) -> list[TellAction]:
-        """As many calls as may be on their way now: reasons first, then Events, then sentences."""
+        """The calls that may be sent now: reasons first, then Events, then sentences."""
         self._forget(now)
         return self.more(now)
 
     def more(self, now: float) -> list[TellAction]:
-        """The same after an answer: what the watch shows is looked at again by `next`."""
+        """The same after an outcome. Only `next` compares written conditions with the watch."""
         actions: list[TellAction] = []
         for uid in self._free(self._admitted, now):
             pod, sentence = self._admitted.pop(uid)
@@ -184,7 +219,7 @@ class Telling:
         return [*actions, *self._next_sentences(now)]
 
     def _free(self, wanted: Iterable[str], now: float) -> list[str]:
-        """The first of these pods that may be written to now."""
+        """The first of these pods whose condition may be written now."""
         return list(islice((uid for uid in wanted if self._may_write(uid, now)), max(0, AT_ONCE - self._flying)))
 
     def done(self, action: TellAction, outcome: Outcome, now: float) -> None:
@@ -210,7 +245,7 @@ class Telling:
                 self._want(self.over(pod), self._wanted[uid])
 
     def next_after(self, now: float) -> float | None:
-        """When the clock alone lets something be told."""
+        """When the next report is due even if nothing changes."""
         times = [at for at in self._pauses.values() if at > now]
         if self._owner_line:
             first = self._owner_line[0][0]
@@ -220,7 +255,7 @@ class Telling:
         return min(times, default=None)
 
     def step_back(self, now: float) -> None:
-        """The clock went back: no pause is to last as long as its step."""
+        """The clock was set back: no pause may last longer because of it."""
         self._pauses.clear()
         self._sentence_at.clear()
         self._sentence_line = [(min(at, now), number, uid) for at, number, uid in self._sentence_line]
@@ -234,7 +269,7 @@ class Telling:
         for written in self._written.values():
             written.at = min(written.at, now)
 
-    # --- how ------------------------------------------------------------------------------------------------
+    # --- how it is written ------------------------------------------------------------------------
 
     def _want(self, pod: QuotaPod, told: Told) -> None:
         written = self._written.get(pod.uid)
@@ -246,7 +281,7 @@ class Telling:
             self._line_up(pod.uid, self._sentence_at.get(pod.uid, 0.0) + SENTENCE_SECONDS)
 
     def _line_up(self, uid: str, at: float) -> None:
-        """Its sentence may be written from then on. A pod stands in the line once."""
+        """Its sentence may be written from `at` on. A pod is in the line at most once."""
         if uid not in self._lined_up:
             self._lined_up.add(uid)
             self._number += 1
@@ -266,7 +301,7 @@ class Telling:
         while self._owner_line and self._owner_line[0][0] <= now:
             _, key = heappop(self._owner_line)
             due = self._owners.get(key)
-            if due is None or due.due_at > now:  # it stands in the line for another time, or not any more
+            if due is None or due.due_at > now:  # it is no longer wanted, or due at another time
                 continue
             del self._owners[key]
             self._owner_told[key] = now, due.pods
@@ -301,7 +336,9 @@ class Telling:
         return (written is None or not written.is_flying) and now >= self._pauses.get(uid, 0.0)
 
     def _write(self, pod: QuotaPod, told: Told, now: float) -> SetPodCondition:
-        """`at` is since when its reason is so, in whole seconds, as the API server keeps it."""
+        """The call that writes a condition. Its time is the one at which the reason changed, in
+        whole seconds, as the API server stores it.
+        """
         reason, sentence = told
         is_admitted = reason == ADMITTED
         is_new = self.over(pod).condition_reason != reason
@@ -313,9 +350,11 @@ class Telling:
         return SetPodCondition(pod_ref(pod), condition)
 
     def _forget(self, now: float) -> None:
-        """What the watch shows by now, or should have shown long ago."""
+        """Forget written conditions that the watch shows or should have shown, and times that
+        passed.
+        """
         known = self._feed.known
-        if self._listing != self._feed.listings:  # whoever sent them may have been cut off
+        if self._listing != self._feed.listings:  # the process may have been cut off from answers
             self._listing, self._flying = self._feed.listings, 0
             self._written = {uid: each for uid, each in self._written.items() if not each.is_flying}
         for uid, written in list(self._written.items()):
@@ -330,7 +369,8 @@ class Telling:
                 del self._written[uid]
         for uid in [uid for uid, until in self._pauses.items() if now >= until]:
             del self._pauses[uid]
-        while (uid := next(iter(self._sentence_at), "")) and now >= self._sentence_at[uid] + SENTENCE_SECONDS:  # the oldest first
+        # the oldest first
+        while (uid := next(iter(self._sentence_at), "")) and now >= self._sentence_at[uid] + SENTENCE_SECONDS:
             del self._sentence_at[uid]
         while self._owners_told and now >= self._owners_told[0][0] + OWNER_SECONDS:
             _, key = self._owners_told.popleft()
@@ -338,7 +378,9 @@ class Telling:
                 self._forget_owner(key, now)
 
     def _forget_owner(self, key: tuple[str, str], now: float) -> None:
-        """It waits no more for that. What was told is kept for its time: it is not to be told again soon."""
+        """The owner no longer waits for this reason. Its last Event is remembered for
+        `OWNER_SECONDS`, so that it is not repeated within that time.
+        """
         told = self._owner_told.get(key)
         if told is not None and now >= told[0] + OWNER_SECONDS:
             del self._owner_told[key]

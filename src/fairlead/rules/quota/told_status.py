@@ -1,4 +1,4 @@
-"""The status of the quota tree as the controller writes it: on change, and at most once a second."""
+"""The quota tree's status as the controller writes it: on change, at most once a second."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead.rules.quota.validate import over_max_now
 
+# the shortest time between two writes
 WRITE_SECONDS: Final = 1.0
+# the time after which a write that failed, or that has no answer yet, is repeated
 AGAIN_SECONDS: Final = 10.0
 
 
 class TreeStatus:
-    """`want` says what it should be, `next` when it is written, `done` hears how that ended."""
+    """`want` takes the status as it should be, `next` returns the write that is due, and `done`
+    takes its outcome.
+    """
 
     def __init__(self) -> None:
         self._wanted: WriteTreeStatus | None = None
@@ -38,8 +42,8 @@ class TreeStatus:
         now: float,
         pods: Callable[[], Iterable[QuotaPod]] = tuple,
     ) -> None:
-        """`nodes` is asked when the status may be written, `pods` (those that are charged) where a node uses
-        more than its max: that is told first of all warnings.
+        """`nodes` is called when the status may be written. `pods` (admitted pods of all leaves) is
+        called if a node uses more than its max, which is the first warning of the status.
         """
         self._wanted = WriteTreeStatus(tree, (), tuple(violations), not_enforced, now)
         self._nodes, self._pods = nodes, pods

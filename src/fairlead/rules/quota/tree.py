@@ -1,8 +1,8 @@
-"""The quota tree as a plan walks it: nodes and resources by number, bounds at hand, and sums that are kept up
-to date.
+"""The quota tree in the form that a plan walks: nodes and resources by number, precomputed bounds,
+and sums that are kept up to date.
 
-A node is charged what is used and promised below it. With a lend limit L a node that uses less than `min - L`
-is charged that much all the same, so that the rest of its min is not lent
+A node is charged what is used and promised below it. With a lend limit L a node that uses less than
+`min - L` is charged `min - L` nevertheless, so that this part of its min is not lent
 (docs/spec/quota.md#charge-and-lend-limits).
 """
 
@@ -20,17 +20,17 @@ from fairlead.rules.quota.managed import managed_resources
 _VECTORS_MAX: Final = 20_000
 
 Vector = tuple[int, ...]
-"""Amounts of the managed resources, in their order."""
+"""Amounts of the managed resources, in the order of `TreeIndex.resources`."""
 Capacity = tuple[int | None, ...]
-"""What the cluster's nodes have of each, None = not known."""
+"""What the cluster's nodes have of each managed resource; None = not known."""
 
 
 class TreeIndex:
-    """Numbers instead of names.
+    """Nodes and resources by number.
 
-    `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own. `weight[k]` makes
-    amounts comparable: each is a part of root's max. `root_max` and `least` are max and min as the tree says;
-    `max` and `min` as they count where the cluster has less (`bind`).
+    `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own. `weight[k]`
+    makes amounts comparable: each is a share of the root's max. `root_max` and `least` are max and
+    min as written; `max` and `min` are as they count where the cluster has less (`bind`).
     """
 
     def __init__(self, root: QuotaNode) -> None:
@@ -55,7 +55,9 @@ class TreeIndex:
         self.bind((None,) * len(self.resources), {})
 
     def vector(self, request: Amounts) -> Vector:
-        """Pods of one template often share their request."""
+        """The request as a vector. Pods of one template often share their request, so vectors are
+        cached.
+        """
         kept = self._vectors.get(id(request))
         if kept is not None:
             return kept[1]
@@ -66,7 +68,7 @@ class TreeIndex:
         return found
 
     def counted(self) -> dict[str, Amounts]:
-        """By node name: mins that count as less than is written, and as how much."""
+        """By node name: mins that count as less than is written, with the amount that counts."""
         found: dict[str, Amounts] = {}
         for place, name in enumerate(self.names):
             mine = {self.resources[k]: self.min[place][k] for k in self.scarce if self.min[place][k] != self.least[place][k]}
@@ -75,11 +77,11 @@ class TreeIndex:
         return found
 
     def amounts(self, vector: Sequence[int]) -> dict[str, int]:
-        """By resource, without those of which there is none."""
+        """The vector by resource, without zeros."""
         return {name: amount for name, amount in zip(self.resources, vector, strict=True) if amount}
 
     def promised(self, k: int) -> int:
-        """What the leaves are guaranteed of a resource, all together, as the tree says."""
+        """The sum of all leaves' mins of a resource, as written."""
         return self._promised[k]
 
     def _up(self, place: int) -> tuple[int, ...]:
@@ -89,19 +91,20 @@ class TreeIndex:
         return tuple(path)
 
     def _beyond_children(self, place: int) -> list[int]:
-        """What of an inner node's min none of its children is promised."""
+        """The part of an inner node's min that none of its children is guaranteed."""
         below = self.children[place]
         return [max(0, least - sum(self.least[child][k] for child in below)) if below else 0 for k, least in enumerate(self.least[place])]
 
     def bind(self, capacity: Capacity, firm: Mapping[int, Vector]) -> None:
-        """Root cannot give more than there is.
+        """Limit the root to the cluster's capacity.
 
-        Where leaves are promised more than that, each min counts in proportion, and at least what the leaf's
-        non-preemptible pods use (`firm`). What inner nodes keep beyond their children's shares what is left.
+        If leaves are guaranteed more than that, each min counts in proportion, and at least what
+        the leaf's non-preemptible pods use (`firm`). The part of inner nodes' mins beyond their
+        children's gets a share of the rest.
         """
         self.capacity = capacity
         self.scarce = [k for k, there in enumerate(capacity) if there is not None and there < self._promised[k] + self._kept_total[k]]
-        """Resources of which the mins promise more than there is."""
+        """Resources of which the mins guarantee more than the capacity."""
         pairs = zip(self.root_max, capacity, strict=True)
         self.max[0] = [own if there is None else there if own is None else min(own, there) for own, there in pairs]
         self.min = [list(least) for least in self.least] if self.scarce else self.least
@@ -137,7 +140,7 @@ class TreeIndex:
 class Sums:
     """What each node is charged with: used and promised.
 
-    `own[n][k]`: before its lend limit; what a parent sees is after.
+    `own[n][k]`: before the lend limit of n. The parent of n is charged the amount after it.
     """
 
     def __init__(self, index: TreeIndex) -> None:
@@ -181,7 +184,7 @@ class Sums:
         return [(place, k) for _, k, place in sorted(found)] if len(found) > 1 else [(place, k) for _, k, place in found]
 
     def lacks(self, leaf: int, vector: Vector, place: int, k: int) -> int:
-        """How much more room it needs at a node above its leaf; 0 or less = none."""
+        """How much more room the vector needs at a node above its leaf; 0 or less = it fits."""
         index, delta = self._index, vector[k]
         for node in index.up[leaf]:
             own = self.own[node][k]
@@ -192,11 +195,11 @@ class Sums:
         return 0
 
     def room(self, leaf: int, k: int) -> int | None:
-        """How much more of a resource the leaf could be charged with; None = nothing bounds it."""
+        """How much more of a resource the leaf can be charged with; None = unlimited."""
         index, most = self._index, None
         for place in reversed(index.up[leaf]):
             own, ceiling = self.own[place][k], index.max[place][k]
-            # what the node is charged with anyway costs nothing above it
+            # what the node is charged anyway, by its lend limit, adds nothing above it
             above = None if most is None else most + max(0, index.floor[place][k] - own)
             rooms = [each for each in (above, None if ceiling is None else ceiling - own) if each is not None]
             most = max(0, min(rooms)) if rooms else None
@@ -207,5 +210,5 @@ class Sums:
         return self.own[place][k] - self._index.min[place][k]
 
     def is_within(self, place: int, vector: Vector, resources: Sequence[int]) -> bool:
-        """Whether the node stays within its min with it, in these resources."""
+        """Whether the node stays within its min with the vector, in these resources."""
         return all(self.over(place, k) + vector[k] <= 0 for k in resources)

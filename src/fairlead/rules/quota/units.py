@@ -1,5 +1,5 @@
-"""What is admitted, and what is evicted, all or nothing: single pods, gangs, jobs that can be suspended
-(docs/spec/quota.md#units-and-gangs, docs/spec/quota.md#victims).
+"""Units of admission and groups of eviction, each all or nothing: single pods, gangs, jobs that can
+be suspended (docs/spec/quota.md#units-and-gangs, docs/spec/quota.md#victims).
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
 INDIVISIBLE: Final = ("MPIJob", "TFJob", "PyTorchJob", "RayJob")
-"""Kinds of which no member is taken alone, not even one beyond the least that they need."""
+"""Kinds of jobs of which no member is evicted alone, not even one beyond the least number that the
+job needs.
+"""
 _AFTER: Final = 0.001
 
 
 class Unit(Struct, eq=False):
-    """Waiting pods that are admitted together, or a job that we suspended and that is resumed as a whole.
+    """Waiting pods that are admitted together, or a job that quota suspended and resumes as a
+    whole.
 
-    `claim_since` is set of a claimant, and of what a gang lacks of which some members run already
-    (`is_partial`), which nobody has been evicted for. `missing`: what an incomplete gang lacks, () = it is
-    complete.
-    `behind`: the gang's own unit, of a member beyond its size: were it admitted before, the gang would run
-    with too few. `vector` includes what its late members ask, who come only when the others run.
+    `claim_since`: when room was first claimed. It is set for a claimant, and for the missing
+    members of a gang that runs in part (`is_partial`), for which no pod has been evicted.
+    `missing`: what an incomplete gang lacks, () = it is complete. `behind`: for a member beyond the
+    gang's size, the gang's own unit: if the member were admitted first, the gang would run with too
+    few. `vector` includes the requests of late members, which are created only when the others run.
     """
 
     leaf: int
@@ -66,7 +69,7 @@ class Unit(Struct, eq=False):
 
     @property
     def never_preempts(self) -> bool:
-        """Whether nobody of its own leaf gives way to it."""
+        """Whether no pod of its own leaf is evicted for it."""
         return any(pod.never_preempts for pod in self.pods)
 
     @property
@@ -75,23 +78,23 @@ class Unit(Struct, eq=False):
 
     @property
     def owner(self) -> str:
-        """The job it is part of, for the count of jobs."""
+        """The job that the unit is part of, for the count of jobs."""
         return self.workload.uid if self.workload is not None else self.pods[0].owner or self.pods[0].key
 
 
 class Line(Struct, eq=False):
-    """Units of one leaf that are alike but for their age, the eldest first: where the first cannot proceed,
-    no other can.
+    """Units of one leaf that differ only in age, the eldest first: if the first cannot proceed, no
+    other can.
 
-    `reason` and `told`: why it was set aside. `ceiling`: the node and resource where it lacks room, when
-    room there is all that it lacks, and `need` what it asks there. `next`: so many of its units have had
-    their turn. `turn`: when it is the next one's, as reckoned at `turn_at`.
+    `reason` and `clauses`: why it was set aside. `ceiling`: the node and resource where it lacks
+    room, if it lacks nothing else, and `need` what it asks for there. `next`: number of its units
+    that have had their turn. `turn`: the turn of the next unit, as computed at version `turn_at`.
     """
 
     units: list[Unit]
     next: int = 0
     reason: Reason | None = None
-    told: Clauses = ()
+    clauses: Clauses = ()
     ceiling: tuple[int, int] | None = None
     need: int = 0
     turn: tuple[object, ...] = ()
@@ -105,9 +108,10 @@ class Line(Struct, eq=False):
 class VictimGroup(Struct, eq=False):
     """Admitted pods that are evicted together.
 
-    `unit`: what this very plan admitted, which costs nothing to take back. `is_whole`: all of a gang that is
-    left when its surplus has gone. `workload`: the job that is suspended, or lowered. `after`: of a Job's
-    pods, which its controller removes in an order of its own, the one that goes before this one.
+    `unit`: set if this very plan admitted them, so that taking them back costs nothing. `is_whole`:
+    the rest of a gang once its surplus has gone. `workload`: the job that is suspended or lowered.
+    `after`: for pods of a Job, which its controller removes in its own order, the pod that is
+    removed before this one.
     """
 
     leaf: int
@@ -130,7 +134,9 @@ class VictimGroup(Struct, eq=False):
 
 
 def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloads) -> list[Unit]:
-    """Of pods of one leaf, admitted ones included: those have their gangs' places."""
+    """Units of the waiting pods of one leaf. Admitted pods are passed, too: they count for their
+    gangs' sizes.
+    """
     singles: list[QuotaPod] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
     for pod in pods:
@@ -145,7 +151,9 @@ def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloa
 
 
 def gated_units(index: TreeIndex, pods: Iterable[QuotaPod]) -> list[Unit]:
-    """Pods that wait for gates of others, too: each is shown for itself, and asks for nothing."""
+    """Units of pods that other controllers' gates hold, too: each is shown alone and asks for
+    nothing.
+    """
     return [_unit(index, [pod]) for pod in pods if is_gated(pod)]
 
 
@@ -154,10 +162,10 @@ def is_gated(pod: QuotaPod) -> bool:
 
 
 def units_held(index: TreeIndex, job: Workload, youngest: float = 0.0) -> list[Unit]:
-    """What waits of a job that we suspended or lowered, with what its templates ask.
+    """Units of a job that quota suspended or lowered, with what its templates ask for: the job as a
+    whole, or each missing pod.
 
-    The job as a whole, or each pod that it lacks. Pods of it that wait already go first: `youngest` is when
-    the newest of them was made.
+    Waiting pods of the job go first: `youngest` is when the newest of them was created.
     """
     leaf = index.leaf_of[job.namespace]
     if job.is_suspended and not job.gives_singly:
@@ -168,9 +176,9 @@ def units_held(index: TreeIndex, job: Workload, youngest: float = 0.0) -> list[U
 
 
 def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> list[Line]:
-    """Claimants, gangs and who stands behind one are alone in their lines.
+    """Lines of units. Claimants, gangs and units with a `behind` have lines of their own.
 
-    `is_placed`: nodes are known, and who is alike asks the same of a node.
+    `is_placed`: nodes are known, so units share a line only if they ask for the same of a node.
     """
     lines: list[Line] = []
     alike: defaultdict[tuple[object, ...], list[Unit]] = defaultdict(list)
@@ -198,7 +206,7 @@ def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> lis
 
 
 def late_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload | None) -> Vector | None:
-    """What is left for pods of this job that come only when the others run; None = nothing."""
+    """What is kept for pods of this job that are created only when others run; None = nothing."""
     if job is None or not job.late or job.is_finished or job.is_suspended:
         return None
     left = tuple(map(min, index.vector(job.late), missing_part(index, members, job)))
@@ -206,13 +214,15 @@ def late_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload | Non
 
 
 def missing_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload) -> Vector:
-    """What pods of this job will ask that are not there yet."""
+    """What the pods of this job ask for that do not exist yet."""
     there = _sum(index, [pod for pod in members if not pod.is_stopping])
     return tuple(max(0, all_ - has) for all_, has in zip(index.vector(job.request), there, strict=True))
 
 
 def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads) -> list[Unit]:
-    """The missing members up to the gang's size are one unit; who waits beyond that is on his own."""
+    """The missing members up to the gang's size are one unit; each member beyond that is a unit of
+    its own.
+    """
     size = max(pod.gang_size for pod in members)
     job = workloads.get(members[0].owner)
     running = sum(1 for pod in members if pod.is_admitted and not pod.is_stopping)
@@ -221,7 +231,7 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Wor
     beyond = [_unit(index, [pod]) for pod in waiting[missing:]]
     if not waiting or not missing:
         if job is not None and job.late:
-            for each in beyond:  # their room was kept for them while the others started
+            for each in beyond:  # their room was kept while the others started
                 each.claim_since = each.age
         return beyond
     unit = _unit(index, waiting[:missing])
@@ -229,7 +239,7 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Wor
         there = running + len(waiting)
         unit.missing = (clause("gang-missing", gang=members[0].gang, there=there, size=size),)
     elif running and unit.claim_since is None:
-        unit.claim_since, unit.is_partial = unit.age, True  # only claimants go before it
+        unit.claim_since, unit.is_partial = unit.age, True  # only claimants have sooner turns
     late = late_part(index, members, job)
     if late is not None:
         unit.vector = tuple(map(sum, zip(unit.vector, late, strict=True)))
@@ -271,7 +281,7 @@ def _sum(index: TreeIndex, pods: Sequence[QuotaPod]) -> Vector:
 def group_of(
     index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None, workload: Workload | None = None
 ) -> VictimGroup:
-    """`rank`: the lower, the sooner it goes (docs/spec/quota.md#victims)."""
+    """The group of these pods. `rank`: the lower, the sooner a victim (docs/spec/quota.md#victims)."""
     rank = (
         max(pod.priority for pod in pods),
         is_gang,
@@ -286,12 +296,13 @@ def group_of(
 
 
 def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: Workloads) -> list[VictimGroup]:
-    """Of one leaf: what may be evicted, the first to go first. Stopping and non-preemptible pods are in none.
+    """Groups of one leaf that may be evicted, the first victim first, without stopping and
+    non-preemptible pods.
 
-    No gang is left below its size: what it has beyond that goes pod by pod, and then all of it. A job that
-    can be suspended goes as a gang; one that does not say how many it needs, as a whole. Of a batch Job that
-    is no gang each pod goes for itself. Members of a training job never go one by one: its operator would
-    take a lost one for a failure.
+    No gang is left below its size: its surplus goes pod by pod, and then all the rest at once. A
+    job that can be suspended goes as a gang, or as a whole if its size is unknown. Each pod of a
+    batch Job that is no gang goes alone. Members of a training job never go one by one: its
+    operator would treat the loss as a failure.
     """
     groups: list[VictimGroup] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
@@ -332,8 +343,8 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
 
 
 def _one_by_one(index: TreeIndex, leaf: int, members: Iterable[QuotaPod], job: Workload) -> list[VictimGroup]:
-    """Pods of a batch Job in the order in which its controller removes them: none is ranked before one that
-    goes before it, and behind one that may not go nobody does.
+    """Pods of a batch Job in the order in which its controller removes them. No pod is ranked
+    before one that is removed earlier, and no pod is listed behind one that may not be evicted.
     """
     groups: list[VictimGroup] = []
     alone = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: (group.pods[0].removal, group.rank))

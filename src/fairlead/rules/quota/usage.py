@@ -1,7 +1,7 @@
-"""How much of each quota node is used, and how much waits for it: `node_uses` of a cluster as it is.
+"""How much of each quota node is used and how much waits for it, from a snapshot (see `node_use`).
 
-Boards and metrics show it. It needs no quota controller: without one no pod has the gate, so every unfinished
-pod counts as used, bound or not.
+Boards and metrics show it. It needs no quota controller: without one no pod has the gate, so every
+unfinished pod counts as used, bound or not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _NOT_FOR_ROOM: Final = frozenset(
     for reason in Reason
     if reason not in (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
 )
-"""Whose condition says one of these has room in the tree, or waits for something else."""
+"""A pod whose condition has one of these reasons has room in the tree, or waits for something else.
+"""
 
 
 def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
@@ -36,7 +37,7 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 
 
 def usage_of(state: QuotaState) -> tuple[QuotaUse, ...]:
-    """The same of a state: the numbers that the sentences of a plan say."""
+    """The same for a state: the numbers that a plan's sentences contain."""
     if any(each.stops for each in state.violations):
         return _beside(state, node_uses(state))
     account = account_of(state)
@@ -51,8 +52,9 @@ def _beside(state: QuotaState, uses: tuple[QuotaNodeUse, ...]) -> tuple[QuotaUse
 def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
     """By leaf (name) and resource: what waits for this resource, and not only asks for it, too.
 
-    A unit waits for a resource where its leaf or a node above has no room for what it asks of it, as much as
-    the cluster has; what others were promised counts as used. Empty while a broken tree stops everything.
+    A unit waits for a resource if its leaf or a node above has no room for what it asks of it, up
+    to what the cluster has. Amounts promised to others count as used. Empty while an invalid tree
+    stops the plan.
     """
     is_waited = not all(pod.is_admitted for pod in state.pods) or any(job.is_suspended for job in state.workloads.values())
     if not is_waited or any(each.stops for each in state.violations):
@@ -79,10 +81,11 @@ def _for_room(account: QuotaAccount) -> Iterator[Unit]:
 
 
 def borrowable(state: QuotaState) -> Mapping[str, Amounts]:
-    """By leaf (name) and resource: how much it could be given now above its min, with nobody evicted.
+    """By leaf (name) and resource: how much the leaf could borrow now, without any eviction.
 
-    That is what its max, those above it and the cluster's nodes leave, less what others were promised and
-    what the leaf is still owed. A resource that nothing bounds is absent; a broken tree gives nothing.
+    It is what its max, the maxes above it and the cluster's nodes leave, less what others were
+    promised and what the leaf is still owed. An unlimited resource is absent; an invalid tree gives
+    nothing.
     """
     account = account_of(state)
     account.settle(state.now)
@@ -110,8 +113,8 @@ def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[
 
 
 class Scarce(Struct, frozen=True, gc=False):
-    """A resource of which the cluster has less than the leaves' mins promise together: each min counts in
-    proportion (docs/spec/quota.md#cluster-nodes).
+    """A resource of which the cluster has less than the leaves' mins add up to: each min counts in
+    proportion (docs/spec/quota.md#capacity-and-counted-mins).
     """
 
     configured: int
@@ -119,7 +122,7 @@ class Scarce(Struct, frozen=True, gc=False):
 
 
 def scarce_resources(snapshot: ClusterSnapshot) -> Mapping[str, Scarce]:
-    """By name; empty where the cluster has what is promised, or nobody knows."""
+    """Scarce resources by name; empty if the cluster has enough, or its capacity is not known."""
     index = _index(snapshot)
     return {index.resources[k]: Scarce(index.promised(k), index.capacity[k] or 0) for k in index.scarce}
 
@@ -131,7 +134,9 @@ def _index(snapshot: ClusterSnapshot) -> TreeIndex:
 
 
 def node_limits(snapshot: ClusterSnapshot) -> Amounts:
-    """What the cluster's nodes have, of each resource of which that is less than the max that root says."""
+    """What the cluster's nodes have, of each resource of which that is less than the root's written
+    max.
+    """
     index = _index(snapshot)
     pairs = zip(index.resources, index.capacity, index.root_max, strict=True)
     return {name: there for name, there, most in pairs if there is not None and most is not None and there < most}

@@ -1,8 +1,8 @@
-"""Everything that is wrong with a quota tree, each in one sentence with node, resource and numbers
+"""All rules that a quota tree breaks, each in one sentence with node, resource and numbers
 (docs/spec/quota.md#validation).
 
-A tree with a violation that `stops` admits and evicts nothing. Amounts are compared when all of the tree
-could be read: otherwise a child would be told that its parent has nothing.
+A tree with a violation that `stops` admits and evicts nothing. Amounts are compared only if the
+whole tree could be read: otherwise a sentence would claim that a parent has nothing.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ def validate(
 ) -> tuple[Violation, ...]:
     """Errors first, each kind in the order of the tree.
 
-    `old`: what stands in the tree's place before the write; None = nothing does; the tree itself = it is no
-    write, and nobody is asked whether pods run. `namespaces`: the names of those that exist, `capacity`: what
-    the cluster has, `state`: its pods as quota counts them under this tree; None = not known.
+    `old`: the tree that the write replaces; None = there is none; the tree itself = no write is
+    judged, and running pods of moved namespaces are not looked for. `namespaces`: names of the
+    existing namespaces, `capacity`: what the cluster has, `state`: its pods as quota counts them
+    under this tree; None = not known.
     """
     found = [*tree.faults, *_identity(tree)]
     if state is not None and tree.root is not None and not tree.faults:
@@ -86,7 +87,7 @@ def validate(
 
 
 def validate_deletion(old: QuotaTree, groups: Sequence[LeafGroup] = ()) -> tuple[Violation, ...]:
-    """Why the tree may not go."""
+    """Why the tree may not be deleted."""
     leaves = old.root.leaves() if old.root else ()
     return tuple(_bound_leaf(leaf, groups, "the tree is deleted") for leaf in leaves if _holds(leaf, groups))
 
@@ -119,16 +120,16 @@ def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Viol
     leaf_of: dict[str, str] = {}
     for node in root.walk():
         if node.children and node.namespaces:
-            told = ", ".join(_few(node.namespaces))
+            sentence = ", ".join(_few(node.namespaces))
             yield _error(
-                node.name, ViolationCode.PARENT_WITH_NAMESPACES, f"has children and namespaces ({told}); only a leaf has namespaces"
+                node.name, ViolationCode.PARENT_WITH_NAMESPACES, f"has children and namespaces ({sentence}); only a leaf has namespaces"
             )
         for namespace in node.namespaces:
             other = leaf_of.get(namespace)
             leaf_of[namespace] = node.name
             if other is not None:
-                told = f"is on {other} as well" if other != node.name else "stands here twice"
-                yield _error(node.name, ViolationCode.NAMESPACE_IN_TWO_LEAVES, f"namespace {namespace} {told}")
+                sentence = f"is on {other} as well" if other != node.name else "is listed here twice"
+                yield _error(node.name, ViolationCode.NAMESPACE_IN_TWO_LEAVES, f"namespace {namespace} {sentence}")
             if namespace in PROTECTED:
                 owner = "Fairlead's" if namespace in (SYSTEM_NAMESPACE, USERS_NAMESPACE) else "Kubernetes'"
                 yield _error(
@@ -162,16 +163,18 @@ def _root_bounds(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violatio
         least = None if resource in root.unlimited_min else root.min.get(resource, 0)
         most = root.max.get(resource)
         if least != most:
-            told = f"min of {resource} is {_text(resource, least)} and max is {_text(resource, most)}; of the root they are the same"
-            yield _error(root.name, ViolationCode.ROOT_MIN_NOT_MAX, told)
+            sentence = f"min of {resource} is {_text(resource, least)} and max is {_text(resource, most)}; they must be equal at the root"
+            yield _error(root.name, ViolationCode.ROOT_MIN_NOT_MAX, sentence)
         if capacity is not None and most is not None and most > capacity.get(resource, 0):
             there = _text(resource, capacity.get(resource, 0))
-            told = f"max of {resource} is {_text(resource, most)}, and the cluster has {there}"
-            yield _warning(root.name, ViolationCode.ROOT_EXCEEDS_CLUSTER, told)
+            sentence = f"max of {resource} is {_text(resource, most)}, and the cluster has {there}"
+            yield _warning(root.name, ViolationCode.ROOT_EXCEEDS_CLUSTER, sentence)
 
 
 def _known(node: QuotaNode, root: str, known: Collection[str], named: str) -> Iterator[Violation]:
-    """`known`: what the root names; `named`: the same as text, made once for the whole tree."""
+    """`known`: resources that the root names; `named`: the same as text, made once for the whole
+    tree.
+    """
     for resource in sorted({*node.resources, *node.lend_limit, *node.user_cap}.difference(known)):
         yield _error(node.name, ViolationCode.UNKNOWN_RESOURCE, f"names {resource}, which {root} does not; it names {named}")
 
@@ -185,16 +188,16 @@ def _own_bounds(node: QuotaNode) -> Iterator[Violation]:
     for resource, least in node.min.items():
         most = node.max.get(resource)
         if most is not None and least > most:
-            told = f"min of {resource} is {_text(resource, least)}, more than its own max {_text(resource, most)}"
-            yield _error(node.name, ViolationCode.MIN_EXCEEDS_MAX, told)
+            sentence = f"min of {resource} is {_text(resource, least)}, more than its own max {_text(resource, most)}"
+            yield _error(node.name, ViolationCode.MIN_EXCEEDS_MAX, sentence)
 
 
 def _ceilings(node: QuotaNode, above: Mapping[str, tuple[int, str]]) -> Iterator[Violation]:
     for resource, most in node.max.items():
         ceiling, owner = above.get(resource, (most, ""))
         if most > ceiling:
-            told = f"max of {resource} is {_text(resource, most)}, more than the max {_text(resource, ceiling)} of {owner}"
-            yield _error(node.name, ViolationCode.MAX_EXCEEDS_PARENT, told)
+            sentence = f"max of {resource} is {_text(resource, most)}, more than the max {_text(resource, ceiling)} of {owner}"
+            yield _error(node.name, ViolationCode.MAX_EXCEEDS_PARENT, sentence)
 
 
 def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
@@ -207,11 +210,11 @@ def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
         own, promised = node.min.get(resource, 0), total[resource]
         if promised > own:
             parts = [f"{child.name} {_text(resource, child.min[resource])}" for child in node.children if child.min.get(resource)]
-            told = f"children guarantee {_text(resource, promised)} {resource} ({', '.join(_few(parts))}), more than its own min"
-            yield _error(node.name, ViolationCode.SUM_OF_MIN_EXCEEDS_PARENT, f"{told} {_text(resource, own)}")
+            sentence = f"children guarantee {_text(resource, promised)} {resource} ({', '.join(_few(parts))}), more than its own min"
+            yield _error(node.name, ViolationCode.SUM_OF_MIN_EXCEEDS_PARENT, f"{sentence} {_text(resource, own)}")
         elif promised < own:
-            told = f"children guarantee {_text(resource, promised)} of its min {_text(resource, own)} {resource}"
-            left = f"{told}; the other {_text(resource, own - promised)} nobody can claim"
+            sentence = f"children guarantee {_text(resource, promised)} of its min {_text(resource, own)} {resource}"
+            left = f"{sentence}; no child can claim the other {_text(resource, own - promised)}"
             yield _warning(node.name, ViolationCode.SUM_OF_MIN_BELOW_PARENT, left)
 
 
@@ -230,7 +233,7 @@ def _unused(root: QuotaNode, groups: Sequence[LeafGroup]) -> Iterator[Violation]
     named = {group.leaf for group in groups}
     for leaf in root.leaves():
         if not leaf.namespaces and leaf.name not in named:
-            yield _warning(leaf.name, ViolationCode.LEAF_WITHOUT_NAMESPACE, "has no namespace and no group, so nobody can use it")
+            yield _warning(leaf.name, ViolationCode.LEAF_WITHOUT_NAMESPACE, "has no namespace and no group, so no pod can use it")
 
 
 def _bound(root: QuotaNode, old: QuotaTree | None, groups: Sequence[LeafGroup]) -> Iterator[Violation]:
@@ -247,7 +250,9 @@ def _bound(root: QuotaNode, old: QuotaTree | None, groups: Sequence[LeafGroup]) 
 
 
 def _new_leaves(root: QuotaNode, before: QuotaNode) -> dict[frozenset[str], str]:
-    """Leaves whose names are new, by their namespaces: one of these may be an old leaf under another name."""
+    """New names of leaves, by the leaf's namespaces: one of them may be an old leaf under another
+    name.
+    """
     known = {node.name for node in before.walk()}
     return {frozenset(leaf.namespaces): leaf.name for leaf in root.leaves() if leaf.namespaces and leaf.name not in known}
 
@@ -273,17 +278,18 @@ def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterat
     is_adopted = tree.annotations.get(ANNOTATION_ADOPT_RUNNING) == "true"
     for namespace, (leaf, what) in moved.items():
         if names := running.get(namespace):
-            told = f"namespace {namespace} {what} while {len(names)} of its pods run ({', '.join(_few(sorted(names)))})"
+            sentence = f"namespace {namespace} {what} while {len(names)} of its pods run ({', '.join(_few(sorted(names)))})"
             if is_adopted:
-                yield _warning(leaf, ViolationCode.NAMESPACE_BUSY, f"{told}; they are charged as they are")
+                yield _warning(leaf, ViolationCode.NAMESPACE_BUSY, f"{sentence}; they are charged as they are")
             else:
                 hint = f'wait until they have ended, or annotate the tree with {ANNOTATION_ADOPT_RUNNING}: "true"'
-                yield _error(leaf, ViolationCode.NAMESPACE_BUSY, f"{told}; {hint}")
+                yield _error(leaf, ViolationCode.NAMESPACE_BUSY, f"{sentence}; {hint}")
 
 
 def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]:
-    """Namespaces that change their leaf: by name the leaf to name, and what happens. A leaf under another
-    name with the same namespaces moves none."""
+    """Namespaces that change their leaf: by name the leaf to report, and what happens. A leaf that
+    is renamed and keeps its namespaces moves none.
+    """
     if tree.root is None or old is tree:
         return {}
     now = _leaf_of(tree.root)
@@ -312,17 +318,18 @@ def _text(resource: str, amount: int | None) -> str:
 
 
 def _few(parts: Sequence[str]) -> list[str]:
-    """The first of them, and how many more there are."""
+    """The first parts, and the number of the others."""
     return [*parts] if len(parts) <= _NAMED_MAX else [*parts[:_NAMED_MAX], f"and {len(parts) - _NAMED_MAX} more"]
 
 
-# --- bounds under what is used ------------------------------------------------------------------------------
+# --- bounds below what is used --------------------------------------------------------------------
 
 
 def use_warnings(state: QuotaState, before: QuotaNode | None = None) -> Iterator[Violation]:
-    """Of a state with the tree that is judged. `before`: the tree that it replaces; None = it stands already.
+    """Warnings about a tree and the state under it. `before`: the tree that it replaces; None = it
+    is in use.
 
-    A lowered min is only told beforehand: afterwards it shows as quota that is borrowed.
+    A lowered min is only reported before the write: afterwards it shows as borrowed quota.
     """
     uses = node_uses(state)
     pods = [pod for pod in state.pods if pod.is_admitted and not is_lost(pod, state.now, state.settings)]
@@ -334,43 +341,45 @@ def use_warnings(state: QuotaState, before: QuotaNode | None = None) -> Iterator
 
 
 def over_max_now(root: QuotaNode, uses: Sequence[QuotaNodeUse], pods: Iterable[QuotaPod]) -> Iterator[Violation]:
-    """`uses`: of every node of the tree, parents before children; `pods` are those that are charged."""
+    """`uses`: of every node of the tree, parents before children; `pods`: the charged pods."""
     for node, use in zip(root.walk(), uses, strict=True):
         for resource in sorted(use.over_max):
             used, most = amount_text(resource, use.used[resource]), amount_text(resource, node.max[resource])
-            told = f"uses {used} {resource}, more than its max {most} ({_concerned(node, resource, pods)}); nothing is admitted there"
+            sentence = f"uses {used} {resource}, more than its max {most} ({_concerned(node, resource, pods)}); nothing is admitted there"
             if node.attributes.get(DRAIN_OVER_MAX) == "true":
-                told = f"{told}, and {DRAIN_OVER_MAX} evicts down to it"
+                sentence = f"{sentence}, and {DRAIN_OVER_MAX} evicts down to it"
             else:
-                told = f"{told} until it uses less, and a pod of higher priority may take the place of several"
-            yield _warning(node.name, ViolationCode.OVER_MAX_NOW, told)
+                sentence = f"{sentence} until it uses less, and a pod of higher priority may take the place of several"
+            yield _warning(node.name, ViolationCode.OVER_MAX_NOW, sentence)
 
 
 def _lowered_min(node: QuotaNode, use: QuotaNodeUse, old: QuotaNode | None, pods: Iterable[QuotaPod]) -> Iterator[Violation]:
-    """Use that was guaranteed and will be borrowed."""
+    """Use that was guaranteed and becomes borrowed."""
     for resource in sorted(old.min if old is not None else ()):
         least, was, used = node.min.get(resource, 0), old.min[resource] if old is not None else 0, use.used.get(resource, 0)
         lost = min(used, was) - least
         if lost > 0:
             texts = [amount_text(resource, amount) for amount in (was, least, used, lost)]
-            told = f"min of {resource} is lowered from {texts[0]} to {texts[1]} while {texts[2]} are used"
+            sentence = f"min of {resource} is lowered from {texts[0]} to {texts[1]} while {texts[2]} are used"
             concerned = _concerned(node, resource, pods)
-            yield _warning(node.name, ViolationCode.UNDER_USE, f"{told} ({concerned}); {texts[3]} of that become borrowed")
+            yield _warning(node.name, ViolationCode.UNDER_USE, f"{sentence} ({concerned}); {texts[3]} of that become borrowed")
 
 
 def _firm_over_min(node: QuotaNode, use: QuotaNodeUse, pods: Iterable[QuotaPod]) -> Iterator[Violation]:
-    """What can never be taken back from it, although its min does not cover it."""
+    """Use that can never be taken back from the leaf, although its min does not cover it."""
     for resource, used in sorted(use.firm_used.items() if node.is_leaf else ()):
         least = node.min.get(resource, 0)
         if used > least and resource not in node.unlimited_min:
             concerned = _concerned(node, resource, [pod for pod in pods if not pod.is_preemptible])
-            told = f"pods that are not preemptible use {amount_text(resource, used)} {resource}, more than its min"
-            rest = f"{amount_text(resource, least)} ({concerned}); nobody can take that back"
-            yield _warning(node.name, ViolationCode.UNDER_USE, f"{told} {rest}")
+            sentence = f"pods that are not preemptible use {amount_text(resource, used)} {resource}, more than its min"
+            rest = f"{amount_text(resource, least)} ({concerned}); quota cannot take that back"
+            yield _warning(node.name, ViolationCode.UNDER_USE, f"{sentence} {rest}")
 
 
 def _concerned(node: QuotaNode, resource: str, pods: Iterable[QuotaPod]) -> str:
-    """The first pods that use the resource there, the youngest first, and how many there are besides."""
+    """The first pods of the node that use the resource, the youngest first, and the number of the
+    others.
+    """
     spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
     found = [pod for pod in pods if pod.namespace in spaces and pod.request.get(resource)]
     found.sort(key=lambda pod: (-pod.created_at, pod.key))

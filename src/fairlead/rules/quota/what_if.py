@@ -1,8 +1,9 @@
-"""What would happen: plan after plan, carried out in thought until there is nothing left to do.
+"""What would happen: plan after plan is carried out in a simulation until one changes nothing
+(docs/spec/quota.md#what-if-questions).
 
-Who is evicted is gone at the next plan. Where a workload owns it, a pod of the same size waits in its place,
-called `NAME+1`; a bare pod does not come back. A suspended job waits without pods, and has them again when it
-is resumed. Who is admitted runs and is ready at once.
+Victims are gone at the next plan. If a workload owns a victim, a pod of the same size, called
+`NAME+1`, waits in its place; a bare pod does not come back. A suspended job waits without pods, and
+has them again when it is resumed. Admitted pods run and are ready at once.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _TURN: Final = re.compile(r"\+(\d+)$")
 
 
 class AddedPods(Struct, frozen=True, gc=False):
-    """Pods that somebody would create, as replicas of a Deployment.
+    """Pods to add, as if a Deployment created them.
 
-    `gang`: so many of them must run together; 0 = each for itself.
+    `gang`: number of them that must run together; 0 = each alone.
     """
 
     namespace: str
@@ -43,9 +44,10 @@ class AddedPods(Struct, frozen=True, gc=False):
 
 
 class Settled(Struct, frozen=True):
-    """How it ends. `plan`: the last one, which does nothing; its `waiting` says who waits and why.
+    """The result. `plan`: the last one, which does nothing; its `waiting` are the units that wait,
+    with reasons.
 
-    `plans`: how many did something. `admitted` and `evicted`: by all of them, in their order.
+    `plans`: how many did something. `admitted` and `evicted`: by all plans, in their order.
     """
 
     state: QuotaState
@@ -56,16 +58,16 @@ class Settled(Struct, frozen=True):
 
 
 def with_pods(state: QuotaState, added: Iterable[AddedPods]) -> QuotaState:
-    """The state with these pods waiting, the youngest of all. Raises UserError for a namespace that is on no
-    leaf: quota would not count them.
+    """The state with these pods waiting, the youngest of all. Raises UserError for a namespace that
+    is on no leaf, since quota would not count its pods.
     """
     spaces = {space for leaf in state.tree.leaves() for space in leaf.namespaces}
     taken = {pod.key for pod in state.pods}
     pods = list(state.pods)
     for number, asked in enumerate(added, start=1):
         if asked.namespace not in spaces:
-            told = f"the tree has {', '.join(sorted(spaces)[:10])}" if spaces else "the tree has no namespace at all"
-            raise UserError(f"namespace `{asked.namespace}` is on no leaf of the quota tree, so quota does not count its pods", told)
+            sentence = f"the tree has {', '.join(sorted(spaces)[:10])}" if spaces else "the tree has no namespace at all"
+            raise UserError(f"namespace `{asked.namespace}` is on no leaf of the quota tree, so quota does not count its pods", sentence)
         gang = f"added-{number}" if asked.gang else ""
         for name in _new_names(asked, taken):
             pod = QuotaPod(asked.namespace, name, f"added/{asked.namespace}/{name}", asked.request, asked.priority, created_at=state.now)
@@ -75,7 +77,9 @@ def with_pods(state: QuotaState, added: Iterable[AddedPods]) -> QuotaState:
 
 
 def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
-    """The state without these pods (`namespace/name`). Raises UserError for one that quota does not count."""
+    """The state without these pods (`namespace/name`). Raises UserError for a pod that quota does
+    not count.
+    """
     unknown = sorted(set(keys) - {pod.key for pod in state.pods})
     if unknown:
         raise UserError(f"quota counts no pod `{unknown[0]}`", "write NAMESPACE/POD of an unfinished pod in a namespace of the quota tree")
@@ -83,9 +87,9 @@ def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
 
 
 def fate_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting | None:
-    """What the next plan would say of this pod, were it there too.
+    """The next plan's row for this pod, as if the pod existed.
 
-    None: nothing, since the tree stops all, or quota does not count the pod.
+    None: there is no row, since the tree stops the plan or quota does not count the pod.
     """
     planned = plan_account(account_of(replace(state, pods=(*state.pods, pod))), state.now)
     admitted = next((each for each in planned.admit if each.pod.uid == pod.uid), None)
@@ -103,7 +107,7 @@ def running_by_leaf(state: QuotaState) -> Mapping[str, int]:
 
 
 def settle(state: QuotaState, most_plans: int = MOST_PLANS) -> Settled:
-    """Raises UserError when there is no end in sight after so many plans."""
+    """Plans until nothing changes. Raises UserError if that takes more than `most_plans` plans."""
     imagined = _Imagined(state)
     admitted: list[QuotaAdmission] = []
     evicted: list[QuotaEviction] = []
@@ -114,12 +118,17 @@ def settle(state: QuotaState, most_plans: int = MOST_PLANS) -> Settled:
         admitted += plan.admit
         evicted += plan.evict
         imagined.carry_out(plan)
-    told = f"{len(admitted)} admissions and {len(evicted)} evictions"
-    raise UserError(f"nothing has settled after {most_plans} plans with {told}", "save a snapshot and report it: plans must come to an end")
+    counts = f"{len(admitted)} admissions and {len(evicted)} evictions"
+    raise UserError(
+        f"plans do not come to an end: {most_plans} plans with {counts}",
+        "save a snapshot and report it as a bug",
+    )
 
 
 def _is_idle(plan: QuotaPlan) -> bool:
-    """Whether it changes nothing. Of a bare pod that was never bound only an Event tells, again and again."""
+    """Whether the plan changes nothing. A never bound bare pod is only reported by an Event, in
+    every plan.
+    """
     return not (plan.admit or plan.evict or plan.resume) and all(each.is_event_only for each in plan.returned)
 
 
@@ -144,13 +153,13 @@ class _Imagined:
         self._workloads = dict(state.workloads)
         self._of_suspended: defaultdict[str, list[QuotaPod]] = defaultdict(list)
         self._missed: set[str] = set()
-        """Pods that came back for one that was evicted and are not admitted yet: their budgets lack one."""
+        """Replacements of victims that are not admitted yet; their budgets count one pod less."""
 
     def state(self) -> QuotaState:
         return replace(self._state, pods=tuple(self._pods.values()), budgets=dict(self._budgets), workloads=self._workloads, now=self._now)
 
     def next_plan(self) -> QuotaPlan:
-        """The next plan that does something, after what is waited for: pods that stop, and the clock."""
+        """The next plan that does something, after the time that stopping pods and the clock need."""
         plan = plan_quota(self.state())
         while _is_idle(plan):
             if any(pod.is_stopping for pod in self._pods.values()):
@@ -165,7 +174,7 @@ class _Imagined:
     def carry_out(self, plan: QuotaPlan) -> None:
         self._now += _MOMENT
         for pod in [pod for pod in self._pods.values() if pod.is_stopping]:
-            del self._pods[pod.key]  # whose workload wants another one has made it already
+            del self._pods[pod.key]  # its workload has created the replacement already
         for waiting in plan.waiting:
             is_claimant = waiting.reason == Reason.WAITING_FOR_EVICTIONS
             for pod in waiting.pods:
@@ -185,7 +194,7 @@ class _Imagined:
                 self._resume(resume.workload)
 
     def _next_moment(self, plan: QuotaPlan) -> Moment | None:
-        """When all surge pods have waited long enough, and refused victims may be asked again."""
+        """When all surge pods have waited long enough, or rejected victims may be tried again."""
         settings = self._state.settings
         oldest: dict[str, int] = {}
         moments: list[float] = []
@@ -224,7 +233,7 @@ class _Imagined:
         return self._pods.pop(pod.key)
 
     def _come_back(self, gone: QuotaPod) -> str:
-        """A pod like it waits; its key."""
+        """Add a waiting pod like this one; returns its key."""
         turn = _TURN.search(gone.name)
         name = f"{gone.name[: turn.start()]}+{int(turn[1]) + 1}" if turn else f"{gone.name}+1"
         again = replace(
@@ -248,7 +257,7 @@ class _Imagined:
         return again.key
 
     def _suspend(self, job: Workload, claimant: str) -> None:
-        """Once, though each of its pods is a victim."""
+        """Suspend the job once, though each of its pods is a victim."""
         if self._workloads.get(job.uid, job).is_suspended:
             return
         self._workloads[job.uid] = replace(job, is_suspended=True, suspended_for=claimant)
@@ -256,7 +265,9 @@ class _Imagined:
         self._of_suspended[job.uid] = [self._leave(pod) for pod in mine]
 
     def _lower(self, pod: QuotaPod, job: Workload) -> None:
-        """One pod of a Job goes. It does not come back before the Job is raised, nor do those that waited."""
+        """Remove one pod of a Job. Neither it nor its waiting pods come back before the Job is
+        raised.
+        """
         job = self._workloads.get(job.uid, job)
         gone = [each for each in self._pods.values() if each.owner == job.uid and not each.is_admitted]
         gone += [pod] if pod.key in self._pods else []
@@ -286,7 +297,9 @@ class _Imagined:
 
 
 def _pods_of(job: Workload) -> list[QuotaPod]:
-    """Of a job whose templates alone are known: its request in equal parts; the first has the rest."""
+    """Pods of a job of which only templates are known: equal parts of its request; the first has
+    the rest.
+    """
     count = max(1, job.pods)
     gang = f"{job.kind.lower()}/{job.name}" if job.least else ""
     pods = []

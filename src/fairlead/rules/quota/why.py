@@ -1,10 +1,12 @@
 """Why a pod or a job waits for quota, and what it has of it when it does not wait.
 
-The sentence is the plan's. Where the controller has told the same reason already, it is what the pod's
-condition says, word for word. Of an admitted pod the condition tells how it was then; here stands how it is.
+The sentence is the plan's. If the pod's condition has the same reason already, its message is used
+word for word. For an admitted pod the condition shows how it was at admission; the answer shows how
+it is now.
 
-A place is one in the order in which units are tried (docs/spec/quota.md#order-of-candidates), at this moment.
-It promises no turn: a unit that does not fit is passed over, and the order is made anew at each plan.
+A place is one in the order in which units are tried (docs/spec/quota.md#order-of-candidates), at
+this moment. It promises no turn: a unit that does not fit is passed over, and each plan makes the
+order anew.
 """
 
 from __future__ import annotations
@@ -33,27 +35,31 @@ STOPPING: Final = "Stopping"
 FINISHED: Final = "Finished"
 NOT_COUNTED: Final = "NotCounted"
 AHEAD_MAX: Final = 20
-"""So many of those before a unit are named; the others are counted."""
-_NAMES_TOLD: Final = 5
+"""`AHEAD_MAX`: units before the asked one that are named; the others are counted."""
+_NAMES_MAX: Final = 5
 _EVENTS: Final = "events"
 _TAKEN: Final = ("QuotaReclaimed", "QuotaSuspended")
-"""Events about a pod or its owner that quota has taken it back."""
+"""Reasons of Events about a pod or its owner: quota took the pod back."""
 _OF_WHOLE: Final = "makes room for "
-"""How the Event begins that is about a job of which each pod taken has an Event of its own."""
+"""How the message of an Event begins that is about a whole job; each pod evicted has its own Event,
+too.
+"""
 
 
 class PlaceInLine(Struct, frozen=True, gc=False):
-    """The `number`th, from 1, of `count`."""
+    """Place `number` (from 1) of `count`."""
 
     number: int
     count: int
 
 
 class Standing(Struct, frozen=True):
-    """A unit that waits, and its places in the order in which units are tried: in its leaf, and over all.
+    """A waiting unit and its places in the order in which units are tried: in its leaf, and over
+    all.
 
-    `ahead`: those before it in its leaf, the first AHEAD_MAX of them. `ahead_elsewhere`: how many of other
-    leaves are before it, by leaf. `lacks`: what would have to be free, as far as it is an amount.
+    `ahead`: units before it in its leaf, the first AHEAD_MAX of them. `ahead_elsewhere`: number of
+    units of other leaves before it, by leaf. `lacks`: what must become free, where that is an
+    amount.
     """
 
     row: QuotaWaiting
@@ -65,9 +71,10 @@ class Standing(Struct, frozen=True):
 
 
 class Evicted(Struct, frozen=True, gc=False):
-    """How often quota took back a pod, or pods of its owner, or the job, as far as Events are kept.
+    """How often quota took back the pod, or pods of its owner, or the job, as far as Events are
+    kept.
 
-    `at`: the last time, None = never, or nobody knows when.
+    `at`: the last time; None = never, or unknown.
     """
 
     count: int
@@ -75,13 +82,13 @@ class Evicted(Struct, frozen=True, gc=False):
 
 
 class QuotaAnswer(Struct, frozen=True):
-    """What quota says of a pod or of a job (`kind`).
+    """The answer for a pod or a job (`kind`).
 
-    `leaf` is "" where quota does not count it, and `use` None where nobody knows what the leaf uses. `reason`
-    is that of its unit that waits, else one of this module. `units`: its units that wait, as they are
-    tried. `since`: since when the first of it waits; None = nothing of it does. `reason_since`: since when
-    the condition gives the reason, None = it does not. `priority`: the highest of its pods. `evicted`: None =
-    Events could not be read.
+    `leaf` is "" if quota does not count it; `use` is None if it is unknown what the leaf uses.
+    `reason` is that of its waiting unit, else one of this module. `units`: its waiting units, in
+    the order tried. `since`: when the first of them began to wait; None = none waits.
+    `reason_since`: since when the condition has the reason; None = it does not. `priority`: the
+    highest of its pods. `evicted`: None = Events could not be read.
     """
 
     kind: str
@@ -101,14 +108,16 @@ class QuotaAnswer(Struct, frozen=True):
 
     @property
     def resources(self) -> list[str]:
-        """Those that its leaf bounds or uses, in the order of its table."""
+        """Resources that its leaf limits or uses, in the order of its table."""
         if self.node is None or self.use is None:
             return []
         return sorted({*self.use.used, *self.node.min, *self.node.max})
 
 
 def why_quota(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str, name: str) -> list[QuotaAnswer]:
-    """Of the pod and of each job called so. Raises UserError, with names that are there, for none."""
+    """Answers for the pod and for each job of this name. Raises UserError with existing names if
+    there is none.
+    """
     asked = _Asked(snapshot, state, plan, namespace)
     answers = [asked.of_pod(pod) for pod in snapshot.pods_in(namespace) if pod.name == name]
     answers += [asked.of_job(kind, name, uids) for kind, uids in _jobs(snapshot, state, namespace, name)]
@@ -122,23 +131,24 @@ def why_pod(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, pod: 
 
 
 def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[str]) -> str:
-    """What the leaf has and borrows, of the resources that the tree names.
+    """What the leaf uses and borrows of the resources that the tree names.
 
     >>> node = QuotaNode("b", "root.b", min={"cpu": 10_000})
     >>> admitted_sentence(node, QuotaNodeUse("b", used={"cpu": 15_000}), ["cpu", "memory"])
     'b uses 15 of guaranteed 10 cpu, borrows 5'
     """
-    told = []
+    parts = []
     for resource in resources:
         if resource in node.min or resource in node.max or resource in use.used:
             used, least = use.used.get(resource, 0), use.counted_min.get(resource, node.min.get(resource, 0))
             over = amount_text(resource, max(0, used - least))
-            told.append(f"uses {amount_text(resource, used)} of guaranteed {amount_text(resource, least)} {resource}, borrows {over}")
-    return f"{node.name} {'; '.join(told)}" if told else f"{node.name} limits nothing that it asks for"
+            parts.append(f"uses {amount_text(resource, used)} of guaranteed {amount_text(resource, least)} {resource}, borrows {over}")
+    return f"{node.name} {'; '.join(parts)}" if parts else f"{node.name} limits nothing that it asks for"
 
 
 def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
-    """Room below quota nodes; else what the plan's clauses name as lacking, on nodes or of a cap or a min.
+    """What must become free: room below quota nodes; else the amount that the plan's clauses
+    contain, on nodes or below a cap or a min.
 
     >>> from fairlead.model.quota.plan import Reason
     >>> from fairlead.model.quota.clauses import clause
@@ -149,12 +159,12 @@ def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
     """
     if row.lacks:
         return row.lacks
-    told = {each.code: each.values for each in row.clauses}
-    asked = told.get("asks") or told.get("asks-on-one")
-    for code, (kind, at, has) in _SAID_LACKING.items():
-        if asked is None or code not in told:
+    clauses = {each.code: each.values for each in row.clauses}
+    asked = clauses.get("asks") or clauses.get("asks-on-one")
+    for code, (kind, at, has) in _LACKING_CLAUSES.items():
+        if asked is None or code not in clauses:
             continue
-        values, resource = told[code], asked["resource"]
+        values, resource = clauses[code], asked["resource"]
         amounts = {key: amount_of(resource, text) for key, text in {**asked, **values}.items() if key in _AMOUNTS}
         more = amounts["asks"] + amounts.get("used", 0) - amounts[has]
         return (Lacking(kind, values.get(at, ""), resource, more),) if more > 0 else ()
@@ -162,20 +172,19 @@ def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
 
 
 _AMOUNTS: Final = ("asks", "used", "cap", "min", "free", "there")
-_SAID_LACKING: Final[Mapping[str, tuple[str, str, str]]] = {
+_LACKING_CLAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
     "freest": ("node", "node", "free"),
     "only-node": ("node", "node", "free"),
     "in-all": ("nodes", "", "there"),
     "cap": ("cap", "user", "cap"),
     "firm": ("min", "leaf", "min"),
 }
-"""Clauses that say what there is of what is asked: whose room it is, the value that names it, and the value
-that says how much.
+"""By clause: the kind of room, the value that names it, and the value with the amount that it has.
 """
 
 
 class _Asked:
-    """The plan, looked up by pod."""
+    """The plan, indexed by pod."""
 
     def __init__(self, snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str) -> None:
         self._snapshot = snapshot
@@ -216,7 +225,7 @@ class _Asked:
             first = waiting[0]
             total = max(len(pods), first.workload.pods if first.workload else 0)
             missing = sum(not pod.is_admitted for pod in pods) or total
-            sentence = f"{missing} of {total} pods wait: {_said(first, pods)}"
+            sentence = f"{missing} of {total} pods wait: {_condition_sentence(first, pods)}"
             return self._answer(kind, key, (str(first.reason), sentence), uids, pods, waiting)
         if not pods:
             return QuotaAnswer(kind, key, FINISHED, "it has no unfinished pods, so it costs no quota", self._leaf.name)
@@ -227,15 +236,15 @@ class _Asked:
         self,
         kind: str,
         key: str,
-        told: tuple[str, str],
+        outcome: tuple[str, str],
         uids: Iterable[str],
         pods: Sequence[QuotaPod],
         waiting: Sequence[QuotaWaiting],
     ) -> QuotaAnswer:
-        """`told`: reason and sentence; `uids`: of it and of its owner."""
+        """`outcome`: reason and sentence; `uids`: of the object and of its owner."""
         assert self._leaf is not None
-        reason, sentence = told
-        said = [pod.condition_since for pod in pods if pod.condition_reason == reason and pod.condition_since is not None]
+        reason, sentence = outcome
+        changed_at = [pod.condition_since for pod in pods if pod.condition_reason == reason and pod.condition_since is not None]
         return QuotaAnswer(
             kind,
             key,
@@ -248,7 +257,7 @@ class _Asked:
             self._leaf,
             self._use,
             since=min((row.since for row in waiting if row.since is not None), default=None),
-            reason_since=min(said, default=None),
+            reason_since=min(changed_at, default=None),
             priority=max([*(row.priority for row in waiting), *(pod.priority for pod in pods)], default=0),
             evicted=self._taken(set(uids) - {""}, waiting),
         )
@@ -265,11 +274,13 @@ class _Asked:
         return Standing(row, PlaceInLine(row.position, len(line)), overall, tuple(before), elsewhere, what_must_be_free(row))
 
     def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> Evicted | None:
-        """From Events about it and about its owner. A job that we suspended was taken back at least once."""
+        """From Events about it and about its owner. A job that quota suspended was taken back at
+        least once.
+        """
         if not self._snapshot.was_read(_EVENTS):
             return None
         found = [event for event in self._snapshot.events if event.object_uid in uids and event.reason in _TAKEN]
-        counts = Counter[str]()  # by what it is about: a pod's owner hears of it, too
+        counts = Counter[str]()  # by object: the pod's owner has an Event, too
         for event in found:
             if event.reason != _TAKEN[0] or not event.message.startswith(_OF_WHOLE):
                 counts[event.object_uid] += max(1, event.count)
@@ -281,7 +292,7 @@ class _Asked:
         """Reason and sentence of a pod that quota counts."""
         assert self._leaf is not None
         if waiting := self._waiting.get(pod.key):
-            return str(waiting.reason), _said(waiting, [pod])
+            return str(waiting.reason), _condition_sentence(waiting, [pod])
         if admission := self._new.get(pod.key):
             by = "guaranteed by" if admission.is_guaranteed else "with idle quota in"
             return HAS_ROOM, f"it has room, {by} {admission.leaf}: the quota controller admits it next"
@@ -297,8 +308,8 @@ class _Asked:
         return f"namespace {self._namespace} is on no leaf of the quota tree, so quota does not count its pods"
 
 
-def _said(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
-    """As the controller has said it of these pods, if for the same reason; else as the plan says it."""
+def _condition_sentence(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
+    """The message of these pods' condition if it has the same reason; else the plan's sentence."""
     mine = {pod.key for pod in waiting.pods}
     return next(
         (pod.condition_message for pod in pods if pod.key in mine and pod.condition_message and pod.condition_reason == waiting.reason),
@@ -307,8 +318,8 @@ def _said(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
 
 
 def _taken_back(eviction: QuotaEviction) -> str:
-    told = f": {eviction.message}" if eviction.message else ""
-    return f"it is to make room for {eviction.for_unit}{told}"
+    sentence = f": {eviction.message}" if eviction.message else ""
+    return f"it is to make room for {eviction.for_unit}{sentence}"
 
 
 def _is_of(job: Workload | None, uids: Sequence[str]) -> bool:
@@ -323,7 +334,7 @@ def _maker(pod: Pod) -> str:
 
 
 def _jobs(snapshot: ClusterSnapshot, state: QuotaState, namespace: str, name: str) -> list[tuple[str, list[str]]]:
-    """Kind and uids of the jobs called so: what the topmost owner of a pod may be."""
+    """Kind and uids of the jobs of this name: the possible topmost owners of a pod."""
     found: dict[str, list[str]] = {}
     rows = [row for row in state.workloads.values() if row.namespace == namespace]
     owners = [owner for pod in snapshot.pods_in(namespace) if (owner := pod.controller) is not None]
@@ -342,10 +353,10 @@ def _what_is_there(snapshot: ClusterSnapshot, state: QuotaState, namespace: str,
     elsewhere = sorted(pod.key for pod in snapshot.pods if pod.name == name)
     elsewhere += sorted({row.key for row in state.workloads.values() if row.name == name})
     if elsewhere:
-        return f"there is {', '.join(elsewhere[:_NAMES_TOLD])}"
+        return f"there is {', '.join(elsewhere[:_NAMES_MAX])}"
     here = sorted(pod.name for pod in snapshot.pods_in(namespace))
     if here:
-        more = f" and {len(here) - _NAMES_TOLD} more" if len(here) > _NAMES_TOLD else ""
-        return f"namespace {namespace} has {', '.join(here[:_NAMES_TOLD])}{more}"
+        more = f" and {len(here) - _NAMES_MAX} more" if len(here) > _NAMES_MAX else ""
+        return f"namespace {namespace} has {', '.join(here[:_NAMES_MAX])}{more}"
     spaces = sorted(space for leaf in state.tree.leaves() for space in leaf.namespaces)
-    return f"namespace {namespace} has no pods; the quota tree has the namespaces {', '.join(spaces[:_NAMES_TOLD]) or '(none)'}"
+    return f"namespace {namespace} has no pods; the quota tree has the namespaces {', '.join(spaces[:_NAMES_MAX]) or '(none)'}"

@@ -1,1 +1,1 @@
-"""What arena and the cluster's metrics tell of nodes, jobs, serving jobs and the whole cluster."""
+"""Reports for arena and the cluster's metrics: nodes, jobs, serving jobs and the whole cluster."""

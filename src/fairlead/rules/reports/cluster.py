@@ -1,7 +1,7 @@
 """The rows behind all metrics of the cluster: occupancy, jobs with their status and use, quota use.
 
-Worked out once per page. The `arena_*` and the native families are two spellings of these rows, so they can
-never disagree.
+They are computed once per page. The `arena_*` and the native families are two spellings of these
+rows, so they cannot differ.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class ReportedJob(Struct, frozen=True, gc=False):
 
 
 class ClusterSummary(Struct, frozen=True, gc=False):
-    """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace, type).
+    """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace,
+    type).
 
-    `knows_nodes`, `knows_pods`: that source was read at least once. Without it what follows from it is
-    absent, never zero. `quota_lacks`: by name of a leaf and resource, what waits for it. `now`: epoch
-    seconds.
+    `knows_nodes`, `knows_pods`: the source was read at least once. Without it what follows from it
+    is absent, never zero. `quota_lacks`: by name of a leaf and resource, what waits for it. `now`:
+    epoch seconds.
     """
 
     snapshot: ClusterSnapshot
@@ -70,7 +71,8 @@ class ClusterSummary(Struct, frozen=True, gc=False):
 def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: float, max_jobs: int = 5000) -> ClusterSummary:
     """The rows behind a page.
 
-    Of more than `max_jobs` jobs the newest are kept (all still count in sums by status).
+    If there are more than `max_jobs` jobs, the newest are kept (all of them count in sums by
+    status).
     """
     occupancy = cluster_occupancy(snapshot)
     knows_pods = is_known(snapshot, "pods")
@@ -93,12 +95,14 @@ def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: floa
 
 
 def _once(uses: Iterable[QuotaUse]) -> tuple[QuotaUse, ...]:
-    """Each (path, name) once: a tree that breaks its own rules must not put a series on the page twice."""
+    """Each (path, name) once: a tree that breaks its own rules must not repeat a series on the
+    page.
+    """
     return tuple({(use.node.path, use.node.name): use for use in reversed(tuple(uses))}.values())[::-1]
 
 
 def is_known(snapshot: ClusterSnapshot, source: str) -> bool:
-    """Whether the source's contents are there to be counted: read once, even if it fails now.
+    """Whether the source's contents can be counted: it was read once, even if it fails now.
 
     A snapshot without sources is whole.
     """

@@ -1,8 +1,8 @@
-"""What there is to say of a training job and of each of its pods (docs/spec/arena-cli.md#job-commands,
+"""Reports about a training job and each of its pods (docs/spec/arena-cli.md#job-commands,
 docs/spec/arena-cli.md#status-and-duration).
 
-Tables, documents and both layouts print it. Requested GPUs come from the job's spec, so they are right before
-any pod exists; allocated ones come from the pods.
+Tables, documents and both layouts print them. Requested GPUs come from the job's spec, so they are
+right before any pod exists; allocated ones come from the pods.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.rules.reports.node import natural_key
 
 
 class GpuUse(Struct, frozen=True, gc=False):
-    """One GPU as one pod uses it; None = nobody told."""
+    """One GPU as one pod uses it; None = unknown."""
 
     index: int
     duty_percent: float | None
@@ -33,7 +33,7 @@ class GpuUse(Struct, frozen=True, gc=False):
 
 
 class InstanceReport(Struct, frozen=True, gc=False):
-    """`gpus` is what the pod asks for; `uses` those of its GPUs that told something, by index."""
+    """`gpus`: what the pod asks for; `uses`: its GPUs with any known value, by index."""
 
     pod: Pod
     role: str
@@ -45,7 +45,7 @@ class InstanceReport(Struct, frozen=True, gc=False):
 
 
 class JobReport(Struct, frozen=True, gc=False):
-    """`duration` in seconds; `node_ip` is where the chief runs, "" while it does not."""
+    """`duration` in seconds; `node_ip`: where the chief runs, "" while it does not run."""
 
     job: Job
     status: str
@@ -68,7 +68,7 @@ class JobReport(Struct, frozen=True, gc=False):
 
 
 def report_jobs(found: Iterable[JobInstances], now: Moment, gpus: Sequence[GpuReading] = ()) -> list[JobReport]:
-    """A report of each job, in the order given; `gpus` may hold cards of others, too."""
+    """A report of each job, in the order given; `gpus` may contain cards of other jobs, too."""
     uses = _uses_by_pod(gpus)
     return [_report(each, now, uses) for each in found]
 
@@ -110,7 +110,7 @@ def _report(found: JobInstances, now: Moment, uses: dict[tuple[str, str], list[G
 
 
 def _uses_by_pod(gpus: Iterable[GpuReading]) -> dict[tuple[str, str], list[GpuUse]]:
-    """By namespace *and* name: two namespaces may have pods of one name."""
+    """By namespace *and* name: two namespaces may have pods of the same name."""
     uses: dict[tuple[str, str], list[GpuUse]] = {}
     for reading in sorted(gpus, key=lambda reading: (reading.node, reading.index)):
         seen = set()
@@ -123,7 +123,7 @@ def _uses_by_pod(gpus: Iterable[GpuReading]) -> dict[tuple[str, str], list[GpuUs
 
 
 def _use(reading: GpuReading, holder: GpuHolder) -> GpuUse:
-    """A pod that shares its card is shown what is its own, where that is known."""
+    """A pod that shares its card is shown its own values, if they are known."""
     is_shared = holder.mode == SHARE
     ratio = holder.utilization_ratio if is_shared and holder.utilization_ratio is not None else reading.utilization_ratio
     used = holder.memory_used_mib if is_shared and holder.memory_used_mib is not None else reading.memory_used_mib

@@ -1,8 +1,9 @@
-"""arena's view of the account: a node's type, its GPUs and who holds them, as `arena top node` says it.
+"""arena's view of the account: a node's type, its GPUs and their holders, as in `arena top node`
+(docs/spec/arena-cli.md#nodes).
 
-docs/spec/arena-cli.md#nodes. The type follows from *capacity*, never from allocatable (a node whose GPUs all
-failed is still a GPU node). A share node's GPU count is an exact sum of fractions: whoever shows it rounds,
-last, so that a sum over nodes is not a sum of roundings.
+The type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a
+GPU node). A share node's GPU count is an exact sum of fractions: it is rounded last, when it is
+shown, so that a sum over nodes is not a sum of rounded values.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _PIECES: Final = re.compile(r"(\d+)")
 
 
 class HolderReport(Struct, frozen=True, gc=False):
-    """A pod that asks for the node's GPU resource: what it asks for, and what its grants say it has.
+    """A pod that asks for the node's GPU resource: what it asks for, and what its grants contain.
 
-    `requested` in units of the resource. The three fields by GPU index are empty for a pod whose annotations
-    say nothing usable: it is listed, and allocated nowhere. `whole`: the cards of a topology group.
+    `requested` in units of the resource. The three fields by GPU index are empty for a pod without
+    usable annotations: it is listed, and allocated nowhere. `whole`: the cards of a topology group.
     """
 
     pod: Pod
@@ -58,10 +59,10 @@ class DeviceReport(Struct, frozen=True, gc=False):
 
 
 class NodeReport(Struct, frozen=True, gc=False):
-    """One node. `unit_bytes`, `devices` and the unit and core totals are a share node's only.
+    """One node. Only a share node has `unit_bytes`, `devices` and the unit and core totals.
 
-    `topology` is a topology node's only. `gpus_allocated` is exact: what is added up over nodes.
-    `gpus_allocated_shown` has the one decimal that a person reads.
+    Only a topology node has `topology`. `gpus_allocated` is exact, for sums over nodes.
+    `gpus_allocated_shown` is rounded to one decimal.
     """
 
     node: Node
@@ -111,7 +112,7 @@ def node_mode(node: Node, snapshot: ClusterSnapshot) -> GpuMode:
 
 
 def _amount(amounts: Amounts, resource: str) -> int:
-    """How much of a mode's resource, renamed time slices of GPUs among them."""
+    """The amount of a mode's resource, with renamed time slices of GPUs."""
     return nvidia_gpus(amounts) if resource == NVIDIA_GPU else amounts.get(resource, 0)
 
 
@@ -184,8 +185,8 @@ def _report_share(node: Node, held: NodeAccount, holders: tuple[HolderReport, ..
 def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
     """GPUs that are not allocatable, less those that only drain from one mode into the other.
 
-    Draining is no fault: such GPUs are withheld from the resource of the mode that they leave, which is not
-    the one that the node's labels want.
+    Draining GPUs are not faulty: they are withheld from the resource of the mode that they leave,
+    which is not the one that the node's labels ask for.
     """
     is_left = share_mode(node.labels).is_shared is not is_shared
     return max(0, withheld - sum(slot.mode == CardMode.DRAINING for slot in node.gpus) * is_left)
@@ -193,15 +194,16 @@ def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
 
 def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) -> tuple[DeviceReport, ...]:
     """The node's GPUs: those that its inventory shares, else an equal part of the total for each."""
-    told = [card for card in held.cards if _is_shared(card)] if any(slot.units > 0 for slot in node.gpus) else []
-    shown = told or held.cards[:gpus]
+    from_inventory = [card for card in held.cards if _is_shared(card)] if any(slot.units > 0 for slot in node.gpus) else []
+    shown = from_inventory or held.cards[:gpus]
     return tuple(
         DeviceReport(
             index=card.index,
-            # docs/spec/arena-cli.md#share-nodes: total / GPUs, exactly; the account deals whole units out
-            units=card.units if told else units / gpus,
+            # docs/spec/arena-cli.md#share-nodes: total / GPUs, exactly; the account has whole units
+            units=card.units if from_inventory else units / gpus,
             units_allocated=card.used,
-            # docs/spec/arena-cli.md#share-nodes of the node's capacity; the account has 100 % for each card
+            # docs/spec/arena-cli.md#share-nodes of the node's capacity; the account has 100 % for
+            # each card
             core=core // len(shown),
             core_allocated=card.core_used,
         )
@@ -210,15 +212,15 @@ def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) ->
 
 
 def _is_shared(card: CardAccount) -> bool:
-    """A card that drains and has no sharer is not: it is still held whole."""
+    """A draining card without a sharer is not shared: it is still held as a whole."""
     return card.units > 0 and (not card.gpu.is_draining or card.used > 0)
 
 
 def node_condition(node: Node) -> str:
-    """`Ready`, `NotReady` or `Unknown` (no such condition), plus `,SchedulingDisabled` when cordoned.
+    """`Ready`, `NotReady` or `Unknown` (no such condition), plus `,SchedulingDisabled` if cordoned.
 
-    This is not `rules/nodes/status.status_word`: arena calls a node whose kubelet fell silent (condition
-    `Unknown`) NotReady.
+    It differs from `rules/nodes/status.status_word`: arena shows a node with a silent kubelet
+    (condition `Unknown`) as NotReady.
     """
     ready = next((condition.status for condition in node.conditions if condition.type == "Ready"), None)
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
@@ -226,7 +228,7 @@ def node_condition(node: Node) -> str:
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorts `node-9` before `node-10`.
+    """Sort key that puts `node-9` before `node-10`.
 
     >>> sorted(["node-10", "node-9", "Node"], key=natural_key)
     ['Node', 'node-9', 'node-10']

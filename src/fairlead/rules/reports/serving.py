@@ -1,7 +1,7 @@
-"""What there is to say of a serving job: pods that are up, where it is reached, which GPUs it holds.
+"""Reports about a serving job: pods that are up, its address, the GPUs that it holds
+(docs/spec/arena-cli.md#serving-jobs).
 
-docs/spec/arena-cli.md#serving-jobs. A pod counts GPUs only while it runs, and a pod that shares a card counts
-the part of it that it was promised.
+A pod counts GPUs only while it runs, and a pod that shares a card counts its granted part.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from fairlead.rules.pods.status import pod_status
 from fairlead.rules.reports.node import natural_key
 
 _PORT_TITLES: Final = {"grpc-serving": "GRPC", "http-serving": "RESTFUL", "restful-serving": "RESTFUL"}
-"""Ports by which models are asked; metrics are no way to ask a model.
+"""Titles of ports that answer requests to a model; a port for metrics is not among them.
 
-The last is how arena before 0.9 named the second.
+The last is the name of the second in arena before 0.9.
 """
 _NO_ADDRESS: Final = ("", "None")
 
@@ -40,9 +40,9 @@ class ServingInstance(Struct, frozen=True, gc=False):
 
 
 class ServingReport(Struct, frozen=True, gc=False):
-    """`address` is "" when it has none.
+    """`address` is "" if it has none.
 
-    `cpus` in cores; it and the other requests are those of all pods the job desires.
+    `cpus` in cores; it and the other requests are those of all desired pods of the job.
     """
 
     serving: Serving
@@ -64,7 +64,7 @@ def report_servings(found: FoundServings) -> list[ServingReport]:
 
 
 def report_serving(serving: Serving, share_units: Mapping[str, float], now: Moment) -> ServingReport:
-    """The report at `now`. `share_units`: by node, how many units of gpu-mem one of its cards has."""
+    """The report at `now`. `share_units`: by node, units of gpu-mem of one of its cards."""
     instances = [_instance(pod, share_units.get(pod.node, 0.0), now) for pod in serving.pods]
     limits = [(worker.replicas, worker.limits) for worker in serving.workers]
     return ServingReport(
@@ -84,7 +84,7 @@ def report_serving(serving: Serving, share_units: Mapping[str, float], now: Mome
 
 
 def instance_gpus(limits: Amounts, card_units: float) -> float:
-    """Whole GPUs, or the part of a card of `card_units` that the memory is; 0 for a card that nobody knows.
+    """Whole GPUs, or the memory as a part of a card with `card_units`; 0 for an unknown card.
 
     >>> instance_gpus({"nvidia.com/gpu": 2}, 0), instance_gpus({"aliyun.com/gpu-mem": 5}, 15)
     (2.0, 0.3)
@@ -98,7 +98,7 @@ def instance_gpus(limits: Amounts, card_units: float) -> float:
 
 
 def port_words(port: ServicePort) -> str:
-    """How a model is asked, from nodes where they answer for it.
+    """The ports of a model, as reached from nodes if they have a node port.
 
     >>> port_words(ServicePort("RESTFUL", 8080)), port_words(ServicePort("GRPC", 8500, 31000))
     ('RESTFUL:8080', 'GRPC:31000->8500')
@@ -119,15 +119,17 @@ def _instance(pod: Pod, card_units: float, now: Moment) -> ServingInstance:
 
 
 def _address(services: tuple[Service, ...]) -> str:
-    """A load balancer's, else the cluster's own address of the first Service that asks a model."""
+    """The address of a load balancer, else the cluster address of the first Service with a model's
+    port.
+    """
     asked = [service for service in services if _endpoints((service,))]
-    told = [service.balancer for service in asked if service.balancer]
-    told += [service.cluster_ip for service in asked if service.cluster_ip not in _NO_ADDRESS]
-    return next(iter(told), "")
+    addresses = [service.balancer for service in asked if service.balancer]
+    addresses += [service.cluster_ip for service in asked if service.cluster_ip not in _NO_ADDRESS]
+    return next(iter(addresses), "")
 
 
 def _endpoints(services: tuple[Service, ...]) -> tuple[ServicePort, ...]:
-    """The ports by which models are asked, with their titles as names."""
+    """The ports that answer requests to a model, with their titles as names."""
     return tuple(
         ServicePort(_PORT_TITLES[port.name], port.port, port.node_port)
         for service in services

@@ -1,1 +1,1 @@
-"""Sharing a GPU between pods: ledger, choice of cards, refusals, and the state machine of all of it."""
+"""Sharing a GPU between pods: ledger, choice of cards, refusals, and the decider of bindings."""

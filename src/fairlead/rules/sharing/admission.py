@@ -1,9 +1,9 @@
-"""The cluster's admission policies about shared GPUs, as functions.
+"""The cluster's admission policies about shared GPUs, as functions: which account may write grants
+on a pod, which scheduler a pod goes to, and which new pod no node can ever run.
 
-Who may write grants on a pod, which scheduler a pod goes to, and which new pod no node can ever run. The API
-server fills in `default-scheduler` before any policy looks, so nobody can tell whether the pod's author wrote
-it. A pod that asks for shared GPU memory goes to our scheduler either way: the default one would only count
-sums.
+The API server fills in `default-scheduler` before any policy reads the pod, so it is unknown
+whether the pod's author wrote it. A pod that asks for shared GPU memory goes to Fairlead's
+scheduler in both cases: the default one would only compare sums.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairlead.rules.holding.need import gpu_need
 SCHEDULER: Final = "fairlead-scheduler"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 GRANT_WRITERS: Final = frozenset(f"system:serviceaccount:fairlead-system:{name}" for name in ("fairlead-scheduler", "fairlead-node-agent"))
-"""Who may write grants: the extender beside the scheduler, and the node agent."""
+"""Accounts that may write grants: the extender beside the scheduler, and the node agent."""
 GRANT_POLICY: Final = "fairlead-gpu-grants"
 """Name of the ValidatingAdmissionPolicy and of its binding."""
 ASK_POLICY: Final = "fairlead-gpu-asks"
@@ -34,13 +34,15 @@ def scheduler_for(pod: Pod) -> str:
 
 
 def refuse_asking(pod: Pod) -> Refusal | None:
-    """The refusal of a new pod whose wish for shared GPUs no node can meet (`gpu_need(pod).fault`).
+    """The refusal of a new pod that asks for shared GPUs in a way that no node can meet
+    (`gpu_need(pod).fault`).
 
-    None for all others, among them pods that name a foreign scheduler: what it makes of them is not known.
+    None for all others, and for pods with a foreign scheduler: how that scheduler reads them is not
+    known.
 
     >>> from fairlead.model.pod import Container
-    >>> odd = Container("c", limits={"aliyun.com/gpu-mem": 4, "aliyun.com/gpu-core.percentage": 7})
-    >>> refuse_asking(Pod("ns", "p", containers=(odd,))).reason
+    >>> malformed = Container("c", limits={"aliyun.com/gpu-mem": 4, "aliyun.com/gpu-core.percentage": 7})
+    >>> refuse_asking(Pod("ns", "p", containers=(malformed,))).reason
     'no node can run this pod: gpu-core 7 is not a multiple of 5 from 5 to 100'
     """
     fault = gpu_need(pod).fault if pod.scheduler in _OURS else ""

@@ -1,8 +1,10 @@
-"""Adoption: cards for pods that somebody else put on a node, and damaged grants written again.
+"""Adoption: cards for pods that another scheduler or a user bound to a node, and damaged grants
+that are written again.
 
-Three Events tell people what they cannot see. One is of a pod that found no room (`GPUShareNoRoom`):
-kube-scheduler asks the extender only about nodes whose *sum* of units would do, and says no number about the
-others, so it is told here.
+Three Events report what users cannot see otherwise: a conflict of GPU modes on a node, a pod
+without a known card (`GPUShareNotPlaced`), and a pod without room (`GPUShareNoRoom`).
+kube-scheduler asks the extender only about nodes whose *sum* of units is large enough, and its own
+Event has no numbers about the others, so `GPUShareNoRoom` has them.
 """
 
 from __future__ import annotations
@@ -19,17 +21,17 @@ from fairlead.rules.holding.account import NodeAccount
 from fairlead.rules.nodes.status import CONFLICT, share_mode
 from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.feed import LedgerFeed
-from fairlead.rules.sharing.verdict import whose_gpu_is_unknown
+from fairlead.rules.sharing.verdict import unknown_gpu_text
 from fairlead.rules.sharing.why import ShareWhy
 
 AT_ONCE: Final = 10
-"""At most this many grants are being written at a time: bindings wait in the same line of requests."""
+"""The number of grants that may be in flight: bindings share the limit of requests with them."""
 
 
 class Adoption:
-    """One `look` at a time; `written` is told how each `WriteGrants` of it ended.
+    """At most one `look` runs at a time; `written` takes the outcome of each `WriteGrants` of it.
 
-    `has_unwritten`: one is to be tried again soon.
+    `has_unwritten`: a grant is not written yet, so the next look is due soon.
     """
 
     def __init__(self, feed: LedgerFeed) -> None:
@@ -48,9 +50,9 @@ class Adoption:
         return bool(self._writing)
 
     def look(self) -> Iterator[SharingAction | None]:
-        """What follows from all that has changed, one node or pod at a time.
+        """The actions that follow from all changes, one node or pod at a time.
 
-        None where other work may come between.
+        A None is a point at which the driver may do other work.
         """
         feed = self._feed
         nodes, news = list(feed.touched), list(feed.news.values())
@@ -69,9 +71,9 @@ class Adoption:
         self._forget()
 
     def written(self, action: WriteGrants, outcome: Outcome) -> None:
-        """How a `WriteGrants` ended.
+        """Take the outcome of a `WriteGrants`.
 
-        The cards stay held, whatever the API server said; only the end of the pod frees them.
+        The cards stay held, whatever the outcome; only the end of the pod frees them.
         """
         uid = action.pod.uid
         self._writing.discard(uid)
@@ -79,36 +81,38 @@ class Adoption:
             self._unwritten.pop(uid, None)
             self._feed.drop_pod(uid)
         elif outcome.result is Result.DONE:
-            if self._unwritten.get(uid) is self._written.get(uid):  # else it was damaged again meanwhile
+            if self._unwritten.get(uid) is self._written.get(uid):  # else it was damaged again
                 self._unwritten.pop(uid, None)
             if self._unwritten:
                 self._feed.on_change()
         elif uid in self._unwritten:
-            self._unwritten[uid] = self._unwritten.pop(uid)  # behind the others: those that are never taken must not hold them up
+            # behind the others: a grant that is refused every time must not delay them
+            self._unwritten[uid] = self._unwritten.pop(uid)
 
     def _adopt_on(self, account: NodeAccount | None) -> Iterator[SharingAction | None]:
         """Write damaged grants again, and find cards for pods that have none.
 
-        A pod that runs without a card that is known is given none, only told: its kubelet would not look any
-        more.
+        A pod that runs on an unknown card gets none, only an Event: its containers have started, so
+        its kubelet would not apply the grant.
         """
         if account is None:
             return
         for tenant in tuple(account.tenants.values()):
             pod = tenant.pod
             if pod.deleted_at is not None or self._feed.ledger.tenants.get(pod.uid) is not tenant:
-                continue  # it leaves, or it changed while other work came between: its node is touched again
+                # it is being deleted, or it changed during other work: its node is touched again
+                continue
             if tenant.is_misread and self._written.get(pod.uid) is not pod:
                 self._unwritten[pod.uid] = pod
             elif tenant.grants:
                 continue
             elif pod.has_started:
-                yield from self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
+                yield from self._tell(pod.uid, pod, NOT_PLACED, unknown_gpu_text(account, pod.uid))
             else:
                 grants = self._feed.ledger.adopt(pod)
                 yield None  # a node may have a thousand of them
                 if isinstance(grants, NotYet):
-                    continue  # the node is touched when others have started
+                    continue  # the node is touched when other containers have started
                 if isinstance(grants, Refusal):
                     yield from self._tell(pod.uid, pod, NOT_PLACED, f"node {pod.node} has no room: {grants.reason}")
                 elif grants:
@@ -132,21 +136,21 @@ class Adoption:
             return
         if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
             short = why(pod)
-            yield from self._tell(pod.uid, pod, NO_ROOM, short.told if short else "")
+            yield from self._tell(pod.uid, pod, NO_ROOM, short.by_node if short else "")
 
     def _tell_conflict(self, node: Node | None) -> Iterator[SharingAction]:
         if node is not None:
             yield from self._tell(node.name, node, CONFLICT, share_mode(node.labels).conflict)
 
     def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[SharingAction]:
-        """Once, until the words change."""
+        """Record the Event once, until its message changes."""
         if self._told.get((key, reason), "") != message:
             self._told[key, reason] = message
             if message:
                 yield RecordEvent(subject, reason, message)
 
     def _forget(self) -> None:
-        """Forget what is not there any more."""
+        """Forget pods and nodes that no longer exist."""
         feed = self._feed
         for key in [key for key in self._told if key[0] not in feed.pods and key[0] not in feed.nodes]:
             del self._told[key]

@@ -1,8 +1,9 @@
-"""Cards on a guarded node: containers of equal units that are starting there get the same cards and MiB.
+"""Guarded nodes: containers with equal units that start at the same time get the same cards and MiB
+(docs/spec/gpu-sharing.md#guarded-mode).
 
-docs/spec/gpu-sharing.md#guarded-mode. The agent of such a node answers the kubelet before it knows which
-container asks, so all that may be asking must be given alike. Whoever cannot be given like them waits until
-they have started. On other nodes nothing of this is asked.
+The agent of such a node answers the kubelet before it knows which container asks, so all candidates
+must have the same grant. A pod that cannot have it waits until they have started. Other nodes need
+none of this.
 """
 
 from __future__ import annotations
@@ -19,26 +20,29 @@ from fairlead.model.sharing import ContainerNeed, GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import CardAccount, NodeAccount
 from fairlead.rules.holding.booked import grants_in_full
 from fairlead.rules.holding.units import grant_mib
-from fairlead.rules.sharing.placement import Choice, NoCard, Together, choose_cards, choose_for_each, first_fitting, grant_on, grants_of
+from fairlead.rules.sharing.placement import CardGroup, Choice, NoCard, choose_cards, choose_for_each, first_fitting, grant_on, grants_of
 
 Allotment = tuple[tuple[str, int, int], ...]
-"""Of each card its key, the units and the MiB; by key."""
+"""For each card its key, the units and the MiB; sorted by key."""
 Starting = Mapping[int, Collection[Allotment]]
-"""By the units of a container, what those that are starting on the node were given: one, as a rule."""
-NOBODY: Final[Starting] = {}
+"""By units of a container: the allotments of containers of this size that are starting on the node;
+usually one.
+"""
+NONE_STARTING: Final[Starting] = {}
 
 
 class NotYet(Refusal, frozen=True, gc=False):
-    """There is room, and others must have started before this pod is given it."""
+    """There is room, but other pods must start before this pod can be given it."""
 
 
 def starting_on(account: NodeAccount, but: str = "") -> Starting:
-    """What containers hold that the agent of this guarded node may still be asked for; `but` that pod's.
+    """Allotments of containers that the agent of this guarded node may still be asked for, without
+    pod `but`'s.
 
-    Nothing on a node that is not guarded.
+    Empty for a node that is not guarded.
     """
     if not account.is_guarded:
-        return NOBODY
+        return NONE_STARTING
     found: dict[int, set[Allotment]] = {}
     for uid, tenant in account.tenants.items():
         if uid != but and tenant.is_starting:
@@ -48,8 +52,10 @@ def starting_on(account: NodeAccount, but: str = "") -> Starting:
     return found
 
 
-def choose_on(account: NodeAccount, need: GpuNeed, policy: Placement, starting: Starting = NOBODY) -> Choice | None:
-    """As `choose_cards`, and on a guarded node alike for equal containers of the pod and those `starting`."""
+def choose_on(account: NodeAccount, need: GpuNeed, policy: Placement, starting: Starting = NONE_STARTING) -> Choice | None:
+    """`choose_cards`; on a guarded node equal containers of the pod and those `starting` get equal
+    cards.
+    """
     if not account.is_guarded:
         return choose_cards(account, need, policy)
     groups = [_keys_for(account.cards, need, parts, starting) for parts in _groups(need)]
@@ -58,7 +64,9 @@ def choose_on(account: NodeAccount, need: GpuNeed, policy: Placement, starting: 
 
 
 def agrees(account: NodeAccount, grants: GrantsByContainer, starting: Starting) -> bool:
-    """Whether each of these grants is what others of its size get, in the pod and of those `starting`."""
+    """Whether each of these grants equals those of other containers of its size, in the pod and in
+    `starting`.
+    """
     given = {units: set(allotments) for units, allotments in starting.items()}
     for units, allotment in _allotments(account, grants):
         given.setdefault(units, set()).add(allotment)
@@ -68,16 +76,18 @@ def agrees(account: NodeAccount, grants: GrantsByContainer, starting: Starting) 
 
 
 def never_alike(account: NodeAccount, need: GpuNeed, policy: Placement) -> Verdict:
-    """The verdict on a pod for which there is room, but not where its equal containers would be alike."""
+    """The verdict on a pod for which there is room, but no room in which its equal containers are
+    alike.
+    """
     sizes = [part.units * need.cards for part in (*need.running, *need.passing)]
     units = next(size for size in sizes if sizes.count(size) > 1)
     empty = account.without(list(account.tenants))
-    told = f"containers of {units} {account.unit} of one pod need one GPU and memory limit on a guarded node"
-    return Verdict(told, choose_on(empty, need, policy) is None)
+    by_node = f"containers of {units} {account.unit} of one pod need one GPU and memory limit on a guarded node"
+    return Verdict(by_node, choose_on(empty, need, policy) is None)
 
 
 def not_yet(account: NodeAccount, need: GpuNeed, starting: Starting) -> NotYet:
-    """What is told to a pod that has to wait for others of its size."""
+    """The message for a pod that waits for other pods with containers of its size."""
     sizes = sorted({part.units * need.cards for part in (*need.running, *need.passing)} & starting.keys())
     units = " and ".join(str(size) for size in sizes)
     return NotYet(
@@ -91,7 +101,7 @@ def _allotments(account: NodeAccount, grants: GrantsByContainer) -> Sequence[tup
 
 
 def _allotment(account: NodeAccount, given: Sequence[Grant]) -> Allotment:
-    """The MiB of a grant that names none (the reference scheduler's) are those of its units."""
+    """A grant without MiB (the reference scheduler's) has those of its units."""
     found = []
     for grant in given:
         card, mib = account.card_of(grant), grant.memory_mib
@@ -102,9 +112,10 @@ def _allotment(account: NodeAccount, given: Sequence[Grant]) -> Allotment:
 
 
 def _groups(need: GpuNeed) -> list[list[ContainerNeed]]:
-    """Containers that must get the same cards: all of a pod that is not split, else those of equal units.
+    """Groups that must get the same cards: all containers of a pod that is not split, else those of
+    equal units.
 
-    Init containers that end use the cards of the first running one.
+    Init containers that end use the cards of the first running container.
     """
     if not need.is_split:
         return [[*need.running, *need.passing]]
@@ -115,17 +126,16 @@ def _groups(need: GpuNeed) -> list[list[ContainerNeed]]:
     return list(by_units.values())
 
 
-def _keys_for(cards: Sequence[CardAccount], need: GpuNeed, parts: Sequence[ContainerNeed], starting: Starting) -> Together:
-    """The cards that these may have.
-
-    They are those of others of their sizes, else any that gives equal units equal MiB.
+def _keys_for(cards: Sequence[CardAccount], need: GpuNeed, parts: Sequence[ContainerNeed], starting: Starting) -> CardGroup:
+    """The cards that the group may have: those of other containers of its sizes, else all that give
+    equal units equal MiB.
     """
     names = tuple(part.name for part in parts if part not in need.passing)
     given = {tuple(key for key, _, _ in each) for part in parts for each in starting.get(part.units * need.cards, ())}
     if given:
         keys = next(iter(given)) if len(given) == 1 else ()
-        return Together(names, frozenset(keys) if len(keys) == need.cards else frozenset())
-    return Together(names, frozenset(card.key for card in cards if _is_even(card, parts)))
+        return CardGroup(names, frozenset(keys) if len(keys) == need.cards else frozenset())
+    return CardGroup(names, frozenset(card.key for card in cards if _is_even(card, parts)))
 
 
 def _is_even(card: CardAccount, parts: Sequence[ContainerNeed]) -> bool:
@@ -133,7 +143,7 @@ def _is_even(card: CardAccount, parts: Sequence[ContainerNeed]) -> bool:
     return all(mib.setdefault(part.units, given) == given for part in parts for given in (grant_on(card, part).memory_mib,))
 
 
-def _choose_among(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[Together]) -> Choice | None:
+def _choose_among(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup]) -> Choice | None:
     if need.is_split:
         choice = choose_for_each(cards, need, policy, groups)
         return None if isinstance(choice, NoCard) else choice

@@ -1,4 +1,4 @@
-"""Bindings of pods to nodes that are under way, or in doubt.
+"""Bindings of pods to nodes that are under way or in doubt.
 
 Each reserves cards, makes one call to the API server, and is then confirmed, rolled back, or asked
 for later (a doubt). A reservation is given back only when it is certain that its binding never
@@ -22,9 +22,10 @@ from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.feed import LedgerFeed
 
 SETTLE_SECONDS: Final = 15.0
-"""How long after the call an unknown outcome is asked for.
+"""How long after a call the API server is asked whether the pod was bound.
 
-The API server has decided after what was left of the Lease (at most 3 s); etcd may be later.
+By then the API server has decided: the call ends with the Lease (3 s at most), and etcd may be
+later.
 """
 WAIT_SECONDS: Final = 5.0
 """How long a question waits on a guarded node for others to start; kube-scheduler's patience is 10
@@ -65,7 +66,7 @@ class _Waiting(Struct, frozen=True):
 class AnswerBind(Struct, frozen=True):
     """The answer to a question of kube-scheduler.
 
-    `why` is "" when the pod is on the node, with its cards.
+    `why`: why the pod is not bound; "" = it is on the node, with its cards.
     """
 
     asked: BindAsked
@@ -73,9 +74,9 @@ class AnswerBind(Struct, frozen=True):
 
 
 class Doubt(Struct, frozen=True):
-    """A binding of which nobody has seen yet whether it came true.
+    """A binding whose outcome the watch does not show yet.
 
-    `due_at`: when the API server is asked for it; None = the next `due` sets it.
+    `due_at`: when the API server is asked about it; None = the next `due` sets it.
     """
 
     pod: Pod
@@ -89,7 +90,7 @@ Step = BindPod | ReadPod | AnswerBind
 class Bindings:
     """Bindings by the uid of their pod. Times are seconds of one monotonic clock.
 
-    `results` counts answers by how they ended: bound, repeated, refused, unknown.
+    `results` counts answers by result: bound, repeated, refused, unknown.
     """
 
     def __init__(self, feed: LedgerFeed) -> None:
@@ -103,7 +104,7 @@ class Bindings:
         feed.on_doubt = lambda pod, node: self._doubt(pod, node, None)
 
     def remember(self, pod: Pod) -> None:
-        """A pod that the scheduler has asked about: it may know it before our watch does."""
+        """Keep a pod that kube-scheduler asked about: the watch may show it later."""
         if pod.uid:
             while len(self._seen) >= _REMEMBERED:
                 del self._seen[next(iter(self._seen))]
@@ -111,7 +112,7 @@ class Bindings:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a question waits for others to start: `waited` is to be asked again soon."""
+        """Whether a question waits for other containers to start: `waited` must be called soon."""
         return bool(self._waiting)
 
     def ask(self, asked: BindAsked, now: float) -> list[Step]:
@@ -131,28 +132,32 @@ class Bindings:
         return [ReadPod(asked)] if pod is None else self._try(asked, pod, now)
 
     def called(self, call: BindPod, outcome: Outcome, now: float) -> list[Step]:
-        """What follows when the call to the API server has ended."""
+        """The steps that follow from the outcome of a call."""
         asked = self.under_way[call.pod.uid]
         if outcome.result is Result.REFUSED:
-            if call.pod.uid not in self.doubts:  # an earlier try of the same reservation may still come true
+            # an earlier call for the same reservation may still be carried out
+            if call.pod.uid not in self.doubts:
                 self._feed.ledger.roll_back(call.pod.uid)
             return self._answer(asked, "refused", outcome.reason)
         tenant = self._feed.ledger.tenants.get(call.pod.uid)
-        if tenant is not None and tenant.state == RESERVED:  # also of a success: the pod may be gone before our watch has seen it bound
+        # also after a success: the pod may be gone before the watch shows it as bound
+        if tenant is not None and tenant.state == RESERVED:
             self._doubt(call.pod, call.node, now + SETTLE_SECONDS)
         if outcome.result is Result.DONE:
             return self._answer(asked, "bound")
         return [ReadPod(asked, outcome.reason or "no answer")]
 
     def read(self, read: ReadPod, found: Pod | Refusal | None, now: float) -> list[Step]:
-        """What follows from what the API server says of the pod.
+        """The steps that follow from reading the pod.
 
-        `found`: None when the pod is not there, Refusal when the API server could not be asked.
+        `found`: the pod, None = it is absent, Refusal = the API server could not be asked.
         """
         if read.settles:
             self._settle(read.asked.uid, found)
             return []
-        if read.unknown:  # a yes may be had at once; a no would be too early: the call may still be on its way
+        # a pod on the node proves the binding; a pod without a node proves nothing, because the
+        # call may still be carried out
+        if read.unknown:
             if isinstance(found, Pod) and found.uid == read.asked.uid and found.node:
                 return self._already(read.asked, found)
             where = f"pod {read.asked.namespace}/{read.asked.name} was bound to node {read.asked.node}"
@@ -165,9 +170,10 @@ class Bindings:
         return self._try(read.asked, found, now)
 
     def waited(self, now: float, why_not: str = "") -> list[Step]:
-        """What follows for questions that wait on guarded nodes, the oldest first.
+        """The steps of questions that wait on guarded nodes, the oldest first.
 
-        `why_not`: nobody may be bound just now, and they are told so.
+        `why_not`: why no pod may be bound now; all of them are refused with this reason. "" = each
+        is tried again.
         """
         steps: list[Step] = []
         for uid, waiting in list(self._waiting.items()):
@@ -179,7 +185,7 @@ class Bindings:
         return steps
 
     def due(self, now: float) -> list[ReadPod]:
-        """Questions about each doubt whose time has come and that the watch has not answered."""
+        """The reads of doubts that are due and that the watch has not settled."""
         reads = []
         for uid, doubt in list(self.doubts.items()):
             tenant = self._feed.ledger.tenants.get(uid)
@@ -196,14 +202,16 @@ class Bindings:
     def _settle(self, uid: str, found: Pod | Refusal | None) -> None:
         doubt = self._settling.pop(uid)
         if isinstance(found, Refusal) or uid in self.under_way or self.doubts.get(uid) != doubt:
-            return  # nobody knows, or a new try began meanwhile
+            return  # the outcome is still unknown, or a new attempt has begun
         del self.doubts[uid]
         if found is None or found.uid != uid:
             self._feed.drop_pod(uid)
         elif found.node == doubt.node:
-            self._doubt(doubt.pod, doubt.node, None)  # it is bound, and the watch, which is behind, will say so
+            # it is bound; the watch is late, and will show it
+            self._doubt(doubt.pod, doubt.node, None)
         else:
-            self._feed.ledger.roll_back(uid)  # if it is on another node, the watch says what it holds there
+            # if it is on another node, the watch shows what it holds
+            self._feed.ledger.roll_back(uid)
 
     def _try(self, asked: BindAsked, pod: Pod, now: float) -> list[Step]:
         if (pod.uid, pod.namespace, pod.name) != (asked.uid, asked.namespace, asked.name):

@@ -1,9 +1,9 @@
-"""Who sits on which shared card, and how much is free: the ledger as a person and a program read it.
+"""Which pods hold which shared cards, and how much is free: the ledger as tables and as a document
+(docs/spec/gpu-sharing.md#inspect).
 
-docs/spec/gpu-sharing.md#inspect. A pod that runs here and whose card nobody can name counts as used
-(`pending`), and so does one whose annotation names a card that is not here. A card that still has a pod of
-exclusive use counts with the units that it will share, as the reference counts it (document 001);
-`draining_cards` names the pod.
+A running pod with an unknown card counts as used (`pending`), and so does a pod whose annotation
+names a card that the node does not have. A card in exclusive use counts with the units that it will
+share, as the reference counts it (document 001); `draining_cards` names the pod.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fairlead.rules.sharing.ledger import Ledger
 
 _REASONS: Final[Mapping[Trouble | None, str]] = {UNHEALTHY: "taken out of use", DRAINING: "draining"}
 Readings = Mapping[tuple[str, int], GpuReading]
-"""What exporters say, by node and GPU index."""
+"""Readings of exporters, by node and GPU index."""
 
 
 def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterable[GpuReading] = ()) -> list[InspectedNode]:
-    """Nodes that share GPUs, by name; only those of `names`, if any are given.
+    """Nodes that share GPUs, by name; only those in `names`, if any are given.
 
-    `unknown_node` says which of them do not exist.
+    `unknown_node` names one that does not exist.
     """
     wanted = sorted(set(names) & ledger.nodes.keys() if names else ledger.nodes)
     read = {(reading.node, reading.index): reading for reading in readings}
@@ -40,9 +40,9 @@ def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterab
 
 
 def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[Pod] = ()) -> list[DrainingCards]:
-    """Nodes with cards that wait for pods of the old mode to leave, by name.
+    """Nodes with cards that wait for pods of the old mode to stop, by name.
 
-    `pods`: among which those that are waited for are looked up.
+    `pods`: the pods that are searched for those.
     """
     wanted = {name for name, account in ledger.nodes.items() if (not names or name in names) and _draining(ledger.node(name))}
     holders: dict[str, list[str]] = {name: [] for name in wanted}
@@ -61,15 +61,16 @@ def _draining(node: Node) -> tuple[int, ...]:
 
 
 def shares_gpus(node: Node) -> bool:
-    """Whether it has shared memory to give, or will have when its cards are drained of exclusive use.
+    """Whether the node has shared memory to give, or will have it when its cards are drained of
+    exclusive use.
 
-    An amount of 0 is as good as absent.
+    An amount of 0 counts as absent.
     """
     return counted(node.capacity, GPU_MEMORY) > 0 or (share_mode(node.labels).is_shared and bool(_draining(node)))
 
 
 def unknown_node(ledger: Ledger, names: Iterable[str]) -> str:
-    """A sentence about the first name that no node has, "" when all are there.
+    """A sentence about the first of these names that no node has, "" if all nodes exist.
 
     >>> unknown_node(Ledger(), ["x"])
     'node "x" not found'
@@ -122,13 +123,13 @@ def _card(account: NodeAccount, card: CardAccount, slot: GpuSlot, tenants: Itera
 
 
 def _pod_on(account: NodeAccount, card: CardAccount, tenant: Tenant, reading: GpuReading | None) -> InspectedPod | None:
-    """What the tenant has of this card; None if nothing."""
+    """What the tenant holds of this card; None if nothing."""
     parts = _parts(account, tenant, card)
     return _pod(tenant, parts, _used_mib(reading, tenant.pod)) if parts else None
 
 
 def _pending_pod(account: NodeAccount, tenant: Tenant) -> InspectedPod | None:
-    """A tenant as far as nobody knows its card; None when all of it sits somewhere."""
+    """The part of a tenant that is on no known card; None if all of it is on known cards."""
     if not tenant.booked:
         asked = counted(tenant.pod.limits, GPU_MEMORY)
         return structs.replace(_pod(tenant, {}, None), used=asked) if asked > 0 else None
@@ -137,7 +138,7 @@ def _pending_pod(account: NodeAccount, tenant: Tenant) -> InspectedPod | None:
 
 
 def _parts(account: NodeAccount, tenant: Tenant, card: CardAccount | None) -> dict[str, ContainerPart]:
-    """What each container has of the card; without one, of cards that the node does not have."""
+    """What each container holds of the card; for None, of cards that the node does not have."""
     parts: dict[str, ContainerPart] = {}
     for container, grants in tenant.booked.items():
         for grant in grants:
@@ -147,7 +148,7 @@ def _parts(account: NodeAccount, tenant: Tenant, card: CardAccount | None) -> di
 
 
 def _plus(part: ContainerPart | None, grant: Grant, card: CardAccount | None) -> ContainerPart:
-    """A container has one grant of a card; an annotation that names the card twice means both."""
+    """A container has one grant per card; an annotation that names the card twice means the sum."""
     mib = grant.memory_mib
     if mib is None and card is not None and card.units:
         mib = grant_mib(card.memory_mib, grant.units, card.units)
@@ -172,7 +173,7 @@ def _pod(tenant: Tenant, parts: Mapping[str, ContainerPart], used_mib: float | N
 
 
 def _used_mib(reading: GpuReading | None, pod: Pod) -> float | None:
-    """What its containers use of the card together, None when nobody measured any of them."""
+    """What the pod's containers use of the card together, None if none of them was measured."""
     holders = reading.holders if reading else ()
     known = [
         holder.memory_used_mib

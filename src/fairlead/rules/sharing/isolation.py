@@ -1,8 +1,8 @@
-"""What keeps the pods on a node's shared cards apart, and how well
+"""How pods on a node's shared cards are isolated from each other, and how strictly
 (docs/spec/gpu-sharing.md#isolation-providers).
 
-`guard` is cooperative: a quota for well-behaved programs. No word here may claim more than is enforced, and a
-node on which nobody has said what is in force is `unknown`, not safe.
+`guard` is cooperative: a limit for well-behaved programs. No word here may promise more than is
+enforced. A node without a label is `unknown`, which does not mean safe.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEVELS: Final = {
 
 
 def isolation_of(node: Node) -> Isolation:
-    """What the node's labels say is in force.
+    """The isolation that the node's labels declare.
 
     >>> isolation_of(Node("n", labels={"fairlead.io/gpu-isolation": "guard"})).memory
     'cooperative'

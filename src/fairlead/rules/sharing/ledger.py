@@ -1,8 +1,31 @@
-"""The ledger: who holds which part of which shared card, kept current change by change.
+"""The ledger: which pod holds which part of which shared card, kept current change by change.
 
-The scheduler extender answers from it. The API server is the only memory: everything but a reservation in
-flight can be built again from nodes and pods (`set_node`, `set_pod`, in any order), so a restart forgets
-nothing. There is no clock, I/O or lock: the caller makes one call at a time.
+The problem. kube-scheduler asks the extender about hundreds of nodes for each pod and expects an
+answer in milliseconds, and between its decision and the pod's event the same room must not be given
+twice.
+
+What it keeps, and what must be true of it:
+
+- `nodes`: one account per node (`rules/holding/account`). An account is replaced as a whole
+  whenever its node, its withheld cards or one of its tenants changes; nothing is added to it beside
+  a tenant's seats.
+- Each pod that holds room is a tenant of exactly one node, in one of four states. *Reserved*:
+  chosen by `reserve` or `adopt`, and no event has confirmed it yet. *Unwritten*: seen on its node,
+  without the annotation that names its cards. *Bound*: its annotation names them. *Assigned*: its
+  containers have them. Only a reservation can be rolled back; what the API server has reported
+  stays until the pod has finished or is deleted.
+- A tenant outlives its node: a node that is deleted and comes back has its tenants again.
+- Promises are pods that preemption has nominated for a node. Their room is not free for less
+  important pods.
+- `_plain` and the scores are derived from the accounts and dropped with them.
+
+The API server is the only durable memory: everything but a reservation in flight follows from nodes
+and pods, given in any order (`set_node`, `set_pod`), so a restart loses nothing. There is no clock,
+I/O or lock here: the caller makes one call at a time.
+
+Why reserve before binding: the event of a bound pod arrives later than the next question. A
+reservation is given back only when its binding has certainly failed (`rules/sharing/bindings`): to
+hold room too long delays a pod for a minute, to give it twice lets two pods fail.
 """
 
 from __future__ import annotations
@@ -21,18 +44,22 @@ from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Ten
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import unit_of_cluster
 from fairlead.rules.holding.need import asks_share, gpu_need
-from fairlead.rules.sharing.alike import NOBODY, agrees, choose_on, not_yet, starting_on
+from fairlead.rules.sharing.alike import NONE_STARTING, agrees, choose_on, not_yet, starting_on
 from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, first_fitting, gpu_policy, grants_of
 from fairlead.rules.sharing.score import card_score, node_score
 from fairlead.rules.sharing.verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
 
 _NO_GRANTS: GrantsByContainer = {}
 _SCORES_MOST: Final = 64
-"""Sizes of needs that are remembered of a node; where memory is counted in MiB there may be thousands."""
+"""`_SCORES_MOST`: sizes of needs with remembered scores per node; with the unit MiB there may be
+thousands.
+"""
 
 
 class Filtered(Struct, frozen=True, gc=False):
-    """`failed` may fit later; `hopeless` will not, whoever is pushed aside."""
+    """Result of a filter. `failed` nodes may fit later; `hopeless` ones will not, whatever pods are
+    evicted.
+    """
 
     passed: list[str]
     failed: dict[str, str]
@@ -50,22 +77,20 @@ class Ledger:
         self._on: dict[str, dict[str, Tenant]] = {}
         self._promises: dict[str, Pod] = {}
         self._plain: dict[str, tuple[int, int, str]] = {}
-        """By node whose cards are all well, known and promised to nobody.
-
-        Most units free on a card, most units of a card, and the unit.
+        """By node on which all cards are healthy, known and promised to no pod: most units free on
+        a card, most units of a card, and the unit.
         """
         self._scores: dict[str, dict[tuple[int, Placement | None], int]] = {}
-        """By node, since its account last changed: scores of plain needs.
-
-        By units and the pod's own policy.
+        """By node, until its account changes: scores of plain needs, by units and the pod's own
+        policy.
         """
 
-    # --- what the cluster tells -----------------------------------------------------------------------------
+    # --- changes in the cluster -------------------------------------------------------------------
 
     def set_node(self, node: Node, withheld: Collection[int] = ()) -> None:
-        """The node as it now is.
+        """Add or replace a node.
 
-        Who sits on it is counted anew: its inventory may have moved, grown or shrunk.
+        Its tenants are seated anew: its inventory may have moved, grown or shrunk.
         """
         self._sources[node.name] = (node, frozenset(withheld))
         found = self.nodes[node.name] = account(node, withheld=withheld)
@@ -74,20 +99,22 @@ class Ledger:
         self._refresh(found)
 
     def withhold(self, node: str, indexes: Collection[int]) -> None:
-        """An operator takes cards out, or gives them back (the ConfigMap of
-        docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+        """Take cards of a node out of use, or give them back, as an operator asked with the
+        ConfigMap of docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory.
         """
         known = self._sources.get(node)
         if known is not None and known[1] != frozenset(indexes):
             self.set_node(known[0], indexes)
 
     def remove_node(self, name: str) -> None:
-        """Its tenants are remembered: the node may come back."""
+        """Remove a node. Its tenants are kept: the node may come back."""
         for kept in (self.nodes, self._sources, self._plain, self._scores):
             kept.pop(name, None)
 
     def set_pod(self, pod: Pod) -> None:
-        """The pod as it now is. A terminating one keeps what it holds until it has finished or is gone."""
+        """Add or replace a pod. A terminating pod holds its room until it has finished or is
+        deleted.
+        """
         before = self.tenants.get(pod.uid)
         if pod.is_finished or (before is None and not asks_share(pod)):
             self.remove_pod(pod.uid)
@@ -96,27 +123,27 @@ class Ledger:
             self._seat(self._bound(pod, before))
         else:
             self._promise(pod.uid, pod if pod.nominated_node else None)
-            if before is not None and before.state != RESERVED:  # never seen on a real server: a pod does not leave its node
+            if before is not None and before.state != RESERVED:  # a real API server never reports this: a pod does not leave its node
                 self._unseat(pod.uid)
 
     def remove_pod(self, uid: str) -> None:
-        """The pod is gone, or has finished: what it held is free."""
+        """The pod was deleted or has finished: free what it held."""
         self._promise(uid, None)
         self._unseat(uid)
 
     def is_guarded(self, name: str) -> bool:
-        """Whether containers of equal units that are starting on the node must be given alike."""
+        """Whether containers of equal units that are starting on the node must have equal grants."""
         account = self.nodes.get(name)
         return account is not None and account.is_guarded
 
     def node(self, name: str) -> Node:
-        """The node as it was last told."""
+        """The node as it was last reported."""
         return self._sources[name][0]
 
-    # --- what the scheduler asks ----------------------------------------------------------------------------
+    # --- questions of the scheduler ---------------------------------------------------------------
 
     def filter(self, pod: Pod, names: Iterable[str]) -> Filtered:
-        """Which of these nodes take the pod, and why the others do not."""
+        """Which of these nodes can take the pod, and why the others cannot."""
         need = gpu_need(pod)
         if need.is_plain and not need.is_nothing:
             return self._filter_plain(pod, need, names)
@@ -153,10 +180,10 @@ class Ledger:
     def reserve(self, pod: Pod, node: str, *, is_plan: bool = False) -> GrantsByContainer | Refusal:
         """Choose cards on the node and hold them for the pod.
 
-        They are held until a pod of its uid is seen there or `roll_back`. The same question again gets the
-        same answer, unless somebody else has sold that room meanwhile (another extender, while this one was
-        without the Lease). A pod that asks for nothing gets nothing, and nothing is held. `NotYet` on a
-        guarded node where others must have started first; in a plan they have.
+        They are held until a pod of its uid is seen there or `roll_back`. A repeated question gets
+        the same answer, unless another extender has given that room away while this one was without
+        the Lease. A pod that asks for nothing gets nothing, and nothing is held. Returns `NotYet`
+        on a guarded node where other pods must start first; in a plan they count as started.
         """
         tenant = self.tenants.get(pod.uid)
         if tenant is not None and (tenant.node != node or not tenant.grants):
@@ -165,53 +192,54 @@ class Ledger:
             return Refusal(f"the room held for pod {pod.key} on node {node} was given to others")
         account = self.nodes.get(node)
         if tenant is not None:
-            starting = starting_on(account, pod.uid) if account is not None else NOBODY
+            starting = starting_on(account, pod.uid) if account is not None else NONE_STARTING
             if account is not None and starting and not agrees(account, tenant.grants, starting):
                 return not_yet(account, gpu_need(pod), starting)
             return tenant.grants
         return self._choose(pod, node, account, RESERVED, is_plan=is_plan)
 
     def adopt(self, pod: Pod) -> GrantsByContainer | Refusal:
-        """Find cards for a pod that somebody else put on its node, and hold them.
-
-        Another scheduler did, or a person who wrote `nodeName`.
+        """Find and hold cards for a pod that was bound without this extender, by another scheduler
+        or by a person who wrote `nodeName`.
         """
         tenant = self.tenants.get(pod.uid)
         if tenant is not None and tenant.grants and (not tenant.is_first_written or self._still_fits(tenant)):
             return tenant.grants
         self._unseat(pod.uid)
-        account = self.nodes.get(pod.node)  # it runs there already: what is promised to others does not hold it back
+        account = self.nodes.get(pod.node)  # it runs already, so promises to other pods do not matter
         answer = self._choose(pod, pod.node, structs.replace(account, promised={}) if account else None, UNWRITTEN)
         if isinstance(answer, Refusal):
             self.set_pod(pod)
         return answer
 
     def roll_back(self, uid: str) -> None:
-        """The binding has definitely failed. What the cluster itself has told stays."""
+        """The binding has definitely failed: free its reservation. What the API server reported
+        stays.
+        """
         tenant = self.tenants.get(uid)
         if tenant is not None and tenant.state == RESERVED:
             self._unseat(uid)
 
     def card_units(self, node: str, grants: GrantsByContainer) -> int:
-        """Units of the largest card of these grants, 0 where none is known."""
+        """Units of the largest card of these grants, 0 if none is known."""
         account = self.nodes.get(node)
         cards = (account.card_of(grant) for given in grants.values() for grant in given) if account is not None else ()
         return max((card.units for card in cards if card is not None), default=0)
 
     def reserved(self) -> list[Tenant]:
-        """Reservations that no pod has confirmed yet."""
+        """Reservations that no event has confirmed yet."""
         return [tenant for tenant in self.tenants.values() if tenant.state == RESERVED]
 
     def unplaced(self) -> Iterator[Tenant]:
-        """Pods that run on a node and whose cards nobody knows: to be adopted, else PENDING in tables."""
+        """Pods that run on a node with an unknown card: to be adopted, else shown as PENDING."""
         return (tenant for tenant in self.tenants.values() if not tenant.grants and not gpu_need(tenant.pod).is_nothing)
 
-    # --- inside ---------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _filter_plain(self, pod: Pod, need: GpuNeed, names: Iterable[str]) -> Filtered:
-        """As `filter`, from one look-up per node.
+        """`filter` with one look-up per node.
 
-        Nodes with promises or with cards in trouble are asked one by one.
+        Nodes with promises or with cards in trouble are judged one by one.
         """
         plain, units = self._plain, need.units
         answer = Filtered([], {}, {})
@@ -235,7 +263,9 @@ class Ledger:
         return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
 
     def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]) -> int:
-        """Kept until the account changes; on a node with promises it depends on who asks, and is not kept."""
+        """Kept until the account changes; on a node with promises it depends on the pod, and is not
+        kept.
+        """
         account = self.nodes.get(name)
         if account is None or account.promised or account.is_guarded:
             return self._score(name, pod, need)
@@ -256,10 +286,10 @@ class Ledger:
             return Refusal((no or UNKNOWN_NODE).reason)
         if need.is_nothing:
             return _NO_GRANTS
-        starting = NOBODY if is_plan else starting_on(account)
+        starting = NONE_STARTING if is_plan else starting_on(account)
         choice = choose_on(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies), starting)
         if choice is None:
-            assert starting, "the verdict was yes"
+            assert starting, "the verdict was positive"
             return not_yet(account, need, starting)
         grants = grants_of(choice, need)
         self._seat(_tenant(pod, node, state, grants))
@@ -294,19 +324,19 @@ class Ledger:
             self._refresh(account)
 
     def _bound(self, pod: Pod, before: Tenant | None) -> Tenant:
-        """What the pod itself says that it holds, else what it is known to hold there.
+        """What the pod's annotations grant, else what it is known to hold there.
 
-        A grant that is damaged while its pod runs frees no memory. Whoever is seen on its node is not
-        reserved, whichever hand put it there: no failed binding frees its memory.
+        A grant that is damaged while its pod runs frees no memory. A pod that is seen on its node
+        is not reserved, however it was bound: no failed binding frees its memory.
         """
-        told = tenant_of(pod)
+        found = tenant_of(pod)
         known = before if before is not None and before.node == pod.node and before.booked else None
-        if known is not None and (not told.booked or (self._is_astray(told) and not self._is_astray(known))):
+        if known is not None and (not found.booked or (self._is_astray(found) and not self._is_astray(known))):
             return structs.replace(known, pod=pod, state=UNWRITTEN if known.state == RESERVED else known.state)
-        return told
+        return found
 
     def _is_astray(self, tenant: Tenant) -> bool:
-        """Whether a grant is of a card that the node does not have."""
+        """Whether a grant names a card that the node does not have."""
         account = self.nodes.get(tenant.node)
         return account is not None and any(seat.card is None for seat in account.seats(tenant))
 
@@ -345,10 +375,10 @@ class Ledger:
 
 
 def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies | None = None) -> Ledger:
-    """The ledger of a whole cluster: what a restart builds, and what questions about a snapshot are asked.
+    """The ledger of a whole cluster, after a restart and for questions about a snapshot.
 
-    Without `policies`, which no object of the cluster tells, its pods ask in MiB where all nodes that share
-    count so.
+    Without `policies`, which no object of the cluster contains, its pods ask in MiB if all sharing
+    nodes do.
     """
     ledger = Ledger(policies or SharePolicies(unit=unit_of_cluster(snapshot.nodes)))
     for node in snapshot.nodes:

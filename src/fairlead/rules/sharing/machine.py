@@ -31,9 +31,9 @@ SharingStep = Step | SharingAction
 
 
 class SharingMachine:
-    """`feed` takes what the cluster tells, `bindings` what kube-scheduler binds.
+    """`feed` takes reports of the cluster, `bindings` the bindings that kube-scheduler asks for.
 
-    `adoption` and `hints` say what is to be done besides.
+    `adoption` and `hints` return the actions that follow from changes of the cluster.
     """
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
@@ -102,7 +102,7 @@ class SharingMachine:
     def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
         """As `Ledger.filter`.
 
-        A pod whose binding is under way or in doubt may be tried again on that node alone.
+        A pod whose binding is under way or in doubt fits only the node of that binding.
         """
         self.bindings.remember(pod)
         tenant = self.ledger.tenants.get(pod.uid)

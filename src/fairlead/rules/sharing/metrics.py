@@ -1,7 +1,8 @@
-"""The families `fairlead_gpushare_*`: what the scheduler extender says about shared cards and itself.
+"""The families `fairlead_gpushare_*`: what the scheduler extender reports about shared cards and
+about itself (docs/spec/gpu-sharing.md, metrics).
 
-docs/spec/gpu-sharing.md, metrics. Units of a card by state: `reserved`, `bound`, `assigned` are held by pods;
-`free` may be given; the rest of `total` takes nobody.
+Units of a card by state: `reserved`, `bound` and `assigned` are held by pods; `free` may be given;
+no pod can have the rest of `total`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ UNITS: Final = MetricName(
 OVERCOMMITTED: Final = MetricName(
     "fairlead_gpushare_overcommitted_units", "gauge", ("node_name",), "Units that are granted and that the node does not have (any more)."
 )
-PENDING: Final = MetricName("fairlead_gpushare_unplaced_pods", "gauge", (), "Pods that run with shared GPU memory on a card nobody knows.")
+PENDING: Final = MetricName("fairlead_gpushare_unplaced_pods", "gauge", (), "Pods that run with shared GPU memory on an unknown card.")
 BINDS: Final = MetricName("fairlead_gpushare_bind_total", "counter", ("result",), "Bindings by result: bound, repeated, refused, unknown.")
 DOUBTS: Final = MetricName("fairlead_gpushare_unsettled_binds", "gauge", (), "Bindings that the watch has not confirmed yet.")
 LEADING: Final = MetricName("fairlead_gpushare_leading", "gauge", (), "1 when this extender holds the lease and may place pods.")
@@ -27,9 +28,10 @@ NAMES: Final = (UNITS, OVERCOMMITTED, PENDING, BINDS, DOUBTS, LEADING)
 
 
 def share_families(ledger: Ledger, binds: Mapping[str, int], *, is_leading: bool, doubts: int) -> list[Family]:
-    """All of them, for nodes in shared mode.
+    """All families, for nodes in shared mode.
 
-    `binds`: bindings since the start, by result; `doubts`: how many the watch has not confirmed yet.
+    `binds`: bindings since the start, by result; `doubts`: bindings that the watch has not
+    confirmed yet.
     """
     shared = [account for account in ledger.nodes.values() if account.mode.is_shared]
     units = [line for account in shared for line in _units(account)]

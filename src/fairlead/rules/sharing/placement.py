@@ -1,7 +1,27 @@
-"""The cards of a node that a pod gets: best fit or spread, one card or several, or one for each container.
+"""The cards of a node that a pod gets (docs/spec/gpu-sharing.md#choice-of-gpu-and-node).
 
-docs/spec/gpu-sharing.md#choice-of-gpu-and-node. Room that preemption freed for a waiting pod is not free for
-a less important one.
+The problem. A pod asks for units of GPU memory and perhaps for core percent, on one card or on
+several different ones; its containers may share the cards or have their own. Sums do not help: 4
+units free on each of two cards are no room for 8.
+
+The rules, in the order in which they are applied:
+
+- Only healthy cards that are offered and have enough units and core percent free are candidates
+  (`first_fitting`).
+- Best fit takes the card with the least free units, so that large holes stay for large pods; spread
+  takes the one with the most. Ties go to the lowest index, so that equal questions have equal
+  answers.
+- A pod whose containers may have different cards is laid out container by container, the largest
+  first (`choose_for_each`): the largest has the fewest cards to choose from.
+- A container beside others of its pod takes only as much as the peak of all of them grows by it:
+  they may not all run at the moment at which one of them holds most.
+
+Room that preemption freed for a waiting pod is not free for a less important one. `as_seen_by`
+returns the account as one pod sees it: promised pods of the same or higher priority are seated
+first, as they will sit once the victims have left.
+
+Nothing here changes an account. What is tried is tried on a copy (`with_own_cards`), which shares
+its tenants with the original, so only cards of the copy may be changed.
 """
 
 from __future__ import annotations
@@ -24,9 +44,9 @@ Choice = Mapping[str, Sequence[CardAccount]]
 
 
 class SharePolicies(Struct, frozen=True, gc=False):
-    """The cluster's own settings: how nodes are chosen, and how the cards of a node.
+    """Settings of the cluster: the default choice of nodes, and of cards on a node.
 
-    `unit`: that in which its pods ask.
+    `unit`: the unit in which its pods ask.
     """
 
     node: Placement = BINPACK
@@ -38,12 +58,12 @@ DEFAULT_POLICIES = SharePolicies()
 
 
 def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> Placement:
-    """The pod's wish, else the node's label, else the cluster's."""
+    """The pod's policy, else the node's label, else the cluster's default."""
     return need.policy or account.mode.placement or policies.gpu
 
 
 def choose_cards(account: NodeAccount, need: GpuNeed, policy: Placement) -> Choice | None:
-    """The cards of each container; None when they do not fit. `account` is not changed."""
+    """The cards of each container; None if they do not fit. `account` is not changed."""
     if need.is_split:
         choice = choose_for_each(account.cards, need, policy)
         return None if isinstance(choice, NoCard) else choice
@@ -52,9 +72,8 @@ def choose_cards(account: NodeAccount, need: GpuNeed, policy: Placement) -> Choi
 
 
 class NoCard(Struct, frozen=True, gc=False):
-    """Of a pod whose containers may sit on different cards, the first that finds none.
-
-    What it needs, and what is `left` of the cards.
+    """The first container (or group) without a card, of a pod whose containers may have different
+    cards: what it needs, and what is `left` of the cards.
     """
 
     units: int
@@ -62,26 +81,24 @@ class NoCard(Struct, frozen=True, gc=False):
     left: list[CardAccount]
 
 
-class Together(Struct, frozen=True, gc=False):
-    """Running containers that get the same cards, of those with these `keys`; None = any."""
+class CardGroup(Struct, frozen=True, gc=False):
+    """Running containers that get the same cards, from the cards with these `keys`; None = any."""
 
     names: tuple[str, ...]
     keys: frozenset[str] | None = None
 
 
-def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[Together] = ()) -> Choice | NoCard:
-    """Container by container, the largest first. What init containers need counts for the first running one.
+def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup] = ()) -> Choice | NoCard:
+    """Cards for each container or group, the largest first. Init containers count for the first
+    running one.
 
-    `groups`: which containers are to have the same cards; each by itself where none are named.
-
-    A container next to others of its pod takes as much as the peak of them all grows by it: they may not all
-    run at the moment at which one of them holds most.
+    `groups`: containers that must have the same cards; empty = each container alone.
     """
     given = {card.key: card for card in cards}
     left = dict(given)
     on: dict[str, list[str]] = {}
     chosen: dict[str, Sequence[CardAccount]] = {}
-    alone = {group: peak_of(need, group.names) for group in groups or [Together((part.name,)) for part in need.running]}
+    alone = {group: peak_of(need, group.names) for group in groups or [CardGroup((part.name,)) for part in need.running]}
     for group in sorted(alone, key=lambda each: -alone[each][0]):
         more = {key: _growth(need, there, group.names) for key, there in on.items()}
         may_have = left.values() if group.keys is None else [card for card in left.values() if card.key in group.keys]
@@ -103,7 +120,8 @@ def _has_room(card: CardAccount, units: int, core_percent: int) -> bool:
 
 
 def _growth(need: GpuNeed, there: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
-    """How much fuller a card is with these containers, where others of their pod are `there`.
+    """How much more a card holds with the containers `names`, if others of their pod (`there`) are
+    on it.
 
     In units and core percent.
     """
@@ -113,7 +131,7 @@ def _growth(need: GpuNeed, there: Sequence[str], names: Sequence[str]) -> tuple[
 
 
 def held_of_cards(choice: Choice, need: GpuNeed) -> dict[str, tuple[int, int]]:
-    """Units and core percent that the pod will hold of each card, by key, when it is fullest."""
+    """By key of a card: the most units and core percent that the pod holds of it at one moment."""
     keys = dict.fromkeys(card.key for cards in choice.values() for card in cards)
     if not need.is_split:
         return dict.fromkeys(keys, (need.units, need.core_percent))
@@ -125,12 +143,14 @@ def _is_on(cards: Iterable[CardAccount], key: str) -> bool:
 
 
 def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
-    """What bind writes for these cards: units, and MiB in proportion, less where the pod wishes less."""
+    """What bind writes for these cards: units, and MiB in proportion, or less if the pod asks for
+    less.
+    """
     return {part.name: tuple(grant_on(card, part) for card in choice[part.name]) for part in (*need.running, *need.passing)}
 
 
 Clear = Callable[[NodeAccount, Pod], NodeAccount]
-"""The account without the tenants that leave and those that are less important than the pod."""
+"""Returns the account without tenants that stop and without those less important than the pod."""
 
 
 def cleared_for(account: NodeAccount, pod: Pod) -> NodeAccount:
@@ -139,17 +159,17 @@ def cleared_for(account: NodeAccount, pod: Pod) -> NodeAccount:
 
 
 def as_seen_by(account: NodeAccount, pod: Pod, clear: Clear = cleared_for) -> NodeAccount:
-    """The account with room held back that others were promised.
+    """The account without the room that is promised to others.
 
-    Those are unbound pods of the same or higher priority, nominated for this node. `clear`: for who asks
-    about one node often and can answer that faster.
+    Those are unbound pods of the same or higher priority that are nominated for this node. `clear`:
+    a faster `cleared_for`, for a caller that asks about one node often.
     """
     if not account.promised:
         return account
     ahead = [
         other
         for uid, other in account.promised.items()
-        if uid != pod.uid and other.priority >= pod.priority and uid not in account.tenants  # not: it is being bound here already
+        if uid != pod.uid and other.priority >= pod.priority and uid not in account.tenants  # a tenant is being bound here already
     ]
     if not ahead:
         return account
@@ -160,14 +180,13 @@ def as_seen_by(account: NodeAccount, pod: Pod, clear: Clear = cleared_for) -> No
 
 
 def with_own_cards(account: NodeAccount) -> NodeAccount:
-    """A copy on whose cards something may be taken. It shares its tenants, which must not be changed."""
+    """A copy whose cards may be changed. It shares its tenants, which must not be changed."""
     return structs.replace(account, cards=[structs.replace(card) for card in account.cards])
 
 
 def _hold_back(seen: NodeAccount, promised: Pod, clear: Clear) -> None:
-    """Take the room where the promised pod will sit.
-
-    On what is free, else on what leaving pods free, else on what less important ones hold.
+    """Take the room where the promised pod will sit: free room, else room that stopping pods free,
+    else room that less important pods hold.
     """
     need = gpu_need(promised)
     if need.fault or need.is_nothing:
@@ -192,15 +211,16 @@ def is_below(tenant: Tenant, pod: Pod) -> bool:
 
 
 def makes_way(tenant: Tenant, pod: Pod) -> bool:
-    """Whether the tenant leaves anyway, or is less important than the pod."""
+    """Whether the tenant stops anyway, or is less important than the pod."""
     return tenant.pod.deleted_at is not None or is_below(tenant, pod)
 
 
 def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement) -> list[CardAccount] | None:
-    """`count` cards with this much free: the smallest free first (best fit), or the largest (spread).
+    """`count` cards with this much free: the smallest free first (best fit), or the largest
+    (spread).
 
-    Ties go to the lowest index, in whose order cards come, since sorting is stable. None when there are too
-    few.
+    Ties go to the lowest index: cards come in that order, and sorting is stable. None if there are
+    too few.
     """
     return _in_order([card for card in cards if card.free >= units and card.core_free >= core_percent and not card.trouble], count, policy)
 

@@ -1,8 +1,9 @@
-"""Preemption: whom a pod must push aside to get its part of a GPU (docs/spec/gpu-sharing.md#preempt).
+"""Preemption: which pods must be evicted so that a pod gets its part of a GPU
+(docs/spec/gpu-sharing.md#preempt).
 
-It corrects what kube-scheduler proposes, which trusts the freed *sum* of a node: two halves of a card on two
-cards are no card. Victims that hold no shared GPU stay victims: they were chosen for something else, which
-only kube-scheduler sees.
+It corrects what kube-scheduler proposes, which relies on the freed *sum* of a node: two free halves
+of two cards are not a free card. Proposed victims without a shared GPU stay victims: kube-scheduler
+chose them for another resource, which only it knows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _Fits = Callable[[NodeAccount], bool]
 class Victims(Struct, frozen=True, gc=False):
     """Uids of the pods to evict from one node.
 
-    `violations` of disruption budgets are kube-scheduler's count, handed back.
+    `violations` of disruption budgets are kube-scheduler's count, returned unchanged.
     """
 
     uids: tuple[str, ...]
@@ -34,10 +35,11 @@ class Victims(Struct, frozen=True, gc=False):
 
 
 def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()) -> dict[str, Victims]:
-    """Per node the victims that really make room on one card (or M); nodes where none do are left out.
+    """By node the victims that really make room on one card (or on M cards), without nodes where
+    none do.
 
-    None of `spared` is among them. Nor is a pod that is only reserved: kube-scheduler would look for it on
-    the node, not find it, and give the whole round up.
+    None of `spared` is among them. Nor is a pod that is only reserved: kube-scheduler would not
+    find it on the node and would give up the whole round.
     """
     need = gpu_need(pod)
     found = {}
@@ -54,7 +56,7 @@ def _victims_on(
 ) -> list[str] | None:
     no = verdict(account, need, pod, ledger.policies)
     if no is None:
-        return list(proposed)  # there is room already: kube-scheduler wants them gone for another resource
+        return list(proposed)  # there is room already: kube-scheduler evicts them for another resource
     if no.is_final:
         return None
     strangers = [uid for uid in proposed if uid not in account.tenants]
@@ -67,14 +69,14 @@ def _victims_on(
 
     def fits(left: NodeAccount) -> bool:
         if left.promised and is_simple and choose_on(left, need, policy) is None:
-            return False  # without a look at what is promised, which takes room away and costs much
+            return False  # before promises are counted, which is slow and only takes room away
         return choose_on(as_seen_by(left, pod, _clearing(account, left, candidates, cleared)), need, policy) is not None
 
     ranked = sorted(candidates, key=_importance)
     traces = _traces(account, ranked)
     plans = []
     tried: dict[tuple[str, ...], list[Tenant] | None] = {}
-    """By who may go: of cards on which nobody can say who sits, the same pods may."""
+    """By the pods that may be evicted: for cards with unknown holders they are the same."""
     for index, cards in enumerate(_card_sets(account, need)):
         here = {trace for trace in set(traces.values()) if trace.may_be_on(cards)}
         on_cards = [tenant for tenant in ranked if traces[tenant.pod.uid] in here]
@@ -90,10 +92,10 @@ def _victims_on(
 
 
 def _clearing(account: NodeAccount, left: NodeAccount, candidates: Sequence[Tenant], cleared: dict[int, NodeAccount]) -> Clear:
-    """As `cleared_for`, for `left`: `account` without some of the candidates.
+    """A `cleared_for` for `left`, which is `account` without some of the candidates.
 
-    Where all candidates make way for the promised pod, the same tenants stay whichever of them are gone from
-    `left` already. So they are counted once per priority, and kept in `cleared`.
+    If all candidates make way for the promised pod, the same tenants stay whichever candidates have
+    left already. So they are counted once per priority, and kept in `cleared`.
     """
 
     def clear(seen: NodeAccount, promised: Pod) -> NodeAccount:
@@ -104,18 +106,18 @@ def _clearing(account: NodeAccount, left: NodeAccount, candidates: Sequence[Tena
         found = with_own_cards(cleared[promised.priority])
         for card, with_promises, without in zip(found.cards, seen.cards, left.cards, strict=True):
             card.take(with_promises.used - without.used, with_promises.core_used - without.core_used)
-        found.seat_all(())  # what is promised counts where hidden tenants cannot be
+        found.seat_all(())  # promises narrow down where hidden tenants can be
         return found
 
     return clear
 
 
 class _Trace(Struct, frozen=True, eq=False, gc=False):
-    """What tenants leave behind when they go: those of one trace are as good as each other.
+    """What a tenant frees by leaving: tenants with equal traces are interchangeable.
 
-    `hidden`: what it may hold of a card that nobody can name, else None. `held`: of each card that it holds a
-    part of its key, the units and the core percent. `promised`: for how many of the node's promised pods it
-    makes way. `most_units`: units of one card that become free at most.
+    `hidden`: what it may hold of an unknown card, else None. `held`: for each card that it holds a
+    part of, key, units and core percent. `promised`: number of the node's promised pods for which
+    it makes way. `most_units`: units of one card that become free at most.
     """
 
     promised: int
@@ -128,7 +130,7 @@ class _Trace(Struct, frozen=True, eq=False, gc=False):
 
 
 def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _Trace]:
-    """By uid; the same object for equal ones."""
+    """By uid; equal traces are the same object."""
     found: dict[tuple[int, Hidden | None, tuple[tuple[str, int, int], ...]], _Trace] = {}
     traces = {}
     for tenant in tenants:
@@ -144,7 +146,9 @@ def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _Trace
 
 
 def _card_sets(account: NodeAccount, need: GpuNeed) -> list[set[str]]:
-    """Each card by itself; all together for a pod that wants several."""
+    """Sets of cards that could hold the pod: each card alone, or all together for a pod with
+    several cards.
+    """
     usable = [card.key for card in account.usable()]
     return [set(usable)] if need.cards > 1 or need.is_split else [{key} for key in usable]
 
@@ -157,11 +161,11 @@ def _fewest(
     traces: Mapping[str, _Trace],
     units: int,
 ) -> list[Tenant] | None:
-    """The fewest of these tenants whose going makes the pod fit; None if not even all do.
+    """The fewest of these tenants that must leave so that the pod fits; None if it never fits.
 
-    `ranked`: the least important first. Proposed victims go first, then the least important, until the pod
-    fits; then whoever is not needed is spared. `account` is not changed. `units`: what it needs of one card
-    at least.
+    `ranked`: the least important first. Proposed victims leave first, then the least important,
+    until the pod fits; then each tenant that is not needed is spared. `account` is not changed.
+    `units`: the least that the pod needs of one card.
     """
     order = [tenant for tenant in ranked if tenant.pod.uid in proposed]
     order += [tenant for tenant in ranked if tenant.pod.uid not in proposed]
@@ -177,9 +181,11 @@ def _fewest(
 
 
 def _spared(gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapping[str, _Trace]) -> set[str]:
-    """Uids of those of `gone` without whose going the pod fits, too; they take their seats again in `left`.
+    """Uids of those of `gone` that need not leave for the pod to fit; they take their seats again
+    in `left`.
 
-    The most important come first. As many as fit are taken at once; where one does not, nor do its like.
+    The most important come first. As many as fit are spared at once; if a tenant does not fit,
+    those with the same trace do not fit either.
     """
     spared: set[str] = set()
     pending, step = list(gone), 1
@@ -200,12 +206,13 @@ def _spared(gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapp
 
 
 def _until_it_fits(order: Sequence[Tenant], account: NodeAccount, fits: _Fits, at_least: int) -> tuple[int, NodeAccount] | None:
-    """How many of the first of `order` must go until the pod fits, and the account without them.
+    """How many of the first of `order` must leave until the pod fits, and the account without them;
+    None if it never fits.
 
-    None if it fits in no case. `at_least`: with fewer gone it does not fit. The more are gone, the more room
-    there is, so steps are doubled until the pod fits, and then what lies between is halved. But where a
-    tenant goes whose card is known, a card may become one that a hidden tenant may sit on, and so have less
-    room: a no with all of them gone is not believed before each count was tried.
+    `at_least`: with fewer gone it does not fit. More tenants gone usually means more room, so the
+    number is doubled until the pod fits, and then found by bisection. But when a tenant with a
+    known card leaves, a hidden tenant may sit on that card, so it can have less room: before
+    "never" is returned, each number is tried.
     """
     uids = [tenant.pod.uid for tenant in order]
     if at_least > len(uids):
@@ -231,9 +238,9 @@ def _until_it_fits(order: Sequence[Tenant], account: NodeAccount, fits: _Fits, a
 
 
 def _at_least(order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str, _Trace], units: int) -> int:
-    """With fewer than this many of the first of `order` gone, no card has so many units free; never 0.
+    """A number of the first of `order`: with fewer gone, no card has `units` free. Never 0.
 
-    Each is counted as if all that it leaves were on the card that has most free.
+    Each tenant counts as if all that it frees were on the card with most free.
     """
     missing = units - max((card.units - card.used - card.aside for card in account.usable()), default=0)
     for count, tenant in enumerate(order, 1):
@@ -244,7 +251,7 @@ def _at_least(order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str
 
 
 def _first_that_fits(uids: Sequence[str], account: NodeAccount, fits: _Fits) -> tuple[int, NodeAccount] | None:
-    """As `_until_it_fits`, one by one."""
+    """`_until_it_fits`, trying each number."""
     left = account.without(())
     for place, uid in enumerate(uids):
         left.unseat(uid)
@@ -254,15 +261,18 @@ def _first_that_fits(uids: Sequence[str], account: NodeAccount, fits: _Fits) -> 
 
 
 def _importance(tenant: Tenant) -> tuple[bool, int, float, str]:
-    """Sorts the least important first: who leaves anyway, then lower priority, then the youngest."""
+    """Sort key, the least important first: tenants that stop anyway, then lower priority, then the
+    youngest.
+    """
     pod = tenant.pod
     return pod.deleted_at is None, pod.priority, -(pod.started_at or pod.created_at or 0.0), pod.uid
 
 
 def _cost(victims: Sequence[Tenant]) -> tuple[int, int, int]:
-    """The most important victim counts first, then their priorities together, then how many they are.
+    """The priority of the most important victim, then the sum of priorities, then the number of
+    victims.
 
-    Who leaves anyway costs nothing.
+    Pods that stop anyway cost nothing.
     """
     staying = [tenant.priority for tenant in victims if tenant.pod.deleted_at is None]
     return max(staying, default=-(2**31)), sum(priority + 2**31 for priority in staying), len(staying)

@@ -1,8 +1,9 @@
-"""Pods that kube-scheduler should try again: they were refused a moment before room came free.
+"""Pods that kube-scheduler should try again: they were rejected a moment before room became free.
 
-A pod that an extender refused waits for the next event of the cluster, up to five minutes, and the event that
-freed the room is over when our watch was behind. So a pod that waits though a node it was asked about now has
-room is touched: one of its annotations changes, and kube-scheduler tries it again.
+A pod that an extender rejected waits for the next event of the cluster, up to five minutes, and
+misses the event that freed the room if the extender's watch was behind. So if a node has room now
+for a waiting pod that was rejected for it, one of the pod's annotations is changed, and
+kube-scheduler tries it again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.sharing.feed import LedgerFeed
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a refused pod is left alone: kube-scheduler may try it again by itself."""
+"""`PATIENCE_SECONDS`: for this time a rejected pod is left to kube-scheduler, which may try it
+again by itself.
+"""
 AT_ONCE: Final = 10
 _REMEMBERED: Final = 4096
 
@@ -27,9 +30,9 @@ class _Waiting(NamedTuple):
 
 
 class RetryHints:
-    """`refused` and `passed` are told of every filter.
+    """Call `refused` and `passed` after every filter.
 
-    `due`, looked at once a second, names a few pods at most.
+    `due`, called once a second, names a few pods at most.
     """
 
     def __init__(self, feed: LedgerFeed) -> None:
@@ -51,10 +54,11 @@ class RetryHints:
         self._waiting.pop(pod.uid, None)
 
     def due(self, now: float) -> Iterator[TouchPod | None]:
-        """The first few that wait though there is room, by how long they do, each named once.
+        """The first few pods that wait although there is room, the longest waiting first, each
+        named once.
 
-        None where other work may come between. A pod whose binding is in doubt has its room already: it waits
-        until the doubt is settled.
+        None where the caller may do other work in between. A pod with an unsettled binding has its
+        room already: it waits until the outcome is known.
         """
         found = 0
         for uid, waiting in list(self._waiting.items()):

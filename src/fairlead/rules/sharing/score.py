@@ -1,6 +1,5 @@
-"""How good a node is for a pod that shares a GPU: 0..10, from the cards that bind would choose.
-
-docs/spec/gpu-sharing.md#choice-of-gpu-and-node.
+"""How well a node suits a pod that shares a GPU: 0..10, from the cards that bind would choose
+(docs/spec/gpu-sharing.md#choice-of-gpu-and-node).
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from fairlead.rules.sharing.placement import Choice, held_of_cards
 
 
 def node_score(choice: Choice, need: GpuNeed, policy: Placement) -> int:
-    """The worst of the chosen cards.
+    """The score of the worst of the chosen cards.
 
-    Best fit likes cards that end up full, and least a card that nobody has opened yet.
+    Best fit prefers cards that end up full, and gives 0 to an unused card.
     """
     held = held_of_cards(choice, need)
     cards = {card.key: card for chosen in choice.values() for card in chosen}
@@ -23,8 +22,8 @@ def node_score(choice: Choice, need: GpuNeed, policy: Placement) -> int:
 def card_score(card: CardAccount, units: int, policy: Placement) -> int:
     """0..10 for taking `units` of the card.
 
-    Best fit prefers a card that ends up full, and gives 0 to one that nobody has opened yet; spread prefers
-    one that stays empty.
+    Best fit prefers a card that ends up full, and gives 0 to an unused one; spread prefers a card
+    that stays empty.
 
     >>> card_score(CardAccount("u", 0, "u", 15, 16130, 0, used=4, free=11), 4, Placement.BINPACK)
     5

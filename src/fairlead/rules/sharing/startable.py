@@ -1,8 +1,9 @@
-"""What one new pod could be given now, by model of GPU: whole cards on one node, memory of one shared card.
+"""What one new pod could be given now, by model of GPU: whole cards on one node, memory of one
+shared card.
 
-Both nodes and quota are asked: a pod that asks for `amount` is admitted by the next plan and finds a node;
-one that asks for more waits. It asks for nothing else, tolerates no taint, and belongs to a workload: quota
-lends nothing to a bare pod. Nobody is pushed aside for it.
+Both nodes and quota are checked: a pod that asks for `amount` is admitted by the next plan and fits
+on a node; a pod that asks for more waits. The pod asks for nothing else, tolerates no taint and
+belongs to a workload, since quota lends nothing to a bare pod. No pod is evicted for it.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ _UID = "startable"
 
 
 class Startable(Struct, frozen=True):
-    """`amount` of `resource`: whole GPUs, or units of memory of a shared one; 0 where quota has no room.
+    """`amount` of `resource`: whole GPUs, or units of memory of a shared one; 0 if quota has no
+    room.
 
-    `selector`: what makes a pod ask for this model, empty where labels do not tell it. `node`: one that has
-    the room, of `nodes`. `on_nodes`: what nodes alone would give. `is_guaranteed` None: quota does not count
-    the namespace. `waiting`: why one that asks for one more would wait for quota, where quota is what binds.
+    `selector`: makes a pod ask for this model; empty if labels do not identify it. `node`: one of
+    `nodes` that has the room. `on_nodes`: what nodes alone would allow. `is_guaranteed` None: quota
+    does not count the namespace. `waiting`: why a pod that asks for one more would wait, if quota
+    is the limit.
     """
 
     resource: str
@@ -49,7 +52,7 @@ class Startable(Struct, frozen=True):
 
 
 class NodeOffer(Struct, frozen=True):
-    """The most that nodes of one model would give one pod now; the same for whoever asks."""
+    """The most that nodes of one model would give one pod now; the same for all users."""
 
     resource: str
     model: str
@@ -60,10 +63,10 @@ class NodeOffer(Struct, frozen=True):
 
 
 def node_offers(snapshot: ClusterSnapshot, rooms: NodeRooms, ledger: Ledger, free_cards: Mapping[str, int]) -> list[NodeOffer]:
-    """The largest first, whole cards before shared ones.
+    """Offers, the largest first, whole cards before shared ones.
 
-    `free_cards`: whole cards by node that are neither broken nor draining; kube-scheduler counts without
-    looking at that.
+    `free_cards`: by node, whole cards that are neither unhealthy nor draining; kube-scheduler
+    counts without regard to that.
     """
     by_model: dict[tuple[str, str], list[Node]] = {}
     for node in snapshot.nodes:
@@ -146,7 +149,7 @@ def _takes_a_pod(node: Node, rooms: NodeRooms) -> bool:
 
 
 def _selector(nodes: Sequence[Node], chosen: Node) -> tuple[tuple[str, str], ...]:
-    """The label that all nodes of the model have alike, else the name of the chosen one."""
+    """The model's label that all these nodes have alike, else the name of the chosen node."""
     for key in (LABEL_GPU_MODEL, LABEL_GPU_PRODUCT):
         value = chosen.labels.get(key)
         if value and all(node.labels.get(key) == value for node in nodes):
@@ -156,7 +159,8 @@ def _selector(nodes: Sequence[Node], chosen: Node) -> tuple[tuple[str, str], ...
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number from 0 to `most` for which it holds; what holds for one holds for all below it.
+    """The largest number from 0 to `most` for which `holds` is true; it is true for all smaller
+    ones, too.
 
     >>> [_largest(9, lambda number: number < most) for most in (4, 20, 1)]
     [3, 9, 0]

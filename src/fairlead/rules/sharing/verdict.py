@@ -1,8 +1,8 @@
 """Why a node cannot take a pod that shares a GPU: the sentences of the extender
 (docs/spec/gpu-sharing.md#filter).
 
-They hold few distinct numbers, because kube-scheduler counts equal ones over nodes. `is_final` decides
-whether preemption is tried, so it may be said only of what no eviction can mend.
+They contain few distinct numbers, because kube-scheduler counts equal sentences over nodes.
+`is_final` decides whether preemption is tried, so it is set only if no eviction can help.
 """
 
 from __future__ import annotations
@@ -51,16 +51,17 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
 
 @lru_cache(maxsize=4)
 def other_unit(of_node: str, of_cluster: str) -> Verdict:
-    """The verdict on a node that counts in another unit than the cluster.
+    """The verdict on a node with another unit than the cluster's.
 
-    A pod says only a number: it means the cluster's unit, and such a node would give it something else.
+    The number that a pod asks for is in the cluster's unit, and such a node would give a different
+    amount.
     """
     return Verdict(f"node counts {GPU_MEMORY} in {of_node}, the cluster in {of_cluster}", True)
 
 
 @lru_cache(maxsize=4096)
 def lacking_memory(units: int, largest_free: int, unit: str) -> Verdict:
-    """The answer for nearly every node that is full."""
+    """The verdict on nearly every full node."""
     return Verdict(f"Insufficient {GPU_MEMORY} on one GPU: need {units} {unit}, largest free {largest_free} {unit}", False)
 
 
@@ -78,9 +79,9 @@ def _nothing_usable(cards: Sequence[CardAccount]) -> Verdict:
 
 
 def _lacking(seen: NodeAccount, need: GpuNeed, policy: Placement) -> Verdict:
-    """For containers on different cards, the first (the largest) that finds none.
+    """For containers on different cards: the first (the largest) that has none.
 
-    Each is tried as if it were the pod.
+    Each is judged as if it were the pod.
     """
     if not need.is_split:
         return _lacking_for(seen, need.units, need.core_percent, need.cards)
@@ -112,7 +113,9 @@ def _lacking_for(seen: NodeAccount, units: int, core: int, count: int) -> Verdic
 
 
 def _too_large(seen: NodeAccount, units: int) -> Verdict:
-    """No usable card is as large. One that is may drain; one that is unhealthy does not count."""
+    """No usable card is large enough. A larger card may be draining; an unhealthy card is not
+    counted.
+    """
     draining = [str(card.index) for card in seen.cards if card.trouble == DRAINING and card.units >= units]
     if draining:
         return Verdict(f"GPU {','.join(draining)} draining from exclusive use", False)
@@ -122,12 +125,12 @@ def _too_large(seen: NodeAccount, units: int) -> Verdict:
     return too_large(units, largest, unit)
 
 
-def whose_gpu_is_unknown(account: NodeAccount, uid: str) -> str:
-    """What is told to a pod that runs on the node, and whose card nobody can name; "" for any other."""
+def unknown_gpu_text(account: NodeAccount, uid: str) -> str:
+    """The message for a pod that runs on the node with an unknown card; "" for all other pods."""
     hidden = account.hidden.get(uid)
     if hidden is None:
         return ""
-    return f"nobody knows which GPU of node {account.name} it holds: {hidden.units} {account.unit} of each that may be it are set aside"
+    return f"it is unknown which GPU of node {account.name} it holds: {hidden.units} {account.unit} of each that may be it are set aside"
 
 
 def _set_aside(account: NodeAccount) -> str:

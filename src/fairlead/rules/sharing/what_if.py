@@ -1,7 +1,7 @@
-"""Where pods that share GPUs would go, and what would have to go for them to fit.
+"""Where pods that share GPUs would be placed, and which pods would have to stop for them to fit.
 
-The scheduler's rules, on a ledger of one's own. Only shared GPUs are looked at, on nodes that labels and
-taints leave to the pod; kube-scheduler also looks at cpu, memory, ports and other pods.
+These are the scheduler's rules on a separate ledger. Only shared GPUs are checked, on nodes that
+labels and taints leave to the pod; kube-scheduler also checks cpu, memory, ports and other pods.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ _ABOVE_ALL = 2**31
 
 
 class Sacrifice(Struct, frozen=True, gc=False):
-    """The pods of one node whose going makes room; the least important that suffice."""
+    """The pods of one node that would have to stop: the least important that make enough room."""
 
     node: str
     pods: tuple[Pod, ...]
 
 
 class PodPlan(Struct, frozen=True, gc=False):
-    """What becomes of one pod: a node and grants, or a reason; then perhaps a `sacrifice` that would help."""
+    """The result for one pod: a node and grants, or a reason and perhaps a `sacrifice` that would
+    help.
+    """
 
     pod: Pod
     node: str = ""
@@ -39,7 +41,7 @@ class PodPlan(Struct, frozen=True, gc=False):
 
 
 def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[PodPlan]:
-    """Each pod in turn, on the node that scores best, ties to the first name.
+    """Place each pod in turn on the node with the best score, ties to the first name.
 
     The ledger keeps what they take.
     """
@@ -52,9 +54,9 @@ def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[PodPlan]:
 
 
 def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sacrifice | None:
-    """The cheapest way to make room by ending other pods, whatever their priority; None if none does.
+    """The cheapest set of pods to stop, whatever their priority; None if none makes room.
 
-    Who is only `planned` stays.
+    Pods in `planned` stay.
     """
     asker = msgspec.structs.replace(pod, priority=_ABOVE_ALL)
     plans = plan_preemption(ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned)
@@ -69,7 +71,7 @@ def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> PodPlan:
     scores = dict(ledger.prioritize(pod, passed))
     node = min(passed, key=lambda name: (-scores[name], name))
     grants = ledger.reserve(pod, node, is_plan=True)
-    assert not isinstance(grants, Refusal), "the filter said yes"
+    assert not isinstance(grants, Refusal), "the filter has passed the node"
     return PodPlan(pod, node, ledger.nodes[node].unit, grants)
 
 

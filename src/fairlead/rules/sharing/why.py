@@ -1,8 +1,9 @@
-"""Why a pod finds no room on any shared GPU: one sentence over all nodes, counted as kube-scheduler counts.
+"""Why a pod has no room on any shared GPU: one sentence over all nodes, with reasons counted as
+kube-scheduler does.
 
-kube-scheduler asks the extender only about nodes whose *sum* of units would do; of the others it says no
-number. This says it for all that labels and taints leave to the pod; whether its cpu and memory fit there is
-not asked.
+kube-scheduler asks the extender only about nodes whose *sum* of units is large enough, and reports
+no numbers for the others. This covers all nodes that labels and taints leave to the pod. Its cpu
+and memory are not checked.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from fairlead.rules.sharing.ledger import Ledger
 
 
 class ShareShortage(Struct, frozen=True):
-    """What is short for a pod that shares GPUs, in one sentence; `told` says it node by node.
+    """What a pod that shares GPUs lacks, in one sentence (`text`); `by_node` counts the reasons of
+    all nodes.
 
-    `kind`: `none` (there is no node), `barred` (selector, affinity and taints leave none), `unshared` (no
-    node that it may use shares GPUs), `memory` (no GPU has so much left), `other`: what `told` says. `nodes`:
-    those that share GPUs, of `barred` and `unshared` all. `cards`: on so many GPUs it needs so many units
-    each.
+    `kind`: `none` (no node exists), `barred` (selector, affinity and taints leave none), `unshared`
+    (no node that it may use shares GPUs), `memory` (no GPU has enough memory left), `other` (see
+    `by_node`). `nodes`: number of nodes that share GPUs; for `barred` and `unshared` of all nodes.
+    `cards`: number of GPUs on each of which it needs `units`.
     """
 
     kind: str
-    told: str
+    by_node: str
     units: int = 0
     unit: str = ""
     cards: int = 1
@@ -57,19 +59,19 @@ class ShareShortage(Struct, frozen=True):
                 of = f"the freest of {self.nodes} nodes that share GPUs" if self.nodes > 1 else "the only node that shares GPUs"
                 hint = units_for_bytes(self.units, self.unit)
                 return f"{need}; {of}, {self.best}, has {self.free} {self.unit} left on one{hint and f'; {hint}'}"
-        return self.told
+        return self.by_node
 
 
 class ShareWhy:
-    """`shortage` for the many pods of one moment.
+    """`shortage` for many pods at one moment.
 
-    Equal needs have one answer, and the ledger is made for the first pod that asks.
+    Equal needs have one answer, and the ledger is made for the first pod that needs it.
     """
 
     def __init__(self, ledger: Callable[[], Ledger]) -> None:
         self._make = ledger
         self._ledger: Ledger | None = None
-        self._told: dict[tuple[GpuNeed, int, NodeChoice], ShareShortage | None] = {}
+        self._shortages: dict[tuple[GpuNeed, int, NodeChoice], ShareShortage | None] = {}
 
     def __call__(self, pod: Pod) -> ShareShortage | None:
         need = gpu_need(pod)
@@ -78,11 +80,11 @@ class ShareWhy:
         if self._ledger is None:
             self._ledger = self._make()
         key = (need, pod.priority, pod.node_choice)
-        if pod.nominated_node:  # room that is promised to this very pod is free for it alone
+        if pod.nominated_node:  # room that is promised to this pod is free for it alone
             return shortage(self._ledger, pod)
-        if key not in self._told:
-            self._told[key] = shortage(self._ledger, pod)
-        return self._told[key]
+        if key not in self._shortages:
+            self._shortages[key] = shortage(self._ledger, pod)
+        return self._shortages[key]
 
 
 def usable_nodes(ledger: Ledger, pod: Pod) -> list[str]:
@@ -91,28 +93,28 @@ def usable_nodes(ledger: Ledger, pod: Pod) -> list[str]:
 
 
 def shortage(ledger: Ledger, pod: Pod) -> ShareShortage | None:
-    """None if a node has room or nothing is asked."""
-    told = why_no_room(ledger, pod)
-    if not told:
+    """None if a node has room or the pod asks for no shared GPU."""
+    by_node = why_no_room(ledger, pod)
+    if not by_node:
         return None
     if not ledger.nodes:
-        return ShareShortage("none", told)
+        return ShareShortage("none", by_node)
     names, need = usable_nodes(ledger, pod), gpu_need(pod)
     if not names:
-        return ShareShortage("barred", told, nodes=len(ledger.nodes))
+        return ShareShortage("barred", by_node, nodes=len(ledger.nodes))
     sharing = [account for name in names if (account := ledger.nodes[name]).mode.is_shared and account.usable()]
     if not sharing and not any(ledger.nodes[name].mode.is_shared for name in names):
-        return ShareShortage("unshared", told, nodes=len(names))
+        return ShareShortage("unshared", by_node, nodes=len(names))
     best = max(sharing, key=lambda account: account.largest_free, default=None)
     if best is None or need.fault or need.is_split or best.largest_free >= need.units:
-        return ShareShortage("other", told)
-    return ShareShortage("memory", told, need.units, str(best.unit), need.cards, len(sharing), best.name, max(0, best.largest_free))
+        return ShareShortage("other", by_node)
+    return ShareShortage("memory", by_node, need.units, str(best.unit), need.cards, len(sharing), best.name, max(0, best.largest_free))
 
 
 def why_no_room(ledger: Ledger, pod: Pod) -> str:
     """The reasons of all nodes that the pod may use, the most frequent first.
 
-    "" if one of them has room or nothing is asked.
+    "" if one of them has room or the pod asks for no shared GPU.
     """
     if gpu_need(pod).is_nothing:
         return ""
@@ -123,6 +125,6 @@ def why_no_room(ledger: Ledger, pod: Pod) -> str:
     if not names:
         return "none of the nodes suits its nodeSelector, affinity and tolerations" if ledger.nodes else "there is no node"
     counts = Counter([*answer.failed.values(), *answer.hopeless.values()])
-    told = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     which = "nodes" if len(names) == len(ledger.nodes) else f"of {len(ledger.nodes)} nodes that it may use"
-    return f"0/{len(names)} {which} have room: {told}"
+    return f"0/{len(names)} {which} have room: {reasons}"

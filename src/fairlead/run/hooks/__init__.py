@@ -1,1 +1,1 @@
-"""What a simulated cluster asks, and who lives in it besides: by the rules of a real one."""
+"""Hooks and controllers of a simulated cluster, by the rules of a real one."""

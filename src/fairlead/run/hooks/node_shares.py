@@ -1,4 +1,4 @@
-"""What the simulated nodes' agents give a container that starts: the rules of `fairlead device-plugin`."""
+"""What the simulated node agents give a container, by the rules of `fairlead device-plugin`."""
 
 from __future__ import annotations
 

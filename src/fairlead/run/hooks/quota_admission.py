@@ -1,8 +1,8 @@
-"""The admission rules of quota in the hook of the simulated cluster: what the policies of
-`deploy/quota-admission.yaml` are to a real one.
+"""The admission rules of quota as a hook of the simulated cluster. In a real cluster the policies
+of `deploy/quota-admission.yaml` apply them.
 
-What the cluster's own parts write has no account here: a DaemonSet's pods are known by their owner, which
-nobody else could have written without one.
+Writes of the simulated cluster's own controllers carry no user. A DaemonSet's pods are recognized
+by their owner, which is reliable for such a write: every other client has a user.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from fairlead_sim.store.admission import CREATE, Write
 from fairlead_sim.store.cluster import StoredCluster
 
 PARTS: Final = "system:serviceaccount:kube-system:"
-"""How the accounts of a cluster's own controllers begin."""
+"""The prefix of the user names of a cluster's own controllers, which are ServiceAccounts."""
 OWNERS: Final = (REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, JOBS, CRON_JOBS)
 Object = dict[str, Any]
 _trees: Final = msgspec.json.Decoder(WireQuotaTree)
@@ -56,7 +56,9 @@ _pods: Final = msgspec.json.Decoder(WirePod)
 
 
 class QuotaPolicies:
-    """Asked before a write is stored; returns the object to store, or raises what the API server answers."""
+    """Called before a write is stored; returns the object to store, or raises the ApiStatus that
+    refuses it.
+    """
 
     def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
@@ -88,7 +90,7 @@ class QuotaPolicies:
         return new
 
     def _tree(self, write: Write) -> Object:
-        """What the cluster begins with is not asked about: a scenario may begin with a broken tree."""
+        """Objects of the scenario itself are not checked: it may begin with an invalid tree."""
         if not write.user:
             return write.new
         tree, old = (
@@ -121,7 +123,7 @@ def _owner(write: Write) -> Object:
 
 
 def _suspended(obj: Object) -> Object:
-    """A job with a deadline begins suspended by us; everything else as it is written."""
+    """A job with a deadline is created suspended by Fairlead; other objects stay as written."""
     metadata, part = obj.get("metadata") or {}, job_part(obj)
     if part is None or not begins_suspended(written_job(obj, {}, {})):
         return obj
@@ -162,6 +164,6 @@ def _denied(write: Write, told: str) -> ApiStatus:
 
 
 def denied(ref: ResourceKind, name: str, told: str) -> ApiStatus:
-    """The answer of an API server whose policy says no."""
+    """The answer of an API server when a policy denies a write."""
     status = forbidden(ref, name, told)
     return ApiStatus(status.code, status.reason, status.message, {**status.details, "causes": [{"message": told}]})

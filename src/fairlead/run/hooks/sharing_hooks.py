@@ -1,8 +1,9 @@
-"""The hooks of the simulated cluster, filled with the sharing machine and the admission rules of a real one.
+"""The hooks of the simulated cluster, filled with the sharing decider and the admission rules of a
+real one.
 
-This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as
-little as they do. The ledger lives from the cluster's own events, so a world that goes on after a stop finds
-every grant again.
+They do what `fairlead scheduler-extender` and the admission policies do on a real cluster, and
+contain no rules of their own either. The ledger follows from the cluster's own events, so a world
+that continues after a stop has every grant again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _pods: Final = msgspec.json.Decoder(WirePod)
 
 
 def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld | None = None) -> World:
-    """A simulated world that shares GPUs by our rules: every command, server and board lives on it."""
+    """A simulated world that shares GPUs by Fairlead's rules, for commands, servers and boards."""
     return World(scenario, seed, epoch, sharing_hooks, saved)
 
 
@@ -69,7 +70,7 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
 
 
 class SharedGpus:
-    """The `SchedulingHook` of the laptop: a driver of the sharing machine whose every call ends at once."""
+    """The laptop's `SchedulingHook`: a driver of the sharing decider whose calls end at once."""
 
     def __init__(self, cluster: StoredCluster, recorder: Recorder) -> None:
         self._cluster = cluster
@@ -100,7 +101,8 @@ class SharedGpus:
         now = self._cluster.clock.now()
         steps = bindings.ask(BindAsked(asker.namespace, asker.name, asker.uid, node), now)
         while True:
-            (step,) = steps or bindings.waited(math.inf)  # nobody waits here: the scheduler tries again by itself
+            # a bind does not wait here: the scheduler tries again by itself
+            (step,) = steps or bindings.waited(math.inf)
             if isinstance(step, AnswerBind):
                 return step.why
             if isinstance(step, BindPod):
@@ -114,7 +116,7 @@ class SharedGpus:
         planned = plan_preemption(self.ledger, _pod(pod), proposed)
         return {node: HookVictims(each.uids, each.violations) for node, each in planned.items()}
 
-    # --- what the API tells ---------------------------------------------------------------------------------
+    # --- reports of the API server ----------------------------------------------------------------
 
     def _on_node(self, event: LoggedChange) -> None:
         uid, observe = event.object["metadata"]["uid"], self._machine.feed.observe
@@ -141,7 +143,7 @@ class SharedGpus:
             self._look()
             self._tell_scheduler()
 
-    # --- what the machine wants -----------------------------------------------------------------------------
+    # --- actions of the decider -------------------------------------------------------------------
 
     def _look(self) -> None:
         for action in self._machine.adoption.look():
@@ -151,7 +153,7 @@ class SharedGpus:
                 self._machine.adoption.written(action, self._annotate(action))
 
     def _bind(self, action: BindPod) -> Outcome:
-        """One call: the API server merges the annotations and sets the node in one write."""
+        """Bind by one call: the API server merges the annotations and sets the node at once."""
         pod, annotations = action.pod, render_action(action, self._cluster.clock.now())
         binding = {"target": {"kind": "Node", "name": action.node}, "metadata": {"uid": pod.uid, "annotations": annotations}}
         try:
@@ -177,11 +179,13 @@ class SharedGpus:
 
 
 def _nobody() -> None:
-    """No scheduler listens yet."""
+    """Do nothing: no scheduler is subscribed yet."""
 
 
 def asks_share(pod: Object) -> bool:
-    """Whether kube-scheduler would ask the extender: a container names a resource of it, in any amount."""
+    """Whether kube-scheduler would ask the extender: a container names a resource of it, in any
+    amount.
+    """
     spec = pod["spec"]
     parts = (*spec["containers"], *spec["initContainers"]) if spec.get("initContainers") else spec["containers"]
     amounts = ((part.get("resources") or {}).get(side) for part in parts for side in ("limits", "requests"))
@@ -189,7 +193,9 @@ def asks_share(pod: Object) -> bool:
 
 
 def admit(write: Write) -> Object:
-    """Fairlead's admission policies: a pod's scheduler, pods that no node can run, and who writes grants."""
+    """Fairlead's admission policies: the scheduler of a pod, pods that no node can run, and which
+    users may write grants.
+    """
     if write.ref is not PODS:
         return write.new
     new, metadata = write.new, write.new.get("metadata") or {}
@@ -213,7 +219,7 @@ def _refused_by(policy: str, pod: Object, refusal: Refusal) -> ApiStatus:
 
 
 def _may_ask_share(pod: Object) -> bool:
-    """As `asks_share`, of an object that nobody has checked yet."""
+    """As `asks_share`, for an object that is not validated yet."""
     try:
         return asks_share(pod)
     except (KeyError, TypeError, AttributeError):
@@ -240,7 +246,7 @@ def _pod(pod: Object) -> Pod:
 
 
 def _read(obj: Object, parse: Callable[[Object], Row]) -> Row | None:
-    """None for what nobody can read: such an object never runs."""
+    """None for a malformed object: such an object never runs."""
     try:
         return parse(obj)
     except (msgspec.MsgspecError, ValueError):

@@ -1,1 +1,3 @@
-"""The servers of a real cluster: each kind in a module of its own, which loads what that kind needs."""
+"""The servers of a real cluster: each kind in a module of its own, which imports what that kind
+needs.
+"""

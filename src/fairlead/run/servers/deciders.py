@@ -1,6 +1,7 @@
 """The servers that decide: the scheduler extender, the quota controller, the admission webhook.
 
-Sockets are bound before anything else is built: a taken port is one sentence, no half-started process.
+Sockets are bound before anything else is created, so that a port in use gives one sentence and no
+half-started process.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
             probes=Probes(unready=lambda: extender.unready),
             tls=certificate,
         )
-        said = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
-        await run(service, on_ready=lambda: asked.messages.info(said))
+        listening = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
+        await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
 async def _run_quota_controller(asked: Invocation) -> None:
@@ -65,8 +66,8 @@ async def _run_quota_controller(asked: Invocation) -> None:
     async with KubeApi(connection) as api:
         quota = KubeQuotaApi(api, (args.lease_namespace, settings.QUOTA_LEASE), args.kube_api_qps, args.kube_api_burst)
         service = QuotaController(quota, lease_identity(args)).service(sock)
-        said = f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
-        await run(service, on_ready=lambda: asked.messages.info(said))
+        listening = f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
+        await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
 async def _run_admission_webhook(asked: Invocation) -> None:
@@ -80,21 +81,23 @@ async def _run_admission_webhook(asked: Invocation) -> None:
     if own is None:
         connection = required_connection(asked)
     sock = bind_socket(*address)
-    said = f"admission webhook on {url_of(sock, 'https')}/"
+    listening = f"admission webhook on {url_of(sock, 'https')}/"
     if connection is None:
         app = webhook_app(asks_certificate=client_ca is not None)
-        await run(ServedApp(app=app, sock=sock, tls=own), on_ready=lambda: asked.messages.info(said))
+        await run(ServedApp(app=app, sock=sock, tls=own), on_ready=lambda: asked.messages.info(listening))
         return
     async with KubeApi(connection) as api:
         admission = KubeAdmissionApi(api)
         app = webhook_app(admission, asks_certificate=client_ca is not None)
         service = ServedApp(app=app, sock=sock, tls=own) if own else _certified(admission, app, sock, client_ca)
-        await run(service, on_ready=lambda: asked.messages.info(said))
+        await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
 def _certified(admission: KubeAdmissionApi, app: Starlette, sock: socket.socket, client_ca: Path | None) -> ServedApp:
-    """The webhook that makes its own certificate, and answers nobody before the API server trusts it."""
-    from fairlead.apps.webhook_certificate import WebhookCertificate  # a library of certificates: no other server needs it
+    """The webhook with its own certificate, which answers no request before the API server trusts
+    it.
+    """
+    from fairlead.apps.webhook_certificate import WebhookCertificate  # imports a library that no other server needs
 
     certificate = WebhookCertificate(admission, time.time)
     if client_ca is not None:
@@ -110,9 +113,9 @@ def _certified(admission: KubeAdmissionApi, app: Starlette, sock: socket.socket,
 
 
 def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
-    """TLS, if it is asked for.
+    """TLS, if flags ask for it.
 
-    Who shows a certificate of `--client-ca-file` may place pods, others may read.
+    Clients with a certificate of `--client-ca-file` may place pods, others may read.
     """
     client_ca_file = getattr(args, "client_ca_file", "")
     if not args.tls_cert_file and not args.tls_private_key_file and not client_ca_file:

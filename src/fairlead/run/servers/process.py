@@ -1,6 +1,7 @@
-"""One server from its name to its end: the log, the loop, signals, what is told of a failure.
+"""One server from its name to its end: log, event loop, signals, and the message about a failure.
 
-Each is loaded when it is asked for, because none needs what the others do, and a node has little to spare.
+Each server is imported when it is needed, because none needs what the others do, and a node has
+little memory to spare.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _DECIDERS: Final = ("scheduler-extender", "admission-webhook", "quota-controller
 
 
 def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> int:
-    """Run a server until SIGTERM or Ctrl-C; 0 when it ended because of that."""
+    """Run a server until SIGTERM or Ctrl-C; returns 0 if it ended because of that."""
     import uvloop
 
     log_to_stderr(options.loglevel)
@@ -34,7 +35,7 @@ def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env
 
 
 def _process(name: str) -> Process:
-    """Raises UserError for one that needs the simulated cluster where that is not installed."""
+    """Raises UserError for a server that needs the simulated cluster if that is not installed."""
     if name in _READERS:
         from fairlead.run.servers.readers import READERS
 
@@ -57,7 +58,9 @@ def _process(name: str) -> Process:
 
 
 def _expected(group: BaseExceptionGroup) -> BaseException:
-    """The failure with a sentence inside a task group's bundle, or the bundle, which is a bug."""
+    """The failure with a sentence inside a task group's exception group, or the group, which is a
+    bug.
+    """
     found: BaseException | None = group.subgroup(FairleadError)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

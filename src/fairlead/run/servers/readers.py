@@ -1,6 +1,7 @@
 """The servers that only read a cluster: the console and the cluster exporter.
 
-Sockets are bound before anything else is built: a taken port is one sentence, no half-started process.
+Sockets are bound before anything else is created, so that a port in use gives one sentence and no
+half-started process.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
 
 @asynccontextmanager
 async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]:
-    """None where no Lease is asked for. It has a connection of its own, which no long list holds up."""
+    """None if no Lease is asked for. It has its own connection, so that long lists do not delay it."""
     args = asked.args
     if not args.leader_elect:
         yield None
@@ -71,21 +72,21 @@ async def _run_reader(
     *,
     with_events: bool = False,
 ) -> None:
-    """A server that only reads a cluster, and the loops that keep this current.
+    """A server that only reads a cluster, and the loops that keep its data current.
 
-    `shown`: what a person finds there, and on which path.
+    `shown`: what the server shows, and at which path.
     """
     what, path = shown
     async with _asked_world(asked, with_events=with_events) as world:
         asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
-        _say_without_gpu_values(asked, world)
-        said = f"{what} of {world.name} on {url_of(sock)}{path}"
-        await run(service(world), loops=(world.cluster.run(), world.gpus.run()), on_ready=lambda: asked.messages.info(said))
+        _warn_without_gpu_values(asked, world)
+        listening = f"{what} of {world.name} on {url_of(sock)}{path}"
+        await run(service(world), loops=(world.cluster.run(), world.gpus.run()), on_ready=lambda: asked.messages.info(listening))
 
 
 @asynccontextmanager
 async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator[Ports]:
-    """The cluster to follow, or the one that `--snapshot FILE` has kept."""
+    """The cluster to follow, or the saved one of `--snapshot FILE`."""
     if asked.options.snapshot:
         yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)
         return
@@ -93,8 +94,8 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
         yield world
 
 
-def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
-    """A board without device values looks like an idle cluster's: say it, unless that was asked for."""
+def _warn_without_gpu_values(asked: Invocation, world: Ports) -> None:
+    """Without device values a board looks like an idle cluster's: warn, unless that was asked for."""
     source = world.gpus.source()
     if source.state == SourceState.OFF and asked.args.gpu_source != "none":
         asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))

@@ -1,1 +1,1 @@
-"""What NVIDIA's driver and kernel module say of a card, as DCGM's fields and as reports."""
+"""Values that NVIDIA's driver and kernel module report of a card, as DCGM fields and as XIDs."""

@@ -1,4 +1,6 @@
-"""Profiling fields as GPM's metrics tell them (docs/spec/telemetry.md#profiling-fields)."""
+"""Profiling fields of DCGM, made from GPM metrics of NVML
+(docs/spec/telemetry.md#profiling-fields).
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,16 @@ _RATES: Final = {
 }
 
 GPM_METRICS: Final[Mapping[str, int]] = {_PREFIX + name: metric for name, metric in (_PERCENTS | _ENGINES | _RATES).items()}
-"""GPM's metric of each DCGM field."""
+"""The number of GPM's metric for each DCGM field."""
 INSTANCE_METRICS: Final = frozenset(_PREFIX + name for name in _PERCENTS)
-"""The fields that a MIG instance has of its own (docs/spec/telemetry.md#mig-instances)."""
+"""The fields that GPM measures for a single MIG instance (docs/spec/telemetry.md#mig-instances)."""
 _ROUNDED_PERCENT: Final = 105.0
 _BYTES: Final = frozenset(_PREFIX + name for name in _RATES)
 
 
 def gpm_value(field: str, value: float) -> int | float | None:
-    """A share 0..1, or whole bytes a second; None = no value. A little more than the whole is the whole.
+    """A share 0..1, or whole bytes a second; None = no value. A share of up to 105 % is returned as
+    1.0.
 
     >>> gpm_value("DCGM_FI_PROF_SM_ACTIVE", 37.5), gpm_value("DCGM_FI_PROF_PCIE_TX_BYTES", 1.5)
     (0.375, 1572864)

@@ -1,8 +1,8 @@
-"""Results of NVML as DCGM's fields tell them: units, integers, what counts as no value.
+"""Results of NVML as values of DCGM fields: units, integers, and which results are no value.
 
-The table of docs/spec/telemetry.md#dcgm-fields-from-nvml. Field values come as NVIDIA's structure of 40
-bytes, each with a code and a type of its own. A value that cannot be is no value: NaN, infinity, a memory of
-255 degrees.
+The table is docs/spec/telemetry.md#dcgm-fields-from-nvml. Field values come as NVIDIA's structure
+of 40 bytes, each with its own error code and type. An impossible value counts as no value: NaN,
+infinity, a memory temperature of 255 degrees.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ MIB: Final = 1 << 20
 
 _LAYOUT: Final = struct.Struct("<IIqqIi8s")
 _TYPES: Final = tuple(struct.Struct(f"<{code}") for code in "dIQQqiH")
-"""By NVML's number: double, uint, ulong, ulonglong, longlong, int, ushort. Memory layout of 64-bit Linux."""
+"""By NVML's type number: double, uint, ulong, ulonglong, longlong, int, ushort; 64-bit Linux
+layout.
+"""
 _UINT: Final = 1
 _UNSET_IDS: Final = range(1, 32)
 _MEMORY_TEMPERATURE: Final = 82
@@ -32,9 +34,10 @@ _NO_VALUE_OF_64_BITS: Final = 2**64 - 1
 
 
 class NvmlField(Struct, frozen=True, gc=False):
-    """An id of NVML's field values and its DCGM field. `scope`: of an NVLink, `ALL_LINKS` = together.
+    """One field value of NVML and the DCGM field that it becomes. `scope`: number of an NVLink,
+    `ALL_LINKS` = all.
 
-    The number times `times`, then by `per`; a field with `per` has fractions.
+    The DCGM value is NVML's number times `times`, divided by `per`; a field with `per` is a float.
     """
 
     id: int
@@ -45,7 +48,9 @@ class NvmlField(Struct, frozen=True, gc=False):
 
 
 class FieldValue(Struct, frozen=True, gc=False):
-    """One answered field. `number` None: `code` says why, or it is no number."""
+    """NVML's answer for one field. `number` None: `code` has the reason, or the bytes are no
+    number.
+    """
 
     id: int
     scope: int
@@ -117,11 +122,15 @@ SLOW_FIELDS: Final = _rows(
         222: "SYMBOL_BER",
     }.items()
 )
-"""The last ones are of Blackwell and later, all links together; error rates as the driver packs them."""
+"""The last fields exist since Blackwell, for all links together; error rates are packed by the
+driver.
+"""
 
 
 def _ecc_of_places() -> tuple[NvmlField, ...]:
-    """NVML counts from 7 on what each part of the chip had; one-bit errors of the CBU it does not count."""
+    """ECC error counts by location, ids from 7 on; NVML has no count of single-bit errors of the
+    CBU.
+    """
     named = [
         f"ECC_{bits}_{scope}_{place}"
         for scope in ("VOL", "AGG")
@@ -133,7 +142,7 @@ def _ecc_of_places() -> tuple[NvmlField, ...]:
 
 
 def _errors_of_links() -> tuple[NvmlField, ...]:
-    """NVML's ids of the links 0 to 5, then of 6 to 11."""
+    """Error counts of single NVLinks: NVML has ids for the links 0 to 5, and others for 6 to 11."""
     kinds = ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
     first = [(32 + 7 * at + link, kind, link) for at, kind in enumerate(kinds) for link in range(6)]
     later = [(96 + 6 * at + link, kind, 6 + link) for at, kind in enumerate(kinds) for link in range(6)]
@@ -142,7 +151,8 @@ def _errors_of_links() -> tuple[NvmlField, ...]:
 
 LINK_COUNT: Final = NvmlField(91, "DCGM_FI_DEV_NVLINK_LINK_COUNT")
 LINK_STATES: Final = tuple(NvmlField(165, f"DCGM_FI_DEV_NVLINK_STATE_L{link}", link) for link in range(LINKS))
-"""How many NVLinks a card has, and how each is: NVML's 0 inactive, 1 active, 2 asleep, 3 without traffic."""
+"""The number of NVLinks, and the state of each: 0 inactive, 1 active, 2 asleep, 3 without traffic.
+"""
 WANTED_FIELDS: Final = (
     *_ecc_of_places(),
     *_errors_of_links(),
@@ -191,7 +201,7 @@ WANTED_FIELDS: Final = (
         )
     ),
 )
-"""Read slowly, and only where somebody prints them."""
+"""Fields that are read with the slow group, and only when a counters file asks for them."""
 RECOVERY_ACTION: Final = next(row for row in SLOW_FIELDS if row.field == "DCGM_FI_DEV_GPU_RECOVERY_ACTION")
 
 
@@ -211,17 +221,18 @@ def _bandwidths() -> dict[str, tuple[NvmlField, ...]]:
 
 
 BANDWIDTHS: Final[Mapping[str, tuple[NvmlField, ...]]] = _bandwidths()
-"""Bandwidths and the counters of each: of both ways together, or of one.
+"""NVML's byte counters behind each bandwidth field: both directions, or one of them.
 
-Those of one link are asked only when it is wanted.
+Counters of a single link are read only when its bandwidth is asked for.
 """
 
 
 def parse_field_values(raw: bytes) -> tuple[FieldValue, ...]:
-    """NVML's answer, an array of structures. Raises ValueError when `raw` is none.
+    """NVML's answer, an array of structures. Raises ValueError when the length of `raw` does not
+    fit.
 
-    A success without a type is an id that this driver does not fill: not supported. The temperature of memory
-    is an unsigned integer, whatever type is told.
+    A success without a type means that the driver does not fill this id: not supported. The
+    temperature of memory is always read as an unsigned integer, whatever type the driver reports.
 
     >>> parse_field_values(struct.pack("<IIqqIiQ", 83, 0, 0, 0, 3, 0, 5000))
     (FieldValue(id=83, scope=0, code=0, number=5000),)
@@ -244,13 +255,13 @@ def _field_value(number: int, scope: int, _at: int, _latency: int, kind: int, co
     return FieldValue(number, scope, SUCCESS, read if math.isfinite(read) else None)
 
 
-def field_number(row: NvmlField, told: FieldValue) -> int | float | None:
-    """What the DCGM field says; None = no value.
+def field_number(row: NvmlField, answered: FieldValue) -> int | float | None:
+    """The value of the DCGM field; None = no value.
 
     >>> field_number(NvmlField(186, "X", per=1000), FieldValue(186, 0, 0, 71250))
     71.25
     """
-    number = told.number
+    number = answered.number
     if number is None or number < 0 or number == _NO_VALUE_OF_64_BITS:
         return None
     if row.id == _MEMORY_TEMPERATURE and number > _HOTTEST_MEMORY:
@@ -261,12 +272,13 @@ def field_number(row: NvmlField, told: FieldValue) -> int | float | None:
 def bandwidths(
     before: Mapping[str, int | float], after: Mapping[str, int | float], seconds: float, wanted: Collection[str]
 ) -> dict[str, int]:
-    """Each in DCGM's thousand KiB a second, of the counters in bytes of two turns.
+    """Bandwidths in DCGM's unit, 1000 KiB a second, from the byte counters of two turns.
 
-    Nothing of a counter that went back, or of no time.
+    `seconds`: between the turns. A counter that went back, or a span of 0 seconds, gives no
+    bandwidth.
 
     >>> names = "DCGM_FI_DEV_NVLINK_TX_BYTES", "DCGM_FI_DEV_NVLINK_RX_BYTES"
-    >>> before, after = (dict.fromkeys(names, told) for told in (0, 10_240_000))
+    >>> before, after = (dict.fromkeys(names, count) for count in (0, 10_240_000))
     >>> bandwidths(before, after, 4.0, ["DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"])
     {'DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL': 5}
     """
@@ -288,7 +300,7 @@ def watts(milliwatts: int) -> float:
 
 
 def whole_watts(milliwatts: int) -> float:
-    """A limit: DCGM cuts it to watts and prints it with fractions.
+    """A power limit: DCGM cuts it to whole watts and prints it as a float.
 
     >>> whole_watts(350999)
     350.0
@@ -297,16 +309,16 @@ def whole_watts(milliwatts: int) -> float:
 
 
 def memory_fields(total: int, free: int, used: int, reserved: int | None) -> dict[str, int | float]:
-    """Bytes as they were told (`FB_…_BYTES`), and DCGM's whole MiB.
+    """The driver's bytes as `FB_…_BYTES`, and DCGM's fields in whole MiB.
 
-    `reserved` None: a driver before 510, whose `used` holds what it keeps for itself.
+    `reserved` None: a driver before 510, whose `used` includes what the driver reserves.
 
     >>> memory_fields(16 * MIB, 7 * MIB, 8 * MIB, MIB)["DCGM_FI_DEV_FB_USED_PERCENT"]
     0.5333333333333333
     """
-    told = {"TOTAL": total, "FREE": free, "USED": used, **({} if reserved is None else {"RESERVED": reserved})}
+    answered = {"TOTAL": total, "FREE": free, "USED": used, **({} if reserved is None else {"RESERVED": reserved})}
     fields: dict[str, int | float] = {}
-    for name, amount in told.items():
+    for name, amount in answered.items():
         fields[f"DCGM_FI_DEV_FB_{name}"] = amount // MIB
         fields[f"DCGM_FI_DEV_FB_{name}_BYTES"] = amount
     if reserved is not None and total > reserved:
@@ -323,7 +335,7 @@ def performance_state(state: int) -> int | None:
 
 
 def compute_capability(major: int, minor: int) -> int:
-    """As DCGM packs it.
+    """The major version in the upper, the minor version in the lower 16 bits, as DCGM packs them.
 
     >>> compute_capability(9, 0), compute_capability(8, 6)
     (589824, 524294)
@@ -335,10 +347,10 @@ _FABRIC_COMPLETED, _FABRIC_SUCCESS, _FABRIC_FAILURE, _FABRIC_UNRECOGNIZED = 3, 3
 
 
 def fabric_fields(state: int, status: int, clique: int, health_mask: int, health: int) -> dict[str, int | None]:
-    """The card in its NVLink fabric, as DCGM says it (`dcgmFabricManagerStatus_t`).
+    """The state of the card in its NVLink fabric, in DCGM's numbers (`dcgmFabricManagerStatus_t`).
 
-    `state`: NVML's, 0 not supported to 3 completed; `status`: the NVML code with which it was completed. The
-    rest is known only then.
+    `state`: NVML's, 0 not supported to 3 completed; `status`: the NVML code of the registration.
+    The other values are known only in state 3.
 
     >>> fabric_fields(3, 10, 7, 0, 1)["FABRIC_MANAGER_STATUS"]
     4
@@ -375,7 +387,7 @@ _BRANDS: Final = (
 
 
 def brand(number: int) -> str:
-    """The product line's name (words unverified against DCGM's).
+    """The name of the product line. The spelling is not verified against DCGM.
 
     >>> brand(2), brand(14), brand(99)
     ('Tesla', 'NVIDIA', 'Unknown')

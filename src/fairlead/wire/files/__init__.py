@@ -1,1 +1,1 @@
-"""Files of people: kubeconfigs, manifests, snapshots."""
+"""Files that people write or keep: kubeconfigs, manifests, snapshots, configuration files."""

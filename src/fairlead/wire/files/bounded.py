@@ -1,8 +1,8 @@
-"""Bounds for YAML and JSON from outside: how deep it may be nested, how much aliases may repeat.
+"""Limits for YAML and JSON from outside: nesting depth, and the amount that aliases may repeat.
 
-Checked before anything is built from it: PyYAML's C loader and most walks over a document call themselves
-once per level, so a few kilobytes of `[` would end the process (SIGSEGV), not only the request. Looking at
-the parser's events, as here, does not recurse.
+The limits are checked before anything is built from the text: PyYAML's C loader and most functions
+that walk over a document recurse once per level, so a few kilobytes of `[` would end the whole
+process (SIGSEGV). Reading the parser's events, as this module does, does not recurse.
 """
 
 from __future__ import annotations
@@ -13,28 +13,30 @@ from typing import Any, Final
 import yaml
 
 MAX_LEVELS: Final = 200
-"""Three times the deepest object that people write.
+"""The deepest nesting that is accepted, in levels; three times what people write.
 
-Every walk over one fits Python's stack several times over.
+Recursive functions over such a document stay several times below Python's stack limit.
 """
 
 MAX_REPEATED_CHARACTERS: Final = 3 * 1024 * 1024
-"""What all aliases of one document may stand for, written out."""
+"""The largest number of characters that all aliases of one document may expand to."""
 
 Look = Callable[[yaml.Event], None]
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _UNREADABLE: Final = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
-"""What PyYAML lets through beside its own errors.
+"""Exceptions that PyYAML raises in addition to its own errors.
 
-For `2026-13-45`, ten thousand digits, `!!bool maybe`, and a long chain of merges.
+Causes: `2026-13-45`, a number of ten thousand digits, `!!bool maybe`, a long chain of merges.
 """
 
 
 def load_yaml(text: str | bytes, look: Look = lambda event: None) -> Any:
-    """The one document of `text` as plain values. `look` sees the parser's events before anything is built.
+    """The one document of `text` as plain values. `look` gets the parser's events before anything
+    is built.
 
-    Raises yaml.YAMLError for what cannot be read, is too deep or repeats too much, and what `look` raises.
+    Raises yaml.YAMLError for text that is malformed, too deep or repeats too much; errors of `look`
+    pass.
     """
     try:
         _check_events(text, look=look)
@@ -44,9 +46,9 @@ def load_yaml(text: str | bytes, look: Look = lambda event: None) -> Any:
 
 
 def load_yaml_documents(text: str | bytes, levels: int = MAX_LEVELS) -> list[Any]:
-    """Every document of `text`, under the same bounds; an empty one is None.
+    """Every document of `text`, under the same limits; an empty document is None.
 
-    `levels`: for what is nested by nature, and is walked over without recursion.
+    `levels`: a higher limit for documents that are deep by design and read without recursion.
     """
     try:
         _check_events(text, levels)
@@ -69,9 +71,11 @@ def is_too_deep(value: Any) -> bool:
 
 
 def _check_events(text: str | bytes, levels: int = MAX_LEVELS, look: Look = lambda event: None) -> None:
-    """Read through the document without building it.
+    """Reads through the document without building it; raises yaml.YAMLError when it exceeds a
+    limit.
 
-    A node's size is its characters and its children's, one each at least, so that empty ones count as well.
+    The size of a node is its characters plus its children's sizes, at least one each, so empty
+    nodes count.
     """
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = []

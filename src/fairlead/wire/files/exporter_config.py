@@ -1,7 +1,8 @@
-"""dcgm-exporter's configuration file (YAML, version 1 or 2): which counters, how often they are sampled.
+"""dcgm-exporter's configuration file (YAML, version 1 or 2): which counters it has, how often it
+samples.
 
-Read as strictly as dcgm-exporter does: a key that is not known, a key that stands twice, a second source of
-counters are refused.
+The file is read as strictly as dcgm-exporter reads it: an unknown key, a repeated key, or a second
+source of counters is an error.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
 from fairlead.wire.text.go_duration import parse_go_duration
 
 EVERY: Final = "*"
-"""The pattern of all fields."""
+"""The pattern that matches all fields."""
 
 
 class ExporterConfig(Struct, frozen=True):
-    """`file`: path of a counters CSV, or `rows`: a CSV of the counters written inline; "" = not told.
+    """`file`: path of a counters CSV, or `rows`: CSV text of the inline counters; "" = not given.
 
-    `interval_ms` None: not told. `groups`: names of groups of fields that shall have an interval of their
-    own.
+    `interval_ms`: sampling interval in milliseconds, None = not given. `groups`: names of groups of
+    fields for which the file asks an interval of their own.
     """
 
     file: str = ""
@@ -83,7 +84,7 @@ class _Second(Struct, forbid_unknown_fields=True):
 
 
 def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
-    """What the file says, or what is wrong with it.
+    """The configuration, or a Refusal with the reason.
 
     >>> parse_exporter_config("{version: 1, collection: {interval: 1m30s}}").interval_ms
     90000
@@ -107,25 +108,25 @@ def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
     rows = _rows(metrics.fields)
     if isinstance(rows, Refusal):
         return rows
-    told, groups = _first_interval(found) if isinstance(found, _First) else _second_interval(found)
-    interval = _milliseconds(*told) if told[1].strip() else None
+    interval_text, groups = _first_interval(found) if isinstance(found, _First) else _second_interval(found)
+    interval = _milliseconds(*interval_text) if interval_text[1].strip() else None
     return interval if isinstance(interval, Refusal) else ExporterConfig(file, rows, interval, groups)
 
 
 def _first_interval(found: _First) -> tuple[tuple[str, str], tuple[str, ...]]:
-    """Where the interval stands and what it is, and the groups beside it."""
+    """The key and text of the interval, and the names of the other groups."""
     return ("collection.interval", found.collection.interval), tuple(each.name for each in found.collection.watchGroups)
 
 
 def _second_interval(found: _Second) -> tuple[tuple[str, str], tuple[str, ...]]:
-    """The interval of the first collection of everything counts."""
+    """The same for version 2: the interval of the first collection of all fields counts."""
     every = next((each for each in found.collections if EVERY in each.metrics.include), None)
-    told = (f"collections `{every.name}` every", every.every) if every else ("", "")
-    return told, tuple(each.name for each in found.collections if each is not every)
+    interval_text = (f"collections `{every.name}` every", every.every) if every else ("", "")
+    return interval_text, tuple(each.name for each in found.collections if each is not every)
 
 
 def _rows(fields: Sequence[_Field]) -> str | Refusal:
-    """The CSV of inline counters."""
+    """The CSV text of inline counters."""
     rows = []
     for place, field in enumerate(fields):
         for key, value in (("name", field.name), ("prometheusType", field.prometheusType), ("help", field.help)):

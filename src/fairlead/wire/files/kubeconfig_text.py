@@ -1,8 +1,9 @@
-"""Entries put into the text of a kubeconfig, and taken out of it: every other line stays, comments too.
+"""Inserts entries into the text of a kubeconfig and removes them; every other line and comment
+stays.
 
-The file is never written anew from what was read of it. Edits are made at the places that the YAML parser
-tells, and what comes out is read again and compared: where it says anything else than was wanted, nothing is
-changed.
+The file is not rendered from its parsed form. Edits are made at the positions that the YAML parser
+reports; the result is parsed again and compared with what was wanted, and on any difference the
+file stays as it was.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _NULL: Final = "tag:yaml.org,2002:null"
 _NOT_ALONE: Final = "it is laid out in a way that does not let entries be changed alone"
 
 Entries = Mapping[str, Mapping[str, Any]]
-"""By section the one entry of ours: a mapping with its `name`."""
+"""One entry of Fairlead for each section: a mapping with its `name`."""
 
 
 class _Edit(NamedTuple):
-    """`text` instead of what stands from `start` to `end`."""
+    """Replaces the characters from `start` to `end` with `text`."""
 
     start: int
     end: int
@@ -35,10 +36,10 @@ class _Edit(NamedTuple):
 
 
 def with_entries(text: str, entries: Entries, current: str = "") -> str:
-    """The text with our entries instead of those of the same names.
+    """The text with `entries`, which replace entries of the same names.
 
-    `current` becomes current-context; "" keeps the one that is there. Raises ValueError when the text is laid
-    out in a way that does not let one entry be changed alone, yaml.YAMLError when it is no YAML.
+    `current` becomes current-context; "" keeps the present one. Raises ValueError when the layout
+    does not allow changing one entry, yaml.YAMLError when the text is no YAML.
     """
     names = {section: str(entry["name"]) for section, entry in entries.items()}
     before = load_yaml(text)
@@ -55,7 +56,7 @@ def with_entries(text: str, entries: Entries, current: str = "") -> str:
 def without_entries(text: str, names: Mapping[str, str], current: str = "") -> str:
     """The text without the entries of these names, by section.
 
-    Where one of the contexts was the current one, `current` is afterwards. Raises as `with_entries`.
+    `current` becomes current-context if the present one is removed. Raises as `with_entries`.
     """
     before = load_yaml(text)
     with _edits_that_are_yaml():
@@ -68,9 +69,9 @@ def without_entries(text: str, names: Mapping[str, str], current: str = "") -> s
 
 @contextmanager
 def _edits_that_are_yaml() -> Iterator[None]:
-    """Makes a ValueError of YAML that an edit broke.
+    """Turns a YAML error after an edit into a ValueError.
 
-    It is a fault of the layout, and nothing that the file's owner could find.
+    The cause is the layout of the file, not a mistake that the file's owner could correct.
     """
     try:
         yield
@@ -79,9 +80,10 @@ def _edits_that_are_yaml() -> Iterator[None]:
 
 
 def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[str, Sequence[Any]], current: str) -> None:
-    """Raises ValueError unless the text says what it said before, but for the wanted entries.
+    """Raises ValueError unless the edited text means the same as before, except for the wanted
+    entries.
 
-    Those come first in their sections.
+    The wanted entries come first in their sections.
     """
     old, new = before or {}, load_yaml(after) or {}
     for section in SECTIONS:
@@ -90,8 +92,8 @@ def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[st
             raise ValueError(f"its `{section}` are laid out in a way that does not let one be changed alone")
     if _current(new) != current:
         raise ValueError(f"its `{CURRENT}` is laid out in a way that does not let it be changed alone")
-    ours = {*SECTIONS, CURRENT}
-    if {key: value for key, value in old.items() if key not in ours} != {key: value for key, value in new.items() if key not in ours}:
+    edited = {*SECTIONS, CURRENT}
+    if {key: value for key, value in old.items() if key not in edited} != {key: value for key, value in new.items() if key not in edited}:
         raise ValueError(_NOT_ALONE)
 
 
@@ -99,11 +101,11 @@ def _current(document: Any) -> str:
     return str((document or {}).get(CURRENT) or "")
 
 
-# --- where what stands --------------------------------------------------------------------------------------
+# --- positions ----------------------------------------------------------------------------------------------
 
 
 def _root(text: str) -> yaml.MappingNode | None:
-    """None for a text of nothing but comments."""
+    """The mapping of the whole document; None for a text with nothing but comments."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     return node if isinstance(node, yaml.MappingNode) else None
 
@@ -117,9 +119,9 @@ def _name(item: yaml.Node) -> str:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where the node's last character stands.
+    """The position behind the node's last character.
 
-    PyYAML's own end of a block is where the next thing begins, comments passed over.
+    PyYAML's own end of a block is the beginning of the next token, after any comments.
     """
     if isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
         last = node.value[-1]
@@ -158,7 +160,7 @@ def _removals(text: str, names: Mapping[str, str]) -> list[_Edit]:
 
 
 def _flow_removal(items: Sequence[yaml.Node], place: int) -> _Edit:
-    """With the comma that parts it from its neighbour."""
+    """Removes an item together with the comma between it and its neighbour."""
     if place + 1 < len(items):
         return _Edit(items[place].start_mark.index, items[place + 1].start_mark.index, "")
     begin = items[place - 1].end_mark.index if place else items[place].start_mark.index
@@ -184,7 +186,9 @@ def _insertions(text: str, entries: Entries) -> list[_Edit]:
 
 
 def _into_block(text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]) -> list[_Edit]:
-    """First in its section, right under the key, so that comments above other entries stay theirs."""
+    """Inserts the entry first in its section, right below the key, so that comments keep their
+    places.
+    """
     key, value = pair
     if isinstance(value, yaml.SequenceNode) and value.flow_style:
         return [_first_in_flow(value, entry)]
@@ -198,7 +202,7 @@ def _into_block(text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str
 
 
 def _into_flow(pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]) -> _Edit:
-    """Into a JSON document: what is put in is JSON, too."""
+    """Inserts JSON into a JSON document."""
     if pair[1].tag == _NULL:
         return _Edit(pair[1].start_mark.index, pair[1].end_mark.index, f"[{json.dumps(entry)}]")
     return _first_in_flow(pair[1], entry)
@@ -232,7 +236,7 @@ def _appended(text: str, block: str) -> _Edit:
 
 
 def _block(text: str, value: Any, column: int) -> str:
-    """As `kubectl config` writes it, from this column on and with the line ends of the text."""
+    """YAML in `kubectl config`'s style, indented to this column, with the text's line ends."""
     lines = yaml.safe_dump(value, default_flow_style=False, allow_unicode=True, sort_keys=False, width=_WIDE).splitlines()
     return "".join(" " * column + line + _new_line(text) for line in lines)
 

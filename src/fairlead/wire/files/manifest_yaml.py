@@ -1,7 +1,7 @@
-"""Objects written as YAML that every reader understands alike.
+"""Renders objects as YAML that every reader parses to the same values.
 
-Readers disagree about plain words: `1e3`, `0o17` and `y` are text for PyYAML and a number or a truth for
-kubectl's reader. So every text but plain words is quoted here.
+Readers disagree about unquoted words: `1e3`, `0o17` and `y` are text for PyYAML, and a number or a
+boolean for kubectl. So every text except plain words is quoted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOT_TEXT: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off",
 
 
 class _Dumper(yaml.SafeDumper):
-    """No anchors: a value that stands twice is written twice."""
+    """A dumper without anchors: a value that occurs twice is written twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -27,7 +27,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """The documents in their order, `---` between them.
+    """The documents in order, separated by `---`.
 
     >>> print(render_manifests([{"name": "plain"}, {"list": ["1e3", "y", 2, True]}]), end="")
     name: plain

@@ -1,9 +1,9 @@
-"""A quick reader of YAML that a program wrote: mappings and lists in blocks, of plain words.
+"""A fast reader for simple YAML that a program wrote: block mappings and lists of plain words.
 
-It gives None for anything else, which PyYAML then reads: this is no YAML parser, and must not become one. It
-exists because importing PyYAML takes longer than a request of an API server, and nearly every kubeconfig is
-what `kubectl config` writes. Whatever is not exactly that (comments, lists of words, block scalars, most
-quotes, a number) is left to the real one; `tests/properties/test_plain_yaml.py` holds the two together.
+For anything else it returns None, and PyYAML reads the text: this is no YAML parser and must not
+become one. It exists because importing PyYAML takes longer than an API request, and nearly every
+kubeconfig is written by `kubectl config`. Everything else (comments, lists of words, block scalars,
+most quotes, numbers) is left to PyYAML; `tests/properties/test_plain_yaml.py` compares the two.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ _MAX_CHARACTERS: Final = 200_000
 _MAX_INDENT: Final = 60
 _LINE: Final = re.compile(r'( *)(- )?([A-Za-z][A-Za-z0-9_-]*):(?: ([A-Za-z/][A-Za-z0-9+/=._:@-]*|"[A-Za-z0-9 +/=._:@-]*"|\{\}))?')
 _MEANT_OTHERWISE: Final = frozenset(("yes", "no", "on", "off", "null", "true", "false"))
-"""Words that YAML 1.1 takes for a truth or for nothing, in any case."""
+"""Words that YAML 1.1 reads as a boolean or as null, in any case."""
 _TRUTHS: Final = {"true": True, "false": False}
 
 
 class _Line(NamedTuple):
-    """One line. `value` None: what follows is the value.
+    """One line of the text. `value` None: the value is in the lines below.
 
-    `indent` is the key's column, so an item's first key stands two to the right of its dash.
+    `indent` is the column of the key; the first key of a list item is two columns right of its
+    dash.
     """
 
     indent: int
@@ -36,7 +37,7 @@ class _NotPlain(Exception):
 
 
 def parse_plain_yaml(text: str) -> dict[str, Any] | None:
-    """What the text says; None when it is not plain.
+    """The parsed text; None when the text is not that simple.
 
     >>> parse_plain_yaml("users:\\n- name: a\\n  user:\\n    token: x\\ncurrent-context: a\\n")
     {'users': [{'name': 'a', 'user': {'token': 'x'}}], 'current-context': 'a'}
@@ -77,9 +78,10 @@ def _value(word: str) -> Any:
 
 
 def _mapping(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], int]:
-    """The keys at this column from line `at` on, and the line after them.
+    """The mapping with keys at column `indent` from line `at` on, and the number of the line after
+    it.
 
-    The first may be an item's; any later dash is the next item's.
+    The first key may begin a list item; a later dash ends the mapping.
     """
     found: dict[str, Any] = {}
     while at < len(lines) and lines[at].indent == indent and not (lines[at].is_item and found):
@@ -92,9 +94,9 @@ def _mapping(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], 
 
 
 def _below(lines: list[_Line], at: int, indent: int) -> tuple[Any, int]:
-    """What stands under a key without a value.
+    """The value in the lines below a key, and the number of the line after it.
 
-    A list (whose dash may stand under the key itself), a mapping, or nothing.
+    It is a list (its dash may be in the column of the key), a mapping, or None.
     """
     if at < len(lines) and lines[at].is_item and lines[at].indent >= indent + 2:
         return _items(lines, at, lines[at].indent)

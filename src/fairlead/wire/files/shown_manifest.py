@@ -1,7 +1,9 @@
-"""An object of the cluster as a page may show it: without secret values, and what only controllers read.
+"""An object of the cluster as a page shows it: without secret values and fields for controllers
+only.
 
-Judged are the keys of every map and the pairs of `name` or `key` and `value`; every text is looked through as
-a command or a file (`wire.text.secret_words`), and as YAML or JSON where it can be read as that.
+The module checks the keys of every map and every pair of `name` or `key` with `value`; it searches
+every text as a command or a file (`wire.text.secret_words`), and as YAML or JSON where it parses as
+that.
 """
 
 from __future__ import annotations
@@ -18,20 +20,20 @@ from fairlead.wire.text.secret_names import is_secret_field, is_secret_name
 from fairlead.wire.text.secret_words import HIDDEN, LONGEST_TEXT, NO_SECRETS, too_long, without_secrets, words_without_secrets
 
 _DROPPED: Final = frozenset(("managedFields", "kubectl.kubernetes.io/last-applied-configuration"))
-"""What was sent once, whole: a secret of it would stand there a second time."""
+"""Fields that repeat an earlier version of the whole object, with any secret in it."""
 _REFERENCE: Final = frozenset(("name", "key", "optional", "namespace"))
 MOST_CHARACTERS: Final = 256 << 10
 MOST_VALUES: Final = 20_000
-"""What is judged of one object: with all its texts about a second of work. The rest is hidden."""
+"""How many values of one object are checked: about a second of work. Further values are hidden."""
 MOST_LEVELS: Final = 100
-"""Objects and lists in each other that are judged. What is deeper is hidden: no person writes it."""
+"""How many levels of nested objects and lists are checked; deeper values are hidden."""
 _MOST_DOCUMENTS: Final = 64
 _MOST_TEXTS: Final = 4
-"""How deep texts that hold texts (JSON in JSON) are read; what is deeper is hidden."""
+"""How many levels of text inside text (JSON in JSON) are read; deeper text is hidden."""
 
 
 def shown_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The object to show, and the paths where a value was hidden. The given one stays as it is.
+    """The object to show, and the paths of hidden values. `manifest` itself is not changed.
 
     >>> shown_manifest({"env": [{"name": "HF_TOKEN", "value": "x"}]})
     ({'env': [{'name': 'HF_TOKEN', 'value': '<redacted>'}]}, ['env[0].value'])
@@ -42,14 +44,14 @@ def shown_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
 
 
 class _Bounds:
-    """What is still judged of an object."""
+    """What remains of the budget of checked values and characters of one object."""
 
     def __init__(self) -> None:
         self._characters = MOST_CHARACTERS
         self._values = MOST_VALUES
 
     def has_room(self, characters: int) -> bool:
-        """Whether one more value of this length is judged; it counts from now on."""
+        """Whether one more value of this length can be checked; if so it is counted."""
         if characters > self._characters or not self._values:
             return False
         self._characters -= characters
@@ -58,7 +60,7 @@ class _Bounds:
 
 
 class _Walk:
-    """`texts`: how many texts this value stands in."""
+    """Walks over one object. `texts`: the number of texts inside which the present value is."""
 
     def __init__(self, hidden: list[str], bounds: _Bounds, texts: int = 0) -> None:
         self._hidden = hidden
@@ -95,7 +97,7 @@ class _Walk:
         return self.value(value, path)
 
     def _hide(self, value: Any, path: str) -> Any:
-        """Hide every value below, but what only names a Secret."""
+        """Hides every value below, except references to a Secret by name."""
         if path.count(".") + path.count("[") > 2 * MOST_LEVELS:
             self._hidden.append(path)
             return HIDDEN
@@ -111,7 +113,7 @@ class _Walk:
         return HIDDEN
 
     def _list(self, values: list[Any], path: str) -> list[Any]:
-        """The words of a command, or any other list."""
+        """The words of a command, or another list."""
         if len(values) > MOST_VALUES or not self._bounds.has_room(sum(len(value) for value in values if isinstance(value, str))):
             self._hidden.append(path)
             return [HIDDEN]
@@ -138,7 +140,9 @@ class _Walk:
         return shown
 
     def _structure(self, text: str) -> str | None:
-        """The text with what YAML or JSON in it hides; None where it is neither, or nothing is hidden so."""
+        """The text with hidden values of the YAML or JSON in it; None when it is neither or hides
+        nothing.
+        """
         begins = text.lstrip()[:1]
         if begins not in ("{", "[") and not ("\n" in text and ":" in text):
             return None

@@ -1,8 +1,8 @@
-"""A saved snapshot: gzip of one JSON object, which is a header and the snapshot itself.
+"""A saved snapshot: a gzip file with one JSON object of a header and the snapshot itself.
 
-The header (`format`, `version`, `savedAt`, `cluster`) is read before the rest, so that a file of a newer
-Fairlead says so instead of failing in the middle. Secrets and values of environment variables cannot be in
-it: neither the model nor `kept_objects` has a place for them.
+The header (`format`, `version`, `savedAt`, `cluster`) is read first, so that a file of a newer
+Fairlead gives a clear error instead of a failure in the middle. Secrets and values of environment
+variables cannot be in a snapshot: neither the model nor `kept_objects` has a field for them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,26 @@ from fairlead.model.snapshot import ClusterSnapshot
 FORMAT: Final = "fairlead.io/snapshot"
 VERSION: Final = 2
 _OLDEST: Final = 1
-"""A file of version 1 has no objects: what it shows can be read, but no cluster can go on from it."""
+"""The oldest readable version. Version 1 has no objects: it can be shown, but not simulated
+further.
+"""
 _LAST_GZIP_SECOND: Final = 0xFFFF_FFFF
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BEGIN: Final = b'{"snapshot":{'
 _SAVE_HINT: Final = "write a new one with `fairlead snapshot save FILE`"
 BYTES_MAX: Final = 4 << 30
-"""The most that a file may unpack to.
+"""The largest size of an unpacked file, in bytes.
 
-The largest cluster we know of has a tenth of it; what asks for more is damage or malice.
+The largest known cluster needs a tenth of it; a larger file is damaged or malicious.
 """
 
 
 class SavedSnapshot(Struct, frozen=True, rename="camel"):
-    """`saved_at` in epoch seconds; `cluster` says for a person where it was read.
+    """A snapshot with its header. `saved_at`: epoch seconds; `cluster`: where it was read, for
+    people.
 
-    `saved_by` is the writer's version. `objects` are what a simulated cluster goes on from (`kept_objects`);
-    None in a file of version 1.
+    `saved_by` is the version of the program that wrote it. `objects`: from which a simulated
+    cluster continues (`kept_objects`); None in a file of version 1.
     """
 
     snapshot: ClusterSnapshot
@@ -56,14 +59,14 @@ class _Header(Struct):
 
 
 def render_snapshot(saved: SavedSnapshot) -> bytes:
-    """The bytes of the file; the same value gives the same bytes."""
+    """The bytes of the file; equal values give equal bytes."""
     return gzip.compress(msgspec.json.encode(saved), compresslevel=6, mtime=min(max(int(saved.saved_at), 0), _LAST_GZIP_SECOND))
 
 
 def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
-    """The saved value. `name` is the file's, for messages.
+    """The saved value. `name`: of the file, for messages.
 
-    Raises UserError for anything that is not a whole snapshot of our version.
+    Raises UserError unless `data` is a complete snapshot of a supported version.
     """
     text = _unpacked(data, name)
     try:
@@ -83,9 +86,9 @@ def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
 
 
 def check_magic(data: bytes, name: str) -> None:
-    """Raises UserError when a file with these first bytes is no snapshot, whatever follows.
+    """Raises UserError when a file that begins with these bytes cannot be a snapshot.
 
-    Four bytes are enough.
+    `data`: the first bytes, four are enough.
     """
     if not data.startswith(_GZIP_MAGIC):
         what = "it is empty" if not data else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
@@ -93,9 +96,9 @@ def check_magic(data: bytes, name: str) -> None:
 
 
 def begins_as_snapshot(begin: bytes) -> bool:
-    """Whether the first bytes of a file are those of one that `render_snapshot` made.
+    """Whether a file that begins with these bytes was written by `render_snapshot`.
 
-    A damaged one, or one of another version, counts too.
+    True also for a damaged file and for another version.
 
     >>> begins_as_snapshot(render_snapshot(SavedSnapshot(ClusterSnapshot())))
     True

@@ -1,6 +1,7 @@
-"""YAML in which a key may stand once: of two, one would be lost without a word (a second list of users).
+"""YAML in which a repeated key is an error: of two lists of users, one would silently be lost.
 
-PyYAML takes the last one. What guards a page or starts a program is read with this in place of it.
+PyYAML alone keeps the last of them. Files that protect a page or start a program are read with this
+module.
 """
 
 from __future__ import annotations
@@ -15,27 +16,29 @@ from fairlead.wire.files.bounded import load_yaml
 def load_strict_yaml(text: str | bytes) -> Any:
     """The one document of `text` as plain values, None for an empty one.
 
-    Raises yaml.YAMLError for what cannot be read, is too deep, or names a key twice.
+    Raises yaml.YAMLError for text that is malformed or too deep, or repeats a key.
     """
     return load_yaml(text, _KeysOnce().look)
 
 
 def yaml_trouble(error: yaml.YAMLError) -> str:
-    """In one line, with the place."""
+    """The error in one line, with the line number."""
     mark = getattr(error, "problem_mark", None)
-    told = str(getattr(error, "problem", None) or error).splitlines()[0]
-    return f"{told} (line {mark.line + 1})" if mark is not None else told
+    problem = str(getattr(error, "problem", None) or error).splitlines()[0]
+    return f"{problem} (line {mark.line + 1})" if mark is not None else problem
 
 
 class _KeysOnce:
-    """Looks at a parser's events: they do not recurse, and an alias's keys were looked at where it points."""
+    """Checks keys in the parser's events, which do not recurse; keys behind an alias are checked
+    once.
+    """
 
     def __init__(self) -> None:
         self._open: list[set[str] | None] = []
         self._is_key: list[bool] = []
 
     def look(self, event: yaml.Event) -> None:
-        """Raises yaml.YAMLError for a key that its mapping has already."""
+        """Raises yaml.YAMLError for a key that its mapping already has."""
         if isinstance(event, yaml.CollectionEndEvent):
             self._open.pop()
             self._is_key.pop()
@@ -51,6 +54,6 @@ class _KeysOnce:
         if self._is_key[-1] and isinstance(event, yaml.ScalarEvent):
             if event.value in names:
                 mark: Any = event.start_mark  # of the C parser or of the Python one: alike, but not related
-                raise yaml.MarkedYAMLError(problem=f"key `{event.value}` stands there twice", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem=f"key `{event.value}` occurs twice", problem_mark=mark)
             names.add(event.value)
         self._is_key[-1] = not self._is_key[-1]

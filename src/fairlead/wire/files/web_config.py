@@ -1,7 +1,9 @@
-"""The web configuration file of Prometheus' exporters: TLS, passwords, headers, a limit of requests.
+"""The web configuration file of Prometheus exporters: TLS, passwords, headers, a request rate
+limit.
 
-It is a lock, so it is read strictly: a key that is not known, a value of the wrong kind, a file that guards
-nothing are refused, each by its name. The format is exporter-toolkit's `web-configuration.md`.
+The file protects a page, so it is read strictly: an unknown key, a value of the wrong type, or a
+file that protects nothing is an error that names its cause. The format is exporter-toolkit's
+`web-configuration.md`.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from fairlead.wire.text.go_duration import parse_go_duration
 NO_CLIENT, REQUEST, REQUIRE_ANY = "NoClientCert", "RequestClientCert", "RequireAnyClientCert"
 VERIFY_GIVEN, REQUIRE_VERIFIED = "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 AUTH_TYPES: Final = (NO_CLIENT, REQUEST, REQUIRE_ANY, VERIFY_GIVEN, REQUIRE_VERIFIED)
-"""The weakest first; "" is the first, too."""
+"""From the weakest to the strongest; "" means the first."""
 VERSIONS: Final = ("TLS10", "TLS11", "TLS12", "TLS13")
 COST_MAX: Final = 18
-"""Of bcrypt: a few seconds for each check. One of 31 would take days."""
+"""The highest bcrypt cost that is accepted: a few seconds for a check. Cost 31 would take days."""
 _HASH: Final = re.compile(r"\$2[abxy]\$(\d\d)\$[./A-Za-z0-9]{53}", re.ASCII)
 _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Content-Security-Policy": (),
@@ -33,7 +35,7 @@ _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "X-XSS-Protection": (),
     "Strict-Transport-Security": (),
 }
-"""Headers that may be added, and what each may say (nothing there: anything)."""
+"""Headers that may be added, and the values that each may have (none listed: any value)."""
 _SUITES: Final = {
     "TLS_AES_128_GCM_SHA256": "",
     "TLS_AES_256_GCM_SHA384": "",
@@ -49,7 +51,8 @@ _SUITES: Final = {
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
 }
-"""Go's names of what its `CipherSuites` lists, and OpenSSL's. Nobody chooses those of TLS 1.3, nor in Go."""
+"""OpenSSL's name for each of Go's `CipherSuites`. Suites of TLS 1.3 cannot be chosen, as in Go: "".
+"""
 _CURVES: Final = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
 
 
@@ -72,25 +75,25 @@ class TlsServer(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def ciphers(self) -> str:
-        """OpenSSL's list, "" = its own."""
+        """OpenSSL's list of ciphers, "" = OpenSSL's default."""
         return ":".join(filter(None, (_SUITES[name] for name in self.cipher_suites)))
 
     @property
     def speaks_only_13(self) -> bool:
-        """Whether no suite of TLS 1.2 is among those that are named."""
+        """Whether suites are named, and none of them is of TLS 1.2."""
         return bool(self.cipher_suites) and not self.ciphers
 
     @property
     def curve(self) -> str:
-        """OpenSSL's name of the only curve, "" = its own choice."""
+        """OpenSSL's name of the only curve, "" = OpenSSL's default."""
         return _CURVES[self.curve_preferences[0]] if self.curve_preferences else ""
 
 
 class WebConfig(Struct, frozen=True):
     """`tls` None: plain HTTP. `users`: names and bcrypt hashes, empty = no password.
 
-    `headers` are added to every answer. At most one request every `interval_seconds` (0 = no limit), and
-    `burst` of them at once.
+    `headers` are added to every answer. At most one request per `interval_seconds` (0 = no limit)
+    is served, after a burst of up to `burst` requests.
     """
 
     tls: TlsServer | None = None
@@ -118,7 +121,7 @@ class _File(Struct, forbid_unknown_fields=True):
 
 
 def parse_web_config(text: str | bytes) -> WebConfig | Refusal:
-    """What the file asks for, or why it cannot guard a page.
+    """The configuration, or a Refusal with the reason.
 
     >>> parse_web_config("tls_server_config: {cert_fil: a}").reason
     'Object contains unknown field `cert_fil` - at `$.tls_server_config`'
@@ -130,25 +133,25 @@ def parse_web_config(text: str | bytes) -> WebConfig | Refusal:
     except msgspec.ValidationError as error:
         return Refusal(str(error))
     http, rate = found.http_server_config or _Http(), found.rate_limit or _Rate()
-    told = found.tls_server_config or TlsServer()
-    told = told if told.client_auth_type else structs.replace(told, client_auth_type=NO_CLIENT)
-    tls = None if told == TlsServer() else told
+    server = found.tls_server_config or TlsServer()
+    server = server if server.client_auth_type else structs.replace(server, client_auth_type=NO_CLIENT)
+    tls = None if server == TlsServer() else server
     users = found.basic_auth_users or {}
     why = (_tls_trouble(tls) if tls else "") or _users_trouble(users) or _headers_trouble(http.headers)
     if not why and tls is None and not users:
-        why = "it guards nothing: neither `tls_server_config` nor `basic_auth_users` says anything"
+        why = "it guards nothing: neither `tls_server_config` nor `basic_auth_users` has a value"
     try:
         interval = parse_go_duration(str(rate.interval))
     except ValueError as error:
         why = why or f"`rate_limit.interval`: {error}"
         interval = 0.0
     if interval and rate.burst < 1:
-        why = why or f"`rate_limit.burst` is {rate.burst}: nobody could ask"
+        why = why or f"`rate_limit.burst` is {rate.burst}: no request would be served"
     return Refusal(why) if why else WebConfig(tls, users, {name: text for name, text in http.headers.items() if text}, interval, rate.burst)
 
 
 def _tls_trouble(tls: TlsServer) -> str:
-    """Why these keys make no server, "" when they do."""
+    """Why these keys cannot configure a server; "" = they can."""
     for name, inline, file in (("cert", tls.cert, tls.cert_file), ("key", tls.key, tls.key_file)):
         if bool(inline) == bool(file):
             return f"`tls_server_config` has {'both of' if file else 'neither of'} `{name}_file` and `{name}`: it needs one of them"
@@ -160,12 +163,12 @@ def _tls_trouble(tls: TlsServer) -> str:
 
 
 def _client_trouble(tls: TlsServer) -> str:
-    """Why clients cannot be told apart like that."""
+    """Why these keys cannot authenticate clients; "" = they can."""
     authority = tls.client_ca or tls.client_ca_file
     if tls.client_auth_type == REQUIRE_ANY:
-        return f"`client_auth_type: {REQUIRE_ANY}` lets in a certificate that anybody signed: write `{REQUIRE_VERIFIED}`"
+        return f"`client_auth_type: {REQUIRE_ANY}` accepts a certificate of any issuer: write `{REQUIRE_VERIFIED}`"
     if authority and tls.client_auth_type == NO_CLIENT:
-        return f"`client_ca_file` is there and `client_auth_type` is `{NO_CLIENT}`: write `{REQUIRE_VERIFIED}`"
+        return f"`client_ca_file` is set and `client_auth_type` is `{NO_CLIENT}`: write `{REQUIRE_VERIFIED}`"
     if not authority and tls.client_auth_type in (VERIFY_GIVEN, REQUIRE_VERIFIED):
         return f"`client_auth_type: {tls.client_auth_type}` needs `client_ca_file`"
     if tls.client_allowed_sans and tls.client_auth_type != REQUIRE_VERIFIED:
@@ -174,31 +177,31 @@ def _client_trouble(tls: TlsServer) -> str:
 
 
 def _version_trouble(tls: TlsServer) -> str:
-    """Why the versions, suites and curves cannot be had."""
+    """Why these versions, suites and curves cannot be used; "" = they can."""
     for name, version in (("min_version", tls.min_version), ("max_version", tls.max_version)):
         if version not in VERSIONS:
             return f"`{name}` is `{version}`, none of {', '.join(VERSIONS)}"
     if tls.max_version in ("TLS10", "TLS11"):
-        return f"`max_version: {tls.max_version}` leaves nothing: TLS before 1.2 is not spoken here"
+        return f"`max_version: {tls.max_version}` leaves nothing: TLS before 1.2 is not supported"
     if tls.min_version > tls.max_version:
         return f"`min_version` {tls.min_version} is above `max_version` {tls.max_version}"
     if unknown := [name for name in tls.cipher_suites if name not in _SUITES]:
         return f"`cipher_suites` has `{unknown[0]}`, which is none of {', '.join(_SUITES)}"
     if tls.speaks_only_13 and tls.max_version == "TLS12":
-        return "`cipher_suites` names none of TLS 1.2, and `max_version` is TLS12: nobody could connect"
+        return "`cipher_suites` names none of TLS 1.2, and `max_version` is TLS12: no client could connect"
     if unknown := [name for name in tls.curve_preferences if name not in _CURVES]:
         return f"`curve_preferences` has `{unknown[0]}`, which is none of {', '.join(_CURVES)}"
     if len(tls.curve_preferences) > 1:
-        return "`curve_preferences` names several curves: name one, or none for all that are usual"
+        return "`curve_preferences` names several curves: name one, or none to allow all usual curves"
     return ""
 
 
 def _users_trouble(users: Mapping[str, str]) -> str:
-    """The hash itself is a secret and is not said."""
+    """Why these users cannot be used; "" = they can. The hash is a secret and does not appear."""
     for name, text in users.items():
         found = _HASH.fullmatch(text)
         if not name or ":" in name:
-            return f"`basic_auth_users` has the name `{name}`: it may not be empty, nor hold a colon"
+            return f"`basic_auth_users` has the name `{name}`: it must not be empty, nor contain a colon"
         if found is None:
             return f"the password of `{name}` in `basic_auth_users` is no bcrypt hash (`htpasswd -nBC 10 {name}` makes one)"
         if not 4 <= int(found[1]) <= COST_MAX:

@@ -1,1 +1,1 @@
-"""What annotations and ConfigMaps say of GPUs: grants, topology, draining."""
+"""GPUs in annotations, ConfigMaps and files: grants, topology, draining, load."""

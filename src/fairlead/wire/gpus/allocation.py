@@ -1,8 +1,8 @@
-"""The annotations that say which GPU the scheduler gave to which container
+"""Pod annotations that record which GPU the scheduler gave to which container
 (docs/spec/gpu-sharing.md#reading-grants).
 
-There are several generations of them, and one is never mixed with another. An annotation that does not parse
-is no grant at all: the pod is listed, and allocated nowhere.
+There are several generations of these annotations; a pod's grants are read from one generation
+only. An annotation that does not parse is no grant: the pod is listed without a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairlead.wire import names
 Value = TypeVar("Value")
 _NO_GRANTS: Final[GrantsByContainer] = {}
 _CARD_MEMORY: Final = re.compile(r"(\d{1,9})\s*(MiB)?\Z")
-_READ_BY_US: Final = (
+_READ: Final = (
     names.ANNOTATION_ALLOCATION,
     names.ANNOTATION_REFERENCE_ALLOCATION,
     names.ANNOTATION_GPU_INDEX,
@@ -37,7 +37,7 @@ _WRITTEN_ONCE: Final = (
 
 
 class WireGrant(Struct, gc=False):
-    """One grant, as our own annotation spells it."""
+    """One grant in the annotation of Fairlead."""
 
     uuid: str = ""
     index: int = 0
@@ -46,7 +46,7 @@ class WireGrant(Struct, gc=False):
     core: int = 0
 
 
-_ours: Final = msgspec.json.Decoder(dict[str, list[WireGrant]])
+_own_grants: Final = msgspec.json.Decoder(dict[str, list[WireGrant]])
 _units_by_gpu: Final = msgspec.json.Decoder(dict[str, dict[str, int]])
 """`{"<container index>": {"<gpu index>": units}}`."""
 _limits: Final = msgspec.json.Decoder(dict[str, int])
@@ -55,10 +55,10 @@ _limits: Final = msgspec.json.Decoder(dict[str, int])
 def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
     """Grants by container name; under "" those of the whole pod (GPU topology).
 
-    Empty when nothing usable is said.
+    Empty when no generation has a usable value.
 
-    >>> ours = '{"app":[{"uuid":"GPU-1","index":2,"units":4,"mib":4301}]}'
-    >>> parse_grants({"fairlead.io/gpu-allocation": ours}, [])
+    >>> text = '{"app":[{"uuid":"GPU-1","index":2,"units":4,"mib":4301}]}'
+    >>> parse_grants({"fairlead.io/gpu-allocation": text}, [])
     {'app': (Grant(uuid='GPU-1', index=2, units=4, memory_mib=4301, core_percent=0),)}
     >>> parse_grants({"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}, [Container("app")])
     {'app': (Grant(uuid='', index=1, units=4, memory_mib=None, core_percent=0),)}
@@ -72,12 +72,12 @@ def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]
 
 
 def may_grant(annotations: Mapping[str, str]) -> bool:
-    """Whether `parse_grants` would look any further."""
+    """Whether an annotation of any generation is present."""
     return any(annotations.get(name) for name in _GENERATIONS)
 
 
 def render_grants(grants: GrantsByContainer) -> str:
-    """The text of our own annotation, `fairlead.io/gpu-allocation`."""
+    """The text of Fairlead's annotation, `fairlead.io/gpu-allocation`."""
     wires = {
         container: [WireGrant(grant.uuid, grant.index, grant.units, grant.memory_mib, grant.core_percent) for grant in given]
         for container, given in grants.items()
@@ -86,10 +86,10 @@ def render_grants(grants: GrantsByContainer) -> str:
 
 
 def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float) -> dict[str, str]:
-    """The annotations that bind writes for these grants, all generations of them.
+    """The annotations of all generations that are written when a pod is bound with these grants.
 
-    `card_units`: units of the card, where the whole pod sits on one. `now`: unix seconds. Keys of ours that
-    the pod has and that do not apply become "".
+    `card_units`: units of the card, where the whole pod is on one card. `now`: unix seconds. Keys
+    of Fairlead that the pod has and that do not apply become "".
     """
     positions = {container.name: str(position) for position, container in enumerate(pod.containers)}
     of_containers = [(positions[name], given) for name, given in grants.items() if name in positions]
@@ -114,7 +114,8 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
 
 
 def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
-    """The annotations of a pod that is bound, or whose grants are written; none for a pod that gets none.
+    """The annotations of a pod that is bound or whose grants are written; {} for a pod without
+    grants.
 
     `now`: unix seconds.
     """
@@ -125,9 +126,9 @@ def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
 
 
 def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
-    """What is written again on a pod whose grant was damaged.
+    """The annotations to write again on a pod whose grant was damaged.
 
-    All that bind writes but what is written once and is still there.
+    These are all that bind writes, except those that are written once and still present.
 
     >>> bind = {"fairlead.io/gpu-allocation": "{}", "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
     >>> anew(bind, {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})
@@ -137,9 +138,9 @@ def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
-    """MiB by container that a pod's owner wished as its limit.
+    """MiB by container that the pod's owner asks as its memory limit.
 
-    What does not parse, or is no amount, is no wish.
+    A value that does not parse, or is negative, is ignored.
 
     >>> parse_memory_limits({"fairlead.io/gpu-mem-limit-mib": '{"app":3500,"other":-1}'})
     {'app': 3500}
@@ -149,9 +150,9 @@ def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
 
 
 def parse_withheld(data: Mapping[str, str | None] | None) -> frozenset[int]:
-    """Indexes that an operator took out: data of the ConfigMap `unhealthy-gpu-<node>`.
+    """GPU indexes that an operator took out of use: data of the ConfigMap `unhealthy-gpu-<node>`.
 
-    What is no index is passed over.
+    Text that is no index is ignored.
 
     >>> sorted(parse_withheld({"gpus": "0, 3,x"}))
     [0, 3]
@@ -165,7 +166,7 @@ def _encoded(value: object) -> str:
 
 
 def parse_card_memory(labels: Mapping[str, str]) -> int | None:
-    """MiB of one card of the node, as its labels say; None when they do not.
+    """MiB of one card of the node, from its labels; None when no label has it.
 
     >>> parse_card_memory({"aliyun.accelerator/nvidia_mem": "16130MiB"})
     16130
@@ -177,8 +178,8 @@ def parse_card_memory(labels: Mapping[str, str]) -> int | None:
     return int(match[1]) if match and int(match[1]) > 0 else None
 
 
-def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    wires = _decoded(text, _ours) or {}
+def _parse_own(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+    wires = _decoded(text, _own_grants) or {}
     if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 or wire.core < 0 for given in wires.values() for wire in given):
         return _NO_GRANTS
     return {
@@ -202,7 +203,7 @@ def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequ
 
 
 def _parse_index(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    """All gpu-mem limits of the pod on one GPU."""
+    """All gpu-mem limits of the pod, granted on one GPU."""
     if not _is_index(text):
         return _NO_GRANTS
     asked = ((container.name, container.limits.get(names.GPU_MEMORY, 0)) for container in containers)
@@ -210,20 +211,20 @@ def _parse_index(text: str, annotations: Mapping[str, str], containers: Sequence
 
 
 def _parse_group(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    """`0,1`: whole cards of the pod."""
+    """Whole cards of the pod, as `0,1`."""
     parts = [part.strip() for part in text.split(",")]
     if not all(map(_is_index, parts)):
         return _NO_GRANTS
     return {"": tuple(Grant("", int(part), 0) for part in parts)}
 
 
-_GENERATIONS: Final = dict(zip(_READ_BY_US, (_parse_ours, _parse_reference, _parse_index, _parse_group), strict=True))
+_GENERATIONS: Final = dict(zip(_READ, (_parse_own, _parse_reference, _parse_index, _parse_group), strict=True))
 
 
 def _is_index(text: str) -> bool:
-    """Whether the text is the number of a GPU or container: short, plain digits.
+    """Whether the text is the number of a GPU or container: at most a few ASCII digits.
 
-    int() would take other scripts and any length.
+    int() would accept digits of other scripts and any length.
     """
     return text.isascii() and text.isdigit() and len(text) < 10
 

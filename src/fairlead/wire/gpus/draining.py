@@ -1,4 +1,6 @@
-"""The sentence about cards that wait for pods of their node's old mode to leave, for Events and `inspect`."""
+"""The sentence about cards that wait until pods of their node's old mode end, for Events and
+`inspect`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ _MOST_NAMES: Final = 5
 
 
 def render_draining(cards: DrainingCards) -> str:
-    """The sentence; of many pods the first five are named.
+    """The sentence; it names at most five pods.
 
     >>> render_draining(DrainingCards("n", (0,), ("default/app-0",), is_shared=True))
     'GPU 0 draining from exclusive use: held by default/app-0; shared once no such pod is left'

@@ -1,4 +1,4 @@
-"""The lines that dcgmproftester prints (document 002), which the load generator prints, too."""
+"""Lines that dcgmproftester prints (document 002), and `fairlead gpu-load` with it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SUBJECTS: Final = {
     1011: "NvLinkTxBytes",
     1012: "NvLinkRxBytes",
 }
-"""The first word of a report. Only that of the tensor cores stands in the document."""
+"""The first word of a report by field. Document 002 shows only that of the tensor cores."""
 _COMPUTING: Final = (TENSOR, FP64, FP32, FP16)
 _UNKNOWN: Final = "???"
 
 
 def render_chip(chip: Chip) -> tuple[str, ...]:
-    """What CUDA says of a card, when the program begins."""
+    """The lines about a card's CUDA attributes, printed when the program begins."""
     attributes = {
         "MAX_THREADS_PER_MULTIPROCESSOR": chip.threads,
         "MULTIPROCESSOR_COUNT": chip.processors,
@@ -47,7 +47,7 @@ def render_chip(chip: Chip) -> tuple[str, ...]:
 
 
 def render_skipped(step: str) -> str:
-    """Said of `CreateDcgmGroups`, `WatchFields` and `UnwatchFields`.
+    """The line for a step that is skipped: `CreateDcgmGroups`, `WatchFields` or `UnwatchFields`.
 
     >>> render_skipped("WatchFields")
     'Skipping WatchFields() since DCGM validation is disabled'
@@ -56,7 +56,7 @@ def render_skipped(step: str) -> str:
 
 
 def render_report(field: int, done: WorkDone, measured: float | None) -> str:
-    """One report. `measured` None = nobody asked; dcgmproftester prints 0 then.
+    """One report line. `measured` None = not measured; dcgmproftester prints 0 then.
 
     >>> render_report(1004, WorkDone(1.0, flops=27_605_200_000_000), None)
     'TensorEngineActive: generated ???, dcgm 0.000 (27605.2 gflops)'

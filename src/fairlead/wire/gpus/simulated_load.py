@@ -1,8 +1,8 @@
-"""The file in which a load generator without a card tells simulated ones what to show.
+"""The file with which a load generator without a card sets the profiling fields of simulated cards.
 
-Lines `key value`, as the state of the tests' NVML library has them, so that C reads it in a few
-lines: `pid`, `pid_namespace`, `until`, `node`, `gpus` (by comma), and a line per profiling field
-with its ratio.
+It has lines `key value`, like the state file of the tests' NVML library, which is written in C:
+`pid`, `pid_namespace`, `until`, `node`, `gpus` (separated by commas), and one line with a ratio for
+each profiling field.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from fairlead.model.devices.gpu_load import TESTED, SimulatedLoad
 from fairlead.model.refusal import Refusal
 
 
-def render_simulated_load(told: SimulatedLoad) -> bytes:
-    rows: dict[str, object] = {"pid": told.pid, "pid_namespace": told.pid_namespace, "until": f"{told.until:.3f}"}
-    if told.node:
-        rows["node"] = told.node
-    if told.gpus:
-        rows["gpus"] = ",".join(told.gpus)
-    rows |= {str(field): f"{ratio:.6f}" for field, ratio in sorted(told.parts.items())}
+def render_simulated_load(load: SimulatedLoad) -> bytes:
+    rows: dict[str, object] = {"pid": load.pid, "pid_namespace": load.pid_namespace, "until": f"{load.until:.3f}"}
+    if load.node:
+        rows["node"] = load.node
+    if load.gpus:
+        rows["gpus"] = ",".join(load.gpus)
+    rows |= {str(field): f"{ratio:.6f}" for field, ratio in sorted(load.parts.items())}
     return "".join(f"{key} {value}\n" for key, value in rows.items()).encode()
 
 
 def parse_simulated_load(text: bytes) -> SimulatedLoad | Refusal:
-    """A refusal says which line cannot be believed."""
+    """The load; a Refusal names the first malformed line or the missing key."""
     rows: dict[str, str] = {}
     parts: dict[int, float] = {}
     for line in text.decode("utf-8", "replace").splitlines():
@@ -38,7 +38,7 @@ def parse_simulated_load(text: bytes) -> SimulatedLoad | Refusal:
             rows[key] = value
     until, pid = _number(rows.get("until", "")), rows.get("pid", "")
     if until is None or not (pid.isascii() and pid.isdigit()):
-        return Refusal("it does not say whose load it is (`pid`) and until when (`until`)")
+        return Refusal("it has no process (`pid`) or no end (`until`)")
     gpus = tuple(gpu for gpu in rows.get("gpus", "").split(",") if gpu)
     return SimulatedLoad(int(pid), rows.get("pid_namespace", ""), until, parts, gpus, rows.get("node", ""))
 

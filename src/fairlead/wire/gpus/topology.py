@@ -1,9 +1,10 @@
-"""ConfigMaps of kube-system about a node's GPUs: their topology, and which of them an operator took out.
+"""ConfigMaps about a node's GPUs: their topology, and the GPUs that an operator took out of use.
 
-Topology (docs/spec/arena-cli.md#topology-nodes): data keys `devices`, `linkType`, `bandwidth`, each a JSON
-text; they fail one by one, so that a ConfigMap whose bandwidths do not parse still tells the devices. GPUs
-taken out: the ConfigMap `unhealthy-gpu-<node>`
-(docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory), which no selector finds.
+Topology (docs/spec/arena-cli.md#topology-nodes): the data keys `devices`, `linkType` and
+`bandwidth`, each a JSON text; they are parsed one by one, so a ConfigMap with malformed bandwidths
+still has devices. GPUs out of use: the ConfigMap `unhealthy-gpu-<node>`
+(docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory), which has no labels to select it
+by.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ class WireConfigMapMeta(msgspec.Struct, gc=False, rename="camel"):
 
 
 class WireConfigMap(msgspec.Struct, gc=False):
-    """Only what is read: labels tell whose topology it is, `data` has the texts."""
+    """The fields that are read: labels name the node, `data` has the texts."""
 
     metadata: WireConfigMapMeta
     data: dict[str, str | None] | None = None
 
 
 def parse_topology_map(wire: WireConfigMap) -> tuple[str, GpuTopology]:
-    """The node's name, "" where the ConfigMap names none, and its topology."""
+    """The node's name, "" if the ConfigMap names none, and its topology."""
     return (wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
 
 
 def parse_withheld_map(wire: WireConfigMap) -> Withheld:
-    """The node, and the cards that are taken out; node "" for a ConfigMap of something else."""
+    """The node and its GPUs out of use; node "" for any other ConfigMap."""
     name = wire.metadata.name or ""
     if not name.startswith(names.UNHEALTHY_GPUS_PREFIX):
         return Withheld("", frozenset())

@@ -1,6 +1,6 @@
-"""TrainingJobs of et-operator (`kai.alibabacloud.com`), decoded as far as Fairlead looks.
+"""TrainingJobs of et-operator (`kai.alibabacloud.com`): the fields that Fairlead reads.
 
-Elastic and DeepSpeed jobs are objects of one kind: only the label `app` tells which of the two arena made.
+Elastic and DeepSpeed jobs have the same kind: only the label `app` distinguishes them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TIMED_OUT: Final = "MAX_WAIT_TIME_EXCEEDED"
 
 
 def parse_training_job(wire: WireTrainingJob, types: Sequence[str], kind: str, api_version: str) -> Job:
-    """The job, of the type among `types` that its label names, else of the first one (made by hand)."""
+    """The job. Its type is the one among `types` that its label names, else the first (no label)."""
     meta, status = wire.metadata, wire.status or WireElasticStatus()
     labels, replicas = parse_labels(meta.labels), (wire.spec and wire.spec.replica_specs) or {}
     word: str = _WORDS.get(status.phase or "", JobStatus.RUNNING)

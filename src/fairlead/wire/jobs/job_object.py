@@ -1,7 +1,4 @@
-"""What the object of every kind of job has, whoever its controller is.
-
-Its metadata, and for many, conditions that tell when it ended.
-"""
+"""Fields that job objects of every controller share: metadata, and for many kinds conditions."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_
 class WireObject(Protocol):
     """An item of a list.
 
-    Lists leave `apiVersion` out of their items, so the caller says what it asked for.
+    Items of a list have no `apiVersion`, so the caller passes the version that it asked for.
     """
 
     metadata: WireMeta
@@ -43,7 +40,7 @@ def make_job(
     late: tuple[Role, ...] = (),
     can_suspend: bool = True,
 ) -> Job:
-    """The job with what its metadata say. `labels`, when given, are taken instead of the object's own."""
+    """The job, with its metadata. `labels`: used instead of the object's labels when given."""
     meta = wire.metadata
     return Job(
         type=type_,
@@ -72,7 +69,9 @@ def make_job(
 
 
 def ended_at(conditions: Iterable[Condition]) -> float | None:
-    """When the first true Failed or Succeeded condition began."""
+    """When the first Failed or Succeeded condition became true, in epoch seconds; None = there is
+    none.
+    """
     return min(
         (each.at for each in conditions if each.type in ("Failed", "Succeeded") and each.status == "True" and each.at is not None),
         default=None,

@@ -1,6 +1,6 @@
-"""Crons of KubeDL (`apps.kubedl.io`), decoded as far as Fairlead looks.
+"""Crons of KubeDL (`apps.kubedl.io`): the fields that Fairlead reads.
 
-The `apiGroup` of a job in the history holds group *and* version (`kubeflow.org/v1`).
+The `apiGroup` of a job in the history contains group and version (`kubeflow.org/v1`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob), decoded as far as Fairlead looks.
+"""Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob): the fields that Fairlead
+reads.
 
-The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct
-per kind renames that key and one function makes the job. Only the oldest form of an MPIJob (v1alpha1) has
-another shape: one template for the workers and a launcher without GPUs, and one word instead of conditions.
+The three kinds differ only in one key of `spec` (`mpiReplicaSpecs`, …), so one struct has all of
+these keys and one function makes the job. The oldest MPIJob (v1alpha1) differs in shape: it has one
+template for the workers, a launcher without GPUs, and a single status word instead of conditions.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ _OLDEST_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FA
 
 
 def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job; `finished_at` is completionTime, else when the true Failed or Succeeded condition began."""
+    """The job; `finished_at` is completionTime, else when a Failed or Succeeded condition became
+    true.
+    """
     spec, status = wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     run = spec.run_policy or WireRunPolicy()
     conditions = parse_conditions(status.conditions)
@@ -104,9 +107,9 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
 
 
 def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
-    """An MPIJob of v1alpha1. Its end is known from completionTime alone.
+    """An MPIJob of v1alpha1. Its end is known from completionTime only.
 
-    One that counts GPUs instead of replicas has no roles.
+    A job that has a number of GPUs instead of replicas has no roles.
     """
     job, spec, status = parse_kubeflow_job(wire, type_, kind, api_version), wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     worker = WireReplica(spec.replicas, spec.template)
@@ -127,9 +130,9 @@ def _launchers(roles: tuple[Role, ...]) -> tuple[Role, ...]:
 
 
 def parse_roles(replicas: Mapping[str, WireReplica | None]) -> tuple[Role, ...]:
-    """Roles in the order written, names in lower case (`launcher`, `ps`).
+    """Roles in the order of the object, names in lower case (`launcher`, `ps`).
 
-    Absent `replicas` is 1, as the operators default it.
+    Absent `replicas` is 1, the operators' default.
     """
     return tuple(_parse_role(name, wire or WireReplica()) for name, wire in replicas.items())
 
@@ -155,6 +158,6 @@ def _priority_class(spec: WireJobSpec, run: WireRunPolicy) -> str:
 
 
 def priority_class_of(replicas: Mapping[str, WireReplica | None]) -> str:
-    """The first priority class that the pods of a role ask for."""
+    """The first priority class in the pod templates of the roles; "" = none."""
     specs = (replica.template.spec for replica in replicas.values() if replica and replica.template and replica.template.spec)
     return next((spec.priority_class_name for spec in specs if spec.priority_class_name), "")

@@ -1,7 +1,7 @@
-"""RayJob objects of kuberay-operator, decoded as far as Fairlead looks.
+"""RayJob objects of kuberay-operator: the fields that Fairlead reads.
 
-A RayJob has two words for its state and no conditions; here they become the conditions that every other kind
-has.
+A RayJob has two status words and no conditions; this module converts them to the conditions that
+other kinds have.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class WireRayJob(Struct, gc=False, rename="camel"):
 
 
 _SUBMITTER = Role("submitter", 1, limits={CPU: 1000, MEMORY: 1 << 30}, requests={CPU: 500, MEMORY: 200 << 20})
-"""What the operator asks for where nothing is said."""
+"""The operator's default resources of the submitter pod."""
 _STOPPED = "STOPPED"
-"""The program was stopped by somebody: an end that is neither good nor bad, shown as Ray says it."""
+"""A user stopped the program: neither success nor failure, shown with Ray's word."""
 _DEPLOYMENT_STATES = {"Running": "Running", "Complete": "Succeeded", "Failed": "Failed", "Suspended": "Suspended", "Retrying": "Restarting"}
 
 
 def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job; the name of its RayCluster, by which its pods are labelled, stands among its labels."""
+    """The job; the name of its RayCluster, a label of its pods, is added to its labels."""
     meta, spec, status = wire.metadata, wire.spec or WireRaySpec(), wire.status or WireRayStatus()
     labels = dict(parse_labels(meta.labels))
     if status.ray_cluster_name:
@@ -96,7 +96,7 @@ def _parse_roles(spec: WireRayClusterSpec) -> tuple[Role, ...]:
 
 
 def _parse_submitter(spec: WireRaySpec) -> tuple[Role, ...]:
-    """The pod that hands the program to a cluster that runs, where the operator makes one."""
+    """The pod that submits the program to the Ray cluster, if the operator creates one."""
     if spec.submission_mode not in (None, "", "K8sJobMode"):
         return ()
     template = spec.submitter_pod_template

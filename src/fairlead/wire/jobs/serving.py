@@ -1,6 +1,5 @@
-"""Objects of serving jobs and their data, decoded as far as Fairlead looks.
-
-Deployments, Services, InferenceServices, and claims.
+"""Objects of serving jobs and their data, the fields that Fairlead reads: Deployments, Services,
+InferenceServices, and PersistentVolumeClaims.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class WireClaim(Struct, gc=False):
 
 
 def parse_deployment(wire: WireDeployment) -> ServingWorkload:
-    """The workload; `replicas` is 1 where the object says none, as the API server fills in."""
+    """The workload; `replicas` is 1 if the object has none, the API server's default."""
     spec = wire.spec or WireDeploymentSpec()
     pod = spec.template.spec if spec.template else None
     limits = NOTHING
@@ -98,13 +97,13 @@ def parse_deployment(wire: WireDeployment) -> ServingWorkload:
 
 
 def parse_inference_service(wire: WireInferenceService) -> ServingWorkload:
-    """Replicas and limits stay empty: they are those of the Deployments that its operator makes."""
+    """The workload without replicas and limits, which the Deployments of its operator have."""
     workload = _workload("InferenceService", wire.metadata)
     return msgspec.structs.replace(workload, replicas=0, url=(wire.status and wire.status.url) or "")
 
 
 def parse_service(wire: WireService) -> Service:
-    """The Service; of several addresses of its load balancer, the first."""
+    """The Service; its external address is the first of its load balancer."""
     meta, spec = wire.metadata, wire.spec or WireServiceSpec()
     balancer = (wire.status and wire.status.load_balancer) or WireBalancer()
     ingress = (balancer.ingress or [WireIngress()])[0]
@@ -120,15 +119,15 @@ def parse_service(wire: WireService) -> Service:
 
 
 def parse_claim(wire: WireClaim) -> Claim:
-    """Ready once it is bound and until somebody deletes it."""
+    """The claim; it is ready while it is bound and not being deleted."""
     meta = wire.metadata
-    told = meta.annotations or {}
+    annotations = meta.annotations or {}
     return Claim(
         namespace=meta.namespace or "",
         name=meta.name or "",
         access_modes=tuple((wire.spec and wire.spec.access_modes) or ()),
-        description=told.get(names.ANNOTATION_DATA_DESCRIPTION) or "",
-        owner=told.get(names.ANNOTATION_DATA_OWNER) or "",
+        description=annotations.get(names.ANNOTATION_DATA_DESCRIPTION) or "",
+        owner=annotations.get(names.ANNOTATION_DATA_OWNER) or "",
         created_at=epoch(meta.creation_timestamp),
         is_ready=(wire.status is not None and wire.status.phase == "Bound" and meta.deletion_timestamp is None),
     )

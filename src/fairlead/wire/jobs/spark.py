@@ -1,6 +1,6 @@
-"""SparkApplications of spark-operator, decoded as far as Fairlead looks.
+"""SparkApplications of spark-operator: the fields that Fairlead reads.
 
-Sizes are Java's (`500m` are 500 MiB, not half a byte), and cores are whole numbers.
+Sizes are Java's (`500m` means 500 MiB, not half a byte), and cores are whole numbers.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _POWERS: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}  # a bare
 
 
 def parse_spark_application(wire: WireSparkApplication, type_: str, kind: str, api_version: str) -> Job:
-    """The job. It has no start of its own, so it counts from its creation.
+    """The job. The object has no start time, so its creation counts as its start.
 
-    One that could not be submitted ended with its last try.
+    A job that could not be submitted ended with its last attempt.
     """
     meta, spec, status = wire.metadata, wire.spec or WireSparkSpec(), wire.status or WireSparkStatus()
     state = (status.application_state and status.application_state.state) or ""
@@ -94,7 +94,7 @@ def _parse_role(name: str, replicas: int, pod: WireSparkPod) -> Role:
 
 
 def parse_spark_size(text: str) -> int | None:
-    """Bytes of a size as Spark writes it; None for what is none.
+    """Bytes of a size in Spark's spelling; None for a malformed size.
 
     >>> parse_spark_size("500m"), parse_spark_size("2g"), parse_spark_size("lots")
     (524288000, 2147483648, None)

@@ -1,6 +1,6 @@
-"""Jobs of Volcano (`batch.volcano.sh`), decoded as far as Fairlead looks.
+"""Jobs of Volcano (`batch.volcano.sh`): the fields that Fairlead reads.
 
-Their kind is `Job`, like Kubernetes' own: only the group tells the two apart.
+Their kind is `Job`, as that of Kubernetes' own Jobs: only the group distinguishes them.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _ENDED: Final = ("Completed", "Failed", "Terminated", "Aborted")
 
 
 def parse_volcano_job(wire: WireVolcanoJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job. It has no start of its own.
+    """The job. The object has no start time, so its creation counts as its start.
 
-    It counts from its creation, until its phase became one that ends it.
+    It ends when its phase became one of `_ENDED`.
     """
     meta, spec = wire.metadata, wire.spec or WireVolcanoSpec()
     state = (wire.status and wire.status.state) or WireVolcanoState()

@@ -1,1 +1,1 @@
-"""Kubernetes objects and protocols as its API spells them."""
+"""Kubernetes objects and protocols in the formats of its API."""

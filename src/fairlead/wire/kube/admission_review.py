@@ -1,7 +1,7 @@
-"""`AdmissionReview` v1: what an API server asks an admission webhook, and the answer that it wants.
+"""`AdmissionReview` v1: the request of an API server to an admission webhook, and its answer.
 
-The answer must repeat the request's uid, and a refusal is an answer like any other (HTTP 200). `object` is
-whatever is written: a Pod, but a Binding where a pod is bound, and nothing where one is deleted.
+The answer must repeat the request's uid; a refusal is an answer with HTTP 200. `object` is the
+object that is written: a Pod, a Binding when a pod is bound, null when it is deleted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ CREATE: Final = "CREATE"
 
 
 class BadReview(ValueError):
-    """The body is no AdmissionReview that can be answered; the text says why."""
+    """The body is no AdmissionReview that can be answered; the text has the reason."""
 
 
 class Review(Struct, frozen=True):
-    """One question. `resource` has its subresource: `pods`, `pods/binding`.
+    """One request. `resource` includes the subresource: `pods`, `pods/binding`.
 
-    `before`, `after`: annotations; {} = no object. `replaced`: what stands there now, `null` = nothing.
+    `before`, `after`: annotations; {} = no object. `written`: the new object, `replaced`: the
+    present object, as JSON; `null` = none.
     """
 
     uid: str
@@ -127,7 +128,7 @@ _gated: Final = msgspec.json.Decoder(_Pod | None)
 
 
 def parse_review(body: bytes) -> Review:
-    """The question. Raises BadReview.
+    """The request. Raises BadReview.
 
     >>> try:
     ...     parse_review(b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}')
@@ -161,7 +162,7 @@ def parse_review(body: bytes) -> Review:
 
 
 def parse_written_pod(review: Review) -> Pod:
-    """The pod that is to be written. Raises ValueError where nobody could run it."""
+    """The pod that is to be written. Raises ValueError for a pod that no node could run."""
     try:
         return parse_pod(_pods.decode(review.written))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -169,9 +170,9 @@ def parse_written_pod(review: Review) -> Pod:
 
 
 def parse_written(review: Review) -> tuple[Written, Written]:
-    """What stands there and what it becomes, as quota sees it. Raises ValueError for what is no object.
+    """The fields that quota checks, before and after. Raises ValueError for a malformed object.
 
-    Of an object that is no pod: its labels and annotations, and what a job says of its deadline.
+    For an object that is no pod: its labels and annotations, and the deadline of a job.
     """
     if "/" not in review.resource and review.resource != "pods":
         return _owning(review.replaced), _owning(review.written)
@@ -198,7 +199,9 @@ def _seen(found: _Object | None) -> Written:
 
 
 def _requests(spec: _Spec) -> Amounts:
-    """Of the containers that stay, summed up; what is said of the whole pod wins."""
+    """The requests of regular containers and sidecars, summed; `spec.resources` of the pod
+    overrides them.
+    """
     total: dict[str, int] = {}
     staying = (part for part in spec.init_containers or () if part.restart_policy == "Always")
     for part in (*(spec.containers or ()), *staying):
@@ -208,7 +211,7 @@ def _requests(spec: _Spec) -> Amounts:
 
 
 def render_allowed(review: Review, patch: Sequence[Mapping[str, Any]] = (), warnings: Sequence[str] = ()) -> bytes:
-    """Yes; with `patch` (JSON patch) the object is changed first. `warnings` are shown to the person."""
+    """The answer yes; `patch` (JSON patch) changes the object first. The user sees the `warnings`."""
     answer: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if warnings:
         answer["warnings"] = list(warnings)
@@ -218,7 +221,7 @@ def render_allowed(review: Review, patch: Sequence[Mapping[str, Any]] = (), warn
 
 
 def render_refused(review: Review, why: str, code: int = 403, reason: str = "Forbidden") -> bytes:
-    """No; `why` reaches the person after the webhook's name."""
+    """The answer no; the user sees `why` after the webhook's name."""
     return _render({"uid": review.uid, "allowed": False, "status": {"code": code, "reason": reason, "message": why}})
 
 

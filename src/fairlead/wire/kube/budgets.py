@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets and namespaces, decoded as far as quota looks."""
+"""PodDisruptionBudgets and namespaces: the fields that quota reads."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class WireNamespace(Struct, gc=False):
 
 
 def parse_budget(wire: WireBudget) -> Budget:
-    """A budget allows nothing before its controller has seen its present form: the eviction API refuses,
-    too.
+    """The budget. It allows nothing until its controller has observed its present generation, as
+    the eviction API refuses until then.
     """
     meta, status = wire.metadata, wire.status or WireBudgetStatus()
     is_current = (status.observed_generation or 0) >= (meta.generation or 0)

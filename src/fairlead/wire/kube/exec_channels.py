@@ -1,8 +1,8 @@
-"""The messages of `pods/exec`, which carry the streams of a program in a container over WebSocket.
+"""Messages of `pods/exec`, which carry the streams of a program in a container over WebSocket.
 
-Each begins with the number of its channel. The end of stdin is a message of its own, which only version 5 of
-the protocol has. How the program ended comes as a `Status` object on a channel of its own, after everything
-that it wrote.
+Each message begins with the number of its channel. The end of stdin is a separate message, which
+only version 5 of the protocol has. The program's exit status is a `Status` object on a separate
+channel, sent after all output.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _EXIT_CODE: Final = "ExitCode"
 class ProgramEnd(Struct, frozen=True):
     """How the program ended.
 
-    `exit_code` is None when the program could not be run, or could not be followed to its end; then `message`
-    says why.
+    `exit_code` is None when the program could not be run, or its end was not observed; `message`
+    has the reason then.
     """
 
     exit_code: int | None
@@ -50,9 +50,9 @@ class _Status(Struct):
 
 
 def exec_query(container: str, command: Sequence[str], *, is_terminal: bool) -> str:
-    """The query of the request.
+    """The query string of the request.
 
-    A terminal has one stream for both kinds of output: stderr is not asked for there.
+    A terminal has one stream for both kinds of output, so stderr is not requested with one.
 
     >>> exec_query("main", ["ls", "-l"], is_terminal=True)
     'container=main&command=ls&command=-l&stdin=true&stdout=true&tty=true'
@@ -67,7 +67,7 @@ def render_input(data: bytes) -> bytes:
 
 
 def render_size(columns: int, rows: int) -> bytes:
-    """A message that tells the size of our terminal.
+    """A message with the size of the user's terminal, in characters.
 
     >>> render_size(80, 24)
     b'\\x04{"Width":80,"Height":24}'
@@ -76,7 +76,8 @@ def render_size(columns: int, rows: int) -> bytes:
 
 
 def parse_end(body: bytes) -> ProgramEnd:
-    """What the channel STATUS says. Raises ValueError for what is no Status.
+    """The program's end, from a message of the channel STATUS. Raises ValueError when it is no
+    Status.
 
     >>> parse_end(b'{"status":"Success"}').exit_code
     0
@@ -84,14 +85,14 @@ def parse_end(body: bytes) -> ProgramEnd:
     ProgramEnd(exit_code=None, message='container not found ("x")')
     """
     try:
-        told = msgspec.json.decode(body, type=_Status)
+        status = msgspec.json.decode(body, type=_Status)
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
-    if told.status == "Success":
+    if status.status == "Success":
         return ProgramEnd(0)
-    message = told.message or "no reason given"
-    if told.reason == _EXITED:
-        causes = (told.details and told.details.causes) or ()
+    message = status.message or "no reason given"
+    if status.reason == _EXITED:
+        causes = (status.details and status.details.causes) or ()
         codes = [cause.message for cause in causes if cause.reason == _EXIT_CODE]
         return ProgramEnd(int(codes[0] or ""), message) if codes else ProgramEnd(None, message)
     return ProgramEnd(None, message)

@@ -1,4 +1,4 @@
-"""Pods of GPU exporters, decoded as far as their reader looks: where they are, and their named ports."""
+"""Pods of GPU exporters: their addresses and named ports, the fields that Fairlead reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WireExporterPod(Struct, gc=False):
 
 
 def parse_exporter_pod(wire: WireExporterPod) -> ExporterPod:
-    """The pod's row; of two ports of one name the first."""
+    """The pod's row; of several ports with the same name, the first."""
     meta, spec, status = wire.metadata, wire.spec or WireExporterSpec(), wire.status or WireExporterStatus()
     ports: dict[str, int] = {}
     for container in spec.containers or ():

@@ -1,7 +1,7 @@
-"""The fields of Kubernetes' built-in kinds: names, numbers in protobuf, types.
+"""The fields of Kubernetes' built-in kinds: names, protobuf numbers, types.
 
-The table behind them is generated (`tools/kube_fields.py`); its messages become values one at a time and only
-when asked for.
+The table is generated (`tools/kube_fields.py`); the fields of a message are parsed when they are
+first asked for.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from fairlead.wire.kube.fields_table import KINDS, MESSAGES
 
 
 class Field(NamedTuple):
-    """`shape` is "" (one), "*" (list) or "%" (map from strings); `type` a scalar's letter or a message.
+    """`shape` is "" (one value), "*" (list) or "%" (map with string keys); `type` a scalar's letter
+    or a message.
 
-    `merge_key` is the field by which a strategic merge patch knows the items of a list, "" for a set of plain
-    values; None where it replaces the field.
+    `merge_key`: the field by which a strategic merge patch identifies the items of a list, "" for a
+    set of plain values; None if the patch replaces the field.
     """
 
     name: str
@@ -33,14 +34,15 @@ class Field(NamedTuple):
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The message behind a kind, None for those without one; `DeleteOptions` come under the version of
-    what is deleted."""
+    """The message of a kind, None for a kind without one; `DeleteOptions` has the version of the
+    deleted object.
+    """
     return _tables()[0].get(("v1" if kind == "DeleteOptions" else api_version, kind))
 
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[Mapping[tuple[str, str], str], Mapping[str, str]]:
-    """The message of (API version, kind), and the fields of each message as they are written."""
+    """The message of each (API version, kind), and the text of the fields of each message."""
     named = {(version, kind): message for version, kind, message in map(str.split, KINDS.splitlines())}
     return named, {message: fields for message, _, fields in (line.partition(" ") for line in MESSAGES.splitlines())}
 
@@ -60,8 +62,7 @@ def fields_by_number(message: str) -> Mapping[int, Field]:
 
 @lru_cache(maxsize=512)
 def fields_by_name(message: str | None) -> Mapping[str, Field]:
-    """As JSON sees them: the fields of inlined messages stand among the message's own; none where the
-    message is not known."""
+    """The fields by their JSON names, with those of inlined messages; {} for an unknown message."""
     fields: dict[str, Field] = {}
     for field in fields_by_number(message).values() if message else ():
         fields |= fields_by_name(field.type) if field.is_inline else {field.name: field}

@@ -1,6 +1,7 @@
-"""The forms in which an API server sends objects: JSON with its parser, and how protobuf is asked for.
+"""The forms in which an API server sends objects: JSON with its parser, and the media type of protobuf.
 
-Apart from what reads protobuf (`protobuf`, `messages`), so that a command that never meets it loads neither.
+The readers of protobuf are other modules (`protobuf`, `messages`), so that a command without
+protobuf loads neither.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ MAGIC: Final = b"k8s\x00"
 
 
 class JsonForm(Struct, Generic[Row], frozen=True):
-    """Objects that have a parser for JSON alone.
+    """Objects that have a parser for JSON only.
 
-    `wire`: the struct to decode, with `metadata`; `parse` makes the row of one.
+    `wire`: the struct to decode, with `metadata`; `parse` makes the row of an object.
     """
 
     wire: type[Any]
@@ -27,7 +28,7 @@ class JsonForm(Struct, Generic[Row], frozen=True):
 
 
 class VersionedForm(Struct, Generic[Row], frozen=True):
-    """The same of a kind that is served in several versions; `parse` takes the version, too."""
+    """The form of a kind with several versions; `parse` also takes the version."""
 
     wire: type[Any]
     parse: Callable[[Any, str], Row]
@@ -37,4 +38,4 @@ class VersionedForm(Struct, Generic[Row], frozen=True):
 
 
 class UnreadableProtobuf(ValueError):
-    """Why bytes are no object."""
+    """The bytes are no object; the text has the reason."""

@@ -1,8 +1,9 @@
-"""What of a Kubernetes object may be saved, so that a simulated cluster can go on from it.
+"""The fields of Kubernetes objects that a snapshot saves, so that a simulated cluster can continue
+from it.
 
-What is named here, and nothing else: this is a list of what is kept, not of what is secret. Environment,
-commands (but for one known word), arguments, volumes, data of any kind and everything that nobody thought of
-are left out because they do not stand here.
+This is a list of what is kept, not of what is secret. Environment variables, commands (except one
+known word), arguments, volumes, all other data and any field that this module does not name are
+left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Object = dict[str, Any]
 
 
 class KeptObjects(NamedTuple):
-    """What could be read of a cluster's objects, and the kinds that could not, each as a source."""
+    """The objects that were read, and the kinds that could not be read, each as a source."""
 
     objects: Sequence[Object]
     unread: Sequence[Source] = ()
@@ -29,10 +30,11 @@ class KeptObjects(NamedTuple):
 _AS_IS: Final = "as it is"
 _ANY_KEY: Final = "*"
 Keep = str | Mapping[str, Any] | list[Any] | tuple[str, ...]
-"""What to keep of a value.
+"""What to keep of a value:
 
-A value as it is; an object's keys, each with what to keep of it (`*`: of all of them); a list of one: what to
-keep of each item; a tuple: the first item, if it is one of these words.
+the word `_AS_IS`: the whole value; a mapping: these keys, each with what to keep of it (`*`: all
+keys); a list of one: what to keep of each item; a tuple: the first item, if it is one of these
+words.
 """
 
 _ANNOTATIONS: Final = (*KEPT_ANNOTATION_PREFIXES, "deployment.kubernetes.io/")
@@ -48,7 +50,7 @@ _METADATA: Final = _fields(
 )
 _NODE_SPEC: Final = _fields("podCIDR", "podCIDRs", "providerID", "taints", "unschedulable")
 _NODE_STATUS: Final = _fields("addresses", "capacity", "allocatable", "conditions", "daemonEndpoints", "nodeInfo")
-_SERVERS: Final = ("/usr/sbin/sshd", "sshd")  # a worker that serves ssh ends with its job, not by itself
+_SERVERS: Final = ("/usr/sbin/sshd", "sshd")  # a worker with sshd ends with its job, not by itself
 _CONTAINER: Final = _fields("name", "image", "resources", "restartPolicy", command=_SERVERS)
 _POD_SPEC: Final = _fields(
     *("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates"),
@@ -58,7 +60,7 @@ _POD_SPEC: Final = _fields(
     initContainers=[_CONTAINER],
 )
 _TEMPLATE: Final = {"metadata": _fields("labels", "annotations"), "spec": _POD_SPEC}
-_ENDED: Final = _fields("exitCode", "signal", "reason", "startedAt", "finishedAt")  # its message may be the program's own words
+_ENDED: Final = _fields("exitCode", "signal", "reason", "startedAt", "finishedAt")  # the message may be the program's output
 _STATE: Final = {"waiting": _AS_IS, "running": _AS_IS, "terminated": _ENDED}
 _CONTAINER_STATUS: Final = _fields(
     *("name", "image", "imageID", "containerID", "ready", "started", "restartCount", "allocatedResources"), state=_STATE, lastState=_STATE
@@ -83,7 +85,9 @@ _TRAINING_SPEC: Final = _fields(
 
 
 class KeptKind(Struct, frozen=True):
-    """A kind of which objects are saved. `versions` in the order of preference; `keep` beside metadata."""
+    """A kind of saved objects. `versions` in order of preference; `keep`: fields beside the
+    metadata.
+    """
 
     group: str
     versions: tuple[str, ...]
@@ -136,7 +140,7 @@ KEPT_KINDS: Final = (
     _training("PyTorchJob", "v1"),
     KeptKind("", ("v1",), "Pod", "pods", {"spec": _POD_SPEC, "status": _POD_STATUS}),
 )
-"""What others need comes before them; nodes before pods, so that a pod may be missing, never its node."""
+"""In an order such that an object's dependencies come first; nodes before pods."""
 
 _BY_KIND: Final = {(f"{kept.group}/" if kept.group else "", kept.kind): kept for kept in KEPT_KINDS}
 
@@ -157,7 +161,7 @@ class WireKeptMeta(Struct, gc=False, rename="camel"):
 
 
 class WireKept(Struct, gc=False, rename="camel"):
-    """An object of any kept kind, as far as it could be kept."""
+    """An object of any saved kind, with the fields that may be kept."""
 
     metadata: WireKeptMeta
     spec: Any = None
@@ -170,12 +174,12 @@ class WireKept(Struct, gc=False, rename="camel"):
 
 
 def parse_kept(api_version: str, kind: str, wire: WireKept) -> Object | None:
-    """What may be kept of an item of a list, which does not say its own kind."""
+    """The saved form of a list item; the item itself has no kind."""
     return kept_object({**msgspec.to_builtins(wire), "apiVersion": api_version, "kind": kind})
 
 
 def kept_object(obj: Mapping[str, Any]) -> Object | None:
-    """The object with what may be saved of it; None when nothing of its kind is."""
+    """The saved form of the object; None when objects of its kind are not saved."""
     group = "/".join((*str(obj.get("apiVersion", "")).split("/")[:-1], ""))
     kind = _BY_KIND.get((group, str(obj.get("kind", ""))))
     if kind is None:
@@ -185,7 +189,7 @@ def kept_object(obj: Mapping[str, Any]) -> Object | None:
 
 
 def _kept(value: Any, keep: Keep) -> Any:
-    """What may be kept of a value; a value of another shape than expected is left out."""
+    """The saved form of a value; a value of an unexpected shape is left out."""
     if isinstance(keep, str):
         return value
     if isinstance(keep, tuple):

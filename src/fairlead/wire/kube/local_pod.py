@@ -1,5 +1,6 @@
-"""A pod as the exporter of its node wants it: uid, labels, shares of cards, and the runtime's ids of its
-containers."""
+"""The pods of one node for its GPU exporter: uid, labels, GPU shares, and the runtime's container
+ids.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from fairlead.wire.gpus.allocation import may_grant, parse_grants
 from fairlead.wire.kube.objects import WireContainer, parse_containers
 
 _STATIC: Final = "kubernetes.io/config.hash"
-"""The annotation of a mirror pod: the uid that its kubelet has for the static pod."""
+"""An annotation of a mirror pod: the uid that the kubelet uses for the static pod."""
 
 
 class WirePodMeta(Struct, gc=False, rename="camel"):
@@ -46,11 +47,11 @@ class WireLocalPod(Struct, gc=False):
 
 
 def parse_local_pod(wire: WireLocalPod) -> LocalPod:
-    """Names of containers by id, without the runtime's `containerd://` before it."""
+    """The pod; its container names by id, without the prefix `containerd://` of the runtime."""
     meta, status = wire.metadata, wire.status or WireRuntimeStatuses()
     lists = (status.container_statuses, status.init_container_statuses, status.ephemeral_container_statuses)
-    told = [each for statuses in lists for each in statuses or ()]
-    ids = {(each.containerID or "").rpartition("//")[2]: each.name or "" for each in told}
+    reported = [each for statuses in lists for each in statuses or ()]
+    ids = {(each.containerID or "").rpartition("//")[2]: each.name or "" for each in reported}
     uid, annotations = meta.uid or "", {name: text or "" for name, text in (meta.annotations or {}).items()}
     containers = parse_containers(wire.spec.containers if wire.spec else None) if may_grant(annotations) else ()
     return LocalPod(

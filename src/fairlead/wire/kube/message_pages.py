@@ -1,8 +1,8 @@
-"""Pages of lists and events of watches in Kubernetes' protobuf, decoded.
+"""Decodes pages of lists and events of watches in Kubernetes' protobuf.
 
-It is imported when the first of them has come: protobuf's C module is not for commands that never meet one.
-What the fast way cannot read, such as a text that is no UTF-8, is handed to the reader of JSON object by
-object, so that both forms leave out the same objects, with the same words.
+The module is imported with the first such body: protobuf's C module is not for commands that never
+read one. An object that this fast reader cannot read, for example with text that is not UTF-8, is
+passed to the JSON reader, so that both forms skip the same objects with the same messages.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from fairlead.wire.kube.protobuf import list_spans, metadata_span, parse_envelop
 
 
 class NeedsJson(ValueError):
-    """An object that must be read by way of its JSON."""
+    """This object must be read by way of its JSON."""
 
 
 def _needs_json(*_: Any) -> Any:
     raise NeedsJson
 
 
-_PARSERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
-"""Of the kinds that are read by the thousand; others take the way of JSON."""
+PARSERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
+"""Parsers of the kinds that clusters have by the thousand; other kinds are read by way of JSON."""
 _USUAL_EVENT_END: Final = b"\x1a\0\x22\0"
 _NO_SHAPE: Final = -1, ""
 _LENGTHS_BYTES: Final = len(b"\n.\x12..\n....")
-"""What stands before an object in an event beside its type and envelope: tags, and lengths of two bytes."""
+"""The tags and two-byte lengths that an event has before its object, beside its type and envelope.
+"""
 _METADATA: Final = 1 << 3 | 2
-"""The tag of the first field of an object."""
+"""The tag of an object's first field, its metadata."""
 _SHAPES_KEPT: Final = 8_192
 
 
@@ -43,8 +44,8 @@ def _kept(parse: Callable[[Any, bytes], Any], keep: Callable[[Any], Any]) -> Cal
 
 
 class MessagePage(Struct):
-    """A page as decoded: where its objects begin and end in its body. They are read one by one, since the
-    memory that one took serves the next.
+    """A decoded page: the positions of its objects in its body. Objects are read one by one, so
+    that each reuses the memory of the one before it.
     """
 
     body: bytes
@@ -58,37 +59,41 @@ class MessagePage(Struct):
 
 
 class MessageForm:
-    """How objects of one kind of the core API come in protobuf. `keep`: what is kept of a row."""
+    """The protobuf form of one kind of the core API. `keep`: returns the part of a row that is
+    kept.
+    """
 
     def __init__(self, kind: str, keep: Callable[[Any], Any] | None = None) -> None:
         self._kind = kind
-        parse: Callable[[Any, bytes], Any] = _PARSERS.get(kind, _needs_json)
+        parse: Callable[[Any, bytes], Any] = PARSERS.get(kind, _needs_json)
         self._keep = keep
         self._parse = parse if keep is None else _kept(parse, keep)
         classes = message_classes()
-        self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in _PARSERS else _needs_json
+        self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in PARSERS else _needs_json
         self._name = classes["Name"].FromString
         self._event = classes["WatchEvent"].FromString
         self._begins = {name: usual_begin(name) for name in (kind, f"{kind}List")}
         self._changed = ChangedPods() if kind == "Pod" else None
         self._shapes: dict[bytes, tuple[int, str]] = {}
-        """By how events begin, up to their objects: how long such an event is, and its type."""
+        """Length and type of an event by its first bytes, which precede its object."""
         self._shape_bytes = _LENGTHS_BYTES + len(self._begins[kind])
 
     def decode_page(self, body: bytes) -> MessagePage:
-        """Raises UnreadableProtobuf."""
+        """The positions of the objects in a list. Raises UnreadableProtobuf."""
         meta, spans = list_spans(body, *self._span(body, f"{self._kind}List"))
         return MessagePage(body, spans, meta.get("continue", ""), meta.get("resourceVersion", ""))
 
     def row(self, raw: bytes) -> Any:
-        """Raises what parsing one strange object raises in JSON, too, or `NeedsJson`."""
+        """The row of an object. Raises what parsing it as JSON raises, or `NeedsJson`."""
         try:
             return self._parse(self._item(raw), raw)
         except DecodeError as error:
             raise NeedsJson from error
 
     def row_and_version(self, raw: bytes, *, is_new: bool = False) -> tuple[Any, str]:
-        """As `row`, with the object's version. `is_new`: it was not told before."""
+        """As `row`, with the object's resource version. `is_new`: the watch has not reported it
+        before.
+        """
         try:
             if self._changed is not None and not is_new:
                 row, version = self._changed.row_and_version(raw)
@@ -99,7 +104,7 @@ class MessageForm:
             raise NeedsJson from error
 
     def identity(self, raw: bytes, reason: UnreadableProtobuf | None = None) -> Any:
-        """The part of metadata that says which object it is.
+        """The part of metadata that identifies the object.
 
         Raises UnreadableProtobuf, or the reason why the object is known to be unreadable.
         """
@@ -109,9 +114,9 @@ class MessageForm:
             raise reason or error from error
 
     def briefly(self, raw: bytes, mark: bytes = b"") -> tuple[Any, bool]:
-        """The same, and whether the mark stands anywhere in the object but in its metadata."""
+        """The same, and whether `mark` occurs anywhere in the object except in its metadata."""
         try:
-            if raw[0] == _METADATA and raw[1] > 0x7F >= raw[2]:  # as of nearly all: a length of two bytes
+            if raw[0] == _METADATA and raw[1] > 0x7F >= raw[2]:  # the usual case: a length of two bytes
                 begin, end = 3, 3 + (raw[1] & 0x7F | raw[2] << 7)
             else:
                 begin, end = metadata_span(raw)
@@ -119,14 +124,15 @@ class MessageForm:
                 raise IndexError("its metadata is cut off")
             return self._name(raw[begin:end]), raw.find(mark, end) >= 0
         except (DecodeError, IndexError) as error:
-            raise UnreadableProtobuf(f"an object that does not say which one it is: {error}") from error
+            raise UnreadableProtobuf(f"an object without a readable name: {error}") from error
 
     def as_json(self, raw: bytes) -> Raw:
-        """A whole object as its JSON. Raises UnreadableProtobuf."""
+        """The whole object as JSON. Raises UnreadableProtobuf."""
         return Raw(msgspec.json.encode(parse_message(f"core.{self._kind}", raw)))
 
     def decode_event(self, frame: bytes) -> tuple[str, bytes]:
-        """The type of an event, and the bytes of its object; of an ERROR, in its envelope.
+        """The type of an event and the bytes of its object; for an ERROR, the object in its
+        envelope.
 
         Raises UnreadableProtobuf.
         """
@@ -149,7 +155,7 @@ class MessageForm:
         return type, raw
 
     def _span(self, body: bytes, kind: str) -> tuple[int, int]:
-        """Where the object in an envelope begins and ends."""
+        """The position of the object in its envelope: begin and end."""
         span = span_behind(self._begins[kind], body)
         if span is not None:
             return span

@@ -1,7 +1,8 @@
-"""Parts of Kubernetes' protobuf messages that many objects have alike, each looked up by its bytes.
+"""Parts that many protobuf objects of Kubernetes have in common, each parsed once and looked up by
+its bytes.
 
-What was made of equal bytes before is made of them again: labels, owners, amounts, times, conditions. So many
-of each are kept at most, and what is not among them is read anew.
+Labels, owners, amounts, times and conditions with equal bytes share one parsed value. Each table
+keeps a limited number of values; a part that is not in its table is parsed again.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _KEPT_BEGIN_BYTES: Final = 8
 _KEPT_BEGINS: Final = frozenset(
     (more + each.encode())[:_KEPT_BEGIN_BYTES] for each in names.KEPT_ANNOTATION_PREFIXES for more in (b"", b"\1", b"\2")
 )
-"""What stands in an entry that may be kept, from its third byte on: how its key begins, behind the second
-byte of its length if it is long. A key has 317 bytes at most.
+"""First bytes of entries with annotations that may be kept, from the third byte of the entry: the
+begin of the key, after the second byte of its length if it is long. A key has at most 317 bytes.
 """
 _SINCE: Final = rb"\x12\x04True\x1a\0\x22\x08(%b\x08.....\x10\0)\x2a\0\x32\0%%b"
 _SOUND: Final = re.compile(
@@ -48,12 +49,13 @@ _SOUND: Final = re.compile(
     ),
     re.S,
 ).fullmatch
-"""All conditions of a sound pod, one behind the other, as kubelets write them, now and before there were
-generations: True at some time, without a reason or a message. Only of `PodScheduled` that time is kept.
+"""All conditions of a healthy pod in the order in which kubelets write them, with and without an
+observed generation: True since some time, without reason and message. Only the time of
+`PodScheduled` is kept.
 """
 _MICROSECONDS: Final = 10**6
 _USUAL_TIME_BYTES: Final = 8
-"""Of whole seconds in five bytes, which all since 1978 are, and no nanoseconds."""
+"""Bytes of a time in whole seconds since 1978, without nanoseconds."""
 _GO_ON_BITS: Final = sum(0x80 << 7 * place for place in range(4))
 
 _class = message_classes()
@@ -63,9 +65,10 @@ _PodCondition, _NodeCondition = _class["PodCondition"].FromString, _class["NodeC
 
 
 class Memo(dict[Key, Value]):
-    """What was made of a key before, or is made now; so many at most.
+    """Values by key, each made by `make` when it is first asked for; at most `_KEPT_AT_MOST` are
+    kept.
 
-    Raises ValueError for a key that makes none.
+    Raises ValueError for a key that `make` cannot parse.
     """
 
     def __init__(self, make: Callable[[Key], Value]) -> None:
@@ -87,14 +90,15 @@ class Memo(dict[Key, Value]):
 
 
 Kept = tuple[Mapping[str, str], bool, Mapping[str, int]]
-"""The annotations of an object that Fairlead reads, and what they say of a pod: whether they name GPUs, which
-only its containers make grants, and its limits of GPU memory.
+"""The annotations of an object that Fairlead reads, and what a pod's annotations hold: whether they
+name GPUs (only the pod's containers make that a grant), and its limits of GPU memory in MiB by
+container.
 """
 NOTHING_KEPT: Final[Kept] = {}, False, {}
 
 
 def read_annotations(raws: Iterable[bytes]) -> Kept:
-    """Of all entries of an object."""
+    """The kept annotations among all annotation entries of an object."""
     kept = tuple([raw for raw in raws if raw[2:10] in _KEPT_BEGINS])
     return _kept_sets[kept] if kept else NOTHING_KEPT
 
@@ -110,12 +114,12 @@ def _make_label(raw: bytes) -> tuple[str, str]:
 
 
 def _make_owner(raw: bytes) -> Owner:
-    told = _Owner(raw)
-    return Owner(told.kind, told.name, told.uid, told.controller, told.apiVersion)
+    owner = _Owner(raw)
+    return Owner(owner.kind, owner.name, owner.uid, owner.controller, owner.apiVersion)
 
 
 class _Times(Memo[bytes, float | None]):
-    """Epoch seconds; a time of no bytes is none, which JSON spells null."""
+    """Epoch seconds; None for a time of no bytes, which is null in JSON."""
 
     def __missing__(self, raw: bytes) -> float | None:
         if len(raw) != _USUAL_TIME_BYTES:
@@ -139,12 +143,12 @@ def _make_time(raw: bytes) -> float | None:
 # containers
 
 
-def read_containers(told: Sequence[Any]) -> tuple[tuple[Container, ...], bool]:
-    """Containers of a spec, and whether one names a resource of shared GPUs."""
-    if len(told) == 1:
-        [each] = told
+def read_containers(messages: Sequence[Any]) -> tuple[tuple[Container, ...], bool]:
+    """The containers of a spec, and whether one of them requests shared GPUs."""
+    if len(messages) == 1:
+        [each] = messages
         return _alone[(each.name, each.image, each.resources, each.restartPolicy)]
-    found = [_alone[(each.name, each.image, each.resources, each.restartPolicy)] for each in told]
+    found = [_alone[(each.name, each.image, each.resources, each.restartPolicy)] for each in messages]
     return tuple([containers[0] for containers, _ in found]), any(shares for _, shares in found)
 
 
@@ -155,7 +159,7 @@ def _make_alone(key: tuple[str, str, bytes, str]) -> tuple[tuple[Container], boo
 
 
 class StateFields(NamedTuple):
-    """What a container's state says, as `ContainerStatus` has it."""
+    """The state of a container, with the fields of `ContainerStatus`."""
 
     state: ContainerState = ContainerState.WAITING
     reason: str = ""
@@ -182,14 +186,14 @@ def _make_state(raw: bytes) -> StateFields:
         end.message,
         end.exitCode,
         end.signal or None,
-        times[end.startedAt] or None,  # of a container that could not be started, the kubelet says 1970
+        times[end.startedAt] or None,  # the kubelet writes 1970 for a container that could not be started
         times[end.finishedAt],
     )
 
 
 def _make_resources(raw: bytes) -> tuple[Amounts, Amounts]:
-    told = parse_message("core.ResourceRequirements", raw)
-    return asked_and_limits(told.get("requests"), told.get("limits"))
+    requirements = parse_message("core.ResourceRequirements", raw)
+    return asked_and_limits(requirements.get("requests"), requirements.get("limits"))
 
 
 def _make_amounts(raws: tuple[bytes, ...]) -> Amounts:
@@ -200,25 +204,25 @@ def _make_amounts(raws: tuple[bytes, ...]) -> Amounts:
 
 
 def read_pod_conditions(raws: Sequence[bytes]) -> tuple[Condition, ...]:
-    """Those that say something (`is_informative`)."""
+    """The conditions that carry information (`is_informative`)."""
     sound = _SOUND(b"".join(raws))
     if sound is not None:
         return _bound[sound[1] or sound[2]]
     return tuple([kept for raw in raws if (kept := _conditions[raw]) is not None])
 
 
-def _condition(told: Any) -> Condition:
-    return Condition(told.type, told.status or "Unknown", told.reason, told.message, times[told.lastTransitionTime])
+def _condition(message: Any) -> Condition:
+    return Condition(message.type, message.status or "Unknown", message.reason, message.message, times[message.lastTransitionTime])
 
 
 def _make_pod_condition(raw: bytes) -> Condition | None:
-    told = _PodCondition(raw)
-    return _condition(told) if is_informative(told) else None
+    condition = _PodCondition(raw)
+    return _condition(condition) if is_informative(condition) else None
 
 
 def _make_taint(raw: bytes) -> Taint:
-    told = parse_message("core.Taint", raw)
-    return Taint(told.get("key", ""), told.get("value", ""), told.get("effect", ""))
+    taint = parse_message("core.Taint", raw)
+    return Taint(taint.get("key", ""), taint.get("value", ""), taint.get("effect", ""))
 
 
 def _make_choice(parts: tuple[tuple[bytes, ...], bytes, tuple[bytes, ...]]) -> NodeChoice:

@@ -1,8 +1,9 @@
-"""Pods, nodes and events as protobuf messages (`messages`), turned into the rows that JSON gives (`objects`).
+"""Turns pods, nodes and events in protobuf (`messages`) into the same rows as their JSON
+(`objects`).
 
-Each attribute of a message is made anew when it is asked for, so nothing is asked twice, and parts that are
-alike in many objects are looked up by their bytes (`message_parts`). An API server's two answers give the
-same rows: that is held by a test against a real one.
+The C parser makes each attribute anew on every access, so this module reads each once; parts that
+many objects share are looked up by their bytes (`message_parts`). A test against a real API server
+compares the rows of both forms.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PHASES: Final = {phase.value: phase for phase in PodPhase} | {"": PodPhase.PEND
 _UNKNOWN_PHASE: Final = PodPhase.UNKNOWN
 _RUNNING: Final = ContainerState.RUNNING
 _RUNNING_SINCE: Final = b"\x12\x0a\n\x08"
-"""How a state begins that says no more than the seconds of a time since when the container runs."""
+"""First bytes of a state that has only the time, in seconds, since when the container runs."""
 _RUNNING_LENGTH: Final = len(_RUNNING_SINCE) + 8
 _NO_GRANTS: Final[GrantsByContainer] = {}
 
@@ -54,13 +55,13 @@ def parse_pod(pod: Any, raw: bytes) -> Pod:
 
 
 def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
-    """As `parse_pod`, and whether containers of it are being resized."""
+    """As `parse_pod`, and whether a container of the pod is being resized."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     raw_annotations, raw_owners = meta.annotations[:], meta.ownerReferences[:]
     annotations, may_grant, memory_limits_mib = read_annotations(raw_annotations) if raw_annotations else NOTHING_KEPT
-    told, grace_seconds = status.containerStatuses[:], spec.terminationGracePeriodSeconds
+    statuses, grace_seconds = status.containerStatuses[:], spec.terminationGracePeriodSeconds
     asked = read_containers(spec.containers[:])
-    containers, shares_gpus = _given(asked, told)
+    containers, shares_gpus = _given(asked, statuses)
     is_resized = containers is not asked[0]
     init_containers: tuple[Container, ...] = ()
     init_statuses: tuple[ContainerStatus, ...] = ()
@@ -68,14 +69,14 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
     overhead, node, node_choice, more = NOTHING, spec.nodeName, ANYWHERE, None
     if spec.initContainers or status.initContainerStatuses or spec.overhead or spec.schedulingGates:
         more = _MorePod(raw)
-        told_inits = more.status.initContainerStatuses[:]
+        init_messages = more.status.initContainerStatuses[:]
         asked = read_containers(more.spec.initContainers[:])
-        init_containers, inits_share_gpus = _given(asked, told_inits)
+        init_containers, inits_share_gpus = _given(asked, init_messages)
         is_resized = is_resized or init_containers is not asked[0]
-        init_statuses, shares_gpus = tuple(map(_status, told_inits)), shares_gpus or inits_share_gpus
+        init_statuses, shares_gpus = tuple(map(_status, init_messages)), shares_gpus or inits_share_gpus
         overhead = _amounts[tuple(more.spec.overhead[:])]
         gates = tuple(parse_message("core.PodSchedulingGate", gate).get("name", "") for gate in more.spec.schedulingGates)
-    if shares_gpus or not node:  # as JSON says it: only pods that wait or share GPUs are asked
+    if shares_gpus or not node:  # as in JSON: needed only for pods that wait or share GPUs
         wished = (more or _MorePod(raw)).spec
         node_choice = parts.choices[(tuple(wished.nodeSelector), wished.affinity, tuple(wished.tolerations))]
     row = Pod(
@@ -98,7 +99,7 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
         containers,
         init_containers,
         overhead,
-        tuple(map(_status, told)),
+        tuple(map(_status, statuses)),
         init_statuses,
         read_pod_conditions(status.conditions[:]),
         _times[meta.creationTimestamp],
@@ -116,10 +117,10 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
 
 
 class ChangedPods:
-    """Rows of pods that a watch tells again and again.
+    """Parses pods that a watch sends repeatedly.
 
-    Most events change nothing of a pod but its status, and only that is read then: the rest is known by its
-    bytes, if it was told lately.
+    Most events change only a pod's status. Then only the status is parsed; the rest of the pod is
+    looked up by its bytes, if a recent event had the same.
     """
 
     def __init__(self) -> None:
@@ -127,7 +128,7 @@ class ChangedPods:
         self._bytes = 0
 
     def row_and_version(self, raw: bytes) -> tuple[Pod, str]:
-        """As `parse_pod`, with the version of the object."""
+        """The row, as of `parse_pod`, and the resource version of the object."""
         change = _Change(raw)
         meta, raw_status = change.metadata, change.status
         version = meta.resourceVersion
@@ -152,11 +153,11 @@ class ChangedPods:
 
 
 def _with_status(pod: Pod, raw: bytes) -> Pod | None:
-    """The pod with another status; None while containers of it are being resized."""
+    """The pod with another status; None while a container of it is being resized."""
     status = _PodStatus(raw)
-    told = status.containerStatuses[:]
-    told_inits = _MoreStatus(raw).initContainerStatuses[:] if status.initContainerStatuses else ()
-    if _grown(pod.containers, told) is not pod.containers or _grown(pod.init_containers, told_inits) is not pod.init_containers:
+    statuses = status.containerStatuses[:]
+    init_messages = _MoreStatus(raw).initContainerStatuses[:] if status.initContainerStatuses else ()
+    if _grown(pod.containers, statuses) is not pod.containers or _grown(pod.init_containers, init_messages) is not pod.init_containers:
         return None
     return Pod(
         pod.namespace,
@@ -178,8 +179,8 @@ def _with_status(pod: Pod, raw: bytes) -> Pod | None:
         pod.containers,
         pod.init_containers,
         pod.overhead,
-        tuple(map(_status, told)),
-        tuple(map(_status, told_inits)),
+        tuple(map(_status, statuses)),
+        tuple(map(_status, init_messages)),
         read_pod_conditions(status.conditions[:]),
         pod.created_at,
         _times[status.startTime],
@@ -197,7 +198,7 @@ def _with_status(pod: Pod, raw: bytes) -> Pod | None:
 def parse_node(node: Any, _: bytes = b"") -> Node:
     """A node row; raises ValueError (quantity named) for amounts the API would refuse."""
     meta, spec, status = node.metadata, node.spec, node.status
-    told = status.nodeInfo
+    info = status.nodeInfo
     annotations, labels = read_annotations(meta.annotations[:])[0], _labels[tuple(meta.labels[:])]
     addresses = (parse_message("core.NodeAddress", raw) for raw in status.addresses)
     return Node(
@@ -212,16 +213,16 @@ def parse_node(node: Any, _: bytes = b"") -> Node:
         taints=tuple([parts.taints[raw] for raw in spec.taints[:]]),
         unschedulable=spec.unschedulable,
         created_at=_times[meta.creationTimestamp],
-        kubelet_version=told.kubeletVersion,
-        runtime_version=told.containerRuntimeVersion,
-        os_image=told.osImage,
+        kubelet_version=info.kubeletVersion,
+        runtime_version=info.containerRuntimeVersion,
+        os_image=info.osImage,
         gpus=parse_gpu_slots(annotations.get(names.ANNOTATION_GPUS, "")),
         card_memory_mib=parse_card_memory(labels),
     )
 
 
 def parse_event(event: Any, _: bytes = b"") -> Event:
-    """An event row; `at` is the newest time the event carries."""
+    """An event row; `at` is the newest of the event's times."""
     meta, about, series = event.metadata, event.involvedObject, event.series
     times = (series.lastObservedTime, event.lastTimestamp, event.eventTime, event.firstTimestamp, meta.creationTimestamp)
     version = meta.resourceVersion
@@ -242,33 +243,35 @@ def parse_event(event: Any, _: bytes = b"") -> Event:
     )
 
 
-def _given(asked: tuple[tuple[Container, ...], bool], told: Sequence[Any]) -> tuple[tuple[Container, ...], bool]:
-    """Containers with what they were given while they are being resized; whether one names shared GPUs."""
-    grown = _grown(asked[0], told)
+def _given(asked: tuple[tuple[Container, ...], bool], statuses: Sequence[Any]) -> tuple[tuple[Container, ...], bool]:
+    """The containers with their allocated resources during a resize; whether one requests shared
+    GPUs.
+    """
+    grown = _grown(asked[0], statuses)
     return asked if grown is asked[0] else (grown, name_shared_gpus(grown))
 
 
-def _grown(containers: tuple[Container, ...], told: Sequence[Any]) -> tuple[Container, ...]:
-    """The same value where none is larger than it asks to be."""
-    for each in told:
+def _grown(containers: tuple[Container, ...], statuses: Sequence[Any]) -> tuple[Container, ...]:
+    """The containers with allocated resources; the same tuple where none exceeds its request."""
+    for each in statuses:
         if raw := each.allocatedResources[:]:
             containers = resized(containers, each.name, _amounts[tuple(raw)])
     return containers
 
 
-def _status(told: Any) -> ContainerStatus:
-    raw, last = told.state, told.lastState
-    name, ready, restarts = intern(told.name), told.ready, told.restartCount
+def _status(message: Any) -> ContainerStatus:
+    raw, last = message.state, message.lastState
+    name, ready, restarts = intern(message.name), message.ready, message.restartCount
     ended = _states[last].finished_at if last else None
     if len(raw) == _RUNNING_LENGTH and raw.startswith(_RUNNING_SINCE):
-        return ContainerStatus(name, ready, restarts, _RUNNING, "", "", None, None, told.started, _times[raw[4:]], None, ended)
-    state = _states[raw] if raw or told.HasField("state") else UNREPORTED
+        return ContainerStatus(name, ready, restarts, _RUNNING, "", "", None, None, message.started, _times[raw[4:]], None, ended)
+    state = _states[raw] if raw or message.HasField("state") else UNREPORTED
     return ContainerStatus(
         name,
         ready,
         restarts,
         *state[:5],
-        state.state is _RUNNING and told.started,
+        state.state is _RUNNING and message.started,
         state.started_at,
         state.finished_at,
         ended,

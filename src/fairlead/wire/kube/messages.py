@@ -1,8 +1,9 @@
-"""Classes for Kubernetes' protobuf messages, with only the fields that the model reads, for the C parser.
+"""Classes for Kubernetes' protobuf messages, for the C parser, with only the fields that the model
+reads.
 
-What is not declared here is passed over by its length. Parts that many objects have alike, such as labels,
-are declared as bytes: whoever reads them looks the bytes up. Numbers and types come from the table of
-`fields`. A text that is no UTF-8 makes the parser refuse its message, so that there is no half row.
+The parser skips undeclared fields by their length. Parts that many objects share, such as labels,
+are declared as bytes, so that readers can look them up. Numbers and types come from the table in
+`fields`. The parser refuses a message with text that is not UTF-8, so no row is half read.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ _READ: Final[Mapping[str, str]] = {
     "core.ObjectReference": "kind namespace name uid",
     "core.EventSeries": "count ~lastObservedTime",
 }
-"""Which fields of which messages, by the names of their classes.
+"""The declared fields of each message, by the names of the classes.
 
-`~`: as bytes. `?`: as the bytes of the last one, which tell cheaply that there are none. `=`: of this class.
+`~`: as bytes. `?`: the last one as bytes, a cheap test whether there are any. `=`: of this class.
 """
 _BY_HAND: Final[Mapping[str, str]] = {
     "Time": "seconds:l nanos:i",
@@ -56,10 +57,10 @@ _BY_HAND: Final[Mapping[str, str]] = {
     "WatchEvent": "type:s object:RawExtension",
     "RawExtension": "raw:y",
 }
-"""Messages of Kubernetes' machinery that stand in no API package, their fields numbered from 1."""
+"""Messages of Kubernetes that belong to no API package, with their fields numbered from 1."""
 
 _TYPES: Final = {"s": 9, "y": 12, "b": 8, "i": 5, "l": 3}
-"""The table's letters, in protobuf's numbers of types."""
+"""Protobuf's type number for each letter of the table."""
 _BYTES, _MESSAGE = 12, 11
 _OPTIONAL, _REPEATED = 1, 3
 _PACKAGE: Final = "k8s"
@@ -67,28 +68,28 @@ _PACKAGE: Final = "k8s"
 
 @lru_cache(maxsize=1)
 def message_classes() -> Mapping[str, Any]:
-    """The class of each message by its name without its package: `Pod`, `ObjectMeta`, `Time`.
+    """The class of each message by its name without package: `Pod`, `ObjectMeta`, `Time`.
 
-    A class has `FromString(bytes)`, which raises protobuf's DecodeError; its messages have the fields as
-    attributes, by the names of JSON.
+    A class has `FromString(bytes)`, which raises protobuf's DecodeError; its messages have the
+    fields as attributes, with their JSON names.
     """
     names = [*map(_class_name, _READ), *_BY_HAND]
     try:
         return _classes_in_c(names)
-    except ImportError:  # a protobuf without its C module works, too, only slower
+    except ImportError:  # protobuf without its C module works too, but slower
         return _classes_in_python(names)
 
 
 def _classes_in_c(names: list[str]) -> dict[str, Any]:
-    """From the C module alone, which is there in a sixth of the time of `google.protobuf.descriptor_pool`:
-    that reads the descriptions of descriptions first.
+    """The classes from the C module alone. It loads in a sixth of the time of
+    `google.protobuf.descriptor_pool`, which first reads descriptions of descriptions.
     """
     from google._upb import _message
 
     pool = _message.DescriptorPool()
     pool.AddSerializedFile(_file())
-    told = ((name, pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in names)
-    return {name: _message.MessageMeta(name, (Message,), {"DESCRIPTOR": each, "__module__": None}) for name, each in told}
+    found = ((name, pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in names)
+    return {name: _message.MessageMeta(name, (Message,), {"DESCRIPTOR": each, "__module__": None}) for name, each in found}
 
 
 def _classes_in_python(names: list[str]) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def _file() -> bytes:
 
 
 def _fields(message: str, asked: list[str]) -> list[tuple[int, str, int, int, str]]:
-    """Number, name, label, type, and message of the fields that are asked for."""
+    """Number, name, label, type and message of each requested field."""
     numbers = {field.name: (number, field) for number, field in fields_by_number(message).items()}
     found = []
     for word in asked:
@@ -130,8 +131,9 @@ def _numbered(text: str) -> Iterator[tuple[int, str, int, int, str]]:
 
 
 def _described(name: str, fields: list[tuple[int, str, int, int, str]]) -> bytes:
-    """A DescriptorProto. A single scalar is `optional`, which proto3 spells as a `oneof` of one: it can be
-    told whether it was sent."""
+    """A DescriptorProto. A single scalar is `optional`, in proto3 a `oneof` of one field, so that
+    the reader can distinguish an absent value from an empty one.
+    """
     parts, choices = [_text(1, name)], list[bytes]()
     for number, field, label, kind, message in fields:
         described = _text(1, field) + _number(3, number) + _number(4, label) + _number(5, kind)

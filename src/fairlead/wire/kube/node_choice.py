@@ -1,7 +1,7 @@
-"""Which nodes a pod may use, as its spec says: node selector, affinity and tolerations.
+"""Which nodes a pod may use according to its spec: node selector, affinity and tolerations.
 
-Decoded only for pods that share GPUs: nobody asks it of the others. What does not decode rules nothing out:
-no API server would have taken such a spec.
+These fields are decoded only for pods that wait or share GPUs; no rule reads them of other pods. A
+part that does not decode excludes no node: an API server would have rejected such a spec.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parse_node_choice(selector: Raw, affinity: Raw, tolerations: Raw) -> NodeCho
     return _choice(bytes(selector), bytes(affinity), bytes(tolerations))
 
 
-@lru_cache(maxsize=256)  # the pods of a job say the same, and each is read several times
+@lru_cache(maxsize=256)  # all pods of a job have the same choice, and each is read several times
 def _choice(selector: bytes, affinity: bytes, tolerations: bytes) -> NodeChoice:
     try:
         asked = _affinity.decode(affinity) if affinity else None

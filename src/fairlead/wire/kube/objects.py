@@ -1,9 +1,9 @@
-"""Kubernetes objects, decoded only as far as Fairlead looks, and turned into the model.
+"""Kubernetes objects in JSON: decodes the fields that Fairlead reads and turns them into the model.
 
-Two steps: msgspec decodes bytes into `Wire…` structs (every field optional and nullable, because Go sends
-null slices and old servers leave fields out), then `parse_…` makes lean rows. Equal label sets and resource
-lists are shared between rows through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred
-jobs cost little more than their names.
+There are two steps: msgspec decodes bytes into `Wire…` structs (every field optional and nullable,
+because Go sends null slices and old servers omit fields), then `parse_…` makes lean rows. Rows
+share equal label sets and resource lists through bounded caches keyed by raw bytes, so that 100,000
+pods of a few hundred jobs take little more memory than their names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 _NO_MEMORY_LIMITS: Final[Mapping[str, int]] = {}
 _EMPTY_RAW: Final = (b"", b"{}", b"null")
 Texts = Mapping[str, str | int | float]
-"""Amounts as they are spelled."""
+"""Amounts in the spelling of the API."""
 _SHORTEST_PAIR: Final = len('{"":""}')  # what is shorter holds no label: nothing, `{}`, `null`
 
 
@@ -324,7 +324,7 @@ def parse_node(wire: WireNode) -> Node:
 
 
 def parse_event(wire: WireEvent) -> Event:
-    """An event row; `at` is the newest time the event carries."""
+    """An event row; `at` is the newest of the event's times."""
     meta, about, series = wire.metadata, wire.involved_object or WireObjectReference(), wire.series or WireEventSeries()
     newest = series.last_observed_time or wire.last_timestamp or wire.event_time or wire.first_timestamp or meta.creation_timestamp
     return Event(
@@ -345,7 +345,7 @@ def parse_event(wire: WireEvent) -> Event:
 
 
 def parse_labels(raw: Raw) -> Mapping[str, str]:
-    """A label set, shared with every other object that has the same bytes."""
+    """A label set; one shared value for all objects with the same bytes."""
     key = bytes(raw)
     if len(key) < _SHORTEST_PAIR:
         return _NO_LABELS
@@ -358,7 +358,7 @@ def parse_labels(raw: Raw) -> Mapping[str, str]:
 
 
 def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[str, str]:
-    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`).
+    """The annotations that Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`).
 
     Equal sets are one shared value.
     """
@@ -376,9 +376,9 @@ def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[st
 
 
 def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
-    """Owners; equal ones are one shared value.
+    """The owners; equal owners are one shared value.
 
-    So is the tuple of a single one, which is what nearly every pod has.
+    The tuple of a single owner, which nearly every pod has, is shared as well.
     """
     if not wires:
         return ()
@@ -398,9 +398,9 @@ def _parse_owner(wire: WireOwner) -> tuple[Owner]:
 
 
 def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]:
-    """Containers of a spec; equal ones (name, image, resources) are one shared value.
+    """The containers of a spec; equal ones (name, image, resources) are one shared value.
 
-    So is the tuple of a single one.
+    The tuple of a single container is shared as well.
     """
     if not wires:
         return ()
@@ -428,7 +428,7 @@ def _resized(containers: tuple[Container, ...], statuses: list[WireContainerStat
 
 
 def resized(containers: tuple[Container, ...], name: str | None, given: Amounts) -> tuple[Container, ...]:
-    """While a container is being resized it asks for the larger of what it wishes and what it was given."""
+    """The containers during a resize: each requests the larger of its request and its allocation."""
     for place, container in enumerate(containers):
         asked = container.requests
         if container.name == name and any(amount > asked.get(resource, 0) for resource, amount in given.items()):
@@ -454,7 +454,7 @@ def _parse_resources(raw: bytes) -> tuple[Amounts, Amounts]:
 
 
 def asked_and_limits(requests: Texts | None, limits: Texts | None) -> tuple[Amounts, Amounts]:
-    """What is asked for, which is the limit where nothing else is said, and the limits."""
+    """The requests, which default to the limits, and the limits."""
     parsed = parse_amounts(limits)
     return {**parsed, **parse_amounts(requests)}, parsed
 
@@ -491,7 +491,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
             end.message or "",
             end.exit_code,
             end.signal,
-            started_at=epoch(end.started_at) or None,  # of a container that could not be started, the kubelet says 1970
+            started_at=epoch(end.started_at) or None,  # the kubelet writes 1970 for a container that could not be started
             finished_at=epoch(end.finished_at),
             last_finished_at=last_finished,
         )
@@ -500,7 +500,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
 
 
 def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
-    """Conditions of an object; an absent status is Unknown."""
+    """The conditions of an object; an absent status is Unknown."""
     if not wires:
         return ()
     return tuple(
@@ -510,22 +510,24 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
 
 
 def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
-    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps one, of when
-    it was bound.
+    """The conditions of a pod, without those that are True and carry no further information: a
+    healthy pod keeps only `PodScheduled`, for its time.
     """
     wires = _conditions_decoder.decode(raw) or [] if bytes(raw) else []
     return parse_conditions([wire for wire in wires if is_informative(wire)])
 
 
 def is_informative(condition: Any) -> bool:
-    """Of one condition of a pod, in either form on the wire."""
+    """Whether a pod's condition is kept: one that is not True, or has a reason or message, or is
+    PodScheduled.
+    """
     return bool(condition.status != "True" or condition.reason or condition.message or condition.type == _BOUND)
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:
-    """The inventory annotation of a node, by index.
+    """The GPUs in the inventory annotation of a node, by index.
 
-    Entries that do not parse are left out: a node stays usable with the others.
+    Malformed entries are left out, so that the node stays usable with the others.
     """
     if not text:
         return ()
@@ -555,7 +557,7 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
     )
 
 
-_JSON: Final[Mapping[str, JsonForm[Any]]] = {
+JSON_FORMS: Final[Mapping[str, JsonForm[Any]]] = {
     "Pod": JsonForm(WirePod, parse_pod),
     "Node": JsonForm(WireNode, parse_node),
     "Event": JsonForm(WireEvent, parse_event),
@@ -572,7 +574,7 @@ class TwinForm(Struct, Generic[Row], frozen=True):
 
     @property
     def json(self) -> JsonForm[Row]:
-        return _JSON[self.kind]
+        return JSON_FORMS[self.kind]
 
 
 POD_FORM: Final[TwinForm[Pod]] = TwinForm("Pod")

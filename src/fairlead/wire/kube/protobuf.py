@@ -1,8 +1,8 @@
-"""Kubernetes' protobuf, read into plain values: any built-in kind, whole, and slowly.
+"""Reads any built-in kind of Kubernetes' protobuf completely into plain values, slowly.
 
-Go writes every field that is no pointer, empty or not; such fields are left out when they are empty, as their
-JSON would leave them out. So what comes out is the object's JSON. Who reads thousands of objects has
-`messages`; this reads what clients send, and single objects that are strange.
+Go writes every field that is no pointer, empty or not; this module omits such empty fields, as JSON
+does, so the result equals the object's JSON. Objects by the thousand are read with `messages`; this
+module reads what clients send, and single unusual objects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 from fairlead.wire.kube.time import render_micro_time, render_time
 
 _DEEPEST = 64
-# A number where bytes should stand and the other way round show themselves as type errors.
+# Bytes in place of a number, or a number in place of bytes, raise a type error.
 _UNREADABLE = (IndexError, TypeError, AttributeError, ValueError, OverflowError, struct.error, msgspec.DecodeError)
 _VARINT, _BYTES = 0, 2
 _LIST_META, _LIST_ITEM = 1 << 3 | _BYTES, 2 << 3 | _BYTES
@@ -27,7 +27,7 @@ _FIXED_LENGTHS = {1: 8, 5: 4}
 
 
 class EnvelopedObject(NamedTuple):
-    """What stands around an object: its kind, and its own bytes."""
+    """The envelope of an object: its API version and kind, and the object's own bytes."""
 
     api_version: str
     kind: str
@@ -35,7 +35,7 @@ class EnvelopedObject(NamedTuple):
 
 
 def parse_envelope(body: bytes) -> EnvelopedObject:
-    """Raises UnreadableProtobuf."""
+    """The envelope in `body`. Raises UnreadableProtobuf."""
     if not body.startswith(MAGIC):
         raise UnreadableProtobuf("the body is not in the protobuf form of Kubernetes: it does not begin with `k8s\\0`")
     try:
@@ -43,23 +43,25 @@ def parse_envelope(body: bytes) -> EnvelopedObject:
         type_meta = _parts(envelope.get(1, b""))
         api_version, kind = (_text(type_meta.get(number, b"")) for number in (1, 2))
         raw = envelope.get(2)
-        told = EnvelopedObject(api_version, kind, b"" if raw is None else bytes(raw))
+        made = EnvelopedObject(api_version, kind, b"" if raw is None else bytes(raw))
     except _UNREADABLE as error:
         raise _unreadable(error) from error
-    if raw is None:  # an empty object is written, too
+    if raw is None:  # an empty object is present in the body too
         raise UnreadableProtobuf("the protobuf body has no object in it")
-    return told
+    return made
 
 
 def usual_begin(kind: str) -> bytes:
-    """How an object of the core API begins in its envelope, up to the length of its own bytes."""
-    told = b"\n\2v1\x12%c%b" % (len(kind), kind.encode())
-    return MAGIC + b"\n%c%b\x12" % (len(told), told)
+    """The first bytes of an enveloped object of the core API, up to the length of the object's own
+    bytes.
+    """
+    made = b"\n\2v1\x12%c%b" % (len(kind), kind.encode())
+    return MAGIC + b"\n%c%b\x12" % (len(made), made)
 
 
 def span_behind(begin: bytes, body: bytes) -> tuple[int, int] | None:
-    """Where the object's bytes begin and end behind its `usual_begin`; None where it does not begin so, or is
-    cut off.
+    """Begin and end of the object's bytes after its `usual_begin`; None when the body begins
+    otherwise or is cut off.
     """
     if not body.startswith(begin):
         return None
@@ -71,9 +73,9 @@ def span_behind(begin: bytes, body: bytes) -> tuple[int, int] | None:
 
 
 def parse_protobuf(body: bytes) -> dict[str, Any]:
-    """The object in a body, as its JSON would be.
+    """The object in a body, equal to its JSON.
 
-    Raises UnreadableProtobuf for broken bytes and for kinds that are not known.
+    Raises UnreadableProtobuf for malformed bytes and for unknown kinds.
     """
     envelope = parse_envelope(body)
     message = message_of(envelope.api_version, envelope.kind)
@@ -88,14 +90,14 @@ def parse_status(body: bytes) -> dict[str, Any]:
 
 
 def metadata_span(raw: bytes) -> tuple[int, int]:
-    """Where an object's metadata begins and ends, which is the first of its fields; it may end beyond the
-    object. Raises IndexError.
+    """Begin and end of an object's metadata, its first field; the end may be beyond the object.
+    Raises IndexError.
     """
     return _part_at(raw, 0, 1)
 
 
 def list_spans(body: bytes, at: int, end: int) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-    """Metadata of a list that stands from `at` to `end`, and where its items stand, whatever it lists.
+    """The metadata of a list between `at` and `end`, and begin and end of each item, of any kind.
 
     Raises UnreadableProtobuf.
     """
@@ -120,8 +122,8 @@ def list_spans(body: bytes, at: int, end: int) -> tuple[dict[str, Any], list[tup
 
 
 def early_token(body: bytes) -> str:
-    """The next page's token before a page is decoded; "" when there is none, or none where API servers write
-    it: in the first bytes.
+    """The token of the next page, read from the first bytes before the page is decoded; "" = none
+    there.
     """
     try:
         _, at = _part_at(body, len(MAGIC), 1)  # the kind
@@ -134,7 +136,9 @@ def early_token(body: bytes) -> str:
 
 
 def _part_at(data: bytes, at: int, number: int) -> tuple[int, int]:
-    """Begin and end of the part that begins here and should have this number; it may end beyond the data."""
+    """Begin and end of the part at `at`, which must have this number; the end may be beyond the
+    data.
+    """
     if data[at] != number << 3 | _BYTES:
         raise IndexError(f"field {number} is not where it should be")
     length, at = _varint(data, at + 1)
@@ -142,7 +146,7 @@ def _part_at(data: bytes, at: int, number: int) -> tuple[int, int]:
 
 
 def parse_message(message: str, data: bytes) -> dict[str, Any]:
-    """The fields of a message (of `fields`) by their JSON names. Raises UnreadableProtobuf."""
+    """The fields of a message of `fields` by their JSON names. Raises UnreadableProtobuf."""
     try:
         return _message(message, data, 0)
     except _UNREADABLE as error:
@@ -150,12 +154,12 @@ def parse_message(message: str, data: bytes) -> dict[str, Any]:
 
 
 def parse_text_entry(data: bytes) -> tuple[str, str]:
-    """An entry of a map of texts. Raises UnreadableProtobuf."""
+    """Key and value of an entry in a map of strings. Raises UnreadableProtobuf."""
     return _entry(data, _text)
 
 
 def parse_quantity_entry(data: bytes) -> tuple[str, str]:
-    """An entry of a map of quantities, each as it is spelled. Raises UnreadableProtobuf."""
+    """Key and value, as spelled, of an entry in a map of quantities. Raises UnreadableProtobuf."""
     return _entry(data, _quantity)
 
 
@@ -172,7 +176,9 @@ def _unreadable(error: Exception) -> UnreadableProtobuf:
 
 
 def _read(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(field number, wire type, value) of one message; lengths that go beyond its end are an IndexError."""
+    """(field number, wire type, value) of one message. Raises IndexError for a length beyond its
+    end.
+    """
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -241,7 +247,7 @@ def _value(kind: str, value: Any, depth: int) -> Any:
 
 
 def _text(data: bytes) -> str:
-    """Bytes that are no text are replaced, as Go's JSON replaces them."""
+    """The text of bytes; malformed UTF-8 is replaced, as in Go's JSON."""
     return data.decode("utf-8", "replace")
 
 

@@ -1,7 +1,8 @@
-"""Kubernetes quantities: text to exact integers and back.
+"""Kubernetes quantities: parses text to exact integers and renders integers.
 
-As the API does: suffixes n u m k M G T P E, Ki..Ei, decimal exponents; always rounded *up*. `parse_amount`
-knows the unit each resource is kept in (cpu millicores, memory bytes, the rest whole units).
+The rules are the API's: suffixes n u m k M G T P E and Ki..Ei, decimal exponents, always rounded
+up. `parse_amount` returns the unit in which each resource is kept (cpu in millicores, memory in
+bytes, all others in whole units).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Devices that a DRA driver publishes (`resource.k8s.io` ResourceSlice): which card a device's name means.
+"""Devices that a DRA driver publishes (ResourceSlice of `resource.k8s.io`): which card has which
+name.
 
-NVIDIA's driver names each by its UUID in an attribute; a device without one is nobody's card. `v1beta1` has
-attributes one level deeper (`basic`).
+NVIDIA's driver publishes the UUID of each device in an attribute; a device without one is ignored.
+In `v1beta1` the attributes are one level deeper (`basic`).
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class WireSlice(Struct, gc=False):
 
 
 class PublishedCards(Struct, frozen=True):
-    """A part of what one pool has. A driver that publishes a pool anew gives the parts a higher generation;
-    those of the one before may be there for a while.
+    """A part of the cards of one pool. A driver that publishes its pool again gives the parts a
+    higher generation; parts of earlier generations may remain for a while.
     """
 
     driver: str
@@ -53,7 +54,7 @@ class PublishedCards(Struct, frozen=True):
 
 
 def newest_cards(parts: Iterable[PublishedCards]) -> dict[tuple[str, str, str], ClaimableCard]:
-    """Of each pool's highest generation, by (driver, pool, device)."""
+    """The cards of each pool's highest generation, by (driver, pool, device)."""
     newest: dict[tuple[str, str], int] = {}
     parts = list(parts)
     for part in parts:
@@ -64,19 +65,20 @@ def newest_cards(parts: Iterable[PublishedCards]) -> dict[tuple[str, str, str], 
 
 
 def parse_slice(wire: WireSlice) -> PublishedCards:
-    """The devices that tell a UUID."""
+    """The devices that have a UUID."""
     spec = wire.spec
     found = []
     for device in spec.devices or ():
-        told: Mapping[str, Any] = device.attributes or (device.basic or {}).get("attributes") or {}
-        uuid = _text(told, "uuid")
+        attributes: Mapping[str, Any] = device.attributes or (device.basic or {}).get("attributes") or {}
+        uuid = _text(attributes, "uuid")
         if uuid:
-            found.append(ClaimableCard(spec.driver, spec.pool.name, device.name, uuid, _text(told, "profile")))
+            found.append(ClaimableCard(spec.driver, spec.pool.name, device.name, uuid, _text(attributes, "profile")))
     return PublishedCards(spec.driver, spec.pool.name, spec.pool.generation, tuple(found))
 
 
 def _text(attributes: Mapping[str, Any], name: str) -> str:
-    """An attribute's text; its name may bear the driver's domain (`gpu.nvidia.com/uuid`).
+    """The text of an attribute; its name may have the driver's domain as a prefix
+    (`gpu.nvidia.com/uuid`).
 
     >>> _text({"gpu.nvidia.com/uuid": {"string": "GPU-a"}}, "uuid"), _text({"uuid": {"int": 5}}, "uuid")
     ('GPU-a', '')

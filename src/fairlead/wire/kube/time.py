@@ -1,7 +1,7 @@
-"""Points in time as Kubernetes spells them.
+"""Times in the formats of Kubernetes.
 
-RFC 3339 in UTC, whole seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`); inside everything is
-float epoch seconds.
+The text is RFC 3339 in UTC with whole seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`);
+Fairlead keeps epoch seconds as floats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _render_second(second: int) -> str:
 
 
 def render_time(at: float) -> str:
-    """`metav1.Time`: fractions are cut off, as the API server does.
+    """`metav1.Time`: fractions of a second are cut off, as the API server does.
 
     >>> render_time(1767600000.9)
     '2026-01-05T08:00:00Z'

@@ -1,6 +1,8 @@
-"""Kubernetes' own owners of pods as `Workload` rows: ReplicaSets, Jobs, PodGroups, and whatever stands above.
+"""Kubernetes' owners of pods as `Workload` rows: ReplicaSets, Jobs, PodGroups, and any owner of
+those.
 
-Only what quota asks of them is decoded: there may be ten times as many ReplicaSets as Deployments.
+Only the fields that quota uses are decoded: there may be ten times as many ReplicaSets as
+Deployments.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _GANG_ANNOTATIONS: Final = (GANG_KOORDINATOR, GANG_VOLCANO)
 
 
 class WireOwnerObject(Struct, gc=False):
-    """Any object that owns pods, or owns an owner of pods."""
+    """Any object that owns pods, or owns another owner."""
 
     metadata: WireMeta
 
@@ -79,15 +81,15 @@ class WirePodGroup(Struct, gc=False):
 
 
 def parse_owner_object(wire: WireOwnerObject, kind: str, api_version: str) -> Workload:
-    """What its metadata say; the revision, of a ReplicaSet."""
+    """The workload with its metadata; the revision, if it is a ReplicaSet."""
     return _workload(wire.metadata, kind, api_version)
 
 
 def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload:
-    """A Job. When resumed it brings as many pods as may run at once and are still missing.
+    """A Job. When it is resumed, it starts as many pods as may run at once and are still missing.
 
-    One without `completions` of which a pod has succeeded starts no pod again, so nothing of it can be given
-    back for a while: it is not preemptible, unless it says so.
+    A Job without `completions` starts no further pods once a pod has succeeded, so suspending it
+    would lose work for good: it is not preemptible unless its label allows it.
     """
     spec, status = wire.spec or WireBatchJobSpec(), wire.status or WireBatchJobStatus()
     template = spec.template or WireJobTemplate()
@@ -99,8 +101,8 @@ def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload
     pods = max(0, parallelism if left is None else min(parallelism, left))
     is_at_once = spec.completion_mode == "Indexed" and parallelism >= (spec.completions or 0)
     is_winding_down = spec.completions is None and bool(_succeeded(status))
-    told = preemptible(parse_labels(made.labels))
-    told = preemptible(parse_labels(wire.metadata.labels)) if told is None else told
+    label = preemptible(parse_labels(made.labels))
+    label = preemptible(parse_labels(wire.metadata.labels)) if label is None else label
     suspended = bool(spec.suspend)
     return _workload(
         wire.metadata,
@@ -112,7 +114,7 @@ def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload
         request=times(pods, each),
         least=pods if is_at_once else 0,
         priority=pod.priority or suspended_priority(annotations),
-        is_preemptible=False if told is None and is_winding_down else told,
+        is_preemptible=False if label is None and is_winding_down else label,
         is_finished=any(each.type in _ENDED and each.status == "True" for each in status.conditions or ()),
         parallelism=parallelism,
         own_parallelism=own,
@@ -126,20 +128,22 @@ def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload
 
 
 def _succeeded(status: WireBatchJobStatus) -> int:
-    """Pods that succeeded, with those that its controller has not added to the sum yet."""
+    """The number of pods that succeeded, with those that the Job controller has not yet counted."""
     uncounted = status.uncounted_terminated_pods
     return (status.succeeded or 0) + len((uncounted and uncounted.succeeded) or ())
 
 
 def _left(spec: WireBatchJobSpec, status: WireBatchJobStatus) -> int | None:
-    """How many pods are still to succeed; None: nobody says. An index that failed for good starts none."""
+    """The number of pods that must still succeed; None = not set. Failed indexes start no more
+    pods.
+    """
     if spec.completions is None:
         return None
     return spec.completions - _succeeded(status) - count_indexes(status.failed_indexes or "")
 
 
 def count_indexes(text: str) -> int:
-    """How many indexes a Job's status lists; what cannot be read counts as none.
+    """The number of indexes that a Job's status lists; malformed ranges count as 0.
 
     >>> count_indexes("0-2,5"), count_indexes(""), count_indexes("x")
     (4, 0, 0)
@@ -153,9 +157,11 @@ def count_indexes(text: str) -> int:
 
 
 def _own_parallelism(annotations: Mapping[str, str | None], parallelism: int) -> int:
-    """What the owner of a Job wrote before we lowered it; 0: we did not, or somebody has changed it since."""
-    own, ours = (annotations.get(key) or "" for key in (ANNOTATION_PARALLELISM, ANNOTATION_LOWERED))
-    if not (own.isdecimal() and ours.isdecimal() and len(own) < 11) or int(ours) != parallelism:
+    """The owner's `parallelism` before Fairlead lowered it; 0 = it was not lowered, or has changed
+    since.
+    """
+    own, lowered = (annotations.get(key) or "" for key in (ANNOTATION_PARALLELISM, ANNOTATION_LOWERED))
+    if not (own.isdecimal() and lowered.isdecimal() and len(own) < 11) or int(lowered) != parallelism:
         return 0
     return int(own) if int(own) > parallelism else 0
 
@@ -170,8 +176,8 @@ def parse_pod_group(wire: WirePodGroup, kind: str, api_version: str) -> Workload
 
 
 def template_request(spec: WirePodSpec) -> Amounts:
-    """What one pod of a template asks for; raises ValueError (quantity named) for amounts the API would
-    refuse.
+    """The request of one pod of a template; raises ValueError (quantity named) for amounts that the
+    API would refuse.
     """
     containers, inits = parse_containers(spec.containers), parse_containers(spec.init_containers)
     return needed_by(containers, inits, lambda container: container.requests, parse_amounts(spec.overhead))

@@ -1,1 +1,1 @@
-"""Files between a node's kubelet, its GPU agent, the container runtime and the memory guard."""
+"""Files that a node's kubelet, GPU agent, container runtime and memory guard share."""

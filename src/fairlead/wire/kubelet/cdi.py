@@ -1,7 +1,8 @@
-"""The CDI file of one container: what the runtime adds to it, under a device name that the kubelet was told.
+"""The CDI file of one container: devices, mounts and variables that the runtime adds to the
+container.
 
-One file for each token. Two files that name the same device would be a conflict, for which a runtime refuses
-both.
+There is one file per token. Two files with the same device name would be a conflict, and the
+runtime would refuse both.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from fairlead.model.devices.kubelet import ContainerEdits, MountedFile
 
 CDI_KIND: Final = "fairlead.io/gpu"
 CDI_VERSION: Final = "0.5.0"
-"""Of the specification: containerd 1.7, 2 and CRI-O read it."""
+"""The version of the CDI specification; containerd 1.7, containerd 2 and CRI-O support it."""
 _PREFIX: Final = "fairlead.io-gpu_"
 
 
 def device_name(token: str) -> str:
-    """What the kubelet is told.
+    """The device name in the agent's answer to the kubelet.
 
     >>> device_name("0123456789abcdef")
     'fairlead.io/gpu=alloc-0123456789abcdef'
@@ -28,7 +29,7 @@ def device_name(token: str) -> str:
 
 
 def cdi_file_name(token: str) -> str:
-    """The file in the CDI directory.
+    """The name of the file in the CDI directory.
 
     >>> cdi_file_name("0123456789abcdef")
     'fairlead.io-gpu_0123456789abcdef.json'
@@ -37,7 +38,7 @@ def cdi_file_name(token: str) -> str:
 
 
 def token_of_file(name: str) -> str:
-    """The token of a file of ours; "" of anybody else's.
+    """The token of a file of Fairlead's agent; "" for any other file.
 
     >>> token_of_file("fairlead.io-gpu_0123456789abcdef.json"), token_of_file("nvidia.yaml")
     ('0123456789abcdef', '')

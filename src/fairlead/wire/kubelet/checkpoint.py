@@ -1,8 +1,8 @@
-"""The kubelet's own note of which container has which device ids (`kubelet_internal_checkpoint`).
+"""The kubelet's checkpoint of which container has which device ids (`kubelet_internal_checkpoint`).
 
-It names init containers, which the kubelet's list of pod resources leaves out. It knows pods by their uid
-only, and keeps those that are over until their ids are given away again. Its checksum is of the kubelet's own
-making and is not compared.
+It includes init containers, which the kubelet's pod resources API omits. It identifies pods by uid
+only and keeps finished pods until their ids are allocated again. Its checksum depends on the
+kubelet's version and is not verified.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _decoder: Final = msgspec.json.Decoder(_Checkpoint)
 
 
 def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
-    """Who holds which ids; a Refusal where the text is no checkpoint.
+    """The device ids by container; a Refusal when the text is no checkpoint.
 
     >>> entry = b'{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["b"],"-1":["a"]}}'
     >>> [held] = parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')

@@ -1,6 +1,6 @@
-"""The faults of a node's cards, as its agent keeps them for the process after it.
+"""The file in which a node's agent keeps the faults of its GPUs across restarts.
 
-A boot resets every card, so the file names the boot in which they were seen.
+A reboot resets every card, so the file names the boot in which the faults were observed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def render_faults(boot: str, faults: Iterable[CardFault]) -> bytes:
 
 
 def parse_faults(text: bytes, boot: str) -> tuple[CardFault, ...] | Refusal:
-    """The faults of this boot; none of another one.
+    """The faults, if they are of this boot; () for another boot; a Refusal when the file is
+    malformed.
 
     >>> text = render_faults("b1", [CardFault("GPU-a", xid=79, is_sticky=True)])
     >>> [fault.reason for fault in parse_faults(text, "b1")], parse_faults(text, "b2")

@@ -1,8 +1,8 @@
-"""The grants file: which container of this node was given how much of which card
+"""The grants file of a node: which container has how much of which card
 (docs/spec/gpu-sharing.md#what-the-container-gets).
 
-The node's agent writes it, and finds in it after a restart what annotations may have lost; the GPU exporter
-reads it to say whose memory is used.
+The node's agent writes it, and after a restart finds in it grants that annotations may have lost;
+the GPU exporter reads it to attribute memory to containers.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _decoder: Final = msgspec.json.Decoder(list[_Row])
 
 
 def render_given(shares: Iterable[GivenShare]) -> bytes:
-    """The text of the file, by namespace, pod, container and card."""
+    """The text of the file, sorted by namespace, pod, container and card."""
     rows = [_row(each) for each in shares]
     rows.sort(key=lambda row: (row.namespace, row.pod, row.container, row.index, row.pod_uid, row.uuid))
     return msgspec.json.encode(rows)
 
 
 def parse_given(text: bytes) -> tuple[GivenShare, ...] | Refusal:
-    """What the file says, or why nobody can tell."""
+    """The rows of the file, or a Refusal with the reason."""
     try:
         rows = _decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

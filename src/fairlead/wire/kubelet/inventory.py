@@ -1,4 +1,4 @@
-"""A node's inventory of GPUs, as its agent writes it (annotation `fairlead.io/gpus`,
+"""Writes a node's inventory of GPUs (annotation `fairlead.io/gpus`,
 docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
 
 `wire/kube/objects.parse_gpu_slots` reads it.
@@ -15,7 +15,9 @@ from fairlead.model.devices.gpu import GpuSlot
 
 
 class WireInventoryEntry(Struct, gc=False, rename="camel"):
-    """All keys, in order: docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory."""
+    """All keys, in order; docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory has the
+    list.
+    """
 
     index: int
     minor: int

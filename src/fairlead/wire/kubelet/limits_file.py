@@ -1,8 +1,8 @@
-"""The limits file: all that tells the memory guard what its container may use
+"""The limits file: what a container may use of its cards, for the memory guard in it
 (docs/spec/gpu-sharing.md#limits-file-and-region).
 
-Text with a line for each card. Whoever cannot read a line of it must let nothing be allocated, so nothing is
-guessed here either.
+It is text with one line per card. The guard allows no allocation when it cannot read a line, so
+this parser accepts nothing malformed either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.model.refusal import Refusal
 
 _MIB: Final = 1024 * 1024
 _NUMBER: Final = r"(0|[1-9]\d{0,17})"
-"""A number has no zeros before it: some readers would take it for an octal one."""
+"""A number without leading zeros, which some parsers would read as octal."""
 _CARD: Final = re.compile(rf"gpu (GPU-\S+) limit_bytes {_NUMBER} core_percent {_NUMBER} context_bytes {_NUMBER}", re.ASCII)
 _VERSION: Final = "version 1"
 
@@ -31,7 +31,7 @@ def render_limits(limits: ContainerLimits) -> bytes:
 
 
 def parse_limits(text: bytes) -> ContainerLimits | Refusal:
-    """What the file says; a Refusal that names the first line that it should not have."""
+    """The limits; a Refusal names the first unexpected line."""
     try:
         lines = text.decode().split("\n")
     except UnicodeError:
@@ -56,7 +56,7 @@ def parse_limits(text: bytes) -> ContainerLimits | Refusal:
 
 
 def _parse_card(line: str) -> CardLimit | None:
-    """We write whole MiB; what else may stand there is for the guard alone."""
+    """The limit of one card. Fairlead writes whole MiB; the guard accepts other numbers as well."""
     match = _CARD.fullmatch(line)
     if match is None or int(match[2]) % _MIB or int(match[3]) > 100 or int(match[4]) % _MIB:
         return None

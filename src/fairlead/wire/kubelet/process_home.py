@@ -1,9 +1,8 @@
-"""In which pod and container a process runs, as its cgroups and mounts tell.
+"""Finds the pod and container of a process from its cgroups and mounts.
 
-Each container with shared memory has a limits file of its own, whose path on the node names its token.
-
-A process cannot leave that mount without leaving the container's root; the kernel says `//deleted` behind the
-path of a file that was replaced since.
+Each container with shared GPU memory mounts its own limits file, whose path on the node contains
+its token. A process cannot leave that mount without leaving the container's root. The kernel
+appends `//deleted` to the path of a file that has been replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ _LIMITS: Final = re.compile(r"^\S+ \S+ \S+ \S*/containers/([0-9a-f]{16})/limits(
 
 
 def token_of_mounts(mountinfo: str) -> str:
-    """The token of the container whose `/proc/<pid>/mountinfo` this is; "" = it was given no shared memory.
+    """The token of the process's container from `/proc/<pid>/mountinfo`; "" = it has no shared GPU
+    memory.
 
     >>> mounted = "/etc/fairlead/gpu/limits ro - ext4 /dev/sda rw"
     >>> token_of_mounts(f"36 35 8:1 /lib/fairlead/gpu/containers/0123456789abcdef/limits {mounted}")
@@ -28,9 +28,10 @@ def token_of_mounts(mountinfo: str) -> str:
 
 
 def pod_of_cgroups(text: str) -> str:
-    """The uid of the pod whose `/proc/<pid>/cgroup` this is, as the kubelet names it; "" = it is in no pod.
+    """The uid of the process's pod from `/proc/<pid>/cgroup`, as the kubelet names it; "" = in no
+    pod.
 
-    Both drivers of cgroups are read, systemd's slices and plain folders; a static pod's uid has no hyphens.
+    Reads the names of both cgroup drivers, systemd and cgroupfs; a static pod's uid has no hyphens.
 
     >>> pod_of_cgroups("0::/kubepods/burstable/pod0b4a5f6e-1111-2222-3333-444444444444/0123abcd")
     '0b4a5f6e-1111-2222-3333-444444444444'
@@ -42,7 +43,7 @@ def pod_of_cgroups(text: str) -> str:
 
 
 def container_of_cgroups(text: str) -> str:
-    """The id of the container whose `/proc/<pid>/cgroup` this is; "" = it tells none
+    """The id of the process's container from `/proc/<pid>/cgroup`; "" = none
     (docs/spec/telemetry.md#processes).
 
     >>> container_of_cgroups("0::/kubepods/pod0b4a5f6e-1111-2222-3333-444444444444/" + "ab" * 32) == "ab" * 32

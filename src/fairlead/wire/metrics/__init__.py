@@ -1,1 +1,1 @@
-"""Prometheus text, DCGM fields, and GPU readings."""
+"""The Prometheus text format, DCGM fields, and GPU readings."""

@@ -1,8 +1,8 @@
 """The counters CSV of dcgm-exporter: `FIELD, type, help`, one row per metric
 (docs/spec/telemetry.md#counters-file).
 
-A bad row never costs the others: it is skipped and counted. Refusing to start over one is a choice of the
-person (`--strict-csv`), not of this module.
+A malformed row does not affect the others: it is skipped and counted. Refusing to start because of
+one is up to the user (`--strict-csv`), not this module.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from fairlead.model.refusal import Refusal
 from fairlead.wire.metrics.dcgm_fields import field_of, is_double, why_not
 
 _MOST_SUGGESTIONS: Final = 20
-"""To look for a similar name takes milliseconds, and a long file may be no CSV at all."""
+"""How many rows get a suggestion: a search takes milliseconds, and a long file may be no CSV at
+all.
+"""
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
 
 
 def parse_counters(text: str) -> CounterSet:
-    """The rows understood, in their order, and the rows that were not.
+    """The valid rows in order, and the malformed rows.
 
     >>> parse_counters('DCGM_FI_DEV_GPU_UTIL, gauge, "in %, integer"').counters[0].help
     'in %, integer'

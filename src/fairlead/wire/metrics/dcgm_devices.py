@@ -1,7 +1,7 @@
 """The GPUs that dcgm-exporter's `--devices` names: `f`, `g[:0,2-4]`, `i[:…]` or `g…+i…`.
 
-docs/spec/telemetry.md#flags-and-environment-variables. `i` names MIG instances: where no card is divided into
-instances, it names nothing.
+See docs/spec/telemetry.md#flags-and-environment-variables. `i` names MIG instances: it names
+nothing if no card is divided into instances.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 def parse_devices(text: str) -> DeviceChoice:
-    """Raises ValueError for anything else.
+    """The chosen GPUs and MIG instances. Raises ValueError for other text.
 
     >>> parse_devices("f") == parse_devices("g") == DeviceChoice()
     True

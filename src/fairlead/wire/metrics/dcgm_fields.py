@@ -1,8 +1,8 @@
-"""The DCGM fields that are served, and the names by which a counters CSV may call them.
+"""The DCGM fields that Fairlead serves, and the names that a counters CSV may use for them.
 
-docs/spec/telemetry.md#counters-file, docs/spec/telemetry.md#dcgm-fields-from-nvml. A CSV may spell a field as
-any DCGM generation did; the name on the page is the CSV's own string, and the value is the field's. Inside, a
-field has the name that it had before DCGM 4.6.
+See docs/spec/telemetry.md#counters-file and docs/spec/telemetry.md#dcgm-fields-from-nvml. A CSV may
+use the name of any DCGM generation; the metric on the page has the CSV's spelling and the field's
+value. In the code a field has its name from before DCGM 4.6.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _ENGINES: Final = [f"NVDEC{i}_ACTIVE" for i in range(8)] + [f"NVJPG{i}_ACTIVE" f
 _WHOLE: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_NVML_VERSION", "DCGM_FI_CUDA_DRIVER_VERSION")
 
 MADE: Final = ("DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS")
-"""What dcgm-exporter makes itself, and we as well (`rules/metrics/dcgm_made`)."""
+"""Metrics that dcgm-exporter computes itself, as Fairlead does (`rules/metrics/dcgm_made`)."""
 
 FIELDS: Final[frozenset[str]] = frozenset(
     [
@@ -86,7 +86,9 @@ FIELDS: Final[frozenset[str]] = frozenset(
 )
 
 _RATIOS: Final = {f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}" for name in ("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")}
-"""As `GPU_UTIL_RATIO` of DCGM 4.6 (still an integer percent); DCGM itself has not renamed these three."""
+"""Names with `_RATIO` in the style of DCGM 4.6's `GPU_UTIL_RATIO`; DCGM has not renamed these
+three.
+"""
 
 _FIRST_GENERATION_OF_CARDS: Final = {
     "dcgm_sm_clock": "SM_CLOCK",
@@ -132,7 +134,7 @@ _FIRST_GENERATION: Final = {
     **{name: _PREFIX + field for name, field in _FIRST_GENERATION_OF_CARDS.items()},
     **{f"dcgm_fi_prof_{name}": f"DCGM_FI_PROF_{name.upper()}" for name in _FIRST_GENERATION_OF_PROFILES},
 }
-"""All names of dcgm-exporter's own file for boards of its first generation, those in its comments too."""
+"""All names of dcgm-exporter's counters file of the first generation, including commented rows."""
 
 _SAME_VALUE: Final = {f"{_PREFIX}CLOCK_THROTTLE_REASONS": f"{_PREFIX}CLOCKS_EVENT_REASONS"}
 
@@ -143,13 +145,13 @@ _SERVED_AS: Final[dict[str, str]] = {
     if field in FIELDS
     for spelled in (each.name, each.older)
 }
-"""The field of each name that DCGM has, or had until 4.6."""
+"""The field of each name that DCGM has now or had before 4.6."""
 _ALIASES: Final = {**_SERVED_AS, **_RATIOS, **_FIRST_GENERATION, **{name: name for name in MADE}}
 _KNOWN: Final = {name: each.id for each in NAMES for name in (each.name, each.older)}
 _ALIKE: Final = 0.8
-"""How alike a name must be to be meant (`difflib`): one letter too many, or two swapped."""
+"""The least similarity (`difflib`) for a suggestion: one letter too many, or two swapped."""
 _LONGEST: Final = max(map(len, _ALIASES)) + 4
-"""Of a longer name only the beginning is compared."""
+"""Only the first `_LONGEST` characters of a longer name are compared."""
 
 
 _DOUBLES: Final[frozenset[str]] = frozenset(
@@ -162,7 +164,7 @@ _DOUBLES: Final[frozenset[str]] = frozenset(
 
 
 def _short(name: str) -> str:
-    """What names differ in: two names are alike by their beginning alone."""
+    """The part of a name that distinguishes it; the common prefix would make all names similar."""
     return name.removeprefix(_PREFIX).removeprefix("DCGM_FI_PROF_")
 
 
@@ -170,7 +172,8 @@ _SHORT: Final = {_short(name): name for name in _ALIASES}
 
 
 def is_double(field: str) -> bool:
-    """Whether DCGM keeps the field as a double: 0 of it is `0.000000` on the page. The others are integers.
+    """Whether DCGM keeps the field as a double: its 0 is `0.000000` on the page; other fields are
+    integers.
 
     >>> is_double("DCGM_FI_PROF_DRAM_ACTIVE"), is_double("DCGM_FI_DEV_POWER_USAGE")
     (True, True)
@@ -181,7 +184,7 @@ def is_double(field: str) -> bool:
 
 
 def field_of(name: str) -> str | None:
-    """The DCGM field a CSV name stands for, None when it is not served.
+    """The DCGM field for a name in a CSV; None when it is not served.
 
     >>> field_of("dcgm_fi_prof_dram_active"), field_of("DCGM_FI_DEV_INFOROM_IMAGE_VER")
     ('DCGM_FI_PROF_DRAM_ACTIVE', 'DCGM_FI_DEV_INFOROM_IMAGE_VER')
@@ -194,7 +197,8 @@ def field_of(name: str) -> str | None:
 
 
 def why_not(name: str, *, suggests: bool = True) -> str:
-    """Why a name that `field_of` does not know is not served, as a sentence. `suggests`: with a similar name.
+    """Why a name unknown to `field_of` is not served, in a sentence. `suggests`: add a similar
+    name.
 
     >>> why_not("DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS")
     '`DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS` is a field that DCGM has and NVML has not: it is of NVSwitches'

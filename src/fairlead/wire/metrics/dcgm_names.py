@@ -1,7 +1,9 @@
-"""Every field that DCGM's public header names: its id, its name since DCGM 4.6, and its name before.
+"""Every field that DCGM's public header names: its id, its name since DCGM 4.6, and its name
+before.
 
-Ids and names are those of `dcgm_fields.h` of DCGM 4.6, which takes the older names, too, as we do. Which of
-these fields are served stands in `dcgm_fields`; why one is not stands here.
+Ids and names are those of `dcgm_fields.h` of DCGM 4.6, which accepts the older names too, as
+Fairlead does. `dcgm_fields` lists the served fields; this module has the reason for each field that
+is not served.
 """
 
 from __future__ import annotations
@@ -277,7 +279,7 @@ def _names() -> tuple[DcgmName, ...]:
 
 
 NAMES: Final = _names()
-"""By id."""
+"""All fields, sorted by id."""
 
 
 class UnservedField(Struct, frozen=True, gc=False):
@@ -298,7 +300,7 @@ _MACHINE: Final = UnservedField("it is of the machine, not of a card", has_nvml=
 _PLACE: Final = UnservedField("it is the card's place in a rack", has_nvml=True)
 _PEERS: Final = UnservedField("`DCGM_EXP_P2P_STATUS` has a series for each pair of cards", has_nvml=True)
 _VGPU: Final = UnservedField("it is of virtual GPUs, and the host of a hypervisor alone has it", has_nvml=True)
-_WHICH_LINK: Final = UnservedField("it is of one NVLink, and its name does not say of which", has_nvml=True)
+_WHICH_LINK: Final = UnservedField("it is of one NVLink, and its name does not contain the link", has_nvml=True)
 _STRUCTURE: Final = UnservedField("it is a list or a structure, neither a number nor a text", has_nvml=True)
 _MASK: Final = UnservedField("it is a mask of 64 bits or more, of which the number of a series holds 53", has_nvml=True)
 _FLASH: Final = UnservedField("each look reads the card's flash memory", has_nvml=True)
@@ -329,4 +331,4 @@ _REASONS: Final[tuple[tuple[str, UnservedField], ...]] = (
     ("1502..1503", _IMEX),
 )
 NOT_SERVED: Final = {number: why for ranges, why in _REASONS for part in ranges.split() for number in _numbers(part)}
-"""By id. Whatever has no reason here is served (`tests/wire/test_counters_csv`)."""
+"""The reasons by id. Every field without a reason is served (`tests/wire/test_counters_csv`)."""

@@ -1,10 +1,10 @@
-"""`GpuReading`s made of the samples of exporters' pages, or of Prometheus.
+"""Makes `GpuReading`s from the samples of exporters' pages, or of Prometheus.
 
-Our own families come first, else DCGM's with `nvidia_gpu_*`; the two are never mixed within one card. A card
-is its uuid; where our own families speak of it, DCGM's and the legacy ones are not looked at. DCGM's come
-before the legacy ones, because all answers of one query have one time. What no card can say
-(`plausible_values`) is left out and counted. A card that is divided by MIG tells neither memory nor
-utilization of its own; dcgm-exporter repeats what else it tells for each instance, which is the same value.
+A card is identified by its uuid. Fairlead's own families have priority: for a card that has them,
+the others are ignored. The others are DCGM's families and the legacy `nvidia_gpu_*`; DCGM's come
+before the legacy ones, because all answers of one query have one time. Values that no card can have
+(`plausible_values`) are left out and counted. A card divided by MIG has no memory or utilization of
+its own; dcgm-exporter repeats its other values for each instance.
 """
 
 from __future__ import annotations
@@ -67,29 +67,32 @@ OTHER_METRICS: Final = (
 )
 PROCESS_MEMORY: Final = "DCGM_CUSTOM_PROCESS_MEM_USED"
 RENAMED: Final = {each.name: each.older for each in NAMES if each.older in OTHER_METRICS and each.name != each.older}
-"""What DCGM has renamed since 4.6."""
+"""The older name of each metric that DCGM 4.6 renamed."""
 _DRIVER_ROWS: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION")
 METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS, *RENAMED, PROCESS_MEMORY)
-"""Everything that is read; a page's other lines need not be parsed, and a query need not ask for more."""
+"""All metrics that are read; other lines of a page are not parsed, and queries ask for these only.
+"""
 
 
-_Who = tuple[str, str, str]
-"""Namespace, pod, container."""
+_HolderKey = tuple[str, str, str]
+"""Namespace, pod and container of a holder."""
 
 
 @dataclass(slots=True)
 class _Part:
-    """One MIG instance while its samples come in."""
+    """One MIG instance while its samples are collected."""
 
     profile: str = ""
     values: dict[str, float] = field(default_factory=dict)
-    holders: dict[_Who, dict[str, float]] = field(default_factory=dict)
-    modes: dict[_Who, GpuMode] = field(default_factory=dict)
+    holders: dict[_HolderKey, dict[str, float]] = field(default_factory=dict)
+    modes: dict[_HolderKey, GpuMode] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Card:
-    """One card while its samples come in. `parts`: its MIG instances by id; `processes`: memory by pid."""
+    """One card while its samples are collected. `parts`: MIG instances by id; `processes`: memory
+    by pid.
+    """
 
     node: str = ""
     index: int = -1
@@ -98,13 +101,13 @@ class _Card:
     values: dict[str, float] = field(default_factory=dict)
     parts: dict[int, _Part] = field(default_factory=dict)
     xids: dict[int, float] = field(default_factory=dict)
-    holders: dict[_Who, dict[str, float]] = field(default_factory=dict)
-    modes: dict[_Who, GpuMode] = field(default_factory=dict)
-    processes: dict[_Who, dict[str, float]] = field(default_factory=dict)
+    holders: dict[_HolderKey, dict[str, float]] = field(default_factory=dict)
+    modes: dict[_HolderKey, GpuMode] = field(default_factory=dict)
+    processes: dict[_HolderKey, dict[str, float]] = field(default_factory=dict)
 
     def part(self, labels: Mapping[str, str], number: str, profile: str) -> _Part | None:
-        """The instance that the labels of these names tell of, if they do."""
-        if not (told := labels.get(number, "")) or (index := _index(told, -1)) < 0:
+        """The MIG instance that the labels with these names identify; None if they are absent."""
+        if not (text := labels.get(number, "")) or (index := _index(text, -1)) < 0:
             return None
         part = self.parts.setdefault(index, _Part())
         part.profile = labels.get(profile, "") or part.profile
@@ -112,10 +115,10 @@ class _Card:
 
 
 class CardsOfPage:
-    """The cards of one page while its samples come in.
+    """The cards of one page while its samples are collected.
 
-    `node` names the node of cards whose samples do not (--no-hostname). `bad`: how many lines counted for
-    nothing, by why.
+    `node`: the node of cards whose samples have none (--no-hostname). `bad`: the number of ignored
+    lines by reason.
     """
 
     def __init__(self, node: str = "") -> None:
@@ -125,11 +128,11 @@ class CardsOfPage:
         self._other: dict[str, _Card] = {}
 
     def __len__(self) -> int:
-        """Cards, those that two families speak of twice."""
+        """The number of cards; a card counts twice if two families have it."""
         return len(self._native) + len(self._other)
 
     def note(self, samples: Iterable[Sample], bad_lines: int = 0) -> None:
-        """Take in samples, in any order. `bad_lines`: lines between them that could not be read."""
+        """Adds samples, in any order. `bad_lines`: the number of unreadable lines among them."""
         if bad_lines:
             self.bad[BadLine.UNREADABLE] += bad_lines
         for sample in samples:
@@ -141,7 +144,7 @@ class CardsOfPage:
     def _note(self, sample: Sample) -> BadLine | None:
         uuid = sample.labels.get("uuid") or sample.labels.get("UUID")
         if not uuid and "uuid" in sample.labels and sample.name.startswith(_NATIVE):
-            return None  # a card that its exporter could not name: it tells of it all the same
+            return None  # a card that its exporter could not name; the sample is valid but has no uuid
         if not uuid or uuid == BLANK_TEXT:
             return BadLine.NO_UUID
         if sample.name.startswith((_NATIVE, _CONTAINER)):
@@ -152,14 +155,14 @@ class CardsOfPage:
         """One reading per card, by (node, index)."""
         cards = self._other | self._native
         for card in cards.values():
-            for who, used in card.processes.items():
-                card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sum(used.values()))
+            for holder_key, used in card.processes.items():
+                card.holders.setdefault(holder_key, {}).setdefault("memory_used_bytes", sum(used.values()))
         found = [_reading(uuid, card, read_at) for uuid, card in cards.items()]
         sound = (reading if is_within_total(reading) else self._without_used(reading) for reading in found)
         return tuple(sorted(sound, key=lambda each: (each.node, each.index, each.uuid)))
 
-    def told(self, page: str, read_at: float) -> PageCards:
-        """The readings of this page, beside those of others (`one_reading`)."""
+    def page_cards(self, page: str, read_at: float) -> PageCards:
+        """The readings of this page, to be merged with those of others (`one_reading`)."""
         return PageCards(page, self.readings(read_at), frozenset(self._native))
 
     def _without_used(self, reading: GpuReading) -> GpuReading:
@@ -168,20 +171,21 @@ class CardsOfPage:
 
 
 def is_within_total(reading: GpuReading) -> bool:
-    """Whether no more memory is used than there is; a mebibyte is for rounding."""
+    """Whether used memory is at most the total, with a mebibyte of tolerance for rounding."""
     used, total = reading.memory_used_mib, reading.memory_total_mib
     return used is None or total is None or used <= total + 1
 
 
 def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") -> tuple[GpuReading, ...]:
-    """The readings of a whole page: see `CardsOfPage`."""
+    """The readings of a whole page; see `CardsOfPage`."""
     cards = CardsOfPage(node)
     cards.note(samples)
     return cards.readings(read_at)
 
 
 def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuReading]) -> tuple[GpuReading, ...]:
-    """The readings with `idle_since`: carried on from the last reading of the same card while it stays idle.
+    """The readings with `idle_since`, which is kept from the last reading while the card stays
+    idle.
 
     `before`: the last readings by uuid.
     """
@@ -218,10 +222,10 @@ def _note_native(card: _Card, sample: Sample) -> BadLine | None:
 
 
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
-    who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
+    holder_key = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
     held = card.part(labels, "mig_gi_id", "mig_profile") or card
-    held.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
-    held.holders.setdefault(who, {})[name] = value
+    held.modes[holder_key] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
+    held.holders.setdefault(holder_key, {})[name] = value
 
 
 _DCGM_TO_NATIVE: Final = {
@@ -288,7 +292,7 @@ def _note_dcgm(card: _Card, sample: Sample, node: str) -> BadLine | None:
 
 
 def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
-    """The device's series fill what DCGM did not say; `share` series are its containers."""
+    """Fills values of the device that DCGM's families lack; `share` series are its containers."""
     labels = sample.labels
     native, scale = _LEGACY_TO_NATIVE.get(sample.name.removeprefix(_LEGACY), ("", 0.0))
     if not native:
@@ -297,29 +301,29 @@ def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
     card.node = card.node or labels.get("node_name", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("minor_number", ""), -1)
     card.model = card.model or labels.get("name", "")
-    who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
+    holder_key = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
     if labels.get("allocate_mode") == _SHARE:
-        card.modes[who] = _SHARE
+        card.modes[holder_key] = _SHARE
         if native in ("memory_used_bytes", "utilization_ratio"):
-            card.holders.setdefault(who, {})[native] = sample.value * scale
+            card.holders.setdefault(holder_key, {})[native] = sample.value * scale
         return
     card.values.setdefault(native, sample.value * scale)
-    if labels.get("allocate_mode") == _EXCLUSIVE and who[1]:
-        card.modes.setdefault(who, _EXCLUSIVE)
+    if labels.get("allocate_mode") == _EXCLUSIVE and holder_key[1]:
+        card.modes.setdefault(holder_key, _EXCLUSIVE)
 
 
 def _note_process(card: _Card, sample: Sample) -> None:
-    """Memory of one process of a pod on a card, as one vendor's newer exporters tell it.
+    """Adds the memory of a pod's process on a card, in the form of one vendor's newer exporters.
 
     See docs/spec/arena-cli.md#gpu-metrics.
     """
     labels = sample.labels
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
-    who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
-    if who[1]:
-        card.modes.setdefault(who, _SHARE)
-        card.processes.setdefault(who, {})[labels.get("ProcessId", "")] = sample.value * MIB
+    holder_key = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
+    if holder_key[1]:
+        card.modes.setdefault(holder_key, _SHARE)
+        card.processes.setdefault(holder_key, {})[labels.get("ProcessId", "")] = sample.value * MIB
 
 
 def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
@@ -356,25 +360,27 @@ def _instance(number: int, part: _Part) -> GpuInstance:
         memory_total_mib=_mib(_memory_total(part.values)),
         memory_used_mib=_mib(part.values.get("memory_used_bytes")),
         utilization_ratio=busy,
-        holders=tuple(_as_busy(_holder(part, who), busy) for who in sorted(part.modes)),
+        holders=tuple(_as_busy(_holder(part, holder_key), busy) for holder_key in sorted(part.modes)),
     )
 
 
 def _as_busy(holder: GpuHolder, busy: float | None) -> GpuHolder:
-    """Of programs on an instance nobody tells the time: who has one keeps it as busy as it is."""
+    """No source has the utilization of single containers: each holder of an instance gets the
+    instance's.
+    """
     if busy is None or holder.mode != _MIG:
         return holder
     return msgspec.structs.replace(holder, utilization_ratio=busy)
 
 
 def _all_holders(card: _Card, instances: Sequence[GpuInstance]) -> tuple[GpuHolder, ...]:
-    """Each container once: with several instances it has their memory together."""
-    found: dict[_Who, list[tuple[GpuInstance, GpuHolder]]] = {}
+    """Each container once; one on several instances has the sum of their memory."""
+    found: dict[_HolderKey, list[tuple[GpuInstance, GpuHolder]]] = {}
     for instance in instances:
         for holder in instance.holders:
             found.setdefault((holder.namespace, holder.pod, holder.container), []).append((instance, holder))
-    whole = {who: _holder(card, who) for who in card.modes if who not in found}
-    return tuple(whole[who] if who in whole else _with_several(found[who]) for who in sorted({*whole, *found}))
+    whole = {holder_key: _holder(card, holder_key) for holder_key in card.modes if holder_key not in found}
+    return tuple(whole[holder_key] if holder_key in whole else _with_several(found[holder_key]) for holder_key in sorted({*whole, *found}))
 
 
 def _with_several(held: Sequence[tuple[GpuInstance, GpuHolder]]) -> GpuHolder:
@@ -395,24 +401,24 @@ def _first(own: float | None, of_instances: float | None) -> float | None:
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
-    """None while one of them is not known."""
+    """The sum; None when one of the amounts is unknown."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if known and len(known) == len(amounts) else None
 
 
 def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
-    """The device's own value, else its holders' together (docs/spec/arena-cli.md#gpu-metrics).
+    """The device's own value, else its holders' values folded (docs/spec/arena-cli.md#gpu-metrics).
 
-    The largest utilization, the sum of memory.
+    `fold`: max for utilization, sum for memory.
     """
     if name in card.values:
         return card.values[name]
-    told = [values[name] for values in card.holders.values() if name in values]
-    return fold(told) if told else None
+    held = [values[name] for values in card.holders.values() if name in values]
+    return fold(held) if held else None
 
 
 def _memory_total(values: Mapping[str, float]) -> float | None:
-    """Said outright, else the sum of the parts when all are there."""
+    """The total if it is given, else the sum of its parts if all are given."""
     if "memory_total_bytes" in values:
         return values["memory_total_bytes"]
     parts = [values.get(f"memory_{part}_bytes") for part in ("used", "free", "reserved")]
@@ -420,13 +426,13 @@ def _memory_total(values: Mapping[str, float]) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def _holder(card: _Card | _Part, who: _Who) -> GpuHolder:
-    values = card.holders.get(who, {})
+def _holder(card: _Card | _Part, holder_key: _HolderKey) -> GpuHolder:
+    values = card.holders.get(holder_key, {})
     return GpuHolder(
-        namespace=who[0],
-        pod=who[1],
-        container=who[2],
-        mode=card.modes[who],
+        namespace=holder_key[0],
+        pod=holder_key[1],
+        container=holder_key[2],
+        mode=card.modes[holder_key],
         memory_used_mib=_mib(values.get("memory_used_bytes")),
         memory_limit_mib=_mib(values.get("memory_limit_bytes")),
         utilization_ratio=values.get("utilization_ratio"),

@@ -1,7 +1,8 @@
-"""One reading per card, whoever speaks of it: a card is its uuid, and counts once.
+"""Merges the readings of several pages into one per card: a card is identified by its uuid, and
+counts once.
 
-The page with our own families (`fairlead_gpu_*`) comes first, then the one that was read last. A card that
-two pages speak of is no fault of the cluster's, but somebody should know of it.
+A page with Fairlead's own families (`fairlead_gpu_*`) has priority, then the page that was read
+last. A card on two pages is no fault of the cluster, but it is reported as a warning.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
 
 _MARKERS: Final = {"fairlead_gpu_up": "uuid", "DCGM_FI_DEV_GPU_UTIL": "UUID"}
-"""One metric of each family that every page of it has, and its label of the card."""
+"""For each family a metric that every page with the family has, and the label with the card's uuid.
+"""
 
 
 class PageCards(Struct, frozen=True):
-    """The cards of one page. `native`: uuids of those that our own families speak of.
+    """The cards of one page. `native`: uuids of the cards with Fairlead's own families.
 
-    `is_kept`: nobody reads this page any more, and its cards count for a while; that is no clash.
+    `is_kept`: the page is no longer read, and its cards count for a while; that is no conflict.
     """
 
     page: str
@@ -32,9 +34,9 @@ class PageCards(Struct, frozen=True):
 
 
 class DuplicateCard(Struct, frozen=True, gc=False):
-    """A card and the pages that speak of it: those with our own families first, then by name.
+    """A card and the pages that have it: those with Fairlead's own families first, then by name.
 
-    Which of two of one family counts changes with every beat.
+    Which of two pages with the same family counts can change with every scrape.
     """
 
     uuid: str
@@ -42,8 +44,8 @@ class DuplicateCard(Struct, frozen=True, gc=False):
 
 
 class Clashes(Struct, frozen=True):
-    """Cards that several pages speak of: how many, the first of them by uuid, and how many readings of each
-    page do not count for that.
+    """Cards that several pages have: their number, the first by uuid, and for each page the number
+    of its readings that do not count because of that.
     """
 
     count: int = 0
@@ -52,32 +54,33 @@ class Clashes(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """One for all of them, or "".
+        """One sentence for all of them; "" = there are none.
 
         >>> Clashes(2, DuplicateCard("GPU-1", ("a", "b"))).sentence
-        'GPU `GPU-1` is told by `a` and by `b` (1 GPU more is told twice); each counts once'
+        'GPU `GPU-1` is reported by `a` and by `b` (1 GPU more is reported twice); each counts once'
         """
         if self.first is None:
             return ""
         rest, pages = self.count - 1, self.first.pages
-        more = f" ({rest} GPU{'s'[: rest > 1]} more {'are' if rest > 1 else 'is'} told twice)" if rest else ""
+        more = f" ({rest} GPU{'s'[: rest > 1]} more {'are' if rest > 1 else 'is'} reported twice)" if rest else ""
         others = f", and by {len(pages) - 2} more" if len(pages) > 2 else ""
-        return f"GPU `{self.first.uuid}` is told by `{pages[0]}` and by `{pages[1]}`{others}{more}; each counts once"
+        return f"GPU `{self.first.uuid}` is reported by `{pages[0]}` and by `{pages[1]}`{others}{more}; each counts once"
 
 
 class CountedCards(Struct, frozen=True):
-    """Each card once, as the pages have them, and where they clash."""
+    """The reading of each card, and the cards that several pages have."""
 
     readings: tuple[GpuReading, ...] = ()
     clashes: Clashes = Clashes()
 
 
 def one_per_card(pages: Iterable[PageCards]) -> CountedCards:
-    """Our own families first, then the newest; of readings of one moment the first page's by name.
+    """Readings with Fairlead's own families first, then the newest; at equal times the first page
+    by name.
 
-    >>> ours = PageCards("b", [GpuReading("n1", 0, "GPU-1", read_at=1.0)], frozenset(["GPU-1"]))
+    >>> own = PageCards("b", [GpuReading("n1", 0, "GPU-1", read_at=1.0)], frozenset(["GPU-1"]))
     >>> theirs = PageCards("a", [GpuReading("n1.example", 0, "GPU-1", read_at=9.0)])
-    >>> counted = one_per_card([theirs, ours])
+    >>> counted = one_per_card([theirs, own])
     >>> [(each.node, each.uuid) for each in counted.readings], counted.clashes.first
     ([('n1', 'GPU-1')], DuplicateCard(uuid='GPU-1', pages=('b', 'a')))
     """
@@ -85,8 +88,8 @@ def one_per_card(pages: Iterable[PageCards]) -> CountedCards:
     first: dict[str, PageCards] = {}
     clashing: set[str] = set()
     left_out: Counter[str] = Counter()
-    told = sorted(pages, key=lambda page: page.is_kept)
-    for page in told:
+    ordered = sorted(pages, key=lambda page: page.is_kept)
+    for page in ordered:
         for reading in page.readings:
             uuid = reading.uuid
             other = first.get(uuid)
@@ -99,23 +102,23 @@ def one_per_card(pages: Iterable[PageCards]) -> CountedCards:
                 left_out[(other if is_first else page).page] += 1
             if is_first:
                 counted[uuid], first[uuid] = reading, page
-    return CountedCards(tuple(counted.values()), Clashes(len(clashing), _pages_of(min(clashing, default=None), told), left_out))
+    return CountedCards(tuple(counted.values()), Clashes(len(clashing), _pages_of(min(clashing, default=None), ordered), left_out))
 
 
 def _rank(page: PageCards, reading: GpuReading) -> tuple[bool, float, str]:
     return reading.uuid not in page.native, -reading.read_at, page.page
 
 
-def _pages_of(uuid: str | None, told: Iterable[PageCards]) -> DuplicateCard | None:
-    """Looked for only of the card that is named."""
+def _pages_of(uuid: str | None, pages: Iterable[PageCards]) -> DuplicateCard | None:
+    """The pages that have the card; searched only for the one card that the sentence names."""
     if uuid is None:
         return None
-    pages = (page for page in told if not page.is_kept and any(each.uuid == uuid for each in page.readings))
-    return DuplicateCard(uuid, tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in pages)))
+    having = (page for page in pages if not page.is_kept and any(each.uuid == uuid for each in page.readings))
+    return DuplicateCard(uuid, tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in having)))
 
 
 def twice_scraped(samples: Iterable[Sample]) -> Clashes:
-    """Cards that a Prometheus has from several of its targets, by the label `instance` it puts on series."""
+    """Cards that Prometheus has from several targets, distinguished by the label `instance`."""
     seen: dict[str, dict[str, bool]] = {}
     for sample in samples:
         label = _MARKERS.get(sample.name)

@@ -1,8 +1,9 @@
-"""The Prometheus text format: families to a page, and a page to samples (`text/plain; version=0.0.4`).
+"""The Prometheus text format: renders families as a page, and parses pages (`text/plain;
+version=0.0.4`).
 
-Written for large pages: the label text of a shared `keys` list is made once per page, and a reader keeps one
-dict per distinct label text. Three ways to spell a number live here, because scrapers of DCGM and of
-`nvidia_gpu_*` compare text.
+It is made for large pages: the label text of a shared `keys` list is rendered once per page, and
+the parser keeps one dict per distinct label text. There are three formats of numbers, because
+existing scrapers of DCGM and `nvidia_gpu_*` metrics compare text.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _BARE_LINE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s+(\S+)(?:\s+-?\d+)?
 _AFTER_LABELS: Final = re.compile(r"\s*(\S+)(?:\s+-?\d+)?\s*$")
 _BLANK: Final = re.compile(r"\s*+")
 _MOST_LABELS: Final = 50_000
-"""Label texts kept while a page is read.
+"""The number of label texts that are kept while a page is parsed.
 
-More would cost more memory than reading some of them again costs time.
+Keeping more would cost more memory than parsing some of them again costs time.
 """
 _NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 _ESCAPE: Final = re.compile(r"\\(.)")
@@ -53,7 +54,7 @@ _NOT_FINITE: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 def render_dcgm_number(value: float) -> str:
-    """As dcgm-exporter: integers as integers, doubles with six decimals.
+    """A number as dcgm-exporter prints it: integers as integers, doubles with six decimals.
 
     >>> render_dcgm_number(37), render_dcgm_number(76.5)
     ('37', '76.500000')
@@ -62,9 +63,9 @@ def render_dcgm_number(value: float) -> str:
 
 
 def render_go_number(value: float) -> str:
-    """As Go's client prints float64: the shortest digits.
+    """A float64 as Go's Prometheus client prints it: the shortest digits.
 
-    With an exponent from a million on and below a ten-thousandth.
+    It has an exponent from a million up and below a ten-thousandth.
 
     >>> [render_go_number(v) for v in (15811477504, 35.0, 123456, 1234567, 1000000)]
     ['1.5811477504e+10', '35', '123456', '1.234567e+06', '1e+06']
@@ -93,7 +94,7 @@ def _decimal(number: float) -> tuple[str, str, int]:
 
 
 def render_page(families: Iterable[Family], number: RenderNumber = render_number) -> Iterator[bytes]:
-    """The page in pieces, one per family; a family without values prints nothing."""
+    """The page in pieces, one per family; a family without values is left out."""
     texts: dict[tuple[int, tuple[str, ...], bool], tuple[Sequence[Key], list[str]]] = {}
     for family in families:
         shape = (id(family.keys), family.metric.labels, family.omits_empty)
@@ -120,9 +121,9 @@ def _render_lines(family: Family, labels: list[str], number: RenderNumber) -> st
 
 
 def _render_labels(family: Family) -> list[str]:
-    """`{a="x",b="y"}` of every key.
+    """`{a="x",b="y"}` for every key.
 
-    All keys are filled into one template; only if something among them needs escaping, one by one.
+    All keys are rendered with one template; only when one of them needs escaping, one by one.
     """
     names, keys = family.metric.labels, family.keys
     if not names:
@@ -154,9 +155,9 @@ def _escape_help(text: str) -> str:
 
 
 class ScrapedPage(Struct, frozen=True):
-    """What a scraped page said.
+    """The samples of a scraped page.
 
-    `bad_lines`: how many lines were not readable; the others count all the same.
+    `bad_lines`: the number of unreadable lines; the other lines count.
     """
 
     samples: list[Sample]
@@ -164,14 +165,14 @@ class ScrapedPage(Struct, frozen=True):
 
 
 KnownLabels = dict[str, Mapping[str, str] | None]
-"""Label texts that have been read, and what they say (None: nothing that can be read)."""
+"""Label texts already parsed, and their labels (None: malformed)."""
 
 
 def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> ScrapedPage:
     """The samples of a page; only those whose line starts with one of `prefixes`, if any are given.
 
-    Timestamps and comments are dropped. Who reads a page in pieces hands the same `known` in with each:
-    families repeat each other's labels.
+    Timestamps and comments are dropped. A caller that reads a page in pieces passes the same
+    `known` with each piece, because families repeat each other's labels.
     """
     samples: list[Sample] = []
     known = {} if known is None else known
@@ -216,9 +217,9 @@ def _parse_labels(block: str) -> Mapping[str, str] | None:
 
 
 def _plain_labels(block: str) -> Mapping[str, str] | None:
-    """Labels as programs print them: no spaces between, nothing escaped. None for anything else.
+    """Labels in the usual form: no spaces between them, nothing escaped. None for any other form.
 
-    It takes half of the general way's time.
+    This takes half the time of the general parser.
     """
     pairs = _PLAIN_LABEL.findall(block)
     is_all = sum(map(len, chain.from_iterable(pairs))) + 4 * len(pairs) - 1 == len(block)  # `=`, two quotes and a comma each

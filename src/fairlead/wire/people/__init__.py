@@ -1,1 +1,1 @@
-"""Users as arena's objects spell them."""
+"""Users in the objects of arena."""

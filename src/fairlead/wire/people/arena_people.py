@@ -1,8 +1,8 @@
-"""How arena writes down whose a job is, and who may see everybody's (docs/spec/arena-cli.md#whoami,
-docs/spec/arena-cli.md#isolation-of-users).
+"""How arena records the owner of a job, and who may see the jobs of all users
+(docs/spec/arena-cli.md#whoami, docs/spec/arena-cli.md#isolation-of-users).
 
-A person's id is a name that fits into a label, no secret. Administrators stand in a ConfigMap of arena's own
-namespace.
+A user's id is a hash that fits into a label; it is no secret. A ConfigMap in arena's namespace
+lists the administrators.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ADMINS: Final = "adminUsers"
 
 
 def person_id(name: str) -> str:
-    """What stands in the label `arena.kubeflow.org/uid` of a person's jobs.
+    """The value of the label `arena.kubeflow.org/uid` on a user's jobs.
 
     >>> person_id("alice")
     '6384e2b2184bcbf58eccf10ca7a6563c'

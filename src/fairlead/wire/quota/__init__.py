@@ -1,1 +1,1 @@
-"""Elastic quota trees as Kubernetes objects spell them."""
+"""Elastic quota trees as Kubernetes objects."""

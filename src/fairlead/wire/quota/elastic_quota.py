@@ -1,7 +1,8 @@
-"""The ElasticQuotaTree object (`scheduling.sigs.k8s.io/v1beta1`), turned into the model's tree.
+"""Parses the ElasticQuotaTree object (`scheduling.sigs.k8s.io/v1beta1`) into the model's tree.
 
-Whatever an API server may have stored is read: a fault is a `BadShape` among the tree's faults, with the
-node, the resource and the actual value, and the rest of the tree is read all the same.
+The parser accepts anything that an API server may have stored: a mistake becomes a `BadShape`
+violation with the node, the resource and the actual value, and the rest of the tree is still
+parsed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from fairlead.wire.quota.tree_size import LEVELS_MAX, too_large
 from fairlead.wire.text.time_span import parse_span
 
 AMOUNT_MAX: Final = 2**63 - 1
-"""The largest amount of Kubernetes, in the unit in which we count the resource."""
+"""The largest amount in Kubernetes, in the unit in which Fairlead counts the resource."""
 
 _FIELDS: Final = ("name", "min", "max", "namespaces", "attributes", "children")
 _ACK_FIELD: Final = "resourceflavors"
@@ -59,7 +60,7 @@ _SPANS: Final = {
 _LISTS: Final = (LEND_LIMIT, USER_CAP)
 _UNLIMITED: Final = re.compile(rf"\+?0*{UNLIMITED}(?:\.0*)?(?:[A-Za-z]\w*|[eE][+-]?\d+)?")
 _EXACT: Final = 80
-"""So many digits more than a text has make every quantity an integer."""
+"""Digits of precision beyond the length of a text that keep every quantity exact."""
 _TEXT_MAX: Final = 60
 
 Fault = Callable[[str], None]
@@ -70,11 +71,14 @@ class WireTreeMeta(WireMeta, gc=False):
 
 
 class WireQuotaTree(Struct, gc=False):
-    """`spec` and `status` as they are: other tools' definitions let people write anything there."""
+    """`spec` and `status` undecoded: under another CRD they may hold anything."""
 
     metadata: WireTreeMeta
     spec: Any = None
     status: Any = None
+
+
+"""The tree, with a violation for every mistake in its shape."""
 
 
 def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
@@ -89,47 +93,47 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
         uid=meta.uid or "",
         generation=meta.generation or 0,
         annotations=annotations,
-        settings=QuotaSettings() if root is None else _parse_settings(root, _teller(root.name, faults)),
+        settings=QuotaSettings() if root is None else _parse_settings(root, _reporter(root.name, faults)),
         faults=tuple(faults),
         status=wire.status if isinstance(wire.status, dict) else {},
     )
 
 
 def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:
-    tell = _teller("spec", faults)
+    report = _reporter("spec", faults)
     if not isinstance(spec, dict) or spec.get("root") is None:
-        tell("the tree has no root" if spec is None or isinstance(spec, dict) else f"is {_shown(spec)} and not an object with `root`")
+        report("the tree has no root" if spec is None or isinstance(spec, dict) else f"is {_shown(spec)} and not an object with `root`")
         return None
     for field in spec:
         if field != "root":
-            tell(f"unknown field `{field}`; it has only `root`")
+            report(f"unknown field `{field}`; it has only `root`")
     if not isinstance(spec["root"], dict):
-        tell(f"root is {_shown(spec['root'])} and not a node")
+        report(f"root is {_shown(spec['root'])} and not a node")
         return None
     if why := too_large(spec["root"]):
-        tell(why)
+        report(why)
         return None
     return _parse_node(spec["root"], "root", None, 1, faults)
 
 
 def _parse_node(wire: dict[str, Any], place: str, parent: QuotaNode | None, level: int, faults: list[Violation]) -> QuotaNode | None:
-    """`place`: how it is called where it has no name of its own. `parent` has no children yet."""
+    """`place`: the node's description while it has no name. `parent`: has no children yet."""
     written = wire.get("name")
     has_name = isinstance(written, str) and bool(written.strip())
     name = str(written) if has_name else place
-    tell = _teller(name, faults)
+    report = _reporter(name, faults)
     if not has_name:
-        tell("the node has no name" if written in (None, "") else f"name is {_shown(written)} and not a name")
+        report("the node has no name" if written in (None, "") else f"name is {_shown(written)} and not a name")
     if level > LEVELS_MAX:
-        tell(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")
+        report(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")
         return None
     for field in wire:
         if field not in _FIELDS and field.lower() != _ACK_FIELD:
-            tell(f"unknown field `{field}`; a node has {', '.join(_FIELDS)}")
-    attributes = _parse_attributes(wire, tell)
-    caps = {key: _parse_list_attribute(key, attributes.get(key, ""), tell) for key in _LISTS}
-    least, unlimited_min = _parse_bounds("min", wire.get("min"), tell)
-    most, unlimited = _parse_bounds("max", wire.get("max"), tell)
+            report(f"unknown field `{field}`; a node has {', '.join(_FIELDS)}")
+    attributes = _parse_attributes(wire, report)
+    caps = {key: _parse_list_attribute(key, attributes.get(key, ""), report) for key in _LISTS}
+    least, unlimited_min = _parse_bounds("min", wire.get("min"), report)
+    most, unlimited = _parse_bounds("max", wire.get("max"), report)
     above, upper = (parent.name, parent.path) if parent else ("", "")
     short = name[len(above) + 1 :] if above and name.startswith(f"{above}.") else name
     node = QuotaNode(
@@ -138,7 +142,7 @@ def _parse_node(wire: dict[str, Any], place: str, parent: QuotaNode | None, leve
         parent=above,
         min=least,
         max=most,
-        namespaces=_parse_namespaces(wire.get("namespaces"), tell),
+        namespaces=_parse_namespaces(wire.get("namespaces"), report),
         attributes=attributes,
         lend_limit=caps[LEND_LIMIT],
         user_cap=caps[USER_CAP],
@@ -146,28 +150,28 @@ def _parse_node(wire: dict[str, Any], place: str, parent: QuotaNode | None, leve
         unlimited_min=unlimited_min,
     )
     children = []
-    for number, child in enumerate(_as_list("children", wire.get("children"), tell)):
+    for number, child in enumerate(_as_list("children", wire.get("children"), report)):
         here = f"{name}.children[{number}]"
         if not isinstance(child, dict):
-            _teller(here, faults)(f"is {_shown(child)} and not a node")
+            _reporter(here, faults)(f"is {_shown(child)} and not a node")
         elif (parsed := _parse_node(child, here, node, level + 1, faults)) is not None:
             children.append(parsed)
     return msgspec.structs.replace(node, children=tuple(children)) if children else node
 
 
-def _parse_settings(root: QuotaNode, tell: Fault) -> QuotaSettings:
-    told: dict[str, Any] = {}
+def _parse_settings(root: QuotaNode, report: Fault) -> QuotaSettings:
+    spans: dict[str, Any] = {}
     for key, field in _SPANS.items():
         text = root.attributes.get(key)
         if text is not None and (seconds := _seconds(text)) is None:
-            tell(f"attribute {key} is `{_cut(text)}`, which is not a length of time such as `90s` or `5m`")
+            report(f"attribute {key} is `{_cut(text)}`, which is not a length of time such as `90s` or `5m`")
         elif text is not None:
-            told[field] = seconds
-    return QuotaSettings(**told, are_bare_pods_preemptible=root.attributes.get(BARE_PODS_PREEMPTIBLE) == "true")
+            spans[field] = seconds
+    return QuotaSettings(**spans, are_bare_pods_preemptible=root.attributes.get(BARE_PODS_PREEMPTIBLE) == "true")
 
 
 def _seconds(text: str) -> float | None:
-    """None for what is no length of time, or none at all."""
+    """Seconds; None for text that is no duration, or is 0 or less."""
     if len(text) > _TEXT_MAX:
         return None
     try:
@@ -176,32 +180,32 @@ def _seconds(text: str) -> float | None:
         return None
 
 
-def _parse_bounds(bound: str, wire: Any, tell: Fault) -> tuple[Amounts, tuple[str, ...]]:
-    """The finite amounts, and the resources that are written as unlimited."""
+def _parse_bounds(bound: str, wire: Any, report: Fault) -> tuple[Amounts, tuple[str, ...]]:
+    """The finite amounts, and the names of unlimited resources."""
     if wire is None:
         return NOTHING, ()
     if not isinstance(wire, dict):
-        tell(f"{bound} is {_shown(wire)} and not a list of resources")
+        report(f"{bound} is {_shown(wire)} and not a list of resources")
         return NOTHING, ()
     amounts: dict[str, int] = {}
     unlimited = []
     for resource, value in wire.items():
         text = str(value)
         if not resource:
-            tell(f"{bound} has a resource without a name")
+            report(f"{bound} has a resource without a name")
         elif not isinstance(value, str | int | float) or isinstance(value, bool):
-            tell(f"{bound} of {resource} is {_shown(value)}, which is not a quantity")
+            report(f"{bound} of {resource} is {_shown(value)}, which is not a quantity")
         elif _UNLIMITED.fullmatch(text):
             unlimited.append(resource)
         elif wrong := _fault_of(resource, text):
-            tell(f"{bound} of {resource} is `{_cut(text)}`, {wrong}")
+            report(f"{bound} of {resource} is `{_cut(text)}`, {wrong}")
         else:
             amounts[resource] = parse_quantity(text, scale=3 if resource == CPU else 0)
     return amounts or NOTHING, tuple(unlimited)
 
 
 def _fault_of(resource: str, text: str) -> str:
-    """What is wrong with an amount of this resource, "" when nothing is."""
+    """What is wrong with an amount of this resource; "" = nothing."""
     if len(text) > _TEXT_MAX:
         return "which is too long for a quantity"
     try:
@@ -217,43 +221,43 @@ def _fault_of(resource: str, text: str) -> str:
     return ""
 
 
-def _parse_namespaces(wire: Any, tell: Fault) -> tuple[str, ...]:
+def _parse_namespaces(wire: Any, report: Fault) -> tuple[str, ...]:
     found = []
-    for namespace in _as_list("namespaces", wire, tell):
+    for namespace in _as_list("namespaces", wire, report):
         if isinstance(namespace, str) and namespace:
             found.append(namespace)
         else:
-            tell(f"namespaces has {_shown(namespace)}, which is not the name of a namespace")
+            report(f"namespaces has {_shown(namespace)}, which is not the name of a namespace")
     return tuple(found)
 
 
-def _as_list(field: str, wire: Any, tell: Fault) -> list[Any]:
+def _as_list(field: str, wire: Any, report: Fault) -> list[Any]:
     if wire is None or isinstance(wire, list):
         return wire or []
-    tell(f"{field} is {_shown(wire)} and not a list")
+    report(f"{field} is {_shown(wire)} and not a list")
     return []
 
 
-def _parse_attributes(wire: dict[str, Any], tell: Fault) -> dict[str, str]:
-    """All of them, and ACK's own field as one more. The words of those that we know are checked."""
-    told = wire.get("attributes")
-    if told is not None and not isinstance(told, dict):
-        tell(f"attributes is {_shown(told)} and not a map of words")
-        told = None
+def _parse_attributes(wire: dict[str, Any], report: Fault) -> dict[str, str]:
+    """All attributes, with ACK's own field as one more. Values of known attributes are checked."""
+    written_attributes = wire.get("attributes")
+    if written_attributes is not None and not isinstance(written_attributes, dict):
+        report(f"attributes is {_shown(written_attributes)} and not a map of words")
+        written_attributes = None
     attributes = {field: _json(value) for field, value in wire.items() if field.lower() == _ACK_FIELD}
-    for key, value in (told or {}).items():
+    for key, value in (written_attributes or {}).items():
         if value is not None and not isinstance(value, str):
-            tell(f"attribute {key} is {_shown(value)} and not a text; put it in quotes")
+            report(f"attribute {key} is {_shown(value)} and not a text; put it in quotes")
             continue
         attributes[key] = value or ""
         words = _WORDS.get(key)
         if words and value not in words:
-            tell(f"attribute {key} is `{_cut(value or '')}`; it may be {' or '.join(words)}")
+            report(f"attribute {key} is `{_cut(value or '')}`; it may be {' or '.join(words)}")
     return attributes
 
 
-def _parse_list_attribute(key: str, text: str, tell: Fault) -> Amounts:
-    """A JSON ResourceList in an attribute. What is unlimited there is no limit."""
+def _parse_list_attribute(key: str, text: str, report: Fault) -> Amounts:
+    """A JSON ResourceList in an attribute. An unlimited amount there means no limit."""
     if not text:
         return NOTHING
     try:
@@ -261,17 +265,17 @@ def _parse_list_attribute(key: str, text: str, tell: Fault) -> Amounts:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        tell(f'attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON such as {{"cpu":"5"}}')
+        report(f'attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON such as {{"cpu":"5"}}')
         return NOTHING
-    amounts, _ = _parse_bounds(f"attribute {key}", value, tell)
+    amounts, _ = _parse_bounds(f"attribute {key}", value, report)
     return amounts
 
 
-def _teller(path: str, faults: list[Violation]) -> Fault:
-    def tell(what: str) -> None:
+def _reporter(path: str, faults: list[Violation]) -> Fault:
+    def report(what: str) -> None:
         faults.append(Violation(path, ViolationCode.BAD_SHAPE, f"{path}: {what}", stops=True))
 
-    return tell
+    return report
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A quota plan as JSON: all keys always there, amounts as canonical quantities.
+"""A quota plan as JSON: every key is always present, amounts are canonical quantities.
 
 See docs/spec/quota.md#plan-as-json.
 """
@@ -43,7 +43,9 @@ def render_plan(plan: QuotaPlan) -> Object:
 def render_settled(
     plan: QuotaPlan, running: Mapping[str, int], plans: int, admitted: Iterable[QuotaAdmission], evicted: Iterable[QuotaEviction]
 ) -> Object:
-    """How it ends: `plan` is the last one, which does nothing; the others are of all `plans`."""
+    """The result of repeated planning: `plan` is the last plan, which changes nothing; the counts
+    and lists cover all `plans`.
+    """
     done = [_eviction(each) for each in evicted]
     return {
         "plans": plans,

@@ -1,8 +1,10 @@
-"""The CustomResourceDefinition of the ElasticQuotaTree (docs/spec/quota.md#the-elasticquotatree-object):
-`deploy/quota-crd.yaml`, and the simulated cluster's own.
+"""The CustomResourceDefinition of the ElasticQuotaTree
+(docs/spec/quota.md#the-elasticquotatree-object): `deploy/quota-crd.yaml`, and the simulated
+cluster's own.
 
-A schema cannot describe a node by itself, so six levels are typed and what lies deeper is open. The rules say
-of the upper levels what the API server can say in bounded time; `rules/quota/validate` says all of it.
+A schema cannot refer to itself, so six levels are typed and deeper levels accept anything. The
+validation rules cover on the upper levels what the API server can check in bounded time;
+`rules/quota/validate` checks everything.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def quota_tree_definition() -> Object:
 
 
 def _schema() -> Object:
-    told = f"the one tree of a cluster is kube-system/{QUOTA_TREE_NAME}"
+    message = f"the one tree of a cluster is kube-system/{QUOTA_TREE_NAME}"
     return {
         "type": "object",
         "description": "The quota tree of the cluster: what every group of namespaces is guaranteed, and what it may use at most.",
@@ -72,7 +74,7 @@ def _schema() -> Object:
             "spec": {"type": "object", "required": ["root"], "properties": {"root": _node(1)}},
             "status": _status(),
         },
-        "x-kubernetes-validations": [{"rule": f"self.metadata.name == '{QUOTA_TREE_NAME}'", "message": told}],
+        "x-kubernetes-validations": [{"rule": f"self.metadata.name == '{QUOTA_TREE_NAME}'", "message": message}],
     }
 
 
@@ -117,10 +119,10 @@ def _rules(level: int) -> list[Object]:
     if level == 1:
         rules += _root_rules()
     else:
-        told = "min is unlimited; only the root's may be"
+        message = "min is unlimited; only the root's may be"
         unlimited = _UNLIMITED.format("self.min[r]")
         named = f"self.name + ': min of ' + self.min.filter(r, {unlimited})[0] + ' is unlimited; only the root\\'s may be'"
-        rules.append(_rule(f"!has(self.min) || self.min.all(r, !{unlimited})", told, named))
+        rules.append(_rule(f"!has(self.min) || self.min.all(r, !{unlimited})", message, named))
     return rules
 
 
@@ -138,7 +140,7 @@ def _root_rules() -> list[Object]:
         f"self.children.all(c, (!has(c.min) || c.min.all(r, r in self.min)) && (!has(c.max) || c.max.all(r, r in self.max || {job_count})))"
     )
     return [
-        _rule(equal, "min and max differ; of the root they are the same"),
+        _rule(equal, "min and max differ; they must be equal at the root"),
         _rule(
             f"!has(self.children) || !has(self.max) || self.children.all(c, !has(c.max) || c.max.all(r, {ceiling}))",
             "max of a child is more than its own max",
@@ -152,7 +154,7 @@ def _root_rules() -> list[Object]:
 
 
 def _rule(rule: str, message: str, sentence: str = "") -> Object:
-    """`sentence`: an expression that says more than the message after the node's name."""
+    """`sentence`: a CEL expression for a more exact message than the node's name with `message`."""
     quoted = message.replace("'", "\\'")
     return {"rule": rule, "message": message, "messageExpression": sentence or f"self.name + ': {quoted}'"}
 
@@ -176,7 +178,7 @@ def _status() -> Object:
             "conditions": {"type": "array", "items": {"type": "object", "required": ["type", "status"], "properties": condition}},
             "leaves": {"type": "integer"},
             "waiting": {"type": "integer", "description": "Pods that wait for quota."},
-            "nodesLeftOut": {"type": "integer", "description": "So many more nodes have no row: an object may be only so large."},
+            "nodesLeftOut": {"type": "integer", "description": "The number of nodes without a row, which did not fit into the object."},
             "nodes": {"type": "array", "items": {"type": "object", "properties": node}},
         },
     }

@@ -1,7 +1,7 @@
-"""How large a quota tree may be, counted before any of it is read.
+"""Limits for the size of a quota tree, checked before the tree is parsed.
 
-A path holds every name above it, and a fault names its node. A few hundred kilobytes of JSON can therefore
-become gigabytes of text when nobody counts first.
+A node's path contains every name above it, and a violation names its node. Without a limit, a few
+hundred kilobytes of JSON could become gigabytes of text.
 """
 
 from __future__ import annotations
@@ -9,19 +9,26 @@ from __future__ import annotations
 from typing import Any, Final
 
 LEVELS_MAX: Final = 250
-"""A tree may have so many levels; what reads and writes JSON goes down twice as many, and has a limit."""
+"""The number of levels of a tree. JSON readers and writers recurse twice per level, and have a
+limit.
+"""
 NODES_MAX: Final = 25_000
-"""Far more than the thousand leaves that the plan is measured with (docs/project/performance.md)."""
+"""The number of nodes; plans are measured with a thousand leaves (docs/project/performance.md).
+"""
 ENTRIES_MAX: Final = 250_000
-"""Of all nodes together: fields, namespaces, attributes, and resources of min and max."""
+"""The number of fields, namespaces, attributes, and resources of min and max, of all nodes
+together.
+"""
 TEXT_MAX: Final = 1024
-"""Characters of a name, as the CustomResourceDefinition has it, and of any key or namespace."""
+"""The number of characters of a name, as in the CustomResourceDefinition, and of a key or
+namespace.
+"""
 PATHS_MAX: Final = 16_000_000
-"""Characters of the paths of all nodes together."""
+"""The number of characters of all nodes' paths together."""
 
 
 def too_large(root: dict[str, Any]) -> str:
-    """What of the tree is too large, "" when nothing is. Shapes that are no tree are left to the reader.
+    """What is too large in the tree; "" = nothing. Malformed nodes are left to the parser.
 
     >>> too_large({"name": "root", "children": [{"name": "x" * 2000}]})
     'a name has 2000 characters, and 1024 are allowed'
@@ -31,7 +38,7 @@ def too_large(root: dict[str, Any]) -> str:
     while ahead:
         node, level, above = ahead.pop()
         if level > LEVELS_MAX:
-            continue  # the reader says of each such node that it lies too deep, and goes no further down
+            continue  # the parser reports each such node as too deep, and does not descend
         name = node.get("name")
         path = above + 1 + (len(name) if isinstance(name, str) else len("children[]"))
         nodes, paths = nodes + 1, paths + path
@@ -52,7 +59,7 @@ def too_large(root: dict[str, Any]) -> str:
 
 
 def _texts(node: dict[str, Any]) -> list[str]:
-    """Every key and name of the node itself."""
+    """Every key of the node itself, and its texts."""
     lists = [node.get("min"), node.get("max"), node.get("attributes"), node.get("namespaces")]
     found = [node, [node.get("name")], *(each for each in lists if isinstance(each, dict | list))]
     return [text for each in found for text in each if isinstance(text, str)]

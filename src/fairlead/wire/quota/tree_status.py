@@ -1,4 +1,4 @@
-"""The status of an ElasticQuotaTree as the API server keeps it, and a look into one.
+"""The status of an ElasticQuotaTree as the API server stores it, written and read.
 
 See docs/spec/quota.md#status-of-the-tree.
 """
@@ -20,14 +20,15 @@ VALID: Final = "Valid"
 ENFORCED: Final = "Enforced"
 TREE_INVALID: Final = "TreeInvalid"
 MOST_BYTES: Final = 400_000
-"""Of all rows together: etcd takes 1.5 MiB, and the tree itself is in the same object."""
+"""Bytes of all rows together: etcd accepts 1.5 MiB, and the tree itself is in the same object."""
 
 Object = dict[str, Any]
 
 
 def render_tree_status(action: WriteTreeStatus) -> Object:
-    """`leaves` and `waiting` (pods) are what the columns of `kubectl get` show. A condition keeps the time of
-    its last change. Of a tree that is too large only the first rows are written; the rest is counted.
+    """The status. Columns of `kubectl get` show `leaves` and `waiting` (pods). A condition keeps
+    the time of its last change. For a large tree only the first rows are written; the rest is
+    counted.
     """
     tree = action.tree
     root, leaves = tree.root, {leaf.name for leaf in tree.root.leaves()} if tree.root else set()
@@ -55,7 +56,7 @@ def render_tree_status(action: WriteTreeStatus) -> Object:
 
 
 def _that_fit(rows: Sequence[Object]) -> list[Object]:
-    """The first of them, as many as the object has room for."""
+    """The first rows, as many as fit into the object."""
     fitting: list[Object] = []
     left = MOST_BYTES
     for row in rows:
@@ -67,11 +68,13 @@ def _that_fit(rows: Sequence[Object]) -> list[Object]:
 
 
 def _valid(errors: Sequence[Violation], violations: Sequence[Violation]) -> tuple[bool, str, str]:
-    """Whether it is, the reason, and one sentence: the first violation, with how many there are besides."""
+    """Whether the tree is valid, the reason, and a sentence: the first violation and the number of
+    others.
+    """
     stopping = [each for each in errors if each.stops]
-    told = (stopping or errors or violations)[:1]
+    first = (stopping or errors or violations)[:1]
     more = f" (and {len(errors or violations) - 1} more)" if len(errors or violations) > 1 else ""
-    message = f"{told[0].message}{more}" if told else ""
+    message = f"{first[0].message}{more}" if first else ""
     if stopping:
         return False, TREE_INVALID, message
     if errors:
@@ -94,7 +97,7 @@ def _condition(tree: QuotaTree, at: Moment, kind: str, is_true: bool, reason: st
 
 
 def _old_condition(tree: QuotaTree, kind: str) -> Object:
-    """Of the status as it stands, in which anything may be."""
+    """The condition in the present status, which may hold anything."""
     found = tree.status.get("conditions")
     rows = found if isinstance(found, list) else []
     return next((each for each in rows if isinstance(each, dict) and each.get("type") == kind), {})

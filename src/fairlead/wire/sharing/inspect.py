@@ -1,7 +1,8 @@
-"""The account of shared cards in JSON, for the extender's `/inspect` and `kubectl inspect cgpu -o json`.
+"""The allocation of shared cards in JSON, for the extender's `/inspect` and `kubectl inspect cgpu
+-o json`.
 
-docs/spec/gpu-sharing.md#inspect-json. Keys of the reference extender come first, then ours. `pods[].usedGPU`
-is what the pod has of that card, not its total.
+See docs/spec/gpu-sharing.md#inspect-json. Keys of the reference extender come first, then
+Fairlead's. `pods[].usedGPU` is what the pod has of that card, not its total.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Object = dict[str, Any]
 
 
 def render_inspection(nodes: Sequence[InspectedNode], error: str = "") -> Object:
-    """The whole document; `error` is there only when something is wrong.
+    """The whole document; the key `error` is present only when something is wrong.
 
     >>> render_inspection([], 'node "x" not found')
     {'nodes': [], 'error': 'node "x" not found'}

@@ -1,9 +1,9 @@
-"""What kube-scheduler sends to an extender, and what it wants back: the wire forms of
+"""Requests of kube-scheduler to an extender, and the answers: the formats of
 docs/spec/gpu-sharing.md#endpoints-of-the-extender.
 
-Keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
-object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole
-Nodes for whole Nodes.
+Keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary
+Kubernetes object. An absent list is `null`. The answer has the form of the request: names for
+names, whole Nodes for whole Nodes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-
 
 
 class BadBody(ValueError):
-    """The body is not what the verb takes; the text says what is wrong with it."""
+    """The body does not fit the verb; the text has the reason."""
 
 
 class FilterAsked(Struct, frozen=True):
-    """`names` are the nodes in the order sent.
+    """`names`: the nodes in the order of the request.
 
-    `nodes`: the same as raw objects when whole Nodes were sent, else None.
+    `nodes`: the raw objects by name when the request has whole Nodes, else None.
     """
 
     pod: Pod
@@ -44,7 +44,9 @@ class FilterAsked(Struct, frozen=True):
 
 
 class PreemptAsked(Struct, frozen=True):
-    """`victims` by node: uids of the pods, and how many disruption budgets that breaks."""
+    """`victims` by node: uids of the pods, and the number of disruption budgets that evicting them
+    violates.
+    """
 
     pod: Pod
     victims: Mapping[str, tuple[tuple[str, ...], int]]
@@ -78,7 +80,7 @@ _count = msgspec.json.Decoder(int)
 
 
 def parse_filter(body: bytes) -> FilterAsked:
-    """ExtenderArgs. Raises BadBody.
+    """The pod and nodes of ExtenderArgs. Raises BadBody.
 
     >>> parse_filter(b'{"pod":{"metadata":{"name":"p"}},"NODENAMES":["n1"]}').names
     ['n1']
@@ -90,7 +92,7 @@ def parse_filter(body: bytes) -> FilterAsked:
     if names is not None or bytes(listed) == _NONE:
         return FilterAsked(pod, names or [], has_names=names is not None)
     try:
-        str(bytes(listed), "utf-8")  # they are handed back as they came, so nobody else would look
+        str(bytes(listed), "utf-8")  # they are returned as they came, so no other code checks them
     except UnicodeDecodeError as error:
         raise BadBody(f"Nodes is not UTF-8: {error}") from error
     items = _read(_raws, _fields(listed, "Nodes"), "Items", "a list of Nodes") or []
@@ -99,13 +101,13 @@ def parse_filter(body: bytes) -> FilterAsked:
 
 
 def render_filter(asked: FilterAsked, passed: Sequence[str], failed: Mapping[str, str], hopeless: Mapping[str, str]) -> bytes:
-    """ExtenderFilterResult in the form that was asked."""
+    """ExtenderFilterResult in the form of the request."""
     nodes = None if asked.nodes is None else {"metadata": {}, "items": [asked.nodes[name] for name in passed]}
     return _filter_result(nodes, passed if asked.has_names else None, failed, hopeless, "")
 
 
 def render_filter_error(why: str) -> bytes:
-    """ExtenderFilterResult of a filter that could not be answered."""
+    """ExtenderFilterResult for a filter that failed."""
     return _filter_result(None, None, None, None, why)
 
 
@@ -127,7 +129,7 @@ def render_priorities(scores: Sequence[tuple[str, int]]) -> bytes:
 
 
 def parse_bind(body: bytes) -> BindAsked:
-    """ExtenderBindingArgs. Raises BadBody; a pod or node without a name is one, too."""
+    """ExtenderBindingArgs. Raises BadBody, also for a pod or node without a name."""
     fields = _fields(body, "ExtenderBindingArgs")
     texts = {name: _text_of(fields, name) for name in ("PodNamespace", "PodName", "PodUID", "Node")}
     if missing := [name for name, text in texts.items() if not text]:
@@ -139,17 +141,17 @@ def parse_bind(body: bytes) -> BindAsked:
 
 
 def _is_name(text: str) -> bool:
-    """A DNS subdomain, which all four are: names of pods, namespaces and nodes, and uids."""
+    """Whether the text is a DNS subdomain, as names of pods, namespaces and nodes and uids are."""
     return len(text) <= _NAME_MAX and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def _printable(text: str) -> str:
-    """Cut, and on one line whatever stands in it."""
+    """The text quoted, cut, and on one line."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def render_error(why: str) -> bytes:
-    """ExtenderBindingResult; "" = it is done.
+    """ExtenderBindingResult; "" = the pod is bound.
 
     >>> render_error("")
     b'{"Error":""}'
@@ -170,8 +172,8 @@ def parse_preempt(body: bytes) -> PreemptAsked:
 
 def render_preempt(victims: Mapping[str, tuple[Sequence[str], int]]) -> bytes:
     """ExtenderPreemptionResult."""
-    told = {node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": count} for node, (uids, count) in victims.items()}
-    return msgspec.json.encode({"NodeNameToMetaVictims": told})
+    by_node = {node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": count} for node, (uids, count) in victims.items()}
+    return msgspec.json.encode({"NodeNameToMetaVictims": by_node})
 
 
 def _parse_victims(raw: Raw, *, is_whole: bool) -> tuple[tuple[str, ...], int]:
@@ -184,7 +186,9 @@ def _parse_victims(raw: Raw, *, is_whole: bool) -> tuple[tuple[str, ...], int]:
 
 
 def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
-    """An object's fields by lower-case key; of keys that differ in case alone the last counts, as in Go."""
+    """An object's fields by lower-case key; of keys that differ only in case the last counts, as in
+    Go.
+    """
     return {name.lower(): value for name, value in _decode(_object, body, what, "a JSON object").items()}
 
 
@@ -195,7 +199,7 @@ def _parse_pod(fields: Mapping[str, Raw]) -> Pod:
     return _pod_of(raw)
 
 
-@lru_cache(maxsize=32)  # prioritize sends the very bytes that filter has sent
+@lru_cache(maxsize=32)  # prioritize sends the same bytes as filter before it
 def _pod_of(raw: bytes) -> Pod:
     wire = _decode(_pod, raw, "Pod", "a Pod")
     try:

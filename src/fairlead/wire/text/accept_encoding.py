@@ -1,10 +1,10 @@
-"""The Accept-Encoding header: whether the caller reads gzip (RFC 9110, 12.5.3)."""
+"""Parses the Accept-Encoding header: whether the client accepts gzip (RFC 9110, 12.5.3)."""
 
 from __future__ import annotations
 
 
 def accepts_gzip(header: str) -> bool:
-    """By the weight of `gzip`, else by that of `*`; a weight that is no number is none.
+    """Whether the weight of `gzip`, else that of `*`, is above 0; a malformed weight counts as 0.
 
     >>> [accepts_gzip(text) for text in ("gzip", "deflate, gzip;q=0.5", "gzip;q=0, *;q=0.1")]
     [True, True, False]

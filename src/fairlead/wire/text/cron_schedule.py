@@ -1,8 +1,9 @@
-"""When a cron schedule strikes, in the words of robfig/cron v3 (`ParseStandard`).
+"""Parses cron schedules and finds their next times, in the format of robfig/cron v3
+(`ParseStandard`).
 
-CronJobs and KubeDL's Crons take them. Five fields (`*/5 8-18 * * mon-fri`), a word (`@hourly`), or a steady
-pace from the last strike on (`@every 1h30m`), each behind a time zone or not (`TZ=Asia/Shanghai 0 22 * * *`).
-The tables of time zones are the standard library's; without a zone it is UTC.
+CronJobs and KubeDL's Crons have this format: five fields (`*/5 8-18 * * mon-fri`), a word
+(`@hourly`), or a fixed interval since the last time (`@every 1h30m`), optionally after a time zone
+(`TZ=Asia/Shanghai 0 22 * * *`). Time zones are those of Python's `zoneinfo`; the default is UTC.
 """
 
 from __future__ import annotations
@@ -42,23 +43,24 @@ _FIELDS: Final = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12,
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """`@every`: the same time again after each strike.
+    """`@every`: a fixed interval after the last time.
 
-    A second is the shortest, and fractions of one are dropped.
+    The shortest interval is a second; fractions of a second are dropped.
     """
 
     seconds: int
 
     def next_after(self, at: float) -> float:
-        """The next strike in epoch seconds, when the last one was `at`."""
+        """The next time in epoch seconds, if the last one was `at`."""
         return float(int(at) + self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Five fields, each as the values it allows.
+    """Five fields, each with its allowed values.
 
-    Where day of month and day of week are both restricted, either is enough (`either_day`), as in every cron.
+    If both day of month and day of week are restricted, either of them suffices (`either_day`), as
+    in every cron.
     """
 
     minutes: frozenset[int]
@@ -70,9 +72,9 @@ class Fields:
     zone: tzinfo = UTC
 
     def next_after(self, at: float) -> float | None:
-        """The first strike later than `at` (epoch seconds).
+        """The first time later than `at`, in epoch seconds.
 
-        None if no year up to the fifth from now has one (31 February).
+        None if there is none in this year and the next five (31 February).
         """
         moment = (int(at) // 60 + 1) * 60
         last_year = self._wall(moment).year + _LONGEST_SEARCH_YEARS
@@ -91,7 +93,7 @@ class Fields:
         return datetime.fromtimestamp(moment, self.zone)
 
     def _next_midnight(self, wall: datetime) -> int:
-        """Where that hour is left out (summer time), the one that takes its place."""
+        """The next midnight; the first hour of the day where summer time skips it."""
         return int((wall.replace(hour=0, minute=0, fold=0) + timedelta(days=1)).timestamp())
 
     def _is_day(self, wall: datetime) -> bool:
@@ -103,7 +105,7 @@ Schedule = Fields | Paced
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Raises ValueError with what is wrong, in robfig's words.
+    """The schedule. Raises ValueError with robfig's message.
 
     >>> parse_schedule("*/15 * * * *").next_after(0.0), parse_schedule("0 12 1 jan *").next_after(0.0)
     (900.0, 43200.0)
@@ -128,9 +130,9 @@ def parse_schedule(text: str) -> Schedule:
 
 
 def find_zone(name: str) -> tzinfo | None:
-    """The time zone of this name, as Go looks for it; None when there is none.
+    """The time zone of this name by Go's rules; None if there is none.
 
-    "" is UTC, and the machine's own (`Local`) is that of a server, UTC, too.
+    "" is UTC, and so is `Local`, the server's own zone.
     """
     if name in ("", "UTC", "Local"):
         return UTC
@@ -156,7 +158,7 @@ def _fields(text: str, zone: tzinfo) -> Fields:
 
 
 def _field(text: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
-    """The values, and whether a star says that any will do: `*/2` does not."""
+    """The allowed values, and whether the field has a star, which allows all: `*/2` has none."""
     ranges = [_range(part, bounds) for part in text.split(",") if part]
     return frozenset(value for values, _ in ranges for value in values), any(is_any for _, is_any in ranges)
 
@@ -213,7 +215,9 @@ def _paced(text: str) -> Paced:
 
 
 def _go_duration(text: str) -> int:
-    """Nanoseconds of `1h30m`, `1.5s`, `-300ms`, as Go's `time.ParseDuration` reads and refuses them."""
+    """Nanoseconds of `1h30m`, `1.5s`, `-300ms`, with the rules and errors of Go's
+    `time.ParseDuration`.
+    """
     invalid = ValueError(f"invalid duration {_quoted(text)}")
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":

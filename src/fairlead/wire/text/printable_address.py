@@ -1,7 +1,8 @@
-"""Addresses as sentences, logs, answers and reports may show them: without the user and password before `@`.
+"""Addresses as messages, logs, answers and reports may show them: without the user and password
+before `@`.
 
-Every address that a person wrote (a flag, a variable, a field of a kubeconfig) goes through here before it is
-printed.
+Every address that a person wrote (a flag, a variable, a field of a kubeconfig) passes through this
+module before it is printed.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import re
 from typing import Final
 
 _ADDRESS: Final = re.compile(r"(https?://)([^\s`\"'<>]*+)|(://)(?:[^\s`\"'<>/@]*+@)++", re.IGNORECASE)
-"""Of http up to the last `@` of a word: a password may hold a `/`, `?`, `#` or `@` that nobody encoded. Of
-other schemes up to the first `/`: `oci://registry/model@sha256:…` has no user."""
+"""http: up to the last `@` of a word, since a password may contain an unencoded `/`, `?`, `#` or
+`@`. Other schemes: up to the first `/`, since `oci://registry/model@sha256:…` has no user.
+"""
 
 
 def printable_address(address: str) -> str:
-    """One address without its userinfo, also one that cannot be parsed.
+    """One address without its userinfo, even if it cannot be parsed.
 
-    Everything up to the last `@` is taken away, because a password may hold any letter.
+    Everything up to the last `@` is removed, because a password may contain any character.
 
     >>> printable_address("http://ann:p/w@proxy:3128"), printable_address("ann:pw@proxy:3128")
     ('http://proxy:3128', 'proxy:3128')
@@ -25,7 +27,7 @@ def printable_address(address: str) -> str:
     scheme, separator, rest = address.partition("://")
     if not separator:
         return address.rpartition("@")[2]
-    if "@" in scheme:  # `u:p://w@host`: the password begins before what looks like the end of a scheme
+    if "@" in scheme:  # `u:p://w@host`: the password contains what looks like the end of a scheme
         return address.rpartition("@")[2]
     return f"{scheme}://{rest.rpartition('@')[2]}"
 

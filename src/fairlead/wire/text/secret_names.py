@@ -1,7 +1,8 @@
-"""Which names say that their value is a secret: `HF_TOKEN`, `akSecret`, `redis-password`, `Authorization`.
+"""Decides by a name whether its value is a secret: `HF_TOKEN`, `akSecret`, `redis-password`,
+`Authorization`.
 
-A name is cut into words at signs and at capitals, and the words are judged. A value is never judged by its
-looks. Time grows with the length of a name, whatever stands in it.
+A name is split into words at punctuation and capitals, and the words decide; the value itself is
+never examined. The time is linear in the length of the name.
 """
 
 from __future__ import annotations
@@ -11,30 +12,32 @@ from functools import lru_cache
 from typing import Final
 
 LONGEST_NAME: Final = 256
-"""Of a longer name, what stands in it decides without its words: it is no name that a person gave."""
+"""Characters of a name that is split into words; a longer one is searched for substrings only."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _IN_A_WORD: Final = ("secret", "passw", "passphrase", "credential", "htpasswd", "dockerconfig", "authorization")
 _ENDS_A_WORD: Final = ("token", "tokens", "key", "keys", "pwd", "apipass", "dbpass")
 _WHOLE_WORDS: Final = frozenset(("pass", "bearer", "cookie", "cookies", "jwt", "sk", "dockercfg", "pat"))
 _COUNTS_TOKENS: Final = frozenset(("max", "min", "num", "batched", "eos", "bos", "pad", "unk", "mask", "count"))
-"""Words beside `token` that make it a piece of a text, as language models have it: `--max-tokens`."""
-_SAYS_WHERE: Final = frozenset(
+"""Words that make `token` a unit of text in language models: `--max-tokens`."""
+_REFERENCES: Final = frozenset(
     (
         *("name", "names", "ref", "refs", "class", "namespace", "type", "path", "file", "dir", "url", "uri", "endpoint"),
         *("host", "port", "mode", "seconds", "version", "length", "size", "optional", "provider"),
     )
 )
-"""Last words of names whose value says where a secret is, or its kind: `secretName`, `TOKEN_PATH`."""
+"""Last words of names whose value is a place or kind of a secret: `secretName`, `TOKEN_PATH`."""
 _STRUCTURE: Final = frozenset(
     (
         *("topologyKey", "matchLabelKeys", "mismatchLabelKeys", "imagePullSecrets", "imagePullSecret", "image_pull_secrets"),
         *("automountServiceAccountToken", "key"),
     )
 )
-"""Fields of Kubernetes and its operators that name secrets and keys, and hold none."""
+"""Fields of Kubernetes and its operators that refer to secrets and keys but contain none."""
 _STRUCTURE_ABOVE: Final = frozenset(("serviceAccountToken", "tokenRequests", "secrets", "secret", "keys", "envSecretKeyRefs"))
-"""Fields below which, in a map or a list, the names of Secrets stand; a text there is a secret."""
+"""Fields with names of Secrets below them, in a map or a list; a text in place of those is a
+secret.
+"""
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +54,7 @@ def is_secret_name(name: str) -> bool:
     if len(name) > LONGEST_NAME:
         return any(part in name.lower() for part in (*_IN_A_WORD, *_ENDS_A_WORD))
     words = [word.lower() for word in _WORD.findall(name)]
-    if not words or (len(words) > 1 and words[-1] in _SAYS_WHERE):
+    if not words or (len(words) > 1 and words[-1] in _REFERENCES):
         return False
     if words[-1] == "auth":
         return True
@@ -59,7 +62,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret_field(name: str, *, is_text: bool) -> bool:
-    """As `is_secret_name`, of a key of an object: fields that name a Secret, or a label's key, are none.
+    """As `is_secret_name`, for a key of an object: a field with the name of a Secret or of a label
+    is none.
 
     `is_text`: its value is a text or a number.
 

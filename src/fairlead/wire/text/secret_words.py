@@ -1,9 +1,10 @@
-"""Texts of people with the values of secrets taken out: commands, scripts, arguments, headers, addresses.
+"""Hides the values of secrets in people's texts: commands, scripts, arguments, headers, addresses.
 
-Found are, by names that say so: `--token x`, `NAME=x`, `name: x`; and without a name: what stands before the
-`@` of an address, what follows `Bearer`, private keys of PEM. A value ends where a shell, YAML or JSON would
-end it; in doubt too much is hidden. The text is read once, from left to right, and no part of it is tried in
-several ways, so the time grows with the length alone. A text too long to be judged is not shown.
+Secrets are found by their names (`--token x`, `NAME=x`, `name: x`), and without a name: what
+precedes the `@` of an address, what follows `Bearer`, and private keys in PEM. A value ends where a
+shell, YAML or JSON would end it; in doubt, more is hidden. The text is read once from left to right
+without backtracking, so the time is linear in its length. A text that is too long is not shown at
+all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from fairlead.wire.text.secret_names import is_secret_name
 
 HIDDEN: Final = "<redacted>"
 LONGEST_TEXT: Final = 64 << 10
-"""Characters: far more than a script has that a person puts into a manifest."""
+"""Characters of the longest text that is shown; far more than a script in a manifest has."""
 
 NO_SECRETS: Final = frozenset(("", "true", "false", "yes", "no", "on", "off", "none", "null", "~"))
-"""Values that are shown whatever their name, in lower case."""
+"""Values that are shown under any name, in lower case."""
 
 _NEAR: Final = 200
 _NAME: Final = re.compile(r"[\w.\-/]++")
@@ -35,7 +36,7 @@ _SHELL_WORDS: Final = {
     '"': re.compile(rf"""(?:{_SUBSHELL}|{_SINGLE.pattern}|\\(?:[^"]|\Z)|[^\s"'`\\;|&<>])++"""),
     "'": re.compile(rf"""(?:{_DOUBLE.pattern}|[^\s"';|&<>])++"""),
 }
-"""A word of a shell, by the quotes around the script."""
+"""A word of a shell, by the quotes around the whole script."""
 
 _LINE_ENDS: Final = {"": re.compile(r"[^\r\n]++"), '"': re.compile(r'(?:[^"\r\n\\]|\\[^\r\n])++'), "'": re.compile(r"[^'\r\n]++")}
 _QUOTED: Final = {"": _LINE_ENDS[""], '"': re.compile(r'(?:[^"\\]|\\.|\\\n)++'), "'": re.compile(r"[^']++")}
@@ -44,10 +45,10 @@ _BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*+(?:#[^\n]*+)?+\r?\n")
 _LINE: Final = re.compile(r"([ \t]*+)([^\n]*+)(\n|\Z)")
 _BEARER: Final = re.compile(r"[ \t]++(?=[\w.~+/=-]{6})[\w.~+/=-]++")
 _AUTHORITY: Final = re.compile(r"[^\s/?#\"'<>`]*+")
-_ODD_AUTHORITY: Final = re.compile(r"[^\s<>`,]{0,512}+")
+_UNUSUAL_AUTHORITY: Final = re.compile(r"[^\s<>`,]{0,512}+")
 _HOST_AND_PORT: Final = re.compile(r"(?:\[[^\]]*+\]|[^:]*+)(?::[0-9]{0,5})?+")
 _ACCOUNTS: Final = frozenset(("ssh", "git+ssh", "sftp", "abfs", "abfss", "wasb", "wasbs"))
-"""Schemes that have an account or a container before the `@`, which alone is no secret."""
+"""Schemes whose userinfo is an account or a container, which is no secret without a password."""
 _USERS: Final = frozenset(("-u", "--user", "--proxy-user"))
 """Flags of curl and others whose value is `user:password`."""
 _VARIABLE: Final = re.compile(r"\"?\$(?:\w++|\{\w++\}|\(\w++\))\"?")
@@ -58,7 +59,7 @@ _SCRIPT_FLAG: Final = re.compile(r"-[a-z]{0,8}c")
 
 
 def without_secrets(text: str) -> str:
-    """The text of a script, a file or a message with its secrets hidden.
+    """The text of a script, file or message with its secrets hidden.
 
     >>> without_secrets("export HF_TOKEN='a b'; run --password x --lr 0.1")
     'export HF_TOKEN=<redacted>; run --password <redacted> --lr 0.1'
@@ -69,10 +70,10 @@ def without_secrets(text: str) -> str:
 
 
 def words_without_secrets(words: Sequence[str]) -> list[str]:
-    """The words of a command as the program gets them, with their secrets hidden.
+    """The words of a command, as the program receives them, with their secrets hidden.
 
-    A secret flag hides the word after it. A word that begins with the name of a secret and `=` or `:` is
-    hidden from there on, since no shell ends the value.
+    A secret flag hides the word after it. A word that begins with a secret's name and `=` or `:` is
+    hidden from there on, because no shell ends the value.
 
     >>> words_without_secrets(["run", "--token", "a b", "DB_PASSWORD=a b", "--lr=1"])
     ['run', '--token', '<redacted>', 'DB_PASSWORD=<redacted>', '--lr=1']
@@ -81,7 +82,7 @@ def words_without_secrets(words: Sequence[str]) -> list[str]:
 
 
 def too_long(text: str) -> str:
-    """What stands for a text that is not judged."""
+    """The placeholder for a text that is too long."""
     return f"<redacted: {len(text)} characters>"
 
 
@@ -100,18 +101,18 @@ def _shown(words: Sequence[str]) -> Iterator[str]:
 
 
 def _asks_next(word: str) -> bool:
-    """Whether it is a flag whose value is a secret and stands in the next word."""
+    """Whether the word is a flag whose secret value is the next word."""
     return word[:1] == "-" and len(word) <= LONGEST_TEXT and _NAME.fullmatch(word) is not None and is_secret_name(word)
 
 
 def _without_password(value: str) -> str:
-    """`user:<redacted>`; "" where it is none, as in `1000:1000`."""
+    """`user:<redacted>`; "" when there is no password, as in `1000:1000`."""
     user, colon, password = value.partition(":")
     return f"{user}:{HIDDEN}" if colon and not (user.isdigit() and password.isdigit()) else ""
 
 
 def _without_keys(text: str) -> str:
-    """Without private keys of PEM. One that does not end is hidden to the end of the text."""
+    """The text without private keys in PEM. A key without an end is hidden to the end of the text."""
     if "PRIVATE KEY" not in text:
         return text
     kept, end = [], 0
@@ -123,7 +124,7 @@ def _without_keys(text: str) -> str:
 
 
 class _Reader:
-    """Reads one text. `is_word`: a word as a program gets it, not a script."""
+    """Reads one text. `is_word`: it is one word as a program receives it, not a script."""
 
     def __init__(self, text: str, *, is_word: bool) -> None:
         self._text = text
@@ -131,9 +132,9 @@ class _Reader:
         self._out: list[str] = []
         self._quote = ""
         self._quoted_from = -1
-        """Where the quotes began that are open, the letter after them; -1 without."""
+        """Position of the character after the opening quote; -1 = no quote is open."""
         self._is_head = is_word
-        """Only names and signs were read of a word so far."""
+        """Whether only names and signs have been read of the present word."""
         self._is_word = is_word
 
     def read(self) -> str:
@@ -150,7 +151,7 @@ class _Reader:
         self._at = end
 
     def _hide(self, end: int) -> None:
-        """Up to `end`, unless what stands there is no secret."""
+        """Hides the text up to `end`, unless it is no secret."""
         value = self._text[self._at : end]
         bare = value.strip("\"'").lower()
         variable = _FILLED_IN if self._is_word else _VARIABLE
@@ -158,7 +159,7 @@ class _Reader:
         self._at = end
 
     def _sign(self) -> None:
-        """A quote, a letter that is escaped, or what stands between names."""
+        """Reads a quote, an escaped character, or punctuation between names."""
         letter = self._text[self._at]
         if letter == "\\":
             return self._keep(min(self._at + (1 if self._quote == "'" else 2), len(self._text)))
@@ -205,7 +206,9 @@ class _Reader:
             self._at = value.end()
 
     def _next_word(self, gap: re.Match[str]) -> None:
-        """The value of a flag. A secret flag in its place is not hidden, but has a value itself."""
+        """Hides the value of a flag. A secret flag in place of the value stays, and its own value
+        is hidden.
+        """
         self._begin_value(gap)
         following = _NAME.match(self._text, self._at)
         if not (following and _asks_next(following[0][:_NEAR])):
@@ -249,7 +252,7 @@ class _Reader:
         return self._match(_LINE_ENDS[self._quote] if self._quote else _FLOW)
 
     def _quoted_value(self) -> bool:
-        """Whether the value stands in quotes of its own; then it is hidden to their end."""
+        """Whether the value is quoted; if so it is hidden up to the closing quote."""
         letter, after = self._text[self._at], self._text[self._at + 1 : self._at + 2]
         if letter not in "\"'\\" or (letter == self._quote and (not after or after in " \t\r\n;,)}]&|")):
             return False
@@ -260,7 +263,7 @@ class _Reader:
         return True
 
     def _match(self, pattern: re.Pattern[str], *, is_more: bool = False) -> None:
-        """Hide what fits. `is_more`: it belongs to what was hidden before it."""
+        """Hides what matches. `is_more`: it belongs to the value that was hidden before."""
         if found := pattern.match(self._text, self._at):
             if is_more:
                 self._at, self._out[-1] = found.end(), HIDDEN
@@ -268,7 +271,9 @@ class _Reader:
                 self._hide(found.end())
 
     def _block(self, begins: int, start: int) -> None:
-        """The lines of YAML's `|` and `>`: those that are indented more than the line of the name."""
+        """Hides the lines of a YAML block (`|` or `>`): those indented more than the line of the
+        name.
+        """
         at, indent = begins, start - (self._text.rfind("\n", 0, start) + 1 if self._begins_line(start) else start)
         while at < len(self._text) and (line := _LINE.match(self._text, at)):
             if line[2].strip() and len(line[1]) <= indent - self._dashes(start, indent):
@@ -278,11 +283,13 @@ class _Reader:
         self._at = at
 
     def _dashes(self, start: int, indent: int) -> int:
-        """How much of the indentation a list's `- ` is."""
+        """The width of a list's `- ` within the indentation."""
         return indent - len(self._text[start - indent : start].rstrip("\"'- "))
 
     def _begins_line(self, start: int) -> bool:
-        """Whether before it stand only spaces, a list's dash, a comment's sign or a quote."""
+        """Whether only spaces, a list's dash, a comment's sign or a quote precede the position on
+        its line.
+        """
         before = self._text[max(0, start - _NEAR) : start]
         line = before.rpartition("\n")
         return (bool(line[1]) or start <= _NEAR) and not line[2].strip(" \t-#\"'")
@@ -292,8 +299,8 @@ class _Reader:
         found = _AUTHORITY.match(self._text, self._at)
         authority = found[0] if found else ""
         user, at, _ = authority.rpartition("@")
-        if not at and not _HOST_AND_PORT.fullmatch(authority) and (odd := _ODD_AUTHORITY.match(self._text, self._at)):
-            user, at, _ = odd[0].rpartition("@")  # a `/` in a password, which should be written as %2F
+        if not at and not _HOST_AND_PORT.fullmatch(authority) and (unusual := _UNUSUAL_AUTHORITY.match(self._text, self._at)):
+            user, at, _ = unusual[0].rpartition("@")  # a `/` in a password, which should be written as %2F
         if at and (":" in user or scheme.lower().rpartition("/")[2] not in _ACCOUNTS):
             self._out.append(HIDDEN)
             self._at += len(user)

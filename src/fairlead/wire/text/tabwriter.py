@@ -1,8 +1,8 @@
-"""Tab-separated lines made into aligned columns, as Go's `text/tabwriter` does with padding 2 and blanks.
+"""Aligns tab-separated lines into columns, as Go's `text/tabwriter` does with padding 2 and blanks.
 
-docs/spec/arena-cli.md#tables. The text after the last tab of a line belongs to no column: it is neither
-padded nor measured. A column is only as long as the run of consecutive lines that have that cell, so two
-tables with a plain line between never align.
+See docs/spec/arena-cli.md#tables. Text after the last tab of a line belongs to no column: it is
+neither padded nor measured. A column ends with the run of consecutive lines that have its cell, so
+two tables with a plain line between them never align.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def render_rows(rows: Iterable[Sequence[str]], padding: int = PADDING) -> str:
 def align(text: str, padding: int = PADDING) -> str:
     """The text with its tab-terminated cells padded.
 
-    Widths count code points; lines without tabs come out as they are.
+    Widths count code points; lines without tabs are not changed.
 
     >>> align("a\\tb\\nlonger\\tc\\t\\n")
     'a       b\\nlonger  c  \\n'
@@ -38,7 +38,7 @@ def align(text: str, padding: int = PADDING) -> str:
     lines = [line.split("\t") for line in text.split("\n")]
     widths: list[list[int]] = [[] for _ in lines]
     runs = [(0, len(lines), 0)]
-    while runs:  # not by recursion: a node may claim thousands of GPUs
+    while runs:  # no recursion: a node may report thousands of GPUs
         runs += _measure(lines, widths, *runs.pop(), padding)
     return "\n".join(_padded(cells, width) for cells, width in zip(lines, widths, strict=True))
 
@@ -46,9 +46,9 @@ def align(text: str, padding: int = PADDING) -> str:
 def _measure(
     lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int, padding: int
 ) -> list[tuple[int, int, int]]:
-    """Append to `widths` the width of `column` for the lines of one run.
+    """Appends the width of `column` for the lines of one run to `widths`.
 
-    The runs of the column to its right are returned.
+    Returns the runs of the column to its right.
     """
     runs = []
     first = start

@@ -1,9 +1,9 @@
-"""Texts of the cluster, made harmless for the terminal that shows them, as kubectl does.
+"""Escapes text of the cluster for a terminal, as kubectl does.
 
-An annotation, an event or a condition may hold anything, escape sequences too, which move the cursor, hide
-lines or set the window's title. kubectl makes two letters harmless (`terminalEscaper`, cli-runtime's
-`printers/terminal.go`), and so do we. Documents (JSON, YAML) never get here with such letters: their own
-rules escape them before.
+An annotation, event or condition may contain escape sequences, which move the cursor, hide lines or
+set the window's title. kubectl escapes two characters (`terminalEscaper`, cli-runtime's
+`printers/terminal.go`), and Fairlead does the same. JSON and YAML output needs none of this: those
+formats escape such characters themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def escape_terminal(text: str) -> str:
 
 
 def join_cells(cells: Iterable[str]) -> str:
-    """The cells of a line of a table, with tabs between them.
+    """One line of a table: the cells separated by tabs.
 
     >>> join_cells(["a", "one\\ntwo", "b"])
     'a\\tone...\\tb'
@@ -34,7 +34,7 @@ def join_cells(cells: Iterable[str]) -> str:
 
 
 def first_line(text: str) -> str:
-    """What a cell of a table shows: a text of several lines is cut after its first, as by kubectl.
+    """The text of a table cell: a text of several lines is cut after its first, as in kubectl.
 
     >>> first_line("whole\\x1b"), first_line("one\\rtwo")
     ('whole^[', 'one...')

@@ -1,4 +1,6 @@
-"""Lengths of time as people write them: `90s`, `20m`, `1h30m`, `2d`, in scenarios and on the command line."""
+"""Durations as people write them: `90s`, `20m`, `1h30m`, `2d`, in scenarios and on the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ _SPAN = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
 def parse_span(text: str) -> float:
-    """Seconds. Raises ValueError for anything else; the largest unit comes first.
+    """Seconds. Raises ValueError for other text; units must be in order, the largest first.
 
     >>> parse_span("1h30m"), parse_span("2d")
     (5400, 172800)

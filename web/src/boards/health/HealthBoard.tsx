@@ -1,4 +1,4 @@
-// What the console depends on: how each thing is, what was found, what hangs on it, what to set. Worst first; what nobody wanted stands last.
+// Dependencies of the console: state, findings, effects, settings. Worst first; dependencies that are not in use come last.
 import { useHealth } from "../../api/queries";
 import type { HealthRow } from "../../api/types";
 import { ObjectCommand } from "../../commands/EqualCommand";

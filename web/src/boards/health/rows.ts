@@ -1,4 +1,4 @@
-// What a dependency is called, and which are told on every page.
+// Names of dependencies, and the failures that every page shows.
 import type { HealthRow } from "../../api/types";
 import type { Words } from "../../i18n/locale";
 
@@ -6,7 +6,7 @@ export const WORST_FIRST: readonly string[] = ["fail", "warn", "ok", "off"];
 
 export const healthName = (name: string, { code }: Pick<Words, "code">): string => code("health", name, {}, name);
 
-/** Those that fail, without what the page itself says of their inputs already. */
+/** Failed dependencies, except those whose inputs a warning of the page already names. */
 export function untoldFailures(rows: readonly HealthRow[], told: ReadonlySet<string>): readonly HealthRow[] {
   return rows.filter((row) => row.state === "fail" && !(row.sources.length > 0 && row.sources.every((source) => told.has(source))));
 }

@@ -1,4 +1,4 @@
-// One holder: what it holds, for whom, and what to ask next.
+// One holder: what it holds, its owner and user, and commands for it.
 import type { Holder } from "../../api/types";
 import { duration, gpus, memory, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";

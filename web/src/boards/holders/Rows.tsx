@@ -1,4 +1,4 @@
-// The table of holders, alone or together, and what is said where nobody holds anything.
+// The table of holders or groups of holders, and its empty state.
 import type { ComponentProps } from "react";
 import { FIRST_JOB } from "../../commands/commands";
 import { useWords } from "../../i18n/locale";

@@ -1,10 +1,10 @@
-// How is a card given back? The command for whoever made the pod.
+// How is a card released? The command depends on the owner of the pod.
 import type { Holder } from "../../api/types";
 import { quoted } from "../../commands/commands";
 
 type Held = Pick<Holder, "namespace" | "name" | "ownerKind" | "owner" | "job">;
 
-/** Deleting a pod helps nothing where its owner makes it anew: there the owner is told. */
+/** Deleting a pod does not help if its owner recreates it: then the command is for the owner. */
 export function releaseCommand({ namespace, name, ownerKind, owner, job }: Held): string {
   const of = quoted(namespace);
   if (job) {

@@ -1,4 +1,4 @@
-// A job's life as one bar: what was when, and how long each step lasted. The list below says the same in words.
+// A job's lifecycle as one bar: the time and duration of each step. The list below has the same as text.
 import type { LifeStep } from "../../api/types";
 import { duration, exactTime, parseTime } from "../../format/format";
 import { useWords } from "../../i18n/locale";
@@ -34,7 +34,7 @@ export function LifeBar({ life }: { life: readonly LifeStep[] }) {
   );
 }
 
-/** Not all pods run yet: how many of how many. */
+/** While not all pods run, the step has their number. */
 export const wordOf = (step: LifeStep): string => (step.step === "running" && step.count !== null && step.count !== step.of ? "runningSome" : step.step);
 
 function statusWord(status: string, t: ReturnType<typeof useWords>["t"]): string {

@@ -24,10 +24,10 @@ export function requested(job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequeste
   return shares(job) ? memory(job.gpuMemoryRequestedMiB) : gpus(job.gpusRequested);
 }
 
-/** Why something waits, as a hint on its status: our own words, then what the source said beside them. */
+/** The reason of a wait as a tooltip of its status: Fairlead's sentence, then the source's message. */
 export const whyOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string => (waiting ? [whyWords(waiting, words), ...saidBeside(waiting)].filter(Boolean).join("\n") : "");
 
-/** Of what quota says, so many clauses stand in a row: what is asked, and where there is too little. The panel has all. */
+/** Number of clauses of a quota message in a row: the request, and what is short. The panel has all. */
 const CLAUSES = 2;
 
 /** Beside the status of its row: why, in our own words where we have some, as short as a row needs it. */
@@ -35,8 +35,8 @@ export const besideOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code
   if (!waiting) return "";
   const { code } = words;
   const { sentence } = waiting;
-  // How a quota stands beside a lack of nodes is said in the panel.
-  const short = { ...waiting, told: waiting.told.slice(0, CLAUSES), sentence: sentence && { ...sentence, code: sentence.code.replace(/-leaf$/, "") } };
+  // The panel shows the state of the quota next to a lack of nodes.
+  const short = { ...waiting, clauses: waiting.clauses.slice(0, CLAUSES), sentence: sentence && { ...sentence, code: sentence.code.replace(/-leaf$/, "") } };
   const [reason, why] = [code("reason", waiting.reason, {}, waiting.reason), whyWords(short, words)];
   // Quota's sentence begins with what is asked: its reason stands before it, for the row may have room for no more.
   return ` · ${why === null ? reason : waiting.sentence ? why : `${reason}: ${why}`}`;

@@ -8,7 +8,7 @@ const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pendin
 /** Whether an instance of it can have left a sample: none has where the job never began and none runs. */
 export const hasRun = ({ startedAt, instances: i }: JobRow): boolean => startedAt !== null || i.running + i.unknown + i.succeeded + i.failed > 0;
 
-/** Whether all that is kept of it was read; else a warning of the answer says why not. */
+/** Whether all its events were read; otherwise a warning of the answer has the reason. */
 export const areEventsKnown = ({ warnings }: Pick<JobDetail, "warnings">): boolean => !warnings.some((each) => each.source === "events");
 
 export function jobSentence(job: JobRow): Sentence {

@@ -1,4 +1,4 @@
-// My work: what can I start now, what of mine waits and behind whom, what may my leaf have, and my jobs. A researcher's first page.
+// My work: what I can start now, my waiting jobs and their queue, my quota, and my jobs. A researcher's first page.
 import { useEffect, useMemo } from "react";
 import { useJobs, useMine } from "../../api/queries";
 import type { MyWork } from "../../api/types";

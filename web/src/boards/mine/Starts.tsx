@@ -7,7 +7,7 @@ import { sentenceWords } from "../../i18n/sentences";
 import { Command } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
 import { Empty } from "../../parts/States";
-import { toldWords } from "../../parts/WhyItWaits";
+import { clauseWords } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
 
 export function Starts({ mine }: { mine: MyWork }) {
@@ -52,5 +52,5 @@ function Line({ start, isAlone }: { start: Start; isAlone: boolean }) {
 /** What nodes would give, and what quota answers to more. */
 function quotaWords(start: Start, words: Pick<Words, "t" | "code">): string {
   const most = `${gpus(start.onNodes)}${start.unit && ` ${start.unit}`}`;
-  return words.t("mine.quotaBinds", { most, leaf: start.leaf, why: toldWords(start.told, words) ?? start.waiting });
+  return words.t("mine.quotaBinds", { most, leaf: start.leaf, why: clauseWords(start.clauses, words) ?? start.waiting });
 }

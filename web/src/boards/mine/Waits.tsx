@@ -1,4 +1,4 @@
-// What of mine waits, why, and behind whom?
+// My waiting jobs and pods, with reason and queue.
 import type { MyWait } from "../../api/types";
 import { count, gpus } from "../../format/format";
 import { shown } from "../../format/shown";

@@ -1,4 +1,4 @@
-// Who am I, until people sign in? A user or a namespace; the address says it, else what this browser was told last.
+// The user's identity until sign-in exists: a user or a namespace, from the address, else the last choice in this browser.
 import { readStored, store } from "../../app/stored";
 
 export type Person = { readonly user: string } | { readonly namespace: string };

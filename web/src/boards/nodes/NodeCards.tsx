@@ -1,5 +1,5 @@
 // The cards of one node in the side panel, one row each, and the pods that hold them; its page has both in one table.
-// A pod may hold part of a card that nobody can name: it stands among the pods, and on no card.
+// A pod may hold part of an unknown card: it is among the pods, and on no card.
 import { useMemo } from "react";
 import type { GpuRow, MigInstanceRow, NodeDetail, NodePod } from "../../api/types";
 import { count, exactMemory, gpus, memory, memoryFraction, percent, share, units, UNKNOWN } from "../../format/format";

@@ -23,7 +23,7 @@ const OF_ONE: NamedCharts = [
   ["remapped-rows", "panel.remapped", "gpu-remapped-rows"],
 ];
 
-/** `filters` may name nodes and cards; the per-node charts know nothing of cards. */
+/** `filters` may name nodes and cards; the per-node charts have no cards. */
 export function NodeCharts({ filters, perNode = true }: { filters: URLSearchParams; perNode?: boolean }) {
   const nodeFilters = new URLSearchParams(filters.getAll("gpu_node").map((node) => ["gpu_node", node]));
   return <ChartGrid charts={[...chartsOf(PER_GPU, filters), ...(perNode ? chartsOf(PER_NODE, nodeFilters) : chartsOf(OF_ONE, filters))]} />;

@@ -40,7 +40,7 @@ export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean
 
 const HeldOrNone = ({ detail }: { detail: NodeDetail }) => (detail.gpus.length === 0 && detail.pods.length === 0 ? <NoCards /> : <Held detail={detail} />);
 
-/** What somebody should know before reading numbers. The gravest first. */
+/** Notices to read before the numbers. The gravest first. */
 export function noticesOf({ node, sharing }: Pick<NodeDetail, "node" | "sharing">, t: Words["t"]): readonly [code: string, text: string][] {
   const notices: ([string, string] | false)[] = [
     node.gpuUnitsOvercommitted > 0 && ["overcommitted", t("notice.overcommitted", { n: node.gpuUnitsOvercommitted })],

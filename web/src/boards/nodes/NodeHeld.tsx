@@ -1,5 +1,5 @@
 // The cards of one node and who holds them, as one table: a card with one holder is one row, several holders follow their card.
-// A pod may hold a card that nobody can name: it stands at the end, on no card.
+// A pod may hold an unknown card: it is at the end, on no card.
 import { useMemo } from "react";
 import type { GpuPod, GpuRow, MigInstanceRow, NodeDetail, NodePod } from "../../api/types";
 import { count, exactMemory, memory, memoryFraction, percent, units, UNKNOWN } from "../../format/format";
@@ -88,7 +88,7 @@ export function heldColumns({ gpus, pods }: Pick<NodeDetail, "gpus" | "pods">, t
 const nameOrNothing = (of: GpuPod | NodePod | null): string => (of ? nameOf(of) : "");
 const countOrNone = (n: number | undefined): string => (n ? count(n) : UNKNOWN);
 
-/** Nobody is a dash; a shared or divided card has its holders below. */
+/** A dash for no holder; a shared or divided card has its holders below. */
 function whom({ gpu, instance, seat, pod }: HeldRow) {
   const of = pod ?? seat;
   if (of) return <Copied text={nameOf(of)} />;

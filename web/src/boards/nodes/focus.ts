@@ -11,13 +11,13 @@ export const mustAsk = (params: URLSearchParams): boolean => ASKED.some((key) =>
 
 const isIndex = (gpu: string): boolean => /^\d+$/.test(gpu);
 
-/** Which cards bear the UUIDs of the address? The map does not know; `null`: there is none. */
+/** Cards with the UUIDs of the address, which the map does not contain; `null`: no UUIDs. */
 export function uuidsQuery(params: URLSearchParams): URLSearchParams | null {
   const uuids = params.getAll("GPU").filter((gpu) => !isIndex(gpu));
   return uuids.length > 0 ? new URLSearchParams([...uuids.map((uuid) => ["GPU", uuid]), ["size", "500"]]) : null;
 }
 
-/** `matching`: what the server said; `null` where nobody was asked. `named`: the cards that bear the UUIDs asked for. */
+/** `matching`: the server's answer; `null` without a request. `named`: the cards with the requested UUIDs. */
 export function focusOf(params: URLSearchParams, matching: readonly string[] | null, named: readonly { node: string; index: number }[] = []): Focus {
   const chosen = matching ?? (params.has("gpu_node") ? params.getAll("gpu_node") : null);
   const indexes = params.getAll("GPU").filter(isIndex).map(Number);

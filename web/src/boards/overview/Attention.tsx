@@ -1,4 +1,4 @@
-// What needs somebody, directly below the sentence: the worst first, each line with a count, the things, since when, and what to ask next.
+// The list "Needs attention" directly below the sentence: the worst first, each line with a count, the objects, a time, and a command.
 import type { AttentionLine, AttentionObject } from "../../api/types";
 import { count } from "../../format/format";
 import { useWords } from "../../i18n/locale";
@@ -35,7 +35,7 @@ export function Attention({ lines }: { lines: readonly AttentionLine[] }) {
   );
 }
 
-/** Those in trouble the longest, each a link, and the way to all of them. */
+/** The objects that are longest in trouble, each a link, and a link to all. */
 function Things({ line }: { line: AttentionLine }) {
   const { t } = useWords();
   return (

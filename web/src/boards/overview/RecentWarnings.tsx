@@ -1,4 +1,4 @@
-// What was warned of lately, alike ones told once. Each names the thing and leads there.
+// Recent warning events, similar ones in one line, each with a link to its object.
 import type { RecentWarning } from "../../api/types";
 import { ObjectCommand } from "../../commands/EqualCommand";
 import { count } from "../../format/format";

@@ -1,4 +1,4 @@
-// Where does a thing in trouble live? Its own page; a pod that is of no job stands among the holders.
+// The page of an object in trouble: its own page; a pod without a job is among the holders.
 import type { AttentionLine, AttentionObject } from "../../api/types";
 
 export function pageOf(object: AttentionObject): string | null {
@@ -16,7 +16,7 @@ export function pageOf(object: AttentionObject): string | null {
 
 export const nameOf = (object: AttentionObject): string => (object.index === null ? [object.namespace, object.name].filter(Boolean).join("/") : `${object.name} GPU ${object.index}`);
 
-/** The board on which all of the line stand. */
+/** The board with all objects of the line. */
 export function allOf(line: AttentionLine): string {
   const kind = line.objects[0]?.kind;
   if (kind === "leaf") return "/quota";

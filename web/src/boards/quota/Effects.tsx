@@ -1,4 +1,4 @@
-// What would happen with the changed bounds, as the plan says: who would be admitted, who evicted for whom, how each leaf ends.
+// The effects of the changed bounds by the plan: admitted pods, evicted pods and the units that get their room, and the result per leaf.
 import type { useWhatIf } from "../../api/queries";
 import type { QuotaEffects } from "../../api/types";
 import { count } from "../../format/format";
@@ -19,14 +19,14 @@ export function Effects({ asked, isLate }: { asked: ReturnType<typeof useWhatIf>
     <div className="effects" data-late={isLate} data-testid="what-if-effects" aria-live="polite">
       <Panel slug="what-if" title={t("panel.whatIf")} note={t("quota.nothingWritten")}>
         <Answered asked={asked} bones={<Bones lines={4} />}>
-          {(effects) => <Told effects={effects} />}
+          {(effects) => <EffectTables effects={effects} />}
         </Answered>
       </Panel>
     </div>
   );
 }
 
-function Told({ effects }: { effects: QuotaEffects }) {
+function EffectTables({ effects }: { effects: QuotaEffects }) {
   const words = useWords();
   const { sentence } = effects;
   return (

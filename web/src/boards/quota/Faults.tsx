@@ -4,7 +4,7 @@ import { useWords } from "../../i18n/locale";
 
 const SHOWN = 20;
 
-/** Errors are said; warnings can be looked up. */
+/** Errors are shown; warnings are folded. */
 export function Faults({ faults }: { faults: readonly TreeFault[] }) {
   const { t } = useWords();
   const errors = faults.filter((fault) => fault.level === "error");
@@ -29,7 +29,7 @@ export function Faults({ faults }: { faults: readonly TreeFault[] }) {
   );
 }
 
-/** English says it with names and numbers; another language says first in its words what kind of fault it is. */
+/** The English message has names and numbers; another language has the kind of the fault first. */
 function List({ faults }: { faults: readonly TreeFault[] }) {
   const { t, code, locale } = useWords();
   return (

@@ -1,4 +1,4 @@
-// The bar of a quota: used within its minimum, borrowed above, what waits after that, as long as its limit.
+// The bar of a quota: used within its minimum, borrowed above, waiting after that; its length is the limit.
 import type { CSSProperties } from "react";
 import type { QuotaRow } from "../../api/types";
 import { amount } from "../../format/format";

@@ -24,7 +24,7 @@ const TYPING_MS = 400;
 const NO_LIMIT = "N/A";
 const BOUNDS = "[\u00a0min\u00a0,\u00a0max\u00a0]";
 
-/** On the board of the quotas: a cell is changed in place, a leaf tells who waits in it. */
+/** On the quota board: a cell is edited in place, a leaf opens its waiting pods. */
 export function TreePanel({ onLeaf }: { onLeaf: (path: string) => void }) {
   const [params] = useQueryState();
   const asked = useQuotaTree();
@@ -35,7 +35,7 @@ export function TreePanel({ onLeaf }: { onLeaf: (path: string) => void }) {
   );
 }
 
-/** Of the five that always have a table, those that the tree says something of. */
+/** Of the five resources that always have a table, those with amounts in the tree. */
 function resourcesShown(page: QuotaTreePage, chosen: readonly string[]): readonly string[] {
   if (chosen.length > 0) return page.resources.filter((resource) => chosen.includes(resource));
   const named = page.resources.filter((resource) => page.items.some((row) => row.bounds.some((each) => each.resource === resource && (each.minText !== "0" || each.maxText !== ""))));
@@ -47,9 +47,9 @@ interface Props {
   chosen: readonly string[];
   search: string;
   isAsking: boolean;
-  /** Cells are text until somebody opens one. */
+  /** Cells are text until one is opened. */
   inPlace?: boolean;
-  /** Told here, unless the page around it does. */
+  /** Shown here, unless the page around it shows it. */
   faults?: boolean;
   onLeaf?: (path: string) => void;
 }
@@ -118,7 +118,7 @@ export function TreeGrid({ page, chosen, search, isAsking, inPlace = false, faul
   );
 }
 
-/** What was typed, once nobody has typed for a moment. */
+/** The typed text, after a short pause in typing. */
 function useRested(changes: Changes): Changes {
   const [rested, setRested] = useState(changes);
   useEffect(() => {
@@ -129,9 +129,9 @@ function useRested(changes: Changes): Changes {
 }
 
 function faultsByNode(faults: readonly TreeFault[]): ReadonlyMap<string, string> {
-  const said = new Map<string, string>();
-  for (const fault of faults.filter((each) => each.level === "error")) said.set(fault.path, [said.get(fault.path), fault.message].filter(Boolean).join("\n"));
-  return said;
+  const messages = new Map<string, string>();
+  for (const fault of faults.filter((each) => each.level === "error")) messages.set(fault.path, [messages.get(fault.path), fault.message].filter(Boolean).join("\n"));
+  return messages;
 }
 
 interface Asking {
@@ -184,7 +184,7 @@ function Name({ row, fault }: { row: QuotaTreeRow; fault: string | undefined }) 
   );
 }
 
-/** Text that opens as two inputs; it stays open while it says something else than the tree. */
+/** Text that opens as two inputs; it stays open while it differs from the tree. */
 function BoundsCell({ row, bounds, asking }: { row: QuotaTreeRow; bounds: QuotaBounds; asking: Asking }) {
   const { t } = useWords();
   const cell = JSON.stringify([row.name, bounds.resource]);

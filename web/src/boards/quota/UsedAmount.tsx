@@ -1,4 +1,4 @@
-// What is used of a quota; above its max with the words that say by how much.
+// Usage of a quota; above its max with the excess.
 import { amount, amountUnit } from "../../format/format";
 import type { Words } from "../../i18n/locale";
 import { unitWord } from "../../i18n/units";

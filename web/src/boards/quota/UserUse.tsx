@@ -15,7 +15,7 @@ const MAX_ROWS = 10;
 /** Raw numbers, the unit in the head. */
 const userCsv = ({ leaf, user, used }: UserLine, units: ReadonlyMap<string, string>): object => ({ leaf, user, ...Object.fromEntries([...units].map(([resource, unit]) => [`${resource} (${unit})`, used.get(resource) ?? 0])) });
 
-/** Nothing where no pod says whose it is. */
+/** Nothing if no pod names its user. */
 export function UserUse({ answer }: { answer: QuotaAnswer }) {
   const { t } = useWords();
   const lines = useMemo(() => userLines(answer.items), [answer.items]);

@@ -1,4 +1,4 @@
-// Who waits for quota, in which order, and why: the sentence that the pod's condition says, with its numbers beside it.
+// Units that wait for quota, in their order, with the reason from the pod's condition and its numbers.
 import { useMemo } from "react";
 import { useQuotaWaiting } from "../../api/queries";
 import type { WaitingUnit } from "../../api/types";
@@ -9,7 +9,7 @@ import { Ago } from "../../parts/Ago";
 import { Panel } from "../../parts/Panel";
 import { SidePanel } from "../../parts/SidePanel";
 import { Answered, Bones, Empty } from "../../parts/States";
-import { toldWords } from "../../parts/WhyItWaits";
+import { clauseWords } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
 import { listQuery, parsePaging } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
@@ -19,8 +19,8 @@ import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 
 const ASKED = ["path", "name"] as const;
 const MAX_ROWS = 10;
-/** No pod waits longer because it asks too much or the tree is broken: it waits for a person. */
-const FOR_A_PERSON: readonly string[] = ["NeverFits", "TreeInvalid"];
+/** Reasons that only a user can resolve: the request is too large, or the tree is invalid. */
+const NEEDS_A_USER: readonly string[] = ["NeverFits", "TreeInvalid"];
 
 export function WaitingPanel() {
   const words = useWords();
@@ -90,11 +90,11 @@ function waitingColumns(words: Pick<Words, "t" | "code">): Column<WaitingUnit>[]
 const belowRoot = (path: string): string => path.split(".").slice(1).join(".") || path;
 
 /** The sentence, in the reader's language where its words are known. */
-const said = (row: WaitingUnit, words: Pick<Words, "t" | "code">): string => toldWords(row.told, words) ?? row.message;
+const said = (row: WaitingUnit, words: Pick<Words, "t" | "code">): string => clauseWords(row.clauses, words) ?? row.message;
 
 function Reason({ of: row }: { of: WaitingUnit }) {
   const { t, code } = useWords();
-  const tone = row.reason === null ? "run" : FOR_A_PERSON.includes(row.reason) ? "bad" : "wait";
+  const tone = row.reason === null ? "run" : NEEDS_A_USER.includes(row.reason) ? "bad" : "wait";
   return (
     <span className="status" data-tone={tone}>
       {row.reason === null ? t("quota.hasRoom") : code("reason", row.reason, {}, row.reason)}
@@ -102,7 +102,7 @@ function Reason({ of: row }: { of: WaitingUnit }) {
   );
 }
 
-/** One unit with all that its sentence leaves out. It may be on another page of the list, so it is asked for by its name. */
+/** One unit with the details. It may be on another page of the list, so it is requested by its name. */
 export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => void }) {
   const { t } = useWords();
   const asked = useQuotaWaiting(useMemo(() => new URLSearchParams({ q: unit, size: "500" }), [unit]));
@@ -118,7 +118,7 @@ export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => v
   );
 }
 
-/** All that wait in one leaf, in their order, each with its reason. */
+/** All waiting units of one leaf, in their order, each with its reason. */
 export function LeafWaiting({ path, onClose }: { path: string; onClose: () => void }) {
   const words = useWords();
   const { t } = words;

@@ -1,8 +1,8 @@
-// Bounds that somebody changes in thought: which, to what, and what of it is asked of the server.
+// Bounds of the "what if": which, to what, and the request to the server.
 import type { BoundsChange, QuotaBounds, QuotaTreeRow } from "../../api/types";
 
 export type Bound = "min" | "max";
-/** Text by cell; a cell that says what the tree says is not in it. */
+/** Text by cell; cells that equal the tree are not in it. */
 export type Changes = ReadonlyMap<string, string>;
 
 export const NO_CHANGES: Changes = new Map();

@@ -34,7 +34,7 @@ export interface UserLine {
   readonly used: ReadonlyMap<string, number>;
 }
 
-/** One line per leaf and user, by leaf; `null` = nobody who is known. */
+/** One line per leaf and user, by leaf; `null` = no known user. */
 export function userLines(rows: readonly QuotaRow[]): UserLine[] {
   const lines = new Map<string, UserLine & { used: Map<string, number> }>();
   for (const row of rows.filter((each) => each.isLeaf)) {
@@ -48,7 +48,7 @@ export function userLines(rows: readonly QuotaRow[]): UserLine[] {
   return [...lines.values()].toSorted((one, other) => one.leaf.localeCompare(other.leaf, "en"));
 }
 
-/** Trees may name their nodes by full path (`root.a.1`); below their parent the last part says it. */
+/** Trees may name their nodes by full path (`root.a.1`); below their parent the last part is enough. */
 export function shortName(row: Pick<QuotaRow, "name" | "parent">): string {
   return row.parent && row.name.startsWith(`${row.parent}.`) ? row.name.slice(row.parent.length + 1) : row.name;
 }
@@ -72,5 +72,5 @@ export function quotaBar(row: Pick<QuotaRow, "min" | "max" | "used" | "requested
   return { within: of(within), borrowed: of(row.used) - of(within), waiting: of(row.used + waiting) - of(row.used), min: of(row.min), open: row.max === null };
 }
 
-/** Nobody asks, nobody is guaranteed, nothing is limited: a table of it would be zeros. */
+/** No requests, no guarantee, no limit: a table would contain only zeros. */
 export const isNothing = (lines: readonly QuotaLine[]): boolean => lines.length > 0 && lines.every(({ row, used }) => !used && !row.requested && !row.claimed && !row.min && !row.max && row.waitingPods === 0);

@@ -1,7 +1,7 @@
 """The rows of the Quota board: one per node of the tree and managed resource, in the tree's order.
 
-`lent`: what others take of a leaf's unused guarantee. Borrowers first use what nobody is guaranteed; the rest
-is split over the leaves in proportion to what each leaves unused.
+`lent`: what others take of a leaf's unused guarantee. Borrowers first use what no leaf is guaranteed; the
+rest is split over the leaves in proportion to what each leaves unused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Who waits for quota, and why: the units of a plan that were not admitted, as rows.
+"""Units that wait for quota, and their reasons: the units of a plan that were not admitted, as rows.
 
-What a plan would admit waits, too, until its gate is open: it comes first, without a reason.
+Units that the plan admits wait, too, until their gates are removed: they come first, without a reason.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         position=waiting.position,
         reason=waiting.reason.value,
         message=waiting.message,
-        told=clause_sentences(waiting.clauses),
+        clauses=clause_sentences(waiting.clauses),
         user=(users.pop() if len(users) == 1 else job.user if job else "") or None,
         since=_since(waiting.pods) or (timestamp(job.created_at) if job and job.created_at else None),
         blocked=[
@@ -133,7 +133,7 @@ def _ready(admission: QuotaAdmission, paths: Mapping[str, str]) -> WaitingUnit:
         position=0,
         reason=None,
         message=HAS_ROOM,
-        told=[Sentence("quota-has-room", {}, HAS_ROOM)],
+        clauses=[Sentence("quota-has-room", {}, HAS_ROOM)],
         user=pod.user or None,
         since=_since((pod,)),
         blocked=[],
@@ -162,9 +162,9 @@ def _entry(row: WaitingUnit) -> Entry[WaitingUnit]:
 
 
 def _facets(rows: Sequence[WaitingUnit]) -> dict[str, list[str]]:
-    told = Counter(row.reason for row in rows if row.reason)
+    reasons = Counter(row.reason for row in rows if row.reason)
     return {
         "namespace": choices(row.namespace for row in rows),
-        "reason": sorted(told),
+        "reason": sorted(reasons),
         "user": choices(row.user for row in rows if row.user),
     }

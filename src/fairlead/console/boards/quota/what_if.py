@@ -1,6 +1,6 @@
-"""What would happen if some bounds of the quota tree were others: from the plan itself, without any write.
+"""The effects of other bounds in the quota tree, computed by the plan itself, without any write.
 
-The changed tree is read as if somebody had written it, so bad quantities are told as they would be then.
+The changed tree is parsed as a written one is, so bad quantities have the same faults.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
     by_name = {node["name"]: node for node in _nodes(spec)}
     for change in changes:
         if (node := by_name.get(change.node)) is None:
-            raise UserError(f"the quota tree has no node `{change.node[:100]}`", "reload the page: somebody may have changed the tree")
+            raise UserError(f"the quota tree has no node `{change.node[:100]}`", "reload the page: the tree may have changed")
         for bound, text in (("min", change.min), ("max", change.max)):
             if text is not None:
                 node[bound].pop(change.resource, None)

@@ -1,6 +1,6 @@
 """The rows of the page of serving jobs.
 
-They say what `arena serve list` and `arena serve get` say, and what keeps a job from being ready.
+They contain the values of `arena serve list` and `arena serve get`, and why a job is not ready.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.wire import names
 READY = "Ready"
 NOT_READY = "NotReady"
 UNHEARD = "Unknown"
-"""Of a pod that ran when its node was last heard of."""
+"""Status of a pod that was running when its node became unreachable."""
 
 
 def serving_rows(
@@ -35,7 +35,7 @@ def serving_rows(
     explainer: Explainer,
     silent: Collection[str],
 ) -> RowSet[ServingJob]:
-    """All serving jobs, by namespace, name and version. `silent`: names of nodes that are not heard of."""
+    """All serving jobs, by namespace, name and version. `silent`: names of unreachable nodes."""
     pods = [pod for pod in snapshot.pods if names.LABEL_SERVING_TYPE in pod.labels]
     entries = []
     for serving in servings_of(objects.workloads, objects.services, pods):
@@ -53,7 +53,7 @@ def serving_rows(
 
 
 def serving_sentence(rows: Sequence[ServingJob]) -> Sentence:
-    """How many are ready, and what all of them hold.
+    """Numbers of ready jobs and of held GPUs.
 
     >>> serving_sentence([]).text
     'There are no serving jobs in this cluster.'
@@ -99,20 +99,20 @@ def _row(serving: Serving, report: ServingReport, occupancy: ClusterOccupancy, e
 
 
 def _waiting(serving: Serving, desired: int, explainer: Explainer) -> Waiting:
-    """The first pod that waits says why; else pods are missing, or start."""
+    """The reason of the first waiting pod; else pods are missing or starting."""
     pods: list[Pod] = [pod for pod in serving.pods if not pod.is_finished]
     for pod in pods:
         if (wait := why_pod_waits(pod)) is not None:
-            return explainer.tell(wait, [pod])
+            return explainer.explain(wait, [pod])
     if not serving.workers:
-        text = f"no Deployment of this {serving.workload.kind} exists; its operator makes them"
-        return explainer.tell(Wait("PodsMissing", text, "serving-no-deployment", {"kind": serving.workload.kind}), pods)
+        text = f"no Deployment of this {serving.workload.kind} exists yet; its operator creates it"
+        return explainer.explain(Wait("PodsMissing", text, "serving-no-deployment", {"kind": serving.workload.kind}), pods)
     if len(pods) < desired:
         text = f"{len(pods)} of {desired} pods exist; the Deployment controller creates the rest"
-        return explainer.tell(Wait("PodsMissing", text, "serving-pods-missing", {"there": len(pods), "desired": desired}), pods)
+        return explainer.explain(Wait("PodsMissing", text, "serving-pods-missing", {"there": len(pods), "desired": desired}), pods)
     running = sum(pod.phase == PodPhase.RUNNING for pod in pods)
     text = f"{running} of {len(pods)} pods run"
-    return explainer.tell(Wait("Starting", text, "starting", {"running": running, "pods": len(pods)}), pods)
+    return explainer.explain(Wait("Starting", text, "starting", {"running": running, "pods": len(pods)}), pods)
 
 
 def _entry(row: ServingJob, serving: Serving) -> Entry[ServingJob]:

@@ -1,1 +1,3 @@
-"""Batch Jobs under quota: which pods their controller removes, and what is written to take some."""
+"""Batch Jobs under quota: which pods their controller removes, and what is written to stop some of
+them.
+"""

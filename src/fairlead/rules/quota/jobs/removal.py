@@ -1,9 +1,9 @@
 """Which pods the Job controller removes when a Job has more than may run.
 
-It alone chooses them: a lower `parallelism` says how many, never which. Its order is `ActivePods` of
-Kubernetes (pkg/controller/controller_utils.go). Two of its keys are not known here and are left out: since
-when a pod is ready, and how often its containers were restarted. All pods of a Job ask for the same, so what
-is freed does not depend on them.
+The Job controller alone chooses them: a lower `parallelism` sets their number only. Its order is
+`ActivePods` of Kubernetes (pkg/controller/controller_utils.go). Two of its keys are unknown here
+and left out: since when a pod is ready, and how often its containers restarted. All pods of a Job
+ask for the same, so the freed amount does not depend on them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PHASES: Final = {PodPhase.PENDING: 0.0, PodPhase.UNKNOWN: 1.0, PodPhase.RUNNING
 
 
 def removal_turn(pod: Pod) -> tuple[float, ...]:
-    """The lower, the sooner: without a node, pending, not ready, newer."""
+    """Sort key; the smallest is removed first: pods without a node, pending, not ready, newer."""
     is_ready = pod.phase is PodPhase.RUNNING and all(each.type != "Ready" or each.status == "True" for each in pod.conditions)
     return float(bool(pod.node)), _PHASES.get(pod.phase, 2.0), float(is_ready), -(pod.created_at or 0.0)
 
 
 def in_removal_order(pods: Iterable[Pod]) -> list[Pod]:
-    """The active ones: neither finished nor stopping. The first goes first."""
+    """The active pods, neither finished nor stopping, the first to be removed first."""
     active = [pod for pod in pods if pod.deleted_at is None and not pod.is_finished]
     return sorted(active, key=lambda pod: (removal_turn(pod), pod.name))
 
@@ -39,7 +39,7 @@ def surplus_in(pods: Iterable[Pod], job: Workload | None) -> list[Pod]:
 
 
 def surplus_of(pods: Iterable[Pod], workloads: Mapping[str, Workload]) -> set[str]:
-    """The same of all Jobs: uids."""
+    """Uids of such pods of all Jobs."""
     by_job: defaultdict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         owner = pod.controller
@@ -49,10 +49,10 @@ def surplus_of(pods: Iterable[Pod], workloads: Mapping[str, Workload]) -> set[st
 
 
 def left_without(pods: Iterable[Pod], gone: Sequence[str]) -> int | None:
-    """How many pods may run so that these (uids) are among those that go.
+    """How many pods may run so that these (uids) are among those that are removed.
 
-    None: another pod that has a node would have to go before one of them. Between pods that are alike to its
-    controller chance decides, and these count as the first.
+    None: another pod that has a node would be removed before one of them. Between pods that are
+    equal to the controller its choice is random; these count as the first.
     """
     order = sorted(in_removal_order(pods), key=lambda pod: (removal_turn(pod), pod.uid not in gone))
     places = [place for place, pod in enumerate(order) if pod.uid in gone]

@@ -1,8 +1,7 @@
-"""What is written to take pods of a job, and to let them run again.
+"""What is written to stop pods of a job, and to let them run again.
 
-`suspend` takes all of them, a lower `parallelism` some of a batch Job's.
-
-Annotations go with the change in one call, so that whoever continues after a crash knows what is ours.
+`suspend` stops all of them, a lower `parallelism` some of a batch Job's. The same request writes
+annotations, so that the controller that continues after a crash recognizes Fairlead's change.
 """
 
 from __future__ import annotations
@@ -17,24 +16,26 @@ RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
 
 
 def suspend_action(job: Workload, for_unit: str, priority: int = 0) -> PatchObject:
-    """`priority`: of its pods."""
+    """Suspend a job. `priority`: of its pods."""
     marks = {ANNOTATION_SUSPENDED_FOR: for_unit, ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None}
     return _turn(job, marks, is_suspended=True)
 
 
 def resume_action(job: Workload) -> PatchObject:
-    """The whole job, as it stands."""
+    """Resume the whole job, as it stands."""
     return _turn(job, {ANNOTATION_SUSPENDED_FOR: None, ANNOTATION_SUSPENDED_PRIORITY: None}, is_suspended=False)
 
 
 def lower_action(job: Workload, count: int, priority: int = 0) -> ScaleJob:
-    """At most so many of its pods may run."""
+    """Let at most `count` pods of a batch Job run."""
     own = job.own_parallelism or job.parallelism
     return ScaleJob(_ref(job), job.parallelism, count, own, priority=priority, has_annotations=job.has_annotations)
 
 
 def raise_action(job: Workload, more: int) -> ScaleJob:
-    """So many more of its pods may run than do. Where all of them may, its owner's own number comes back."""
+    """Let `more` pods of a batch Job run. If that is all of them, the owner's own number is
+    restored.
+    """
     own = job.own_parallelism or job.parallelism
     now = 0 if job.is_suspended else job.pods
     count = own if now + more >= job.pods + job.held else now + more
@@ -43,7 +44,7 @@ def raise_action(job: Workload, more: int) -> ScaleJob:
 
 
 def disown_action(job: Workload) -> PatchObject:
-    """Withdraw our marks that do not hold any more."""
+    """Remove Fairlead's marks that are no longer valid."""
     return PatchObject(_ref(job), {"metadata": {"annotations": dict.fromkeys(job.stale)}})
 
 

@@ -1,1 +1,1 @@
-"""Where the units of a quota plan sit on the cluster's nodes, and who leaves a node for one."""
+"""Which cluster nodes the units of a quota plan use, and which pods leave a node for a unit."""

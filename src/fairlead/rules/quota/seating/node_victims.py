@@ -1,11 +1,12 @@
-"""Who leaves a cluster node for a unit that has quota and fits on no node: node by node the fewest who may be
-evicted (docs/spec/quota.md#room-made-on-a-cluster-node). After that the unit fits, or nobody leaves.
+"""Victims on one cluster node, for a unit that has quota and fits on no node: the fewest pods of
+one node that may be evicted (docs/spec/quota.md#room-made-on-a-cluster-node). All that are needed,
+or none.
 
-Legal is who is above min as for reclaim (2.7, from the root down), in what the node lacks; and, by the same
-predicate that says who goes first (2.4), only who would not be guaranteed himself: else two would evict each
-other in turn. In what the tree does not manage the predicate alone decides.
+A group may be evicted if its leaf is above min in what the node lacks, from the root down as for
+reclaim, and if `is_guaranteed` would not be true for it: otherwise two units would evict each other
+in turn. For resources that the tree does not manage, that predicate alone decides.
 
-No gang is broken where single pods and the surplus of gangs leave room enough.
+No gang is broken where single pods and the surplus of gangs make enough room.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _FULL = 1_000_000
 
 
 class _Leaving(Struct, eq=False):
-    """A group that is to go, and the room that it has left."""
+    """A group that is to be evicted, and the room that it left."""
 
     group: VictimGroup
     left: list[Placed]
 
 
 class NodeVictims:
-    """The search of one plan."""
+    """The search for victims on nodes, of one plan."""
 
     def __init__(self, account: QuotaAccount, reclaim: Reclaim, seats: Seats) -> None:
         self._account = account
@@ -43,7 +44,9 @@ class NodeVictims:
         self._weighed: dict[Shape, list[tuple[int, str]]] = {}
 
     def choose(self, unit: Unit) -> list[VictimGroup] | None:
-        """All that is needed, or nobody. Who is chosen has left the account's sums, and his node not yet."""
+        """All groups that are needed, or None. Chosen groups have left the account's sums, not yet
+        their nodes.
+        """
         rooms = self._seats.rooms_later()
         if rooms is None or not unit.pods:
             return None
@@ -60,8 +63,9 @@ class NodeVictims:
 
 
 class _Search:
-    """For one unit. `weighed`: by shape of pod, as long as the plan stays as it is, the nodes that may come
-    into question, each with the least number of groups that would have to go.
+    """The search for one unit. `weighed`: by shape of pod, the nodes that are worth a closer look,
+    each with the least number of groups that would have to go. It is valid while the plan does not
+    change.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class _Search:
         return [each.group for each in self._taken]
 
     def close(self) -> None:
-        """On their nodes all is as it was."""
+        """Restore the nodes as they were."""
         for each in self._taken:
             self._rooms.stay(each.left)
 
@@ -123,10 +127,10 @@ class _Search:
             return [(pod.node, pod) for pod in group.pods]
         return [(seat.node, seat.pod) for seat in self._seats.of(group.unit)]
 
-    # --- one pod of the unit --------------------------------------------------------------------------------
+    # --- one pod of the unit ----------------------------------------------------------------------
 
     def _clear(self, pod: QuotaPod, *, is_first: bool) -> str | None:
-        """The node where the fewest have to go for it, when they have gone."""
+        """The node where the fewest groups must go for the pod, with those groups gone."""
         best: tuple[tuple[int, int], list[VictimGroup], str] | None = None
         lowest = min(book.lowest for book in self._account.books.values())
         for bound, node in self._weigh(pod, is_first=is_first):
@@ -146,8 +150,8 @@ class _Search:
         return best[2]
 
     def _weigh(self, pod: QuotaPod, *, is_first: bool) -> list[tuple[int, str]]:
-        """The nodes where it may be worth while to look closely, the most promising first: whoever borrows
-        there gives enough, if all of them may go.
+        """Nodes that are worth a closer look, the most promising first: the borrowers there hold
+        enough, if all of them may go.
         """
         shape = shape_of(pod)
         if is_first and shape in self._weighed:
@@ -171,12 +175,14 @@ class _Search:
             else:
                 found.append((0, node))
         found.sort()
-        if is_first:  # nobody has left or sat down yet for this unit
+        if is_first:  # no group has left and no pod is seated yet for this unit
             self._weighed[shape] = found
         return found
 
     def _going_from(self, node: str, pod: QuotaPod, most: int | None) -> list[_Leaving] | None:
-        """Who has to go from there, each gone. None: it would not fit, or more than `most` would have to."""
+        """Groups that must leave the node, gone. None: it would not fit, or more than `most` would
+        have to go.
+        """
         going: list[_Leaving] = []
         while lack := self._rooms.lack_on(pod, node):
             group = self._next_from(node, lack)
@@ -190,8 +196,8 @@ class _Search:
         return going
 
     def _next_from(self, node: str, lack: Mapping[str, int]) -> VictimGroup | None:
-        """Who costs nothing; then who gives most of what is lacking there; then the gang of the fewest pods;
-        then who goes first in a leaf.
+        """A group that costs nothing; then the one that gives most of what is lacking; then the
+        gang with the fewest pods; then the first victim of a leaf.
         """
         best: tuple[tuple[object, ...], VictimGroup] | None = None
         over, width = self._account.after.over, range(len(self._index.resources))
@@ -215,7 +221,9 @@ class _Search:
         return best[1] if best is not None else None
 
     def _is_lending(self, group: VictimGroup, resource: str) -> bool:
-        """Whether it may be taken back from it: a right that its leaf's min gives is never taken."""
+        """Whether the resource may be taken back from the group: what its leaf's min covers never
+        is.
+        """
         index, leaf = self._index, group.leaf
         if resource in index.resources and not self._is_over(leaf, index.resources.index(resource)):
             return False
@@ -224,13 +232,17 @@ class _Search:
         return any(self._is_over(leaf, k) for k in scarce or asked)
 
     def _is_over(self, leaf: int, k: int) -> bool:
-        """As reclaim descends from the root: who is at or under its min is protected as a whole."""
+        """Whether reclaim, descending from the root, reaches the leaf: a node at or under its min
+        is protected.
+        """
         return all(self._account.after.over(node, k) > 0 for node in self._index.up[leaf][:-1] or (leaf,) if node not in self._path)
 
-    # --- going, and staying after all -----------------------------------------------------------------------
+    # --- leaving and being spared -----------------------------------------------------------------
 
     def _reprieve(self, going: list[_Leaving], fits: Callable[[], bool]) -> None:
-        """From the most important: who is not needed stays. What a gang has beyond its size goes with it."""
+        """Spare each group that is not needed, the most important first. A gang's surplus goes with
+        the gang.
+        """
         for each in sorted(going, key=lambda each: (not _is_part(each, going), each.group.rank), reverse=True):
             if _is_part(each, going):
                 continue
@@ -265,7 +277,7 @@ class _Search:
 
 
 def _fewest(lack: int, parts: list[int]) -> int | None:
-    """How many of these parts make up for it, at least; None: all of them do not."""
+    """The least number of these parts that add up to `lack`; None: all together are less."""
     if sum(parts) < lack:
         return None
     parts.sort(reverse=True)
@@ -277,11 +289,11 @@ def _fewest(lack: int, parts: list[int]) -> int | None:
 
 
 def _is_part(each: _Leaving, going: Sequence[_Leaving]) -> bool:
-    """Whether it is what a gang has beyond its size, and the gang goes."""
+    """Whether the group is the surplus of a gang that goes."""
     gang = each.group.gang
     return gang is not None and not each.group.is_whole and any(other.group.is_whole and other.group.gang == gang for other in going)
 
 
 def _count(groups: Iterable[VictimGroup]) -> int:
-    """Pods that are evicted; what this plan admitted is not."""
+    """Pods that are evicted, without those that this plan admitted."""
     return sum(len(group.pods) for group in groups if group.unit is None)

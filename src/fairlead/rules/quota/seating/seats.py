@@ -1,8 +1,8 @@
-"""What one plan lays out on the cluster's nodes: who is admitted sits on what is free now, who claims on what
-will be free when all have gone that stop, or are chosen to.
+"""Seats: what one plan lays out on the cluster's nodes. Admitted units sit on what is free now,
+claimants on what will be free when all stopping and chosen pods have gone.
 
-A scheduler knows of no claims, and may put who is admitted elsewhere than here. So nobody is admitted whom it
-could put where a claimant would then lack room.
+A scheduler does not know of claims, and may bind an admitted pod to another node than here. So a
+unit is not admitted if the scheduler could bind it where a claimant would then lack room.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from fairlead.rules.quota.units import Unit, VictimGroup
 
 
 class Seats:
-    """Of one plan. Where nodes are not known (`rooms` is None) everybody has a seat.
+    """The seats of one plan. If nodes are not known (`rooms` is None), every unit has a seat.
 
-    `taken`: the seats of each unit, which the account takes away again before the next plan. `kept`: the node
+    `taken`: the seats of each unit; the account removes them before the next plan. `kept`: the node
     for which the last unit was turned away, and the claimant that it is kept for.
     """
 
@@ -31,9 +31,11 @@ class Seats:
         self._left: list[Placed] | None = None
 
     def reserve(self, claimants: Sequence[Unit]) -> None:
-        """Lay out who claims already, the largest first, or, where that does not house all, the oldest claim.
+        """Lay out the claimants, the largest first; if that does not seat all of them, the oldest
+        claim first.
 
-        Nobody's seat is remembered: in this order small ones do not sit down where room was made for large.
+        Seats are not remembered between plans: in this order small units do not take room that was
+        made for large ones.
         """
         if self.rooms is None or not claimants:
             return
@@ -45,7 +47,7 @@ class Seats:
                 self.hold(unit)
 
     def admit(self, unit: Unit) -> bool:
-        """Whether nodes have room for it now, which it takes, instead of what it holds."""
+        """Whether nodes have room for the unit now; it takes that room instead of its claim's."""
         self.kept = None
         rooms = self.rooms
         if rooms is None or not unit.pods:
@@ -64,9 +66,10 @@ class Seats:
         return False
 
     def hold(self, unit: Unit, chosen: Sequence[VictimGroup] = ()) -> bool:
-        """Whether nodes have room for it once those have gone, and all who stop; nobody else gets it.
+        """Whether nodes have room for the unit once the chosen and all stopping pods have gone;
+        then it is kept.
 
-        What this very plan admitted among the chosen has no seat any more when it is so.
+        Units that this plan admitted, among the chosen, lose their seats then.
         """
         rooms, self.kept = self.rooms, None
         if rooms is None or not unit.pods or (unit in self._holds and not chosen):
@@ -92,18 +95,18 @@ class Seats:
         return False
 
     def leave(self, unit: Unit) -> None:
-        """Its seats are free again."""
+        """Free the unit's seats."""
         self._holds.pop(unit, None)
         if self.rooms is not None:
             self.rooms.unseat(self._taken.pop(unit, ()))
 
     def may_ever_hold(self, unit: Unit) -> bool:
-        """Whether for each of its pods some node has room when no pod that quota counts is there."""
+        """Whether each of its pods would fit on some node without any pod that quota counts."""
         rooms = self.rooms
         return rooms is None or all(any(rooms.could_hold(pod, node) for node in rooms.nodes_for(pod)) for pod in unit.pods)
 
     def rooms_later(self) -> Rooms | None:
-        """The nodes as they will be when all have gone who stop, or are chosen to."""
+        """The nodes as they will be when all stopping and chosen pods have gone."""
         if self.rooms is not None:
             self._look_later(self.rooms)
         return self.rooms
@@ -112,7 +115,7 @@ class Seats:
         return self._taken.get(unit, ())
 
     def rooms_now(self) -> Rooms | None:
-        """The nodes as they are, with whoever has a seat."""
+        """The nodes as they are, with all seats."""
         if self.rooms is not None:
             self._look_now(self.rooms)
         return self.rooms
@@ -124,9 +127,9 @@ class Seats:
         return seats is not None
 
     def _endangered(self, rooms: Rooms, unit: Unit, turn: int | None) -> tuple[str, str] | None:
-        """A node where some pod of it would fit now, and would not beside a claimant when all have gone; and
-        that claimant. Among claimants only those that were laid out before count: they do not wait for each
-        other in a circle.
+        """A node where a pod of the unit would fit now, and would not fit beside a claimant once
+        all have gone; and that claimant. Among claimants only those laid out earlier count, so that
+        they do not wait for each other in a circle.
         """
         held: dict[str, list[QuotaPod]] = {}
         before: dict[str, Unit] = {}
@@ -144,7 +147,7 @@ class Seats:
         return None
 
     def _look_later(self, rooms: Rooms) -> list[Placed]:
-        """Those who stop have left; it stays so until somebody asks for what is free now."""
+        """The pods that stop have left the nodes, until `rooms_now` is called."""
         if self._leaving is None:
             self._leaving = sorted(self._stopping.values(), key=lambda pod: (pod.key, pod.uid))
         if self._left is None:

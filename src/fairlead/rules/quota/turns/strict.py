@@ -1,5 +1,5 @@
-"""The queue of a leaf with `fairlead.io/queue: strict`: its units are tried one after the other, and the
-first that is set aside for lack of room holds all later ones.
+"""The queue of a leaf with `fairlead.io/queue: strict`: its units are tried one after the other,
+and the first that is set aside for lack of room holds all later ones.
 
 Only the first unit of the queue competes with units of other leaves.
 """
@@ -16,11 +16,11 @@ PlaceOf = Callable[[Unit], tuple[object, ...]]
 
 
 class StrictQueue:
-    """The lines of one leaf during one plan, without those that hold a claim.
+    """The lines of one leaf during one plan, without those that have a claim.
 
-    `place_of`: the place of a unit; the smallest is tried first. A place may grow at any time; before it
-    shrinks, the queue is emptied (`clear`) and filled again. `admitted`: the units that this plan admitted
-    from the queue, in that order.
+    `place_of`: the place of a unit; the smallest is tried first. A place may grow at any time;
+    before it shrinks, the queue is emptied (`clear`) and filled again. `admitted`: the units that
+    this plan admitted from the queue, in that order.
     """
 
     def __init__(self, place_of: PlaceOf) -> None:
@@ -47,7 +47,7 @@ class StrictQueue:
         return None
 
     def lead(self) -> Line | None:
-        """The first line, unless it is the one that was given out last."""
+        """The first line, unless it was returned last time."""
         line = self.first()
         if line is None or self._led == (line, line.next):
             return None
@@ -55,14 +55,14 @@ class StrictQueue:
         return line
 
     def take(self) -> None:
-        """Whatever is first now is given out again."""
+        """Let the first line be returned again."""
         self._led = None
 
     def close(self) -> None:
-        """All lines that were not tried are held."""
+        """Hold all lines that were not tried."""
         for _, _, line in self._heap:
             if line.reason is None and line.next < len(line.units):
-                line.reason, line.told, line.ceiling = Reason.QUEUED_BEHIND, (), None
+                line.reason, line.clauses, line.ceiling = Reason.QUEUED_BEHIND, (), None
         self.clear()
 
     def clear(self) -> None:
@@ -70,7 +70,7 @@ class StrictQueue:
         self._led = None
 
     def after(self, unit: Unit) -> list[Unit]:
-        """What was admitted after this unit. Unit and later ones are no longer among the admitted."""
+        """The units admitted after this one. It and they are no longer among the admitted."""
         if unit not in self.admitted:
             return []
         at = self.admitted.index(unit)

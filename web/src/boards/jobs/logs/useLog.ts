@@ -3,7 +3,7 @@ import { useCallback, useEffect, useState } from "react";
 import { ApiError, openStream } from "../../../api/fetch";
 import { type LogLine, LogLines } from "./lines";
 
-/** Between two drawings; a log may come faster than anybody reads. */
+/** Time between two renderings; a log may arrive faster than it can be read. */
 const DRAW_MS = 200;
 
 export type LogState = { readonly is: "opening" | "open" | "ended" } | { readonly is: "failed"; readonly error: ApiError };

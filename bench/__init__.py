@@ -1,0 +1,1 @@
+"""Measurements, by what they measure: `python -m bench LIST` prints them."""
