@@ -1,8 +1,8 @@
 """Runs a measurement: `python -m bench NAME [options]`; `python -m bench LIST` prints the names.
 
-Run it in the repository's root. `python -m bench NAME --help` prints a measurement's options. Each prints
-its figures beside a peer's, or beside a baseline of the same run. A measurement is a function
-`measure_NAME` of the module that `MEASUREMENTS` names; only that module is imported.
+Run it in the repository's root. `python -m bench NAME --help` prints a measurement's options. Each
+prints its figures beside a peer's, or beside a baseline of the same run. A measurement is a
+function `measure_NAME` of the module that `MEASUREMENTS` names; only that module is imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "laptop": ("laptop_start", "large_world", "simulated_week"),
-    "exporter": ("gpu_exporter", "gpu_exporter_peer", "gpu_exporter_soak", "pod_names", "value_to_series"),
+    "exporter": (
+        "gpu_exporter",
+        "gpu_exporter_peer",
+        "gpu_exporter_soak",
+        "pod_names",
+        "value_to_series",
+    ),
     "pages": ("exporter_pages", "cluster_exporter_page"),
     "quota": ("quota_plan", "quota_look"),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),

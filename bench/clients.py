@@ -34,15 +34,20 @@ def measure_list_pods() -> None:
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--official-pods", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--client", choices=["ours", "json", "blocking", "official"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--client", choices=["ours", "json", "blocking", "official"], help=argparse.SUPPRESS
+    )
     parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
         print(
             json.dumps(
-                {"ours": list_pods_run_ours, "json": list_pods_run_ours, "blocking": run_blocking, "official": list_pods_run_official}[
-                    arguments.client
-                ](arguments.kubeconfig)
+                {
+                    "ours": list_pods_run_ours,
+                    "json": list_pods_run_ours,
+                    "blocking": run_blocking,
+                    "official": list_pods_run_official,
+                }[arguments.client](arguments.kubeconfig)
             )
         )
     else:
@@ -58,16 +63,23 @@ def list_pods_compare(pods: int, official_pods: int, runs: int) -> None:
     scaled = {name: official[name] * scale for name in ("seconds", "cpu", "mib")}
     how = "run whole" if scale == 1 else f"{official_pods:,} pods, scaled x{scale:g}"
     print(f"\n{pods:,} pods over TLS, list + decode to the model, median of {runs}")
-    print(f"{'client':40}{'seconds':>10}{'CPU s':>10}{'MiB held':>10}{'RSS MiB':>10}{'peak MiB':>10}")
+    print(
+        f"{'client':40}{'seconds':>10}{'CPU s':>10}{'MiB held':>10}{'RSS MiB':>10}{'peak MiB':>10}"
+    )
     for name, row in (
         ("fairlead, async (services)", ours),
         ("the same, from a server without protobuf", plain),
         ("fairlead, blocking (CLI)", blocking),
     ):
-        print(f"{name:40}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{row['mib']:>10.0f}{row['rss']:>10.0f}{row['peak']:>10.0f}")
-    print(f"{'official (' + how + ')':40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}")
+        print(
+            f"{name:40}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{row['mib']:>10.0f}{row['rss']:>10.0f}{row['peak']:>10.0f}"
+        )
+    print(
+        f"{'official (' + how + ')':40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}"
+    )
     ratios = ", ".join(
-        f"{scaled[key] / ours[key]:.1f}x the {what}" for key, what in (("seconds", "time"), ("cpu", "CPU"), ("mib", "memory"))
+        f"{scaled[key] / ours[key]:.1f}x the {what}"
+        for key, what in (("seconds", "time"), ("cpu", "CPU"), ("mib", "memory"))
     )
     print(f"\nofficial / fairlead async: {ratios}")
 
@@ -78,15 +90,29 @@ def list_pods_measure(client: str, pods: int, runs: int) -> dict[str, float]:
     rows = []
     with (
         tempfile.TemporaryDirectory() as directory,
-        pod_server(pods, 0, Path(directory), with_protobuf=client in ("ours", "blocking")) as kubeconfig,
+        pod_server(
+            pods, 0, Path(directory), with_protobuf=client in ("ours", "blocking")
+        ) as kubeconfig,
     ):
         for _ in range(runs):
-            command = [sys.executable, "-m", "bench", "list_pods", "--client", client, "--kubeconfig", str(kubeconfig)]
+            command = [
+                sys.executable,
+                "-m",
+                "bench",
+                "list_pods",
+                "--client",
+                client,
+                "--kubeconfig",
+                str(kubeconfig),
+            ]
             row = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
             assert row["count"] == pods, row
             rows.append(row)
             print(f"{client}: {row}", file=sys.stderr)
-    return {name: statistics.median(row[name] for row in rows) for name in ("seconds", "cpu", "mib", "rss", "peak")}
+    return {
+        name: statistics.median(row[name] for row in rows)
+        for name in ("seconds", "cpu", "mib", "rss", "peak")
+    }
 
 
 def resident() -> float:
@@ -99,13 +125,24 @@ class Measured:
     """From now on: seconds, CPU seconds (this process only) and memory."""
 
     def __init__(self) -> None:
-        self._before, self._started, self._cpu = resident(), time.perf_counter(), time.process_time()
+        self._before, self._started, self._cpu = (
+            resident(),
+            time.perf_counter(),
+            time.process_time(),
+        )
 
     def report(self, count: int) -> dict[str, float]:
         seconds, cpu = time.perf_counter() - self._started, time.process_time() - self._cpu
         gc.collect()
         peak, now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, resident()
-        return {"seconds": seconds, "cpu": cpu, "mib": now - self._before, "rss": now, "peak": peak, "count": count}
+        return {
+            "seconds": seconds,
+            "cpu": cpu,
+            "mib": now - self._before,
+            "rss": now,
+            "peak": peak,
+            "count": count,
+        }
 
 
 def list_pods_run_ours(kubeconfig: str) -> dict[str, float]:
@@ -190,10 +227,16 @@ def measure_watch_events() -> None:
     parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
-        run = {"ours": watch_events_run_ours, "json": watch_events_run_ours, "official": watch_events_run_official}[arguments.client]
+        run = {
+            "ours": watch_events_run_ours,
+            "json": watch_events_run_ours,
+            "official": watch_events_run_official,
+        }[arguments.client]
         print(json.dumps(run(arguments.kubeconfig, arguments.events, arguments.marked)))
     else:
-        watch_events_compare(arguments.events, arguments.official_events, arguments.runs, arguments.marked)
+        watch_events_compare(
+            arguments.events, arguments.official_events, arguments.runs, arguments.marked
+        )
 
 
 def watch_events_compare(events: int, official_events: int, runs: int, marked: bool) -> None:
@@ -207,11 +250,16 @@ def watch_events_compare(events: int, official_events: int, runs: int, marked: b
         ("the same, from lines of JSON", events, plain),
         ("official (watch.Watch)", official_events, official),
     ):
-        print(f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{count / row['seconds']:>12,.0f}")
+        print(
+            f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{count / row['seconds']:>12,.0f}"
+        )
     faster = (events / ours["seconds"]) / (official_events / official["seconds"])
     each = ours["cpu"] / events
     cheaper = official["cpu"] / official_events / each
-    print(f"\nfairlead / official: {faster:.1f}x the events per second, {cheaper:.1f}x less CPU; {each * 1e6:.1f} us CPU each")
+    print(
+        f"\nfairlead / official: {faster:.1f}x the events per second, {cheaper:.1f}x less CPU; "
+        f"{each * 1e6:.1f} us CPU each"
+    )
 
 
 def watch_events_measure(client: str, events: int, runs: int, marked: bool) -> dict[str, float]:
@@ -236,7 +284,9 @@ def watch_events_measure(client: str, events: int, runs: int, marked: bool) -> d
             *(["--marked"] if marked else []),
         ]
         for _ in range(runs):
-            rows.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+            rows.append(
+                json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+            )
             print(f"{client}: {rows[-1]}", file=sys.stderr)
     return {name: statistics.median(row[name] for row in rows) for name in ("seconds", "cpu")}
 
@@ -262,9 +312,13 @@ def watch_events_run_ours(kubeconfig: str, events: int, marked: bool) -> dict[st
         mirror = Mirror(POD_SUBJECT.order)
         async with KubeApi(connection) as api:
             changed = asyncio.Event()
-            reader = ItemReader(resource.PODS, POD_FORM, SHARED_GPU_PREFIX.encode(), lambda _: False)
+            reader = ItemReader(
+                resource.PODS, POD_FORM, SHARED_GPU_PREFIX.encode(), lambda _: False
+            )
             reader = reader if marked else POD_SUBJECT.reader(POD_SUBJECT.resource)
-            reflector = Reflector(api, reader, POD_SUBJECT.name, mirror.observe, on_change=changed.set)
+            reflector = Reflector(
+                api, reader, POD_SUBJECT.name, mirror.observe, on_change=changed.set
+            )
             task = asyncio.create_task(reflector.run())
             while not reflector.is_synced:
                 await changed.wait()
@@ -289,7 +343,9 @@ def watch_events_run_official(kubeconfig: str, events: int, marked: bool) -> dic
     mirror = {pod.metadata.uid: pod for pod in core.list_pod_for_all_namespaces(limit=500).items}
     started, cpu = time.perf_counter(), time.process_time()
     watcher = watch.Watch()
-    for number, event in enumerate(watcher.stream(core.list_pod_for_all_namespaces, resource_version="5000000"), 1):
+    for number, event in enumerate(
+        watcher.stream(core.list_pod_for_all_namespaces, resource_version="5000000"), 1
+    ):
         mirror[event["object"].metadata.uid] = event["object"]
         if number == events:
             break

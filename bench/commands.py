@@ -71,7 +71,8 @@ def measure_cli_start() -> None:
         print(f"{name:28}{seconds * 1000:>8.0f}{seconds / base:>12.2f}")
     ours = medians["arena version"]
     print(
-        f"\naim: `arena version` <= {AIM_MILLISECONDS} ms and <= {CLI_START_AIM_RATIO} x kubectl: {ours * 1000:.0f} ms, {ours / base:.2f} x"
+        f"\naim: `arena version` <= {AIM_MILLISECONDS} ms and <= {CLI_START_AIM_RATIO} x "
+        f"kubectl: {ours * 1000:.0f} ms, {ours / base:.2f} x"
     )
 
 
@@ -81,7 +82,9 @@ def cli_start_measure(commands: dict[str, list[str]], runs: int) -> dict[str, fl
     for number in range(runs + 1):
         for name, command in commands.items():
             started = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             if number:
                 seconds[name].append(time.perf_counter() - started)
     return {name: statistics.median(values) for name, values in seconds.items()}
@@ -98,7 +101,14 @@ ARENA = str(Path(sys.executable).parent / "arena")
 CASES = {
     "MPIJob": ["submit", "mpijob", "--image=i", "--workers=2", "--gpus=1"],
     "PyTorchJob": ["submit", "pytorchjob", "--image=i", "--workers=2", "--gpus=1"],
-    "PyTorchJob with TensorBoard": ["submit", "pytorchjob", "--image=i", "--workers=2", "--gpus=1", "--tensorboard"],
+    ("PyTorchJob with TensorBoard"): [
+        "submit",
+        "pytorchjob",
+        "--image=i",
+        "--workers=2",
+        "--gpus=1",
+        "--tensorboard",
+    ],
 }
 
 
@@ -116,7 +126,9 @@ def measure_submit() -> None:
     with running_control_plane() as cluster, tempfile.TemporaryDirectory() as home:
         install_job_kinds(cluster.admin)
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
-        print(f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}{'ratio: wall, CPU':>20}")
+        print(
+            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}{'ratio: wall, CPU':>20}"
+        )
         for number, (title, words) in enumerate(CASES.items()):
             ours, theirs = submit_measure(cluster, words, Path(home), env, runs, f"case-{number}")
             print(
@@ -124,17 +136,25 @@ def measure_submit() -> None:
                 f"{ours.wall / theirs.wall:>14.2f}{ours.cpu / theirs.cpu:>6.2f}",
                 flush=True,
             )
-        print(f"median of {runs} alternating runs, aim <= {SUBMIT_AIM_RATIO}; load {os.getloadavg()[0]:.1f}")
+        print(
+            f"median of {runs} alternating runs, aim <= {SUBMIT_AIM_RATIO}; load "
+            f"{os.getloadavg()[0]:.1f}"
+        )
 
 
-def submit_measure(cluster: ControlPlane, words: list[str], home: Path, env: dict[str, str], runs: int, prefix: str) -> tuple[Cost, Cost]:
+def submit_measure(
+    cluster: ControlPlane, words: list[str], home: Path, env: dict[str, str], runs: int, prefix: str
+) -> tuple[Cost, Cost]:
     """The medians of ours and of kubectl's; the first of each is not measured."""
     ours: list[Cost] = []
     theirs: list[Cost] = []
     manifest = home / "objects.yaml"
     for number in range(runs + 1):
         printed = subprocess.run(
-            [ARENA, *words, f"--name={prefix}-k{number}", "--dry-run", "run"], env=env, check=True, capture_output=True
+            [ARENA, *words, f"--name={prefix}-k{number}", "--dry-run", "run"],
+            env=env,
+            check=True,
+            capture_output=True,
         )
         manifest.write_bytes(printed.stdout)
         ours.append(run([ARENA, *words, f"--name={prefix}-a{number}", "run"], env))
@@ -177,9 +197,15 @@ def measure_list_jobs() -> None:
 def list_jobs_compare(plane: ControlPlane, arguments: argparse.Namespace) -> None:
     address = serve_readings(arguments.pods, arguments.pods // arguments.jobs)
     arena, of = str(Path(sys.executable).parent / "arena"), f"--kubeconfig={plane.kubeconfig}"
-    sent = record(plane.kubeconfig, lambda api: JobQuery(api, no_readings, time.time).read_jobs(KINDS, ""))
+    sent = record(
+        plane.kubeconfig, lambda api: JobQuery(api, no_readings, time.time).read_jobs(KINDS, "")
+    )
     commands = {
-        LIST_JOBS_BYTES: [sys.executable, str(BYTES_ALONE), write_plan(plane, sent.stages, plane.folder / "plan.json")],
+        LIST_JOBS_BYTES: [
+            sys.executable,
+            str(BYTES_ALONE),
+            write_plan(plane, sent.stages, plane.folder / "plan.json"),
+        ],
         LIST_JOBS_KUBECTL: [str(program("kubectl")), "get", "pods", "-A", of],
     }
     plain = str(IN_JSON)
@@ -191,7 +217,11 @@ def list_jobs_compare(plane: ControlPlane, arguments: argparse.Namespace) -> Non
         commands[f"{name}, in plain JSON"] = [sys.executable, plain, *words, of]
     costs = alternating(commands, arguments.runs, asking)
     print_costs(costs, [LIST_JOBS_BYTES, LIST_JOBS_KUBECTL], arguments.runs)
-    print(f"\n{sent.requests} requests; aim: every line <= {LIST_JOBS_AIM_RATIO} x the bytes alone, the same with and without Prometheus")
+    print(
+        f"\n{sent.requests} requests; aim: every line <= {LIST_JOBS_AIM_RATIO} x the "
+        "bytes alone, "
+        "the same with and without Prometheus"
+    )
 
 
 def no_readings(namespace: str) -> Any:
@@ -211,9 +241,19 @@ def serve_readings(pods: int, per_job: int) -> str:
         }
         for number in range(pods)
     ]
-    names = ("nvidia_gpu_duty_cycle", "nvidia_gpu_memory_used_bytes", "nvidia_gpu_memory_total_bytes")
-    result = [{"metric": {"__name__": name, **each}, "value": [time.time(), "42"]} for name in names for each in labels]
-    answer = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+    names = (
+        "nvidia_gpu_duty_cycle",
+        "nvidia_gpu_memory_used_bytes",
+        "nvidia_gpu_memory_total_bytes",
+    )
+    result = [
+        {"metric": {"__name__": name, **each}, "value": [time.time(), "42"]}
+        for name in names
+        for each in labels
+    ]
+    answer = json.dumps(
+        {"status": "success", "data": {"resultType": "vector", "result": result}}
+    ).encode()
 
     class Answers(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -233,7 +273,11 @@ def serve_readings(pods: int, per_job: int) -> str:
 
 
 AIM_REQUESTS, TOP_NODE_AIM_RATIO, AIM_MIB, AIM_MB = 60, 0.22, 70, 3
-TOP_NODE_BYTES, TOP_NODE_KUBECTL, TOP_NODE_OURS = "the bytes alone", "kubectl get pods -A", "arena top node"
+TOP_NODE_BYTES, TOP_NODE_KUBECTL, TOP_NODE_OURS = (
+    "the bytes alone",
+    "kubectl get pods -A",
+    "arena top node",
+)
 
 
 def measure_top_node() -> None:
@@ -258,7 +302,11 @@ def top_node_compare(plane: ControlPlane, runs: int) -> None:
     sent = record(plane.kubeconfig, lambda api: ClusterQuery(api).read_nodes())
     arena, of = str(Path(sys.executable).parent / "arena"), f"--kubeconfig={plane.kubeconfig}"
     commands = {
-        TOP_NODE_BYTES: [sys.executable, str(BYTES_ALONE), write_plan(plane, sent.stages, plane.folder / "plan.json")],
+        TOP_NODE_BYTES: [
+            sys.executable,
+            str(BYTES_ALONE),
+            write_plan(plane, sent.stages, plane.folder / "plan.json"),
+        ],
         TOP_NODE_KUBECTL: [str(program("kubectl")), "get", "pods", "-A", of],
         TOP_NODE_OURS: [arena, "top", "node", of],
         "the same in plain JSON": [sys.executable, str(IN_JSON), "top", "node", of],
@@ -268,8 +316,10 @@ def top_node_compare(plane: ControlPlane, runs: int) -> None:
     print_costs(costs, [TOP_NODE_BYTES, TOP_NODE_KUBECTL], runs)
     ratio = costs[TOP_NODE_OURS].wall / costs[TOP_NODE_KUBECTL].wall
     print(
-        f"\naims: {sent.requests} requests (<= {AIM_REQUESTS}); {ratio:.2f} x kubectl's wall (<= {TOP_NODE_AIM_RATIO}); "
-        f"{costs[TOP_NODE_OURS].mib:.0f} MiB (<= {AIM_MIB}); {sent.received / 1e6:.1f} MB on the wire (<= {AIM_MB})"
+        f"\naims: {sent.requests} requests (<= {AIM_REQUESTS}); {ratio:.2f} x kubectl's wall "
+        f"(<= {TOP_NODE_AIM_RATIO}); "
+        f"{costs[TOP_NODE_OURS].mib:.0f} MiB (<= {AIM_MIB}); {sent.received / 1e6:.1f} MB on "
+        f"the wire (<= {AIM_MB})"
     )
 
 
@@ -290,8 +340,8 @@ class ApiFormsCost(NamedTuple):
 
 
 def measure_api_forms() -> None:
-    """One list of pods of a real API server in each form: bytes on the wire, wall, and CPU of client
-    and server.
+    """One list of pods of a real API server in each form: bytes on the wire, wall, and CPU of
+    client and server.
 
         python -m bench api_forms [--pods 10000] [--runs 5]
 
@@ -316,14 +366,21 @@ def api_forms_compare(plane: ControlPlane, pods: int, runs: int) -> None:
             if number:  # the first of each warms the server
                 costs[name].append(cost)
     print(f"\n{pods:,} pods in pages of 500, medians of {runs}")
-    print(f"{'form':18}{'MB on the wire':>16}{'wall s':>10}{'client CPU s':>14}{'server CPU s':>14}")
-    found = {name: ApiFormsCost(*map(statistics.median, zip(*rows, strict=True))) for name, rows in costs.items()}
+    print(
+        f"{'form':18}{'MB on the wire':>16}{'wall s':>10}{'client CPU s':>14}{'server CPU s':>14}"
+    )
+    found = {
+        name: ApiFormsCost(*map(statistics.median, zip(*rows, strict=True)))
+        for name, rows in costs.items()
+    }
     for name, row in found.items():
         print(f"{name:18}{row.mb:>16.2f}{row.wall:>10.2f}{row.client:>14.2f}{row.server:>14.2f}")
     was, now = found["JSON"], found["protobuf, gzip"]
     print(
-        f"\nprotobuf and gzip against JSON: {now.mb / was.mb:.3f} x the bytes, {now.wall / was.wall:.2f} x the wall, "
-        f"{now.client / was.client:.2f} x the client's CPU, {now.server / was.server:.2f} x the server's"
+        f"\nprotobuf and gzip against JSON: {now.mb / was.mb:.3f} x the bytes, "
+        f"{now.wall / was.wall:.2f} x the wall, "
+        f"{now.client / was.client:.2f} x the client's CPU, {now.server / was.server:.2f} x "
+        "the server's"
     )
 
 
@@ -338,16 +395,27 @@ def read(plane: ControlPlane, accept: str, encoding: str) -> ApiFormsCost:
     token, received = b"", 0
     while True:
         more = f"&continue={quote(token.decode())}" if token else ""
-        line.request("GET", f"/api/v1/pods?limit=500{more}", headers={"Accept": accept, "Accept-Encoding": encoding})
+        line.request(
+            "GET",
+            f"/api/v1/pods?limit=500{more}",
+            headers={"Accept": accept, "Accept-Encoding": encoding},
+        )
         answer = line.getresponse()
         body = answer.read()
         received += len(body)
         is_zipped = answer.getheader("Content-Encoding") == "gzip"
-        found = MORE.search(zlib.decompressobj(31).decompress(body, HEAD_BYTES) if is_zipped else body[:HEAD_BYTES])
+        found = MORE.search(
+            zlib.decompressobj(31).decompress(body, HEAD_BYTES) if is_zipped else body[:HEAD_BYTES]
+        )
         if not found:
             break
         token = found[1]
-    spent = ApiFormsCost(received / 1e6, time.perf_counter() - begun, time.process_time() - cpu, cpu_seconds(pid) - serving)
+    spent = ApiFormsCost(
+        received / 1e6,
+        time.perf_counter() - begun,
+        time.process_time() - cpu,
+        cpu_seconds(pid) - serving,
+    )
     line.close()
     return spent
 

@@ -22,7 +22,15 @@ from typing import Any
 import aiohttp
 import msgspec
 import uvloop
-from tests.console.clusters import EPOCH, cluster, gpu_node, large_cluster, living_cluster, pod, training_job
+from tests.console.clusters import (
+    EPOCH,
+    cluster,
+    gpu_node,
+    large_cluster,
+    living_cluster,
+    pod,
+    training_job,
+)
 from tests.console.worlds import StillCluster, still_world
 
 from bench.laptop import COMMAND, PORTS
@@ -70,8 +78,11 @@ SEARCHES = (
 ASKED = {"boards": PAGES, "holders": HOLDERS, "search": SEARCHES}
 
 
-async def console_boards_measure(snapshot: ClusterSnapshot, requests: int, pages: Sequence[str], is_changing: bool) -> dict[str, float]:
-    """First answer in seconds, p50 and p95 of list routes and the GPU map, and the largest answer in bytes.
+async def console_boards_measure(
+    snapshot: ClusterSnapshot, requests: int, pages: Sequence[str], is_changing: bool
+) -> dict[str, float]:
+    """First answer in seconds, p50 and p95 of list routes and the GPU map, and the largest answer
+    in bytes.
 
     p50 and p95 are in milliseconds.
     """
@@ -136,14 +147,22 @@ def measure_console_boards() -> None:
     pages = ASKED[args.pages]
     large = large_cluster(args.nodes)
     columns = {
-        "3 nodes": uvloop.run(console_boards_measure(living_cluster(), args.requests, pages, is_changing=False)),
-        f"{args.nodes} nodes": uvloop.run(console_boards_measure(large, args.requests, pages, is_changing=False)),
-        f"{args.nodes} nodes, changing": uvloop.run(console_boards_measure(large, args.requests, pages, is_changing=True)),
+        ("3 nodes"): uvloop.run(
+            console_boards_measure(living_cluster(), args.requests, pages, is_changing=False)
+        ),
+        (f"{args.nodes} nodes"): uvloop.run(
+            console_boards_measure(large, args.requests, pages, is_changing=False)
+        ),
+        (f"{args.nodes} nodes, changing"): uvloop.run(
+            console_boards_measure(large, args.requests, pages, is_changing=True)
+        ),
     }
     print(f"{'':36}" + "".join(f"{name:>24}" for name in columns))
     for row in next(iter(columns.values())):
         print(f"{row:36}" + "".join(f"{column[row]:>24.2f}" for column in columns.values()))
-    print(f"{'peak memory of the process, MiB':36}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>24.0f}")
+    print(
+        f"{'peak memory of the process, MiB':36}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>24.0f}"
+    )
 
 
 ROUTES = ("/overview", "/nodes", "/jobs", "/gpus/map", "/quota/usage")
@@ -153,8 +172,8 @@ PAUSE_SECONDS = 0.05
 
 
 def measure_console_while_moving() -> None:
-    """How long the console of a laptop lets one wait while its world moves, from the first `/readyz`
-    on.
+    """How long the console of a laptop lets one wait while its world moves, from the first
+    `/readyz` on.
 
         python -m bench console_while_moving [--scenarios default large] [--seconds 60] [--every 0.25]
 
@@ -174,20 +193,34 @@ def measure_console_while_moving() -> None:
         waits["all"] = [each for found in waits.values() for each in found]
         machine = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
         print(f"\n{scenario}: {args.seconds:.0f} s from readyz on, CPU {busy:.0f} %, {machine}")
-        print(f"{'route':<14}{'asked':>7}{'p50 ms':>10}{'p95 ms':>10}{'max ms':>10}{'p95 ratio':>11}")
+        print(
+            f"{'route':<14}{'asked':>7}{'p50 ms':>10}{'p95 ms':>10}{'max ms':>10}{'p95 ratio':>11}"
+        )
         for route, found in waits.items():
-            p50, p95 = statistics.median(found), statistics.quantiles(found, n=20, method="inclusive")[-1]
+            p50, p95 = (
+                statistics.median(found),
+                statistics.quantiles(found, n=20, method="inclusive")[-1],
+            )
             ratio = p95 / baseline.setdefault(route, p95)
-            print(f"{route:<14}{len(found):>7}{p50 * 1e3:>10.0f}{p95 * 1e3:>10.0f}{max(found) * 1e3:>10.0f}{ratio:>11.1f}", flush=True)
+            print(
+                f"{route:<14}{len(found):>7}{p50 * 1e3:>10.0f}{p95 * 1e3:>10.0f}{max(found) * 1e3:>10.0f}{ratio:>11.1f}",
+                flush=True,
+            )
 
 
-def console_while_moving_measure(scenario: str, seconds: float, every: float) -> tuple[dict[str, list[float]], float]:
-    """Seconds that each route let one wait, and how much of a core the laptop used meanwhile, in percent."""
+def console_while_moving_measure(
+    scenario: str, seconds: float, every: float
+) -> tuple[dict[str, list[float]], float]:
+    """Seconds that each route let one wait, and how much of a core the laptop used meanwhile, in
+    percent.
+    """
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         ready = Path(directory, "ready.json")
         command = [*COMMAND, "--scenario", scenario, "--ready-file", str(ready), *PORTS]
         environment = {**os.environ, "XDG_STATE_HOME": directory}
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+        )
         try:
             deadline = time.monotonic() + START_SECONDS
             while not ready.exists():
@@ -196,7 +229,9 @@ def console_while_moving_measure(scenario: str, seconds: float, every: float) ->
                 time.sleep(PAUSE_SECONDS)
             before = cpu_seconds(process.pid)
             began = time.perf_counter()
-            waits = asyncio.run(asked(json.loads(ready.read_text())["console"].rstrip("/"), seconds, every))
+            waits = asyncio.run(
+                asked(json.loads(ready.read_text())["console"].rstrip("/"), seconds, every)
+            )
             return waits, 100 * (cpu_seconds(process.pid) - before) / (time.perf_counter() - began)
         finally:
             process.send_signal(signal.SIGTERM)
@@ -210,7 +245,9 @@ async def asked(console: str, seconds: float, every: float) -> dict[str, list[fl
     async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session:
 
         async def ask(route: str, due: float) -> None:
-            async with session.get(console + BASE + route, headers={"Accept-Encoding": "gzip"}) as answer:
+            async with session.get(
+                console + BASE + route, headers={"Accept-Encoding": "gzip"}
+            ) as answer:
                 answer.raise_for_status()
                 await answer.read()
             waits[route].append(time.perf_counter() - due)
@@ -229,7 +266,10 @@ async def asked(console: str, seconds: float, every: float) -> dict[str, list[fl
     return waits
 
 
-LINE = b"step 123456 loss 1.2345 lr 0.00010000 tokens/s 45678.9 gpu 0 mem 70123 MiB grad 0.9876 \xe8\xae\xad\xe7\xbb\x83\n"
+LINE = (
+    b"step 123456 loss 1.2345 lr 0.00010000 tokens/s 45678.9 gpu 0 mem 70123 MiB grad 0.9876 "
+    b"\xe8\xae\xad\xe7\xbb\x83\n"
+)
 TICK_SECONDS = 0.01
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 PATH = "/api/v1/jobs/team-a/pytorchjob/bert/logs?follow=true"
@@ -295,10 +335,19 @@ def relay(pipe: Pipe, source: int) -> None:
 
 def console(pipe: Pipe, source: int) -> None:
     async def serve() -> None:
-        job, status = training_job(), ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH)
-        own = msgspec.structs.replace(pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 1}, job=job), statuses=(status,))
-        async with KubeApi(Connection(f"http://127.0.0.1:{source}", Credentials(Issued, is_renewable=False))) as api:
-            world = msgspec.structs.replace(still_world(cluster([gpu_node()], [own], [job])), job_files=KubeJobFiles(api))
+        job, status = (
+            training_job(),
+            ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH),
+        )
+        own = msgspec.structs.replace(
+            pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 1}, job=job), statuses=(status,)
+        )
+        async with KubeApi(
+            Connection(f"http://127.0.0.1:{source}", Credentials(Issued, is_renewable=False))
+        ) as api:
+            world = msgspec.structs.replace(
+                still_world(cluster([gpu_node()], [own], [job])), job_files=KubeJobFiles(api)
+            )
             sock = bind_socket("127.0.0.1", 0)
             serving = asyncio.create_task(ConsoleServer(world).service(sock).run())
             pipe.send(sock.getsockname()[1])
@@ -328,13 +377,20 @@ async def read(port: int, seconds: float) -> int:
 
 
 def look(port: int, seconds: float) -> str:
-    """What Chromium pays on the page. Its heap is collected and measured before the log and at its end."""
+    """What Chromium pays on the page. Its heap is collected and measured before the log and at its
+    end.
+    """
     from playwright.sync_api import sync_playwright
     from tests.browser.chromium import chromium_path
 
-    frames = "() => { window.seen = 0; const on = () => { window.seen += 1; requestAnimationFrame(on); }; requestAnimationFrame(on); }"
+    frames = (
+        "() => { window.seen = 0; const on = () => { window.seen += 1; requestAnimationFrame(on); "
+        "}; requestAnimationFrame(on); }"
+    )
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium_path(playwright), args=["--no-sandbox"]
+        )
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         speaks = page.context.new_cdp_session(page)
 
@@ -353,12 +409,15 @@ def look(port: int, seconds: float) -> str:
         said = page.get_by_test_id("log-state").inner_text()
         after = heap()
         browser.close()
-    return f"heap {before:.0f} -> {after:.0f} MB, {seen / seconds:.0f} frames/s, {nodes} DOM nodes; the page says: {said}"
+    return (
+        f"heap {before:.0f} -> {after:.0f} MB, {seen / seconds:.0f} frames/s, {nodes} DOM nodes; "
+        f"the page says: {said}"
+    )
 
 
 def measure_log_follow() -> None:
-    """A log that is followed: what the console's server costs beside a bare relay, and what a browser
-    pays.
+    """A log that is followed: what the console's server costs beside a bare relay, and what a
+    browser pays.
 
         python -m bench log_follow [--seconds 60] [--mb 10] [--browser]
 
@@ -390,7 +449,11 @@ def measure_log_follow() -> None:
         total = asyncio.run(read(port, args.seconds))
         pipe.send("?")
         costs[name] = (pipe.recv() - before) / (total / 1e6)
-        print(f"{name:12} {total / 1e6 / args.seconds:6.1f} MB/s  {1000 * costs[name]:6.2f} CPU ms per MB")
+        print(
+            f"{name:12} {total / 1e6 / args.seconds:6.1f} MB/s  {1000 * costs[name]:6.2f} "
+            "CPU ms "
+            "per MB"
+        )
         if args.browser and name == "console":
             print(f"browser      {look(port, args.seconds)}")
         process.kill()

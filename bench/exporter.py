@@ -50,13 +50,15 @@ CARDS = 8
 SCRAPERS = 10
 IDLE_MS = 3_600_000
 LINES = 100_000
-USUAL = (Path(__file__).parents[1] / "src/fairlead/wire/metrics/default-counters.csv").read_text(encoding="utf-8")
+USUAL = (Path(__file__).parents[1] / "src/fairlead/wire/metrics/default-counters.csv").read_text(
+    encoding="utf-8"
+)
 AGAIN = "DCGM_FI_DEV_GPU_UTIL, gauge, GPU utilization (in %).\n"
 
 
 def measure_gpu_exporter() -> None:
-    """The GPU exporter as a process, on a library that plays a driver with eight cards and answers at
-    once.
+    """The GPU exporter as a process, on a library that plays a driver with eight cards and answers
+    at once.
 
         python -m bench gpu_exporter [--seconds 30] [--interval 1000] [--scrapes 400]
 
@@ -75,8 +77,15 @@ def measure_gpu_exporter() -> None:
         idle, _ = gpu_exporter_cost(library, folder, IDLE_MS, args.seconds, still=True)
         busy, held = gpu_exporter_cost(library, folder, args.interval, args.seconds, still=True)
         beat = (busy - idle) * args.interval / args.seconds / 1000
-        print(f"{CARDS} cards, a beat each {args.interval} ms: {busy / args.seconds:.2%} of a core, idle {idle / args.seconds:.2%}")
-        print(f"one beat {1000 * beat:.1f} ms of CPU, so {beat / 5:.2%} of a core at 5 s; RSS {held:.0f} MiB")
+        print(
+            f"{CARDS} cards, a beat each {args.interval} ms: {busy / args.seconds:.2%} of "
+            "a core, "
+            f"idle {idle / args.seconds:.2%}"
+        )
+        print(
+            f"one beat {1000 * beat:.1f} ms of CPU, so {beat / 5:.2%} of a core at 5 s; RSS "
+            f"{held:.0f} MiB"
+        )
         with exporter(library, folder, 1000) as (_, url):
             alone = asyncio.run(scraped(url, args.scrapes))
             state.say({"hang.nvmlDeviceGetUtilizationRates.3": 1})
@@ -85,17 +94,32 @@ def measure_gpu_exporter() -> None:
             state.say({"hang.nvmlDeviceGetUtilizationRates.3": None})
         counters = folder / "counters.csv"
         counters.write_text(USUAL, encoding="utf-8")
-        with exporter(library, folder, 1000, flags=["-f", str(counters)]) as (_, url), rewritten(counters):
+        with (
+            exporter(library, folder, 1000, flags=["-f", str(counters)]) as (_, url),
+            rewritten(counters),
+        ):
             reloading = asyncio.run(scraped(url, args.scrapes))
-        for name, waits in (("no call hangs", alone), ("one call hangs", hanging), (f"{LINES} counters read anew and anew", reloading)):
-            p50, p99 = statistics.median(waits), statistics.quantiles(waits, n=100, method="inclusive")[-1]
+        for name, waits in (
+            (("no call hangs"), alone),
+            (("one call hangs"), hanging),
+            ((f"{LINES} counters read anew and anew"), reloading),
+        ):
+            p50, p99 = (
+                statistics.median(waits),
+                statistics.quantiles(waits, n=100, method="inclusive")[-1],
+            )
             ratio = p99 / statistics.quantiles(alone, n=100, method="inclusive")[-1]
-            print(f"/metrics, {SCRAPERS} scrapers, {name}: p50 {1000 * p50:.1f} ms, p99 {1000 * p99:.1f} ms ({ratio:.2f} of the first)")
+            print(
+                f"/metrics, {SCRAPERS} scrapers, {name}: p50 {1000 * p50:.1f} ms, p99 "
+                f"{1000 * p99:.1f} ms ({ratio:.2f} of the first)"
+            )
 
 
 @contextmanager
 def played_driver() -> Iterator[tuple[Path, Path, StubState]]:
-    """A folder of its own, and in it a library with eight cards of the newest kind and what it shows."""
+    """A folder of its own, and in it a library with eight cards of the newest kind and what it
+    shows.
+    """
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         folder = Path(directory)
         library, state = build_stub(folder), StubState(folder)
@@ -114,7 +138,10 @@ def rewritten(counters: Path) -> Iterator[None]:
     def write() -> None:
         for turn in itertools.count():
             written = counters.with_suffix(".new")
-            written.write_text(USUAL + "".join(f"# {turn} {line}\n{AGAIN}" for line in range(LINES // 2)), encoding="utf-8")
+            written.write_text(
+                USUAL + "".join((f"# {turn} {line}\n{AGAIN}") for line in range(LINES // 2)),
+                encoding="utf-8",
+            )
             written.replace(counters)
             if has_ended.wait(1.0):
                 return
@@ -129,10 +156,27 @@ def rewritten(counters: Path) -> Iterator[None]:
 
 
 @contextmanager
-def exporter(library: Path, folder: Path, interval_ms: int, *, still: bool = False, flags: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
-    """Its pid and address, once its cards have answered. `still`: the library reads its table once."""
-    argv = [sys.executable, "-m", "fairlead", "gpu-exporter", "--listen=127.0.0.1:0", f"--nvml-library={library}", "--kmsg=off"]
-    env = {**os.environ, "STUB_NVML": str(folder), "HOME": str(folder), **({"STUB_NVML_STILL": "1"} if still else {})}
+def exporter(
+    library: Path, folder: Path, interval_ms: int, *, still: bool = False, flags: Sequence[str] = ()
+) -> Iterator[tuple[int, str]]:
+    """Its pid and address, once its cards have answered. `still`:
+    the library reads its table once.
+    """
+    argv = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "gpu-exporter",
+        "--listen=127.0.0.1:0",
+        f"--nvml-library={library}",
+        "--kmsg=off",
+    ]
+    env = {
+        **os.environ,
+        "STUB_NVML": str(folder),
+        "HOME": str(folder),
+        **({"STUB_NVML_STILL": "1"} if still else {}),
+    }
     argv += ["-c", str(interval_ms), f"--kubelet-dir={folder}", *flags]
     process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     try:
@@ -150,7 +194,9 @@ def exporter(library: Path, folder: Path, interval_ms: int, *, still: bool = Fal
         process.communicate()
 
 
-def gpu_exporter_cost(library: Path, folder: Path, interval_ms: int, seconds: float, *, still: bool = False) -> tuple[float, float]:
+def gpu_exporter_cost(
+    library: Path, folder: Path, interval_ms: int, seconds: float, *, still: bool = False
+) -> tuple[float, float]:
     """CPU seconds of so long, and resident MiB at the end."""
     with exporter(library, folder, interval_ms, still=still) as (pid, _):
         time.sleep(3)
@@ -178,7 +224,14 @@ async def scraped(url: str, count: int) -> list[float]:
 
 BEATS = 300
 PROFILED = frozenset(
-    f"DCGM_FI_PROF_{name}" for name in ("GR_ENGINE_ACTIVE", "PIPE_TENSOR_ACTIVE", "DRAM_ACTIVE", "PCIE_TX_BYTES", "PCIE_RX_BYTES")
+    f"DCGM_FI_PROF_{name}"
+    for name in (
+        "GR_ENGINE_ACTIVE",
+        "PIPE_TENSOR_ACTIVE",
+        "DRAM_ACTIVE",
+        "PCIE_TX_BYTES",
+        "PCIE_RX_BYTES",
+    )
 )
 """What dcgm-exporter's default counters ask of GPM."""
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -212,16 +265,27 @@ def measure_gpu_exporter_peer() -> None:
         own, other = (statistics.median(cpu for cpu, _, _ in rounds) for rounds in (ours, theirs))
         print(f"ours:  {own:.2%} of a core, {ours[-1][1]:.0f} MiB, {ours[-1][2]} series")
         print(f"peer:  {other:.2%} of a core, {theirs[-1][1]:.0f} MiB, {theirs[-1][2]} series")
-        print(f"ours against the peer {own / other:.2f}, for each series {own / ours[-1][2] / (other / theirs[-1][2]):.2f}")
+        print(
+            f"ours against the peer {own / other:.2f}, for each series "
+            f"{own / ours[-1][2] / (other / theirs[-1][2]):.2f}"
+        )
         os.environ |= {"STUB_NVML": str(folder), "STUB_NVML_STILL": "1"}
         beat, bare, calls = beside_the_calls(library)
-        print(f"a beat of our readers {1000 * beat:.2f} ms of CPU, its {calls} calls alone {1000 * bare:.2f} ms ({beat / bare:.2f})")
+        print(
+            f"a beat of our readers {1000 * beat:.2f} ms of CPU, its {calls} calls alone "
+            f"{1000 * bare:.2f} ms ({beat / bare:.2f})"
+        )
 
 
 @contextmanager
 def peer(program: str, library: Path, folder: Path) -> Iterator[tuple[int, str]]:
     port = free_port()
-    env = {**os.environ, "STUB_NVML": str(folder), "STUB_NVML_STILL": "1", "LD_LIBRARY_PATH": str(library.parent)}
+    env = {
+        **os.environ,
+        "STUB_NVML": str(folder),
+        "STUB_NVML_STILL": "1",
+        "LD_LIBRARY_PATH": str(library.parent),
+    }
     argv = [program, "--port", str(port), "--interval", "1", "--bind", "127.0.0.1"]
     process = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
@@ -255,7 +319,10 @@ def beside_the_calls(library: Path) -> tuple[float, float, int]:
     """CPU seconds of a beat of all cards, of its calls alone, and how many calls these are."""
     open_library(str(library))
     now = [0.0]
-    readers = [CardReader(shown_card(card), wanted=PROFILED, monotonic=lambda: now[0]) for card in range(CARDS)]
+    readers = [
+        CardReader(shown_card(card), wanted=PROFILED, monotonic=lambda: now[0])
+        for card in range(CARDS)
+    ]
 
     def beat() -> None:
         now[0] += 1.0
@@ -279,8 +346,18 @@ def recorded(act: Callable[[], None]) -> list[Call]:
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         is_inner = frame.f_back is not None and frame.f_back.f_code.co_filename == source
-        if event == "call" and code.co_filename == source and code.co_name.startswith("nvml") and not is_inner:
-            calls.append((getattr(pynvml, code.co_name), tuple(frame.f_locals[name] for name in code.co_varnames[: code.co_argcount])))
+        if (
+            event == "call"
+            and code.co_filename == source
+            and code.co_name.startswith("nvml")
+            and not is_inner
+        ):
+            calls.append(
+                (
+                    getattr(pynvml, code.co_name),
+                    tuple(frame.f_locals[name] for name in code.co_varnames[: code.co_argcount]),
+                )
+            )
 
     sys.setprofile(note)
     try:
@@ -328,7 +405,9 @@ def measure_gpu_exporter_soak() -> None:
     parser = options(measure_gpu_exporter_soak)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--interval", type=int, default=100, help="milliseconds between two beats")
-    parser.add_argument("--every", type=float, default=30.0, help="seconds between two looks at the process")
+    parser.add_argument(
+        "--every", type=float, default=30.0, help=("seconds between two looks at the process")
+    )
     args = parser.parse_args()
     with (
         played_driver() as (folder, library, state),
@@ -340,14 +419,17 @@ def measure_gpu_exporter_soak() -> None:
     settled = next(look for look in looks if look.at >= SETTLING * looks[-1].at)
     last = looks[-1]
     print(
-        f"from {settled.at / 60:.1f} to {last.at / 60:.1f} min: RSS {last.rss_mib - settled.rss_mib:+.1f} MiB, "
-        f"threads {last.threads - settled.threads:+d}, descriptors {last.descriptors - settled.descriptors:+d}"
+        f"from {settled.at / 60:.1f} to {last.at / 60:.1f} min: RSS "
+        f"{last.rss_mib - settled.rss_mib:+.1f} MiB, "
+        f"threads {last.threads - settled.threads:+d}, descriptors "
+        f"{last.descriptors - settled.descriptors:+d}"
     )
 
 
 def soaked(pid: int, url: str, state: StubState, seconds: float, every: float) -> list[Look]:
-    """What the process holds, looked at again and again; between two looks scrapes, and one card hangs for a
-    while."""
+    """What the process holds, looked at again and again; between two looks scrapes, and one card
+    hangs for a while.
+    """
     began, looks = time.monotonic(), list[Look]()
     for turn in itertools.count():
         card = turn % CARDS
@@ -363,16 +445,24 @@ def soaked(pid: int, url: str, state: StubState, seconds: float, every: float) -
             len(list(Path(f"/proc/{pid}/fd").iterdir())),
         )
         looks.append(look)
-        print(f"{look.at / 60:5.1f} min  {look.rss_mib:6.1f} MiB  {look.threads} threads  {look.descriptors} descriptors", flush=True)
+        print(
+            (
+                f"{look.at / 60:5.1f} min  {look.rss_mib:6.1f} MiB  {look.threads} threads  "
+                f"{look.descriptors} descriptors"
+            ),
+            flush=True,
+        )
         if look.at >= seconds:
             return looks
     raise AssertionError("it counts for ever")
 
 
 @contextmanager
-def churning_kubelet(folder: Path, answer: Callable[[int], bytes] | None = None) -> Iterator[Iterator[int]]:
-    """A socket under `folder` at which each question finds other pods on the cards; what it yields counts
-    them.
+def churning_kubelet(
+    folder: Path, answer: Callable[[int], bytes] | None = None
+) -> Iterator[Iterator[int]]:
+    """A socket under `folder` at which each question finds other pods on the cards; what it yields
+    counts them.
 
     `answer`: what is told the n-th time.
     """
@@ -386,7 +476,9 @@ def churning_kubelet(folder: Path, answer: Callable[[int], bytes] | None = None)
     async def serve() -> None:
         server = aio.server()
         handlers = {"List": grpc.unary_unary_rpc_method_handler(listed)}
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),))
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),)
+        )
         server.add_insecure_port(f"unix:{socket}")
         await server.start()
         await asyncio.to_thread(has_ended.wait)
@@ -405,7 +497,10 @@ def held_by(turn: int) -> bytes:
     """A pod on each card whose name nobody had before."""
     devices = [packed((1, "nvidia.com/gpu"), (2, card_uuid(card))) for card in range(CARDS)]
     containers = [packed((1, "main"), (2, each)) for each in devices]
-    return b"".join(packed((1, packed((1, f"pod-{turn}-{card}"), (2, "soak"), (3, each)))) for card, each in enumerate(containers))
+    return b"".join(
+        packed((1, packed((1, f"pod-{turn}-{card}"), (2, "soak"), (3, each))))
+        for card, each in enumerate(containers)
+    )
 
 
 PODS = 110
@@ -443,15 +538,21 @@ def listed(_turn: int) -> bytes:
 def pod(number: int) -> bytes:
     devices = packed((1, "nvidia.com/gpu"), (2, uuid(number))) if number < CARDS else b""
     cpus = b"".join(packed((3, core)) for core in range(4))
-    containers = [packed((1, name)) + (packed((2, devices)) if devices and name == "main" else b"") + cpus for name in ("main", "side")]
-    return packed((1, f"worker-{number}-5d8f7c9b6c-x{number:04}"), (2, f"team-{number % 7}")) + b"".join(
-        packed((3, each)) for each in containers
-    )
+    containers = [
+        packed((1, name)) + (packed((2, devices)) if devices and name == "main" else b"") + cpus
+        for name in ("main", "side")
+    ]
+    return packed(
+        (1, f"worker-{number}-5d8f7c9b6c-x{number:04}"), (2, f"team-{number % 7}")
+    ) + b"".join(packed((3, each)) for each in containers)
 
 
 async def compared(socket: Path, times: int) -> None:
     samples = [
-        DeviceSample("n1", card, card, uuid(card), f"00000000:{7 + card:02X}:00.0", "H200", "570", True, {}) for card in range(CARDS)
+        DeviceSample(
+            "n1", card, card, uuid(card), f"00000000:{7 + card:02X}:00.0", "H200", "570", True, {}
+        )
+        for card in range(CARDS)
     ]
     kubelet = PodResources(socket)
     names = PodMap(kubelet, NothingGiven(), 60.0)
@@ -462,7 +563,9 @@ async def compared(socket: Path, times: int) -> None:
         assert all(each.processes for each in told), told
 
     async with aio.insecure_channel(f"unix:{socket}") as channel:
-        question: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/v1.PodResourcesLister/List")
+        question: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+            "/v1.PodResourcesLister/List"
+        )
 
         async def bare() -> None:
             await question(b"")
@@ -471,7 +574,10 @@ async def compared(socket: Path, times: int) -> None:
     await kubelet.close()
     p50, p99 = statistics.median(ours), statistics.quantiles(ours, n=100)[-1]
     print(f"{PODS} pods, {len(listed(0))} bytes: p50 {1000 * p50:.2f} ms, p99 {1000 * p99:.2f} ms")
-    print(f"the bare question {1000 * statistics.median(alone):.2f} ms ({p50 / statistics.median(alone):.2f})")
+    print(
+        f"the bare question {1000 * statistics.median(alone):.2f} ms "
+        f"({p50 / statistics.median(alone):.2f})"
+    )
 
 
 async def timed(act: Callable[[], Awaitable[None]], times: int) -> list[float]:
@@ -490,8 +596,8 @@ SERIES = f'fairlead_node_gpu_utilization_ratio{{node_name="{NODE}"'
 
 
 def measure_value_to_series() -> None:
-    """How long after a card's value changed does the cluster exporter's page say it? Every beat as by
-    default.
+    """How long after a card's value changed does the cluster exporter's page say it? Every beat as
+    by default.
 
         python -m bench value_to_series [--changes 60]
 
@@ -508,13 +614,19 @@ def measure_value_to_series() -> None:
         with exporter(library, folder, BEAT_MS) as (_, url):
             waits = asyncio.run(measured(url, state, args.changes))
     p50, p99 = statistics.median(waits), statistics.quantiles(waits, n=100, method="inclusive")[-1]
-    print(f"{len(waits)} changes: p50 {p50:.1f} s, p99 {p99:.1f} s, at most {max(waits):.1f} s; two beats are {2 * BEAT_MS / 1000:.0f} s")
+    print(
+        f"{len(waits)} changes: p50 {p50:.1f} s, p99 {p99:.1f} s, at most "
+        f"{max(waits):.1f} s; two "
+        f"beats are {2 * BEAT_MS / 1000:.0f} s"
+    )
 
 
 async def measured(url: str, state: StubState, changes: int) -> list[float]:
     clock = WallClock()
     readings = ExporterPages([f"{url}/metrics"], clock)
-    made = ClusterExporter(FakeCluster(cluster([gpu_node(NODE, CARDS)])), readings, clock, ClusterExporterSettings())
+    made = ClusterExporter(
+        FakeCluster(cluster([gpu_node(NODE, CARDS)])), readings, clock, ClusterExporterSettings()
+    )
     sock = bind_socket("127.0.0.1", 0)
     page = f"http://127.0.0.1:{sock.getsockname()[1]}/metrics"
     loops = [asyncio.create_task(each) for each in (made.service(sock).run(), readings.run())]
@@ -525,7 +637,9 @@ async def measured(url: str, state: StubState, changes: int) -> list[float]:
             wanted = 10 + turn % 80
             state.say({f"{card}.gpu": wanted for card in range(CARDS)})
             began = time.monotonic()
-            await asyncio.to_thread(wait_until, "the page says it", partial(says, page, wanted), 60.0, LOOK_SECONDS)
+            await asyncio.to_thread(
+                wait_until, ("the page says it"), partial(says, page, wanted), 60.0, LOOK_SECONDS
+            )
             waits.append(time.monotonic() - began)
     finally:
         for loop in loops:
@@ -540,4 +654,7 @@ def says(page: str, percent: int) -> bool:
             lines = answer.read().decode().splitlines()
     except OSError:
         return False
-    return any(line.startswith(SERIES) and abs(100 * float(line.rsplit(" ", 1)[1]) - percent) < 0.01 for line in lines)
+    return any(
+        line.startswith(SERIES) and abs(100 * float(line.rsplit(" ", 1)[1]) - percent) < 0.01
+        for line in lines
+    )

@@ -28,10 +28,23 @@ from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.world import World
 
 COMMAND = [sys.executable, "-m", "fairlead", "up"]
-PORTS = [word for name in ("", "gpu-exporter-", "cluster-exporter-", "api-") for word in (f"--{name}port", "0")]
+PORTS = [
+    word
+    for name in ("", "gpu-exporter-", "cluster-exporter-", "api-")
+    for word in (f"--{name}port", "0")
+]
 PAUSE_SECONDS = 0.05
 MIB = 1024
-COLUMNS = ("ready s", "ready CPU s", "board s", "board CPU s", "board MiB", "settled MiB", "peak MiB", "then CPU %")
+COLUMNS = (
+    "ready s",
+    "ready CPU s",
+    "board s",
+    "board CPU s",
+    "board MiB",
+    "settled MiB",
+    "peak MiB",
+    "then CPU %",
+)
 
 
 def measure_laptop_start() -> None:
@@ -52,7 +65,10 @@ def measure_laptop_start() -> None:
         "--settle",
         type=float,
         default=10.0,
-        help="seconds after the first board until `settled MiB` is read; `then CPU %%` is what they used of one core",
+        help=(
+            "seconds after the first board until `settled MiB` is read; `then CPU %%` is what "
+            "they used of one core"
+        ),
     )
     parser.add_argument("--kept", action="store_true", help="with a state directory")
     parser.add_argument("--log", type=Path, help="where the laptop's stderr goes")
@@ -60,9 +76,17 @@ def measure_laptop_start() -> None:
     rows = []
     for _ in range(args.runs):
         rows.append(measure(args))
-        print("   ".join(f"{name} {value:.1f}" for name, value in zip(COLUMNS, rows[-1], strict=True)), flush=True)
+        print(
+            "   ".join(
+                (f"{name} {value:.1f}") for name, value in zip(COLUMNS, rows[-1], strict=True)
+            ),
+            flush=True,
+        )
     best = [min(column) for column in zip(*rows, strict=True)]
-    print(f"\nscenario {args.scenario}, best of {args.runs}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(
+        f"\nscenario {args.scenario}, best of {args.runs}, load {os.getloadavg()[0]:.1f} on "
+        f"{os.cpu_count()} cores"
+    )
     print("".join(f"{name:>14}" for name in COLUMNS))
     print("".join(f"{value:>14.1f}" for value in best))
 
@@ -76,20 +100,34 @@ def measure(args: argparse.Namespace) -> tuple[float, ...]:
         environment = {**os.environ, "XDG_STATE_HOME": directory}
         with (args.log or Path(os.devnull)).open("ab") as stderr:
             started = time.perf_counter()
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
+            process = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment
+            )
             try:
                 while not ready.exists():
                     if process.poll() is not None:
-                        raise SystemExit(f"the laptop ended with status {process.returncode} before it was ready")
+                        raise SystemExit(
+                            f"the laptop ended with status {process.returncode} before it was ready"
+                        )
                     time.sleep(PAUSE_SECONDS)
                 at_ready = (time.perf_counter() - started, cpu_seconds(process.pid))
                 console = json.loads(ready.read_text())["console"].rstrip("/")
                 with urllib.request.urlopen(f"{console}{BASE}/nodes", timeout=120) as answer:
                     assert json.load(answer)["total"], "the board is empty"
-                at_board = (time.perf_counter() - started, cpu_seconds(process.pid), memory(process.pid, "VmRSS"))
+                at_board = (
+                    time.perf_counter() - started,
+                    cpu_seconds(process.pid),
+                    memory(process.pid, "VmRSS"),
+                )
                 time.sleep(args.settle)
                 busy = (cpu_seconds(process.pid) - at_board[1]) / max(args.settle, 0.01)
-                return (*at_ready, *at_board, memory(process.pid, "VmRSS"), memory(process.pid, "VmHWM"), busy * 100)
+                return (
+                    *at_ready,
+                    *at_board,
+                    memory(process.pid, "VmRSS"),
+                    memory(process.pid, "VmHWM"),
+                    busy * 100,
+                )
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait(30)
@@ -109,11 +147,21 @@ def measure_large_world() -> None:
     cpu, wall = time.process_time(), time.perf_counter()
     with uncollected():
         world = sharing_world(load_scenario("large"), 0, EPOCH)
-        print(f"services stand: {time.process_time() - cpu:.1f} s cpu, {time.perf_counter() - wall:.1f} s wall")
+        print(
+            f"services stand: {time.process_time() - cpu:.1f} s cpu, "
+            f"{time.perf_counter() - wall:.1f} s wall"
+        )
         world.warm_up()
-    print(f"jobs run too:   {time.process_time() - cpu:.1f} s cpu, {time.perf_counter() - wall:.1f} s wall")
+    print(
+        f"jobs run too:   {time.process_time() - cpu:.1f} s cpu, "
+        f"{time.perf_counter() - wall:.1f} "
+        "s wall"
+    )
     phases = Counter(phase_of(pod) for pod in world.cluster.scan(PODS))
-    print(f"pods: {dict(phases)}; jobs: {len(world.cluster.list(PYTORCH_JOBS))}; writes: {world.cluster.resource_version}")
+    print(
+        f"pods: {dict(phases)}; jobs: {len(world.cluster.list(PYTORCH_JOBS))}; writes: "
+        f"{world.cluster.resource_version}"
+    )
     print(f"RSS: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
@@ -128,7 +176,13 @@ def live(world: World, days: int) -> float:
         timers = world.run_until(world.clock.now() + DAY)
         spent = time.process_time() - began
         rss_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"day {day}: {spent:6.1f} s  {timers:6} timers  {world.cluster.resource_version:8} writes so far  {rss_mib} MiB", flush=True)
+        print(
+            (
+                f"day {day}: {spent:6.1f} s  {timers:6} timers  {world.cluster.resource_version:8} "
+                f"writes so far  {rss_mib} MiB"
+            ),
+            flush=True,
+        )
     return time.process_time() - began
 
 
@@ -157,6 +211,9 @@ def measure_simulated_week() -> None:
     profile.disable()
     aim = AIM_SECONDS_PER_DAY * args.days
     verdict = "met" if seconds <= aim else "NOT met"
-    print(f"{args.days} days of {args.scenario}: {seconds:.1f} CPU s, {wall:.1f} s wall (aim {aim:.1f} s): {verdict}")
+    print(
+        f"{args.days} days of {args.scenario}: {seconds:.1f} CPU s, {wall:.1f} s wall (aim "
+        f"{aim:.1f} s): {verdict}"
+    )
     if args.profile:
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)

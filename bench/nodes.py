@@ -58,26 +58,42 @@ class PlayedKubelet:
     async def start(self) -> None:
         unary = grpc.unary_unary_rpc_method_handler
         served = {
-            self.plugins / "kubelet.sock": ("v1beta1.Registration", {"Register": unary(self._register)}),
-            self._folder / "pod-resources" / "kubelet.sock": ("v1.PodResourcesLister", {"List": unary(self._list)}),
+            self.plugins / "kubelet.sock": (
+                "v1beta1.Registration",
+                {"Register": unary(self._register)},
+            ),
+            self._folder / "pod-resources" / "kubelet.sock": (
+                "v1.PodResourcesLister",
+                {"List": unary(self._list)},
+            ),
         }
         for path, (service, handlers) in served.items():
             path.parent.mkdir(parents=True)
             server = aio.server()
-            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+            server.add_generic_rpc_handlers(
+                (grpc.method_handlers_generic_handler(service, handlers),)
+            )
             server.add_insecure_port(f"unix:{path}")
             await server.start()
             self._servers.append(server)
 
     async def _register(self, request: bytes, _context: aio.ServicerContext[bytes, bytes]) -> bytes:
-        told = {number: value.decode() for number, value in unpacked(request) if isinstance(value, bytes) and number < 4}
-        channel = aio.insecure_channel(f"unix:{self.plugins / told[2]}", options=[("grpc.default_authority", "localhost")])
+        told = {
+            number: value.decode()
+            for number, value in unpacked(request)
+            if isinstance(value, bytes) and number < 4
+        }
+        channel = aio.insecure_channel(
+            f"unix:{self.plugins / told[2]}", options=[("grpc.default_authority", "localhost")]
+        )
         self.channels[told[3]] = channel
         self._watching.append(asyncio.create_task(self._watch(told[3], channel)))
         return b""
 
     async def _watch(self, resource: str, channel: aio.Channel) -> None:
-        listed: aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(f"{_PLUGIN}ListAndWatch")
+        listed: aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(
+            f"{_PLUGIN}ListAndWatch"
+        )
         async for raw in listed(b""):
             devices = [unpacked(each) for _, each in unpacked(raw) if isinstance(each, bytes)]
             self.ids[resource] = [_text(dict(each)[1]) for each in devices]
@@ -93,10 +109,14 @@ class PlayedKubelet:
 
     def hold(self, pod: str, resource: str, ids: Iterable[str]) -> None:
         devices = [(2, packed((1, resource), (2, each))) for each in ids]
-        self.holders.append(packed((1, packed((1, pod), (2, "default"), (3, packed((1, "app"), *devices))))))
+        self.holders.append(
+            packed((1, packed((1, pod), (2, "default"), (3, packed((1, "app"), *devices)))))
+        )
 
     async def call(self, resource: str, method: str, message: bytes) -> bytes:
-        ask: aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channels[resource].unary_unary(f"{_PLUGIN}{method}")
+        ask: aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channels[resource].unary_unary(
+            f"{_PLUGIN}{method}"
+        )
         return await ask(message, timeout=30)
 
     async def give(self, resource: str, pod: str, ids: Sequence[str]) -> float:
@@ -115,7 +135,9 @@ class AtOnce:
     def registered(self) -> None:
         return
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         return available[:size]
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
@@ -134,20 +156,38 @@ def serve_at_once(folder: str, ids: list[str]) -> None:
 async def measure(cluster: ControlPlane, folder: Path, containers: int, seconds: int) -> None:
     kubelet = PlayedKubelet(folder / "kubelet")
     await kubelet.start()
-    # A runtime that was found to do CDI, so that both ways that a container takes are the deferred ones.
+    # A runtime that was found to do CDI, so that both ways that a container takes are the deferred
+    # ones.
     (folder / "state").mkdir()
-    (folder / "state" / "runtime.json").write_text(json.dumps({"kubelet v1.36.3 containerd://2.2.9": True}), encoding="utf-8")
-    argv = [*FAIRLEAD, "device-plugin", f"--node={NODE}", f"--kubeconfig={cluster.kubeconfig}", f"--kubelet-dir={folder / 'kubelet'}"]
-    argv += [f"--cdi-dir={folder / 'cdi'}", f"--state-dir={folder / 'state'}", f"--run-dir={folder / 'run'}", "--listen=127.0.0.1:0"]
+    (folder / "state" / "runtime.json").write_text(
+        json.dumps({("kubelet v1.36.3 containerd://2.2.9"): True}), encoding="utf-8"
+    )
+    argv = [
+        *FAIRLEAD,
+        "device-plugin",
+        f"--node={NODE}",
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--kubelet-dir={folder / 'kubelet'}",
+    ]
+    argv += [
+        f"--cdi-dir={folder / 'cdi'}",
+        f"--state-dir={folder / 'state'}",
+        f"--run-dir={folder / 'run'}",
+        "--listen=127.0.0.1:0",
+    ]
     argv += ["--backend=sim", f"--sim-gpus={CARDS}xNVIDIA-H200", "--test-image=none"]
     async with AsyncExitStack() as leaving:
         leaving.push_async_callback(kubelet.stop)
-        agent = await asyncio.create_subprocess_exec(*argv, env=environment(), stderr=subprocess.DEVNULL)
+        agent = await asyncio.create_subprocess_exec(
+            *argv, env=environment(), stderr=subprocess.DEVNULL
+        )
         leaving.callback(agent.kill)
         while len(kubelet.ids.get(NODE_AGENT_MEMORY, ())) < CARDS * 139:  # noqa: ASYNC110 - two programs on their way
             await asyncio.sleep(0.1)
         ids = kubelet.ids[NODE_AGENT_MEMORY]
-        peer = multiprocessing.get_context("spawn").Process(target=serve_at_once, args=(str(kubelet.plugins), ids), daemon=True)
+        peer = multiprocessing.get_context("spawn").Process(
+            target=serve_at_once, args=(str(kubelet.plugins), ids), daemon=True
+        )
         peer.start()
         leaving.callback(peer.kill)
         while len(kubelet.ids.get(AT_ONCE, ())) < len(ids):  # noqa: ASYNC110 - likewise
@@ -156,20 +196,29 @@ async def measure(cluster: ControlPlane, folder: Path, containers: int, seconds:
         took: dict[str, list[float]] = {NODE_AGENT_MEMORY: [], AT_ONCE: []}
         for number, chosen in enumerate(sets):
             cluster.admin.create([_pod(f"pod-{number}", uuid_of(chosen[0]))])
-            for resource in (NODE_AGENT_MEMORY, AT_ONCE) if number % 2 else (AT_ONCE, NODE_AGENT_MEMORY):
+            for resource in (
+                (NODE_AGENT_MEMORY, AT_ONCE) if number % 2 else (AT_ONCE, NODE_AGENT_MEMORY)
+            ):
                 took[resource].append(await kubelet.give(resource, f"pod-{number}", chosen))
         for resource, name in ((NODE_AGENT_MEMORY, "the agent"), (AT_ONCE, "answered at once")):
-            parts = ", ".join(f"p{percent} {_part(took[resource], percent)}" for percent in (50, 90, 99))
+            parts = ", ".join(
+                (f"p{percent} {_part(took[resource], percent)}") for percent in (50, 90, 99)
+            )
             print(f"{name}: Allocate and PreStartContainer {parts}", flush=True)
         marked = cluster.admin.get("pods", "-n", "default")
-        count = sum(each["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true" for each in marked)
+        count = sum(
+            each["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true"
+            for each in marked
+        )
         print(f"{count} of {len(marked)} pods carry their mark", flush=True)
         await asyncio.sleep(10)
         cpu, began = cpu_seconds(agent.pid), time.monotonic()
         await asyncio.sleep(seconds)
         share = (cpu_seconds(agent.pid) - cpu) / (time.monotonic() - began)
         resident, most = (memory(agent.pid, name) for name in ("VmRSS", "VmHWM"))
-        print(f"idle for {seconds} s: {share:.2%} of a core, {resident:.0f} MiB, at most {most:.0f}")
+        print(
+            f"idle for {seconds} s: {share:.2%} of a core, {resident:.0f} MiB, at most {most:.0f}"
+        )
 
 
 def _part(seconds: Sequence[float], percent: int) -> str:
@@ -182,19 +231,38 @@ def _text(value: str | bytes | int) -> str:
 
 def _pod(name: str, uuid: str) -> Object:
     index = next(index for index in range(CARDS) if simulated_uuid(NODE, index) == uuid)
-    grant = json.dumps({"app": [{"uuid": uuid, "index": index, "units": UNITS, "mib": 4000, "core": 0}]})
+    grant = json.dumps(
+        {"app": [{"uuid": uuid, "index": index, "units": UNITS, "mib": 4000, "core": 0}]}
+    )
     said = {"fairlead.io/gpu-allocation": grant, "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
-    container = {"name": "app", "image": "none", "resources": {"limits": {NODE_AGENT_MEMORY: str(UNITS)}}}
+    container = {
+        "name": "app",
+        "image": "none",
+        "resources": {"limits": {NODE_AGENT_MEMORY: str(UNITS)}},
+    }
     meta = {"name": name, "namespace": "default", "annotations": said}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": NODE, "containers": [container]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"nodeName": NODE, "containers": [container]},
+    }
 
 
 def _node() -> Object:
     info = {"kubeletVersion": "v1.36.3", "containerRuntimeVersion": "containerd://2.2.9"}
-    more = "architecture bootID kernelVersion kubeProxyVersion machineID operatingSystem osImage systemUUID"
+    more = (
+        "architecture bootID kernelVersion kubeProxyVersion machineID operatingSystem osImage "
+        "systemUUID"
+    )
     told = dict.fromkeys(more.split(), "")
     meta = {"name": NODE, "labels": {"cgpu": "true"}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"nodeInfo": {**told, **info}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": meta,
+        "status": {"nodeInfo": {**told, **info}},
+    }
 
 
 def measure_node_agent() -> None:
@@ -214,7 +282,11 @@ def measure_node_agent() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     args = parser.parse_args()
     with api_server() as cluster, tempfile.TemporaryDirectory(prefix="agent-") as folder:
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+        account = {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "default", "namespace": "default"},
+        }
         cluster.admin.create([_node(), account])
         asyncio.run(measure(cluster, Path(folder), args.containers, args.seconds))
 
@@ -262,8 +334,8 @@ def _runs(pod: Object) -> bool:
 
 
 def measure_bound_to_running() -> None:
-    """From a pod's binding until it runs, on a real kubelet with containerd 2, with shared memory and
-    without.
+    """From a pod's binding until it runs, on a real kubelet with containerd 2, with shared memory
+    and without.
 
         python -m bench bound_to_running [--pods 20]
 
@@ -291,13 +363,19 @@ def _mode_switch_run(count: int, status_seconds: float) -> None:
             for mode, shows in (("true", SHARED), ("false", WHOLES)):
                 time.sleep(random.uniform(0, status_seconds))
                 line.label(cgpu=mode)
-                took["idle"].append(_until(line, shows, "shared" if mode == "true" else "exclusive"))
+                took["idle"].append(
+                    _until(line, shows, "shared" if mode == "true" else "exclusive")
+                )
             line.label(cgpu="true")
             _until(line, SHARED, "shared")
             line.create(shared(f"holder-{number}", container("app", 4, "sleep 1000000")))
             line.runs(f"holder-{number}")
             line.label(cgpu="false")
-            wait_until("the card drains", lambda: set(line.modes().values()) == {"draining"}, pause_seconds=0.02)
+            wait_until(
+                "the card drains",
+                lambda: set(line.modes().values()) == {"draining"},
+                pause_seconds=0.02,
+            )
             line.delete(f"holder-{number}")
             took["after its holder"].append(_until(line, WHOLES, "exclusive"))
     print(f"the kubelet tells the API server every {status_seconds:g} s")
@@ -306,15 +384,27 @@ def _mode_switch_run(count: int, status_seconds: float) -> None:
             ("the agent's inventory", [agent for agent, _ in seconds]),
             ("the node's resources", [node for _, node in seconds]),
         ):
-            print(f"{what}: until {told} p50 {statistics.median(each):.2f} s, most {max(each):.2f} s of {len(each)}")
+            print(
+                f"{what}: until {told} p50 {statistics.median(each):.2f} s, most "
+                f"{max(each):.2f} "
+                f"s of {len(each)}"
+            )
 
 
-def _until(line: Line, shows: tuple[tuple[str, str], tuple[str, str]], mode: str) -> tuple[float, float]:
+def _until(
+    line: Line, shows: tuple[tuple[str, str], tuple[str, str]], mode: str
+) -> tuple[float, float]:
     """Seconds until the agent says so, and until the node's resources do."""
     began = time.monotonic()
-    wait_until("the agent has changed", lambda: set(line.modes().values()) == {mode}, pause_seconds=0.02)
+    wait_until(
+        ("the agent has changed"), lambda: set(line.modes().values()) == {mode}, pause_seconds=0.02
+    )
     agent = time.monotonic() - began
-    wait_until("the node has changed", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == shows, pause_seconds=0.02)
+    wait_until(
+        "the node has changed",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == shows,
+        pause_seconds=0.02,
+    )
     return agent, time.monotonic() - began
 
 

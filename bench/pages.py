@@ -58,7 +58,11 @@ def measure_exporter_pages() -> None:
     parser.add_argument("--hanging", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--interval", type=float, default=5.0)
-    parser.add_argument("--compat", default="dcgm,legacy", help="families of the page beside the native ones, or none")
+    parser.add_argument(
+        "--compat",
+        default="dcgm,legacy",
+        help=("families of the page beside the native ones, or none"),
+    )
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -72,9 +76,15 @@ def measure_exporter_pages() -> None:
         page = Path(directory) / "page"
         page.write_text(simulated_page(directory, args.compat), encoding="utf-8")
         cards = len(parse_readings(parse_page(page.read_text(encoding="utf-8")).samples, 0.0))
-        print(f"{args.pages} pages of {page.stat().st_size / 1000:.0f} kB, {cards} cards each, read every {args.interval:.0f} s")
+        print(
+            f"{args.pages} pages of {page.stat().st_size / 1000:.0f} kB, {cards} cards "
+            "each, read "
+            f"every {args.interval:.0f} s"
+        )
         server = subprocess.Popen(
-            [sys.executable, "-m", "bench", "exporter_pages", "--serve", str(page)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "bench", "exporter_pages", "--serve", str(page)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         try:
             assert server.stdout is not None
@@ -92,21 +102,42 @@ def exporter_pages_compare(url: str, args: argparse.Namespace, cards: int) -> No
     first = 0.0
     for hanging in (0, args.hanging):
         ages, busy = uvloop.run(measure(url, args, hanging, cards))
-        p50, p99 = statistics.median(ages), statistics.quantiles(ages, n=100, method="inclusive")[-1]
+        p50, p99 = (
+            statistics.median(ages),
+            statistics.quantiles(ages, n=100, method="inclusive")[-1],
+        )
         first = first or p99
-        machine = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, RSS {memory(os.getpid(), 'VmRSS'):.0f} MiB"
-        said = f"age p50 {p50:.2f} s, p99 {p99:.2f} s ({p99 / first:.2f} of the first), most {max(ages):.2f} s"
+        machine = (
+            f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, RSS "
+            f"{memory(os.getpid(), 'VmRSS'):.0f} MiB"
+        )
+        said = (
+            f"age p50 {p50:.2f} s, p99 {p99:.2f} s ({p99 / first:.2f} of the first), most "
+            f"{max(ages):.2f} s"
+        )
         print(f"{hanging:>5} hang: {said}; CPU {busy:.0%}; {machine}", flush=True)
 
 
-async def measure(url: str, args: argparse.Namespace, hanging: int, cards: int) -> tuple[list[float], float]:
+async def measure(
+    url: str, args: argparse.Namespace, hanging: int, cards: int
+) -> tuple[list[float], float]:
     """Ages of sound cards' values, and how much of a core the reader used."""
-    urls = [f"{url}/{'hang' if number < hanging else 'node'}-{number}/metrics" for number in range(args.pages)]
+    urls = [
+        f"{url}/{'hang' if number < hanging else 'node'}-{number}/metrics"
+        for number in range(args.pages)
+    ]
     stale_seconds = max(60.0, 6 * args.interval)
-    pages, clock = ExporterPages(urls, WallClock(), interval_seconds=args.interval, stale_after_seconds=stale_seconds), WallClock()
+    pages, clock = (
+        ExporterPages(
+            urls, WallClock(), interval_seconds=args.interval, stale_after_seconds=stale_seconds
+        ),
+        WallClock(),
+    )
     reading = asyncio.create_task(pages.run())
     sound = args.pages - hanging
-    await until(lambda: len(pages.latest()) == cards * sound and pages.tally().reads >= 2 * sound, 600.0)
+    await until(
+        lambda: len(pages.latest()) == cards * sound and pages.tally().reads >= 2 * sound, 600.0
+    )
     ages: list[float] = []
     began, used = time.monotonic(), time.process_time()
     while time.monotonic() - began < args.seconds:
@@ -122,13 +153,25 @@ async def measure(url: str, args: argparse.Namespace, hanging: int, cards: int) 
 
 def simulated_page(folder: str, compat: str) -> str:
     """What the exporter of one simulated node says."""
-    argv = [sys.executable, "-m", "fairlead", "gpu-exporter", "--backend=sim", "--listen=127.0.0.1:0", f"--compat={compat}"]
-    process = subprocess.Popen(argv, env={**os.environ, "HOME": folder}, stderr=subprocess.PIPE, text=True)
+    argv = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "gpu-exporter",
+        "--backend=sim",
+        "--listen=127.0.0.1:0",
+        f"--compat={compat}",
+    ]
+    process = subprocess.Popen(
+        argv, env={**os.environ, "HOME": folder}, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
         url = "http://" + line.split(" http://", 1)[1].split("/", 1)[0] + "/metrics"
-        wait_until("its cards answer", lambda: "\nfairlead_gpu_up{" in read_page(url), PAGE_SECONDS, 0.2)
+        wait_until(
+            ("its cards answer"), lambda: "\nfairlead_gpu_up{" in read_page(url), PAGE_SECONDS, 0.2
+        )
         return read_page(url)
     finally:
         process.kill()
@@ -136,7 +179,9 @@ def simulated_page(folder: str, compat: str) -> str:
 
 
 async def serve(page: str) -> None:
-    """`/node-N/metrics`: the page, of a node and cards of that name; `/hang-N/metrics`: nothing, for ever."""
+    """`/node-N/metrics`: the page, of a node and cards of that name; `/hang-N/metrics`: nothing,
+    for ever.
+    """
     (node,) = set(re.findall(r'node_name="([^"]+)"', page))
     parts = page.replace("GPU-", "GPU-NODE-").replace(node, "NODE").encode().split(b"NODE")
 
@@ -147,7 +192,11 @@ async def serve(page: str) -> None:
                 if name.startswith(b"hang"):
                     await reader.read()
                 body = name.join(parts)
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n"
+                    % len(body)
+                    + body
+                )
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=1024)
@@ -162,7 +211,10 @@ CHOSEN = ClusterExporterSettings(node="bench")
 
 def big_cluster(nodes: int) -> ClusterSnapshot:
     """Every GPU held by a worker of a job of eight; every card has a reading."""
-    ready, running = (Condition("Ready", "True"),), (Condition("Created", "True", at=NOW), Condition("Running", "True", at=NOW))
+    ready, running = (
+        (Condition("Ready", "True"),),
+        (Condition("Created", "True", at=NOW), Condition("Running", "True", at=NOW)),
+    )
     limits = {names.NVIDIA_GPU: 1}
     container = Container("pytorch", "train:1", {**limits, "cpu": 8000}, limits)
     status = (ContainerStatus("pytorch", True, 0, "running", started=True, started_at=NOW),)
@@ -175,7 +227,9 @@ def big_cluster(nodes: int) -> ClusterSnapshot:
                 node,
                 capacity={names.NVIDIA_GPU: GPUS_PER_NODE},
                 allocatable={names.NVIDIA_GPU: GPUS_PER_NODE},
-                addresses=(("InternalIP", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"),),
+                addresses=(
+                    ("InternalIP", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"),
+                ),
                 conditions=ready,
                 card_memory_mib=81920,
             )
@@ -194,7 +248,10 @@ def big_cluster(nodes: int) -> ClusterSnapshot:
                 started_at=NOW - 4000,
             )
         )
-        owner, labels = (Owner("PyTorchJob", job, job, True),), {names.LABEL_JOB_NAME: job, names.LABEL_REPLICA_TYPE: "worker"}
+        owner, labels = (
+            (Owner("PyTorchJob", job, job, True),),
+            {names.LABEL_JOB_NAME: job, names.LABEL_REPLICA_TYPE: "worker"},
+        )
         for index in range(GPUS_PER_NODE):
             pod = f"{job}-worker-{index}"
             pods.append(
@@ -225,7 +282,9 @@ def big_cluster(nodes: int) -> ClusterSnapshot:
                     holders=seen,
                 )
             )
-    return ClusterSnapshot(nodes=tuple(made_nodes), pods=tuple(pods), jobs=tuple(jobs)).with_gpus(gpus)
+    return ClusterSnapshot(nodes=tuple(made_nodes), pods=tuple(pods), jobs=tuple(jobs)).with_gpus(
+        gpus
+    )
 
 
 def run_ours(nodes: int, runs: int) -> dict[str, float]:
@@ -234,13 +293,19 @@ def run_ours(nodes: int, runs: int) -> dict[str, float]:
     pages, renders, page = [], [], make_page(())
     for turn in range(runs):
         fresh = snapshot.without(())  # a new value, as after every change: no index is warm
-        pages.append(seconds(lambda fresh=fresh: make_page(render_page(cluster_families(fresh, NOW, CHOSEN)))))
+        pages.append(
+            seconds(
+                lambda fresh=fresh: make_page(render_page(cluster_families(fresh, NOW, CHOSEN)))
+            )
+        )
         if turn == 0:
             page = make_page(render_page(cluster_families(fresh, NOW, CHOSEN)))
     peak = peak_mib()
     families = list(cluster_families(snapshot, NOW, CHOSEN))
     samples = sum(value is not None for family in families for value in family.values)
-    renders = [seconds(lambda: sum(len(piece) for piece in render_page(families))) for _ in range(runs)]
+    renders = [
+        seconds(lambda: sum(len(piece) for piece in render_page(families))) for _ in range(runs)
+    ]
     return {
         "page": statistics.median(pages),
         "render": statistics.median(renders),
@@ -278,10 +343,16 @@ def run_peer(nodes: int, runs: int) -> dict[str, float]:
             return iter(self.metrics)
 
     registry = CollectorRegistry()
-    registry.register(Collector([converted(family) for family in cluster_families(big_cluster(nodes), NOW, CHOSEN)]))  # type: ignore[arg-type]
+    registry.register(
+        Collector(
+            [converted(family) for family in cluster_families(big_cluster(nodes), NOW, CHOSEN)]
+        )
+    )  # type: ignore[arg-type]
     text = generate_latest(registry)
     return {
-        "render": statistics.median(seconds(lambda: generate_latest(registry)) for _ in range(max(1, runs // 2))),
+        "render": statistics.median(
+            seconds(lambda: generate_latest(registry)) for _ in range(max(1, runs // 2))
+        ),
         "gzip": seconds(lambda: compress(text)),
         "peak": peak_mib(),
     }
@@ -302,21 +373,40 @@ def peak_mib() -> float:
 
 
 def child(who: str, nodes: int, runs: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench", "cluster_exporter_page", "--client", who, f"--nodes={nodes}", f"--runs={runs}"]
-    answer: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    command = [
+        sys.executable,
+        "-m",
+        "bench",
+        "cluster_exporter_page",
+        "--client",
+        who,
+        f"--nodes={nodes}",
+        f"--runs={runs}",
+    ]
+    answer: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    )
     return answer
 
 
 def cluster_exporter_page_compare(nodes: int, runs: int) -> None:
     ours, peer = child("ours", nodes, runs), child("peer", nodes, runs)
-    print(f"\n{nodes:,} nodes, {nodes * GPUS_PER_NODE:,} GPUs, {nodes:,} jobs: {ours['samples']:,.0f} samples, {ours['mb']:.0f} MB of text")
+    print(
+        f"\n{nodes:,} nodes, {nodes * GPUS_PER_NODE:,} GPUs, {nodes:,} jobs: "
+        f"{ours['samples']:,.0f} samples, {ours['mb']:.0f} MB of text"
+    )
     print(f"{'':44}{'CPU s':>9}{'peak MiB':>10}")
-    print(f"{'fairlead: whole page, from a new snapshot':44}{ours['page']:>9.2f}{ours['peak']:>10.0f}")
+    print(
+        f"{'fairlead: whole page, from a new snapshot':44}{ours['page']:>9.2f}{ours['peak']:>10.0f}"
+    )
     print(f"{'fairlead: render alone':44}{ours['render']:>9.2f}")
     print(f"{'prometheus_client: render alone':44}{peer['render']:>9.2f}{peer['peak']:>10.0f}")
     print(f"{'prometheus_client: gzip':44}{peer['gzip']:>9.2f}")
     print(f"\nprometheus_client / fairlead, render: {peer['render'] / ours['render']:.1f}x")
-    print(f"the cluster itself holds {ours['held']:.0f} MiB of the peak; gzip level 1 makes {ours['gzip_mb']:.1f} MB")
+    print(
+        f"the cluster itself holds {ours['held']:.0f} MiB of the peak; gzip level 1 makes "
+        f"{ours['gzip_mb']:.1f} MB"
+    )
 
 
 def measure_cluster_exporter_page() -> None:
@@ -336,6 +426,10 @@ def measure_cluster_exporter_page() -> None:
     parser.add_argument("--client", choices=("ours", "peer"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.client:
-        print(json.dumps({"ours": run_ours, "peer": run_peer}[chosen.client](chosen.nodes, chosen.runs)))
+        print(
+            json.dumps(
+                {"ours": run_ours, "peer": run_peer}[chosen.client](chosen.nodes, chosen.runs)
+            )
+        )
     else:
         cluster_exporter_page_compare(chosen.nodes, chosen.runs)

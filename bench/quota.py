@@ -14,8 +14,24 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from bench.support.options import options
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, SetPodCondition
-from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
+from fairlead.model.actions import (
+    AdmitPod,
+    DeleteObject,
+    EvictPod,
+    Outcome,
+    PatchObject,
+    QuotaAction,
+    SetPodCondition,
+)
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+    changed,
+    listed,
+)
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
@@ -28,7 +44,11 @@ from fairlead.rules.quota.plan import Planned, plan_account, plan_quota
 
 ROUNDS = 200
 NODES = 1000
-SIZES = [{"cpu": 1000, "nvidia.com/gpu": 1}, {"cpu": 2000, "nvidia.com/gpu": 2}, {"cpu": 4000, "nvidia.com/gpu": 4}]
+SIZES = [
+    {"cpu": 1000, "nvidia.com/gpu": 1},
+    {"cpu": 2000, "nvidia.com/gpu": 2},
+    {"cpu": 4000, "nvidia.com/gpu": 4},
+]
 
 
 def world(leaf_count: int, pod_count: int, chance: random.Random) -> QuotaState:
@@ -37,8 +57,23 @@ def world(leaf_count: int, pod_count: int, chance: random.Random) -> QuotaState:
     pods: list[QuotaPod] = []
     for number in range(pod_count):
         leaf, runs = f"leaf-{chance.randrange(leaf_count)}", number < pod_count * 4 // 5
-        pod = QuotaPod(leaf, f"pod-{number}", f"uid-{number}", chance.choice(SIZES), created_at=float(number), owner=f"owner-{number}")
-        pods.append(replace(pod, is_admitted=runs, is_ready=runs, admitted_at=float(runs), node="node" if runs else ""))
+        pod = QuotaPod(
+            leaf,
+            f"pod-{number}",
+            f"uid-{number}",
+            chance.choice(SIZES),
+            created_at=float(number),
+            owner=f"owner-{number}",
+        )
+        pods.append(
+            replace(
+                pod,
+                is_admitted=runs,
+                is_ready=runs,
+                admitted_at=float(runs),
+                node="node" if runs else "",
+            )
+        )
     used: dict[str, int] = {}
     for pod in pods:
         if pod.is_admitted:
@@ -50,14 +85,19 @@ def world(leaf_count: int, pod_count: int, chance: random.Random) -> QuotaState:
     for first in range(0, leaf_count, wide):
         names = [f"leaf-{number}" for number in range(first, min(first + wide, leaf_count))]
         group = f"group-{first}"
-        leaves = tuple(QuotaNode(name, f"root.{group}.{name}", group, least, most, (name,)) for name in names)
+        leaves = tuple(
+            QuotaNode(name, f"root.{group}.{name}", group, least, most, (name,)) for name in names
+        )
         bound = {name: amount * len(names) for name, amount in least.items()}
         groups.append(QuotaNode(group, f"root.{group}", "root", bound, {}, (), {}, leaves))
-    return QuotaState(QuotaNode("root", "root", "", used, used, (), {}, tuple(groups)), tuple(pods), now=1e6)
+    return QuotaState(
+        QuotaNode("root", "root", "", used, used, (), {}, tuple(groups)), tuple(pods), now=1e6
+    )
 
 
 def on_nodes(state: QuotaState) -> QuotaState:
-    """The same cluster with its nodes: each has an equal part of what is used, and a hundredth more.
+    """The same cluster with its nodes: each has an equal part of what is used, and a hundredth
+    more.
 
     Running pods sit on the first node that has room.
     """
@@ -79,7 +119,11 @@ def on_nodes(state: QuotaState) -> QuotaState:
                     room[name] -= amount
                 pod = replace(pod, node=f"node-{at:04}")
         pods.append(pod)
-    return replace(state, pods=tuple(pods), nodes=tuple(NodeRoom(f"node-{number:04}", has) for number in range(NODES)))
+    return replace(
+        state,
+        pods=tuple(pods),
+        nodes=tuple(NodeRoom(f"node-{number:04}", has) for number in range(NODES)),
+    )
 
 
 def timed(what: str, ask: Callable[[int], object], rounds: int = ROUNDS) -> None:
@@ -94,23 +138,30 @@ def timed(what: str, ask: Callable[[int], object], rounds: int = ROUNDS) -> None
 
 def quota_plan_tell(what: str, took: list[float]) -> None:
     took.sort()
-    print(f"{what:<64} min {took[0]:8.2f} ms   median {statistics.median(took):8.2f} ms   max {took[-1]:8.2f} ms")
+    print(
+        f"{what:<64} min {took[0]:8.2f} ms   median {statistics.median(took):8.2f} ms   max "
+        f"{took[-1]:8.2f} ms"
+    )
 
 
 def carry_out(account: QuotaAccount, planned: Planned) -> None:
-    """Who is admitted runs where the plan saw room; who is evicted is gone at once, and another waits in his
-    place.
+    """Who is admitted runs where the plan saw room; who is evicted is gone at once, and another
+    waits in his place.
     """
     where = {seat.pod.uid: seat.node for seats in account.seats.values() for seat in seats}
     for admission in planned.admit:
         node = where.get(admission.pod.uid, "node")
-        account.put(replace(admission.pod, is_admitted=True, is_ready=True, admitted_at=1.0, node=node))
+        account.put(
+            replace(admission.pod, is_admitted=True, is_ready=True, admitted_at=1.0, node=node)
+        )
     for eviction in planned.evict:
         account.put(replace(eviction.pod, is_admitted=False, is_ready=False, node=""))
 
 
 def settled(state: QuotaState) -> tuple[QuotaAccount, QuotaState]:
-    """Played until nobody is admitted or evicted: what a controller that keeps up with its cluster sees."""
+    """Played until nobody is admitted or evicted: what a controller that keeps up with its cluster
+    sees.
+    """
     account = account_of(state)
     while (planned := plan_account(account, state.now)).admit or planned.evict:
         carry_out(account, planned)
@@ -144,11 +195,24 @@ def events(state: QuotaState, what: str) -> list[list[float]]:
 
     def created(number: int) -> None:
         pod = running[number]
-        account.put(replace(pod, uid=f"new-{number}", name=f"new-{number}", is_admitted=False, is_ready=False, node="", created_at=1e6))
+        account.put(
+            replace(
+                pod,
+                uid=f"new-{number}",
+                name=f"new-{number}",
+                is_admitted=False,
+                is_ready=False,
+                node="",
+                created_at=1e6,
+            )
+        )
 
     return [
         play("a pod is created: plan, and who waits for what now", created),
-        play("a running pod is gone: plan, and who waits for what now", lambda number: account.drop(running[number].uid)),
+        play(
+            "a running pod is gone: plan, and who waits for what now",
+            lambda number: account.drop(running[number].uid),
+        ),
     ]
 
 
@@ -173,8 +237,8 @@ def _quota_plan_run(leaf_count: int, pod_count: int) -> None:
 
 
 def measure_quota_plan() -> None:
-    """The quota plan without HTTP: 1,000 leaves, 50,000 pods of which 10,000 wait; all, and after one
-    event.
+    """The quota plan without HTTP: 1,000 leaves, 50,000 pods of which 10,000 wait; all, and after
+    one event.
 
         python -m bench quota_plan [leaves] [pods]
 
@@ -229,12 +293,25 @@ class Cluster:
         feed = self.machine.feed
         feed.rebuild()
         feed.observe(listed("Job", jobs))
-        rows = {f"node-{n}": Node(f"node-{n}", f"n{n}", allocatable=amounts, conditions=ready) for n in range(nodes)}
+        rows = {
+            f"node-{n}": Node(f"node-{n}", f"n{n}", allocatable=amounts, conditions=ready)
+            for n in range(nodes)
+        }
         feed.observe(listed(KIND_NODES, rows))
-        feed.observe(listed(KIND_QUOTA_TREES, {"tree": QuotaTree("elasticquotatree", "kube-system", state.tree, "tree")}))
+        feed.observe(
+            listed(
+                KIND_QUOTA_TREES,
+                {"tree": QuotaTree("elasticquotatree", "kube-system", state.tree, "tree")},
+            )
+        )
         marks = {LABEL_QUOTA: QUOTA_ENFORCED}
         spaces = [name for leaf in state.tree.leaves() for name in leaf.namespaces]
-        feed.observe(listed(KIND_NAMESPACES, {each: Namespace(each, each, marks, {ANNOTATION_LEAF: each}) for each in spaces}))
+        feed.observe(
+            listed(
+                KIND_NAMESPACES,
+                {each: Namespace(each, each, marks, {ANNOTATION_LEAF: each}) for each in spaces},
+            )
+        )
         feed.observe(listed(KIND_BUDGETS, {}))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
 
@@ -272,12 +349,22 @@ class Cluster:
         match action:
             case AdmitPod():
                 pod = self.pods[action.target.uid]
-                self.hear(replace(pod, gates=(), node=f"node-{hash(pod.uid) % self.nodes}", phase=PodPhase.RUNNING), pod.uid)
+                self.hear(
+                    replace(
+                        pod,
+                        gates=(),
+                        node=f"node-{hash(pod.uid) % self.nodes}",
+                        phase=PodPhase.RUNNING,
+                    ),
+                    pod.uid,
+                )
             case EvictPod(is_trial=False) | DeleteObject():
                 self.hear(None, action.target.uid)
             case SetPodCondition():
                 if (known := self.pods.get(action.target.uid)) is not None:
-                    others = tuple(each for each in known.conditions if each.type != action.condition.type)
+                    others = tuple(
+                        each for each in known.conditions if each.type != action.condition.type
+                    )
                     self.hear(replace(known, conditions=(*others, action.condition)), known.uid)
             case PatchObject():
                 raise AssertionError(f"nobody is to be suspended: {action}")
@@ -288,7 +375,13 @@ def _quota_look_run(leaf_count: int, pod_count: int, *, is_profiled: bool) -> No
     began = time.thread_time()
     calls = cluster.settle()
     waiting = len(cluster.machine.feed.waiting)
-    print(f"{leaf_count} leaves, {len(cluster.pods)} pods, of which {waiting} wait; settled by {calls} calls", end=" ")
+    print(
+        (
+            f"{leaf_count} leaves, {len(cluster.pods)} pods, of which {waiting} wait; settled by "
+            f"{calls} calls"
+        ),
+        end=" ",
+    )
     print(f"in {time.thread_time() - began:.1f} s")
     gc.collect()
     gc.freeze()
@@ -324,7 +417,15 @@ def _quota_look_run(leaf_count: int, pod_count: int, *, is_profiled: bool) -> No
 
     def created(number: int) -> None:
         uid = f"new-{number}"
-        pod = replace(running[number], uid=uid, name=uid, node="", phase=PodPhase.PENDING, gates=(QUOTA_GATE,), conditions=())
+        pod = replace(
+            running[number],
+            uid=uid,
+            name=uid,
+            node="",
+            phase=PodPhase.PENDING,
+            gates=(QUOTA_GATE,),
+            conditions=(),
+        )
         cluster.hear(replace(pod, created_at=cluster.now), uid)
 
     play("a pod is created", created)
@@ -337,7 +438,10 @@ def quota_look_tell(what: str, took: list[float]) -> None:
     if took:
         took.sort()
         p95 = took[int(len(took) * 0.95)]
-        print(f"{what:<48} min {took[0]:7.3f}   median {statistics.median(took):7.3f}   p95 {p95:7.3f}   max {took[-1]:7.3f} ms")
+        print(
+            f"{what:<48} min {took[0]:7.3f}   median {statistics.median(took):7.3f}   p95 "
+            f"{p95:7.3f}   max {took[-1]:7.3f} ms"
+        )
 
 
 def measure_quota_look() -> None:

@@ -54,15 +54,23 @@ def _definitions() -> list[Object]:
     import kube_programs
 
     folder = build_kube.module_dir(kube_programs.KUEUE) / "config/components/crd/bases"
-    return [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))]
+    return [
+        yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))
+    ]
 
 
 @contextmanager
-def running_kueue(cluster: ControlPlane, namespaces: Sequence[str], cpu: str, qps: int) -> Iterator[Component]:
+def running_kueue(
+    cluster: ControlPlane, namespaces: Sequence[str], cpu: str, qps: int
+) -> Iterator[Component]:
     """Kueue at work, with a queue on hold for each namespace, each with so much cpu."""
     program = kueue_program()
     cluster.admin.apply(_definitions())
-    wait_until("its kinds are served", lambda: "workloads" in cluster.admin.run("api-resources", "--api-group=kueue.x-k8s.io"), seconds=60)
+    wait_until(
+        "its kinds are served",
+        lambda: "workloads" in cluster.admin.run("api-resources", "--api-group=kueue.x-k8s.io"),
+        seconds=60,
+    )
     folder = cluster.folder / "kueue"
     pair = cluster.issue("kueue-webhook", names=["127.0.0.1"])
     for part in ("metrics", "webhook"):
@@ -83,13 +91,27 @@ def running_kueue(cluster: ControlPlane, namespaces: Sequence[str], cpu: str, qp
     }
     (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
     kubeconfig = cluster.write_user_kubeconfig("kueue", ["system:masters"])
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TMPDIR": str(folder), "KUBECONFIG": str(kubeconfig)}
-    flags = [f"--config={folder / 'config.yaml'}", "--feature-gates=VisibilityOnDemand=false", "--zap-log-level=error"]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "TMPDIR": str(folder),
+        "KUBECONFIG": str(kubeconfig),
+    }
+    flags = [
+        f"--config={folder / 'config.yaml'}",
+        "--feature-gates=VisibilityOnDemand=false",
+        "--zap-log-level=error",
+    ]
     component = Component("kueue", [str(program), *flags], cluster.logs / "kueue.log", environment)
     try:
         component.start()
         component.wait_until(lambda: is_listening(probe), 120)
-        cluster.admin.apply([_object("ResourceFlavor", "default", {}), *(each for name in namespaces for each in _queues(name, cpu))])
+        cluster.admin.apply(
+            [
+                _object("ResourceFlavor", "default", {}),
+                *(each for name in namespaces for each in _queues(name, cpu)),
+            ]
+        )
         yield component
     finally:
         component.stop()
@@ -110,7 +132,11 @@ def _cluster_queue(name: str, cpu: str, stop: str) -> Object:
     return _object(
         "ClusterQueue",
         name,
-        {"namespaceSelector": {}, "stopPolicy": stop, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]},
+        {
+            "namespaceSelector": {},
+            "stopPolicy": stop,
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+        },
     )
 
 
@@ -121,7 +147,9 @@ def _object(kind: str, name: str, spec: Object) -> Object:
 PREEMPTIBLE = {"quota.scheduling.alibabacloud.com/preemptible": "true"}
 """Or a bare pod would need a min."""
 KUEUE_WORKLOADS, KUEUE_SECONDS = 15_000, 351.1
-KUEUE_SOURCE = "kueue v0.14.0, test/performance/scheduler/default_rangespec.yaml: maxWallMs, average of 5 runs"
+KUEUE_SOURCE = (
+    "kueue v0.14.0, test/performance/scheduler/default_rangespec.yaml: maxWallMs, average of 5 runs"
+)
 
 
 def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
@@ -132,9 +160,15 @@ def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
             admitted, running, cpu = seen[side][-1]
             told = f"{admitted:6.1f} admitted/s, {running:6.1f} running/s, {cpu:5.2f} ms CPU a job"
             print(f"round {number}: {side:<9} {told}, load {os.getloadavg()[0]:.1f}", flush=True)
-    ours, theirs = ([statistics.median(each) for each in zip(*seen[side], strict=True)] for side in ("fairlead", "kueue"))
+    ours, theirs = (
+        [statistics.median(each) for each in zip(*seen[side], strict=True)]
+        for side in ("fairlead", "kueue")
+    )
     admitted, running, cpu = (mine / other for mine, other in zip(ours, theirs, strict=True))
-    print(f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, {cpu:.2f} x CPU")
+    print(
+        f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, "
+        f"{cpu:.2f} x CPU"
+    )
 
 
 def bench_sustained(jobs: int, leaves: int, qps: int, seconds: float) -> None:
@@ -149,11 +183,17 @@ def bench_sustained(jobs: int, leaves: int, qps: int, seconds: float) -> None:
         _tell_cpu(cluster, controller.component.pid, before, len(took))
         counted = controller.metrics().value("fairlead_quota_admissions_total")
         tenths = [took[max(0, len(took) * part // 10 - 1)] for part in range(11)]
-    print(f"{len(took)} of {jobs} admitted in {took[-1]:.0f} s: {len(took) / took[-1]:.1f} a second, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"{len(took)} of {jobs} admitted in {took[-1]:.0f} s: {len(took) / took[-1]:.1f} a "
+        f"second, load {os.getloadavg()[0]:.1f}"
+    )
     print(f"    the controller's own count by then, which no watch delays: {counted:.0f}")
     rates = (len(took) / 10 / (after - before) for before, after in itertools.pairwise(tenths))
     print("    by tenths: " + ", ".join(f"{rate:.0f}" for rate in rates))
-    print(f"    Kueue's published figure: {KUEUE_WORKLOADS / KUEUE_SECONDS:.1f} a second ({KUEUE_SOURCE})")
+    print(
+        f"    Kueue's published figure: {KUEUE_WORKLOADS / KUEUE_SECONDS:.1f} a second "
+        f"({KUEUE_SOURCE})"
+    )
 
 
 def bench_one_by_one(pods: int) -> None:
@@ -166,11 +206,18 @@ def bench_one_by_one(pods: int) -> None:
         try:
             enforce(cluster, _quota_admissions_root(names, 2 * pods))
             admitted = FirstSeen(cluster, "/api/v1/pods", _is_admitted_pod, "team-")
-            took = sorted(_admission_seconds(cluster, admitted, f"pod-{number}") * 1000 for number in range(pods))
+            took = sorted(
+                _admission_seconds(cluster, admitted, f"pod-{number}") * 1000
+                for number in range(pods)
+            )
         finally:
             controller.stop()
     p50, p90, p99 = (took[min(pods - 1, int(pods * part))] for part in (0.5, 0.9, 0.99))
-    print(f"{pods} pods, created to gate gone: p50 {p50:.0f}, p90 {p90:.0f}, p99 {p99:.0f} ms, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"{pods} pods, created to gate gone: p50 {p50:.0f}, p90 {p90:.0f}, p99 {p99:.0f} "
+        "ms, load "
+        f"{os.getloadavg()[0]:.1f}"
+    )
 
 
 def _admission_seconds(cluster: ControlPlane, admitted: FirstSeen, name: str) -> float:
@@ -178,8 +225,17 @@ def _admission_seconds(cluster: ControlPlane, admitted: FirstSeen, name: str) ->
     context.load_cert_chain(*cluster.admin_pair)
     connection = http.client.HTTPSConnection("127.0.0.1", cluster.port, context=context)
     spec = _job(name, "team-0", {}, False)["spec"]["template"]["spec"]
-    body = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": PREEMPTIBLE}, "spec": spec})
-    connection.request("POST", "/api/v1/namespaces/team-0/pods", body, {"Content-Type": "application/json"})
+    body = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": PREEMPTIBLE},
+            "spec": spec,
+        }
+    )
+    connection.request(
+        "POST", "/api/v1/namespaces/team-0/pods", body, {"Content-Type": "application/json"}
+    )
     answer = connection.getresponse()
     assert answer.status == 201, answer.read()
     began, key = time.monotonic(), f"team-0/{name}"
@@ -199,26 +255,38 @@ def _kueue(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
         _prepare(cluster, names)
         with running_kueue(cluster, names, cpu, qps) as kueue:
             _create(cluster, names, jobs, {QUEUE_LABEL: "jobs"}, is_suspended=True)
-            admitted = FirstSeen(cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload, "team-")
+            admitted = FirstSeen(
+                cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload, "team-"
+            )
             wait_until("all are queued", lambda: len(admitted.made) == jobs, seconds=300)
-            return _measure(cluster, jobs, kueue.pid, admitted, lambda: release(cluster, names, cpu))
+            return _measure(
+                cluster, jobs, kueue.pid, admitted, lambda: release(cluster, names, cpu)
+            )
 
 
 def _fairlead(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
     names = _names(leaves)
     with _waiting(names, jobs, qps) as (cluster, controller, admitted):
         return _measure(
-            cluster, jobs, controller.component.pid, admitted, lambda: cluster.admin.apply([tree(_quota_admissions_root(names, jobs))])
+            cluster,
+            jobs,
+            controller.component.pid,
+            admitted,
+            lambda: cluster.admin.apply([tree(_quota_admissions_root(names, jobs))]),
         )
 
 
 @contextmanager
-def _waiting(names: Sequence[str], jobs: int, qps: int) -> Iterator[tuple[ControlPlane, QuotaController, FirstSeen]]:
+def _waiting(
+    names: Sequence[str], jobs: int, qps: int
+) -> Iterator[tuple[ControlPlane, QuotaController, FirstSeen]]:
     """Our controller, and the pods of so many Jobs behind the gate."""
     with running_control_plane() as cluster:
         _prepare(cluster, names, jobs)
         install(cluster)
-        controller = QuotaController(cluster, more=(f"--kube-api-qps={qps}", f"--kube-api-burst={2 * qps}"))
+        controller = QuotaController(
+            cluster, more=(f"--kube-api-qps={qps}", f"--kube-api-burst={2 * qps}")
+        )
         controller.start()
         try:
             enforce(cluster, _quota_admissions_root(names, 0))
@@ -226,7 +294,10 @@ def _waiting(names: Sequence[str], jobs: int, qps: int) -> Iterator[tuple[Contro
             _create(cluster, names, jobs, {}, is_suspended=False)
             wait_until("all pods are there", lambda: len(admitted.made) == jobs, seconds=900)
             made = admitted.made.values()
-            print(f"    pods made, with the gate: {jobs / (max(made) - min(made)):.0f} a second", flush=True)
+            print(
+                f"    pods made, with the gate: {jobs / (max(made) - min(made)):.0f} a second",
+                flush=True,
+            )
             yield cluster, controller, admitted
         finally:
             controller.stop()
@@ -235,18 +306,27 @@ def _waiting(names: Sequence[str], jobs: int, qps: int) -> Iterator[tuple[Contro
 def _quota_admissions_root(names: Sequence[str], cpu: int) -> Object:
     """Each leaf may have as much as root has."""
     bound = {"cpu": str(cpu)}
-    children = [{"name": f"root.{name}", "min": {"cpu": "0"}, "max": bound, "namespaces": [name]} for name in names]
+    children = [
+        {"name": f"root.{name}", "min": {"cpu": "0"}, "max": bound, "namespaces": [name]}
+        for name in names
+    ]
     return {"name": "root", "min": bound, "max": bound, "children": children}
 
 
-def _measure(cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]) -> tuple[float, float, float]:
+def _measure(
+    cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]
+) -> tuple[float, float, float]:
     running = FirstSeen(cluster, "/api/v1/pods", _is_running, "team-")
     before, began = _cpu(cluster, pid), time.monotonic()
     let_go()
     wait_until("all are admitted", lambda: len(admitted.at) >= jobs, seconds=600)
     cost = _tell_cpu(cluster, pid, before, jobs)
     wait_until("all run", lambda: len(running.at) >= jobs, seconds=600)
-    return jobs / (max(admitted.at.values()) - began), jobs / (max(running.at.values()) - began), cost
+    return (
+        jobs / (max(admitted.at.values()) - began),
+        jobs / (max(running.at.values()) - began),
+        cost,
+    )
 
 
 def _cpu(cluster: ControlPlane, pid: int) -> dict[str, float]:
@@ -258,29 +338,61 @@ def _cpu(cluster: ControlPlane, pid: int) -> dict[str, float]:
 def _tell_cpu(cluster: ControlPlane, pid: int, before: dict[str, float], jobs: int) -> float:
     """The controller's milliseconds a job; those of all are printed."""
     spent = {name: (now - before[name]) * 1000 / jobs for name, now in _cpu(cluster, pid).items()}
-    print("    ms CPU a job: " + ", ".join(f"{name} {each:.2f}" for name, each in spent.items()), flush=True)
+    print(
+        ("    ms CPU a job: ") + ", ".join((f"{name} {each:.2f}") for name, each in spent.items()),
+        flush=True,
+    )
     return spent["controller"]
 
 
 def _prepare(cluster: ControlPlane, names: Sequence[str], jobs: int = 1000) -> None:
     nodes = 10 * max(1, jobs // 5000)
-    cluster.admin.create([*(namespace(name) for name in names), *(_quota_admissions_node(number) for number in range(nodes))])
+    cluster.admin.create(
+        [
+            *(namespace(name) for name in names),
+            *(_quota_admissions_node(number) for number in range(nodes)),
+        ]
+    )
 
 
 def _quota_admissions_node(number: int) -> Object:
     amounts = {"cpu": "1000", "memory": "1Ti", "pods": "1000"}
-    meta = {"name": f"node-{number}", "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"type": "kwok"}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"capacity": amounts, "allocatable": amounts}}
+    meta = {
+        "name": f"node-{number}",
+        "annotations": {"kwok.x-k8s.io/node": "fake"},
+        "labels": {"type": "kwok"},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": meta,
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
 
 
-def _create(cluster: ControlPlane, names: Sequence[str], jobs: int, labels: dict[str, str], *, is_suspended: bool) -> None:
-    made = [_job(f"job-{number}", names[number % len(names)], labels, is_suspended) for number in range(jobs)]
+def _create(
+    cluster: ControlPlane,
+    names: Sequence[str],
+    jobs: int,
+    labels: dict[str, str],
+    *,
+    is_suspended: bool,
+) -> None:
+    made = [
+        _job(f"job-{number}", names[number % len(names)], labels, is_suspended)
+        for number in range(jobs)
+    ]
 
     async def create_all() -> None:
         connection = find_connection(str(cluster.kubeconfig))
         assert connection is not None
         async with KubeApi(connection) as api:
-            await at_once(lambda number: create(api, _jobs_of(made[number]["metadata"]["namespace"]), made[number]), range(jobs))
+            await at_once(
+                lambda number: create(
+                    api, _jobs_of(made[number]["metadata"]["namespace"]), made[number]
+                ),
+                range(jobs),
+            )
 
     asyncio.run(create_all())
 
@@ -290,13 +402,26 @@ def _jobs_of(space: str) -> str:
 
 
 def _job(name: str, space: str, labels: dict[str, str], is_suspended: bool) -> Object:
-    container = {"name": "c", "image": "app:1", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}}
+    container = {
+        "name": "c",
+        "image": "app:1",
+        "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
+    }
     template = {
         "metadata": {"labels": {"app": name}},
-        "spec": {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [container],
+            "automountServiceAccountToken": False,
+        },
     }
     spec = {"suspend": is_suspended, "template": template, "backoffLimit": 0}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": space, "labels": labels}, "spec": spec}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": space, "labels": labels},
+        "spec": spec,
+    }
 
 
 def _is_admitted_workload(workload: Object) -> bool:
@@ -355,7 +480,9 @@ PODS_PER_NODE = 100
 EVENTS = "events"
 QUIET_SECONDS = 35
 """Longer than the controller rests between two plans."""
-WRITE = re.compile(r'^apiserver_request_total\{(.*verb="(?:POST|PUT|PATCH|DELETE|APPLY)".*)\} (\S+)$')
+WRITE = re.compile(
+    r'^apiserver_request_total\{(.*verb="(?:POST|PUT|PATCH|DELETE|APPLY)".*)\} (\S+)$'
+)
 
 
 def _run(waiting: int, running: int, seconds: int) -> None:
@@ -370,21 +497,40 @@ def _run(waiting: int, running: int, seconds: int) -> None:
         try:
             enforce(cluster, _quota_controller_idle_root(spaces, running))
             began = time.monotonic()
-            asyncio.run(_make(cluster, (_pod(f"waits-{number}", spaces[number % LEAVES]) for number in range(waiting)), waiting))
+            asyncio.run(
+                _make(
+                    cluster,
+                    (_pod(f"waits-{number}", spaces[number % LEAVES]) for number in range(waiting)),
+                    waiting,
+                )
+            )
             print(f"{waiting} that wait made in {time.monotonic() - began:.0f} s", flush=True)
             _rest(cluster, 5, EVENTS)
             pid = controller.component.pid
-            print(f"all have a condition: {cpu_seconds(pid):.1f} CPU s since its start, {_memory(pid)}; one of them:\n    {_told(cluster)}")
+            print(
+                f"all have a condition: {cpu_seconds(pid):.1f} CPU s since its start, "
+                f"{_memory(pid)}; one of them:\n    {_told(cluster)}"
+            )
             controller.stop()
             began = time.monotonic()
             controller.start(120)
             pid = controller.component.pid
-            print(f"started again: ready in {time.monotonic() - began:.1f} s, {cpu_seconds(pid):.1f} CPU s, {_memory(pid)}", flush=True)
+            print(
+                (
+                    f"started again: ready in {time.monotonic() - began:.1f} s, "
+                    f"{cpu_seconds(pid):.1f} CPU s, {_memory(pid)}"
+                ),
+                flush=True,
+            )
             _rest(cluster, QUIET_SECONDS)
             cpu, written, began = cpu_seconds(pid), _writes(cluster), time.monotonic()
             time.sleep(seconds)
             share = (cpu_seconds(pid) - cpu) / (time.monotonic() - began)
-            print(f"idle for {seconds} s: {share:.2%} of a core, {_writes(cluster) - written:.0f} writes, {_memory(pid)}")
+            print(
+                f"idle for {seconds} s: {share:.2%} of a core, "
+                f"{_writes(cluster) - written:.0f} "
+                f"writes, {_memory(pid)}"
+            )
         finally:
             controller.stop()
 
@@ -396,7 +542,11 @@ def _memory(pid: int) -> str:
 def _told(cluster: ControlPlane) -> str:
     """What somebody who waits is told; an error when it is nothing."""
     pod = json.loads(cluster.admin.run("get", "pod", "waits-0", "-n", "team-0", "-o", "json"))
-    return next(str(each["message"]) for each in pod["status"]["conditions"] if each["type"] == QUOTA_CONDITION)
+    return next(
+        str(each["message"])
+        for each in pod["status"]["conditions"]
+        if each["type"] == QUOTA_CONDITION
+    )
 
 
 async def _fill(cluster: ControlPlane, spaces: list[str], running: int) -> None:
@@ -405,9 +555,19 @@ async def _fill(cluster: ControlPlane, spaces: list[str], running: int) -> None:
     async with KubeApi(connection) as api:
         for space in spaces:
             await create(api, "/api/v1/namespaces", {"metadata": {"name": space}})
-            await create(api, f"/api/v1/namespaces/{space}/serviceaccounts", {"metadata": {"name": "default"}})
-        await at_once(lambda number: create(api, "/api/v1/nodes", _quota_controller_idle_node(number)), range(_nodes(running)))
-    pods = (_pod(f"runs-{number}", spaces[number % LEAVES], f"node-{number % _nodes(running)}") for number in range(running))
+            await create(
+                api,
+                f"/api/v1/namespaces/{space}/serviceaccounts",
+                {"metadata": {"name": "default"}},
+            )
+        await at_once(
+            lambda number: create(api, "/api/v1/nodes", _quota_controller_idle_node(number)),
+            range(_nodes(running)),
+        )
+    pods = (
+        _pod(f"runs-{number}", spaces[number % LEAVES], f"node-{number % _nodes(running)}")
+        for number in range(running)
+    )
     await _make(cluster, pods, running)
 
 
@@ -431,9 +591,22 @@ def _nodes(running: int) -> int:
 
 def _quota_controller_idle_node(number: int) -> Object:
     amounts = {"cpu": "1000", "memory": "1Ti", "pods": "1000"}
-    conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}]
+    conditions = [
+        {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": ("kubelet is posting ready status"),
+        }
+    ]
     status = {"capacity": amounts, "allocatable": amounts, "conditions": conditions}
-    return {"metadata": {"name": f"node-{number}", "labels": {"kubernetes.io/hostname": f"node-{number}"}}, "status": status}
+    return {
+        "metadata": {
+            "name": f"node-{number}",
+            "labels": {"kubernetes.io/hostname": f"node-{number}"},
+        },
+        "status": status,
+    }
 
 
 def _pod(name: str, space: str, node: str = "") -> Object:
@@ -442,19 +615,30 @@ def _pod(name: str, space: str, node: str = "") -> Object:
         "name": "main",
         "image": "registry.example.com/team/train:2026-01-05",
         "command": ["python", "train.py", "--epochs", "90", "--data", "/data/imagenet"],
-        "env": [{"name": f"SETTING_{index}", "value": f"value-{index}-of-{name}"} for index in range(12)],
+        "env": [
+            {"name": f"SETTING_{index}", "value": f"value-{index}-of-{name}"} for index in range(12)
+        ],
         "resources": {"limits": {"cpu": "1", "memory": "4Gi"}},
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
     labels = {"app": name, "quota.scheduling.alibabacloud.com/preemptible": "true"}
-    spec: Object = {"containers": [container], "volumes": [{"name": "data", "emptyDir": {}}], "automountServiceAccountToken": False}
-    return {"metadata": {"name": name, "namespace": space, "labels": labels}, "spec": {**spec, **({"nodeName": node} if node else {})}}
+    spec: Object = {
+        "containers": [container],
+        "volumes": [{"name": "data", "emptyDir": {}}],
+        "automountServiceAccountToken": False,
+    }
+    return {
+        "metadata": {"name": name, "namespace": space, "labels": labels},
+        "spec": {**spec, **({"nodeName": node} if node else {})},
+    }
 
 
 def _quota_controller_idle_root(spaces: list[str], running: int) -> Object:
     """Full with what runs: who wants more waits for idle quota."""
     least, most = {"cpu": str(running // LEAVES)}, {"cpu": str(running)}
-    children = [{"name": f"root.{name}", "min": least, "max": most, "namespaces": [name]} for name in spaces]
+    children = [
+        {"name": f"root.{name}", "min": least, "max": most, "namespaces": [name]} for name in spaces
+    ]
     return {"name": "root", "min": most, "max": most, "children": children}
 
 
@@ -462,7 +646,11 @@ def _writes(cluster: ControlPlane, but: str = "") -> float:
     """`but`: a resource whose writes are not counted; Leases are not, either."""
     page = cluster.admin.run("get", "--raw", "/metrics")
     found = [each for line in page.splitlines() if (each := WRITE.match(line)) is not None]
-    return sum(float(each[2]) for each in found if not any(f'resource="{name}"' in each[1] for name in ("leases", but)))
+    return sum(
+        float(each[2])
+        for each in found
+        if not any(f'resource="{name}"' in each[1] for name in ("leases", but))
+    )
 
 
 def _rest(cluster: ControlPlane, seconds: float, but: str = "") -> None:

@@ -27,10 +27,14 @@ from bench.support.processes import cpu_seconds, memory
 
 
 class LeanClient(asyncio.Protocol):
-    """`request` for one answer at a time; `watch` for a stream whose lines are counted in `lines`."""
+    """`request` for one answer at a time; `watch` for a stream
+    whose lines are counted in `lines`.
+    """
 
     def __init__(self, host: str, authorization: str) -> None:
-        self._head = f"Host: {host}\r\nAccept: application/json\r\n" + (f"Authorization: {authorization}\r\n" if authorization else "")
+        self._head = (f"Host: {host}\r\nAccept: application/json\r\n") + (
+            (f"Authorization: {authorization}\r\n") if authorization else ""
+        )
         self._answer: asyncio.Future[None] | None = None
         self.lines = 0
         self.news = asyncio.Event()
@@ -41,10 +45,14 @@ class LeanClient(asyncio.Protocol):
         server, authorization, context = access(kubeconfig)
         host, _, port = server.removeprefix("https://").partition(":")
         loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(lambda: cls(host, authorization), host, int(port), ssl=context)
+        _, client = await loop.create_connection(
+            lambda: cls(host, authorization), host, int(port), ssl=context
+        )
         return client
 
-    async def request(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> bytes:
+    async def request(
+        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> bytes:
         """The answer's body; AssertionError for anything but a 2xx."""
         self._send(method, path, body, content_type)
         await self._answer  # type: ignore[misc]
@@ -76,7 +84,9 @@ class LeanClient(asyncio.Protocol):
 
     def connection_lost(self, reason: Exception | None) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(reason or ConnectionError("the server closed the connection"))
+            self._answer.set_exception(
+                reason or ConnectionError("the server closed the connection")
+            )
             self._answer.exception()  # a watch that is closed on purpose leaves nobody to ask
 
     # httptools
@@ -100,7 +110,11 @@ def access(kubeconfig: Path) -> tuple[str, str, ssl.SSLContext]:
     connection = find_connection(str(kubeconfig))
     assert connection is not None
     issued = connection.credentials.current()
-    return connection.server, issued.authorization or "", make_ssl_context(connection, issued.certificate)
+    return (
+        connection.server,
+        issued.authorization or "",
+        make_ssl_context(connection, issued.certificate),
+    )
 
 
 NAMESPACES = [f"team-{number:02}" for number in range(40)]
@@ -137,8 +151,8 @@ class Side:
 
 
 def measure_api_server() -> None:
-    """The simulated API server against the real kube-apiserver with etcd: one lean client, both sides
-    in turn.
+    """The simulated API server against the real kube-apiserver with etcd: one lean client, both
+    sides in turn.
 
         python -m bench api_server [--pods 10000] [--created 5000] [--events 5000] [--watchers 10]
             [--rounds 3]
@@ -156,7 +170,10 @@ def measure_api_server() -> None:
     parser.add_argument("--watchers", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory, both(Path(directory)) as sides:
+    with (
+        tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory,
+        both(Path(directory)) as sides,
+    ):
         uvloop.run(compare(sides, args))
     report(sides)
 
@@ -165,10 +182,14 @@ async def compare(sides: list[Side], args: argparse.Namespace) -> None:
     for side in sides:
         clients = [await LeanClient.open(side.kubeconfig) for _ in range(AT_ONCE)]
         for namespace in NAMESPACES:
-            await clients[0].request("POST", "/api/v1/namespaces", encoded({"metadata": {"name": namespace}}))
+            await clients[0].request(
+                "POST", "/api/v1/namespaces", encoded({"metadata": {"name": namespace}})
+            )
             account = encoded({"metadata": {"name": "default"}})
             try:
-                await clients[0].request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+                await clients[0].request(
+                    "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account
+                )
             except AssertionError as error:  # ours has made it already
                 assert "AlreadyExists" in str(error), error
         await create(clients, range(args.pods))
@@ -184,14 +205,22 @@ async def compare(sides: list[Side], args: argparse.Namespace) -> None:
 async def one_round(side: Side, turn: int, args: argparse.Namespace) -> None:
     clients = [await LeanClient.open(side.kubeconfig) for _ in range(AT_ONCE)]
     await side.measure(f"list {args.pods:,} pods", lambda: list_whole(clients[0], args.pods))
-    await side.measure(f"list {args.pods:,} pods, {PAGE} a page", lambda: list_pages(clients[0], args.pods))
+    await side.measure(
+        (f"list {args.pods:,} pods, {PAGE} a page"), lambda: list_pages(clients[0], args.pods)
+    )
     new = range(args.pods, args.pods + args.created)
-    await side.measure(f"create {args.created:,} pods, one client", lambda: create(clients[:1], new))
+    await side.measure(
+        (f"create {args.created:,} pods, one client"), lambda: create(clients[:1], new)
+    )
     await delete(clients, new)
-    await side.measure(f"create {args.created:,} pods, {AT_ONCE} clients", lambda: create(clients, new))
+    await side.measure(
+        (f"create {args.created:,} pods, {AT_ONCE} clients"), lambda: create(clients, new)
+    )
     await delete(clients, new)
     watchers = [await LeanClient.open(side.kubeconfig) for _ in range(args.watchers)]
-    version = msgspec.json.decode(await clients[0].request("GET", f"{PODS}?limit=1"))["metadata"]["resourceVersion"]
+    version = msgspec.json.decode(await clients[0].request("GET", f"{PODS}?limit=1"))["metadata"][
+        "resourceVersion"
+    ]
     for watcher in watchers:
         watcher.watch(f"{PODS}?watch=1&resourceVersion={version}")
     events = f"{args.events:,} changes to {args.watchers} watchers"
@@ -215,9 +244,22 @@ def manifest(number: int) -> bytes:
     It is for a scheduler that does not exist.
     """
     whole = pod(number)
-    metadata = {key: whole["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
-    spec = {key: value for key, value in whole["spec"].items() if key not in ("nodeName", "priority", "tolerations", "preemptionPolicy")}
-    return encoded({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "schedulerName": "nobody"}})
+    metadata = {
+        key: whole["metadata"][key] for key in ("name", "namespace", "labels", "annotations")
+    }
+    spec = {
+        key: value
+        for key, value in whole["spec"].items()
+        if key not in ("nodeName", "priority", "tolerations", "preemptionPolicy")
+    }
+    return encoded(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {**spec, "schedulerName": "nobody"},
+        }
+    )
 
 
 async def at_once(clients: list[LeanClient], requests: list[tuple[str, str, bytes, str]]) -> None:
@@ -232,7 +274,10 @@ async def at_once(clients: list[LeanClient], requests: list[tuple[str, str, byte
 
 
 async def create(clients: list[LeanClient], numbers: range) -> None:
-    await at_once(clients, [("POST", path_of(n).rpartition("/")[0], manifest(n), "application/json") for n in numbers])
+    await at_once(
+        clients,
+        [("POST", path_of(n).rpartition("/")[0], manifest(n), "application/json") for n in numbers],
+    )
 
 
 async def delete(clients: list[LeanClient], numbers: range) -> None:
@@ -248,7 +293,9 @@ async def list_whole(client: LeanClient, expected: int) -> None:
 async def list_pages(client: LeanClient, expected: int) -> None:
     count, token = 0, ""
     while True:
-        page = msgspec.json.decode(await client.request("GET", f"{PODS}?limit={PAGE}&continue={token}"), type=_List)
+        page = msgspec.json.decode(
+            await client.request("GET", f"{PODS}?limit={PAGE}&continue={token}"), type=_List
+        )
         count, token = count + len(page.items), page.metadata.token
         if not token:
             break
@@ -264,9 +311,13 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw]
 
 
-async def watch(clients: list[LeanClient], watchers: list[LeanClient], events: int, turn: int) -> None:
+async def watch(
+    clients: list[LeanClient], watchers: list[LeanClient], events: int, turn: int
+) -> None:
     patch = encoded({"metadata": {"annotations": {"turn": str(turn)}}})
-    await at_once(clients, [("PATCH", path_of(number), patch, MERGE_PATCH) for number in range(events)])
+    await at_once(
+        clients, [("PATCH", path_of(number), patch, MERGE_PATCH) for number in range(events)]
+    )
     for watcher in watchers:
         while watcher.lines < events:
             watcher.news.clear()
@@ -274,7 +325,7 @@ async def watch(clients: list[LeanClient], watchers: list[LeanClient], events: i
         assert watcher.lines == events
 
 
-# --- the two sides ------------------------------------------------------------------------------------------
+# --- the two sides --------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -293,10 +344,26 @@ def both(folder: Path) -> Iterator[list[Side]]:
 
 @contextmanager
 def simulated(folder: Path) -> Iterator[Side]:
-    scenario, kubeconfig, port = folder / "nobody.toml", folder / "simulated.kubeconfig", free_port()
+    scenario, kubeconfig, port = (
+        folder / "nobody.toml",
+        folder / "simulated.kubeconfig",
+        free_port(),
+    )
     scenario.write_text(EMPTY_WORLD)
-    command = [sys.executable, "-m", "fairlead", "api-server", "--listen", str(port), "--scenario", str(scenario), "--kubeconfig"]
-    process = subprocess.Popen([*command, str(kubeconfig)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    command = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "api-server",
+        "--listen",
+        str(port),
+        "--scenario",
+        str(scenario),
+        "--kubeconfig",
+    ]
+    process = subprocess.Popen(
+        [*command, str(kubeconfig)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     try:
         assert process.stderr is not None
         process.stderr.readline()  # "simulated cluster on …" comes when it listens
@@ -309,11 +376,19 @@ def simulated(folder: Path) -> Iterator[Side]:
 def report(sides: list[Side]) -> None:
     real, ours = sides
     rounds = f"best of the rounds, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    print(f"\n{rounds}\n{'':36}{'real s':>10}{'CPU s':>10}{'ours s':>10}{'CPU s':>10}{'ratio':>8}{'CPU':>8}  aim")
+    print(
+        f"\n{rounds}\n{'':36}{'real s':>10}{'CPU s':>10}{'ours s':>10}{'CPU s':>10}{'ratio':>8}{'CPU':>8} "
+        ""
+        " aim"
+    )
     for what, (theirs, their_cpu) in real.best.items():
         seconds, cpu = ours.best[what]
         if what == "MiB":
-            print(f"{'memory, MiB':36}{theirs:>10.0f}{'':10}{seconds:>10.0f}{'':10}{seconds / theirs:>8.2f}{'':8}  <= 0.5")
+            print(
+                f"{'memory, MiB':36}{theirs:>10.0f}{'':10}{seconds:>10.0f}{'':10}{seconds / theirs:>8.2f}{'':8} "
+                ""
+                " <= 0.5"
+            )
         else:
             row = f"{what:36}{theirs:>10.2f}{their_cpu:>10.2f}{seconds:>10.2f}{cpu:>10.2f}"
             print(f"{row}{seconds / theirs:>8.2f}{cpu / max(their_cpu, 0.01):>8.2f}  <= 2")

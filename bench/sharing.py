@@ -54,13 +54,27 @@ FILTER_ROUNDS = 400
 
 def node(number: int) -> Node:
     name = f"gpu-node-{number:05}"
-    slots = tuple(GpuSlot(card, f"GPU-{number:08}-{card}", card, "NVIDIA H200", 143150, 139, mode="shared") for card in range(CARDS))
-    return Node(name, labels={"cgpu": "true"}, capacity={GPU_MEMORY: 139 * CARDS, GPU_COUNT: CARDS}, gpus=slots)
+    slots = tuple(
+        GpuSlot(card, f"GPU-{number:08}-{card}", card, ("NVIDIA H200"), 143150, 139, mode="shared")
+        for card in range(CARDS)
+    )
+    return Node(
+        name,
+        labels={"cgpu": "true"},
+        capacity={GPU_MEMORY: 139 * CARDS, GPU_COUNT: CARDS},
+        gpus=slots,
+    )
 
 
 def pod(number: int, units: int, **more: Any) -> Pod:
     limits = {GPU_MEMORY: units}
-    return Pod("work", f"pod-{number}", f"uid-{number}", containers=(Container("main", requests=limits, limits=limits),), **more)
+    return Pod(
+        "work",
+        f"pod-{number}",
+        f"uid-{number}",
+        containers=(Container("main", requests=limits, limits=limits),),
+        **more,
+    )
 
 
 def filled(nodes: list[Node], chance: random.Random) -> Ledger:
@@ -82,31 +96,52 @@ def timed(what: str, ask: Callable[[int], object], rounds: int = FILTER_ROUNDS) 
         ask(number)
         took.append((time.thread_time() - before) * 1000)
     took.sort()
-    print(f"{what:<44} p50 {statistics.median(took):7.3f} ms   p99 {took[int(len(took) * 0.99)]:7.3f} ms")
+    print(
+        f"{what:<44} p50 {statistics.median(took):7.3f} ms   p99 "
+        f"{took[int(len(took) * 0.99)]:7.3f} ms"
+    )
 
 
 def _crowded() -> None:
-    """A node that has as many pods as units, 1,112: on known cards, on cards that nobody knows, half of each.
+    """A node that has as many pods as units, 1,112: on known cards, on cards that nobody knows,
+    half of each.
 
     Then the same with room that is promised to a pod.
     """
     for every, place in ((1, "cards known"), (0, "cards unknown"), (2, "half known")):
         crowd = ledger_of(ClusterSnapshot(nodes=(node(0),)))
         known = [number for number in range(139 * CARDS) if every and number % every == 0]
-        for number in dict.fromkeys([*known, *range(139 * CARDS)]):  # what is known first: nobody knows where there is room for the others
+        # what is known first: nobody knows where there is room for the others
+        for number in dict.fromkeys([*known, *range(139 * CARDS)]):
             is_known = bool(every) and number % every == 0
             where, rank = "" if is_known else node(0).name, number % 7
-            asker = pod(number, 1, phase="Running", started_at=float(number), node=where, priority=rank)
+            asker = pod(
+                number, 1, phase="Running", started_at=float(number), node=where, priority=rank
+            )
             grants = crowd.reserve(asker, node(0).name) if is_known else None
             if isinstance(grants, Refusal):
                 raise AssertionError(grants.reason)
-            crowd.set_pod(asker if grants is None else msgspec.structs.replace(asker, node=node(0).name, grants=grants))
-        timed(f"1,112 pods, {place}: preempt", lambda number: _preempt(crowd, number, 139), 20)  # noqa: B023
-        timed(f"1,112 pods, {place}: preempt, small", lambda number: _preempt(crowd, number, 5), 20)  # noqa: B023
-        timed(f"1,112 pods, {place}: what must go", lambda number: what_must_go(crowd, pod(-number, 139)), 20)  # noqa: B023
-        timed(f"1,112 pods, {place}: node anew", lambda _: crowd.set_node(node(0)), 20)  # noqa: B023
+            crowd.set_pod(
+                asker
+                if grants is None
+                else msgspec.structs.replace(asker, node=node(0).name, grants=grants)
+            )
+        timed((f"1,112 pods, {place}: preempt"), lambda number: _preempt(crowd, number, 139), 20)  # noqa: B023
+        timed(
+            (f"1,112 pods, {place}: preempt, small"), lambda number: _preempt(crowd, number, 5), 20
+        )  # noqa: B023
+        timed(
+            f"1,112 pods, {place}: what must go",
+            lambda number: what_must_go(crowd, pod(-number, 139)),
+            20,
+        )  # noqa: B023
+        timed((f"1,112 pods, {place}: node anew"), lambda _: crowd.set_node(node(0)), 20)  # noqa: B023
         crowd.set_pod(pod(-9999, 20, priority=50, nominated_node=node(0).name))
-        timed(f"1,112 pods, {place}, promised: preempt", lambda number: _preempt(crowd, number, 5), 20)  # noqa: B023
+        timed(
+            f"1,112 pods, {place}, promised: preempt",
+            lambda number: _preempt(crowd, number, 5),
+            20,
+        )  # noqa: B023
 
 
 def _preempt(crowd: Ledger, number: int, units: int) -> None:
@@ -114,13 +149,21 @@ def _preempt(crowd: Ledger, number: int, units: int) -> None:
 
 
 def _adopted() -> None:
-    """1,112 pods that somebody else put on a node: the longest time between two places for other work."""
+    """1,112 pods that somebody else put on a node: the longest time between two places for other
+    work.
+    """
     for phase in ("Pending", "Running"):
         machine = SharingMachine()
         machine.feed.observe(changed(KIND_NODES, "n", node(0)))
         for number in range(139 * CARDS):
             started = 1.0 if phase == "Running" else None
-            machine.feed.observe(changed(KIND_PODS, f"uid-{number}", pod(number, 1, phase=phase, started_at=started, node=node(0).name)))
+            machine.feed.observe(
+                changed(
+                    KIND_PODS,
+                    f"uid-{number}",
+                    pod(number, 1, phase=phase, started_at=started, node=node(0).name),
+                )
+            )
         longest, before = 0.0, time.thread_time()
         for action in machine.adoption.look():
             if action is None:
@@ -134,13 +177,25 @@ def _filter_run(node_count: int, name_count: int) -> None:
     names = [[each.name for each in chance.sample(nodes, name_count)] for _ in range(FILTER_ROUNDS)]
     ledger = filled(nodes, chance)
     fits = sum(len(ledger.filter(pod(-1, 100), asked).passed) for asked in names) / FILTER_ROUNDS
-    print(f"{node_count} nodes x {CARDS} cards, {len(ledger.tenants)} pods, {name_count} names; 100 units fit {fits:.0f} of them")
+    print(
+        f"{node_count} nodes x {CARDS} cards, {len(ledger.tenants)} pods, {name_count} "
+        "names; 100 "
+        f"units fit {fits:.0f} of them"
+    )
     sizes = [chance.randint(1, 139) for _ in range(FILTER_ROUNDS)]
-    timed("filter, memory on one card", lambda number: ledger.filter(pod(-number, sizes[number]), names[number]))
+    timed(
+        "filter, memory on one card",
+        lambda number: ledger.filter(pod(-number, sizes[number]), names[number]),
+    )
     timed("filter, never fits", lambda number: ledger.filter(pod(-number, 140), names[number]))
     labels = {GPU_COUNT: "2"}
-    timed("filter, two cards", lambda number: ledger.filter(pod(-number, 2 * sizes[number], labels=labels), names[number]))
-    timed("prioritize", lambda number: ledger.prioritize(pod(-number, sizes[number]), names[number]))
+    timed(
+        "filter, two cards",
+        lambda number: ledger.filter(pod(-number, 2 * sizes[number], labels=labels), names[number]),
+    )
+    timed(
+        "prioritize", lambda number: ledger.prioritize(pod(-number, sizes[number]), names[number])
+    )
 
     def bind(number: int) -> None:
         asker, name = pod(-1 - number, 8), names[number][0]
@@ -151,14 +206,20 @@ def _filter_run(node_count: int, name_count: int) -> None:
 
     timed("reserve, confirm, release", bind)
     proposed = {name: Victims(tuple(ledger.nodes[name].tenants)[:1]) for name in names[0][:10]}
-    timed("preempt on ten nodes", lambda number: plan_preemption(ledger, pod(-number, 139, priority=1), proposed))
+    timed(
+        "preempt on ten nodes",
+        lambda number: plan_preemption(ledger, pod(-number, 139, priority=1), proposed),
+    )
     _crowded()
     _adopted()
     pods = tuple(tenant.pod for tenant in ledger.tenants.values())[:10_000]
     snapshot = ClusterSnapshot(nodes=tuple(nodes), pods=pods)
     before = time.perf_counter()
     ledger_of(snapshot)
-    print(f"rebuild from {len(nodes)} nodes and {len(pods)} pods: {time.perf_counter() - before:.2f} s")
+    print(
+        f"rebuild from {len(nodes)} nodes and {len(pods)} pods: "
+        f"{time.perf_counter() - before:.2f} s"
+    )
 
 
 def measure_filter() -> None:
@@ -181,14 +242,16 @@ SCHEDULER_EXTENDER_ROUNDS = 2000
 Object = dict[str, Any]
 
 
-# --- filter -------------------------------------------------------------------------------------------------
+# --- filter ---------------------------------------------------------------------------------------
 
 
 def _serve_extender(told: Connection, node_count: int) -> None:
     asked = driver.Extender(None, "bench", lease_name="bench")  # type: ignore[arg-type]
     asked.leader.held_until = float("inf")
     asked.machine.feed.is_rebuilt = True
-    asked.machine.feed.ledger = filled([node(number) for number in range(node_count)], random.Random(1))
+    asked.machine.feed.ledger = filled(
+        [node(number) for number in range(node_count)], random.Random(1)
+    )
     _scheduler_extender_run(told, SchedulerExtender(asked))
 
 
@@ -212,7 +275,9 @@ def _scheduler_extender_run(told: Connection, app: Any) -> None:
 @contextmanager
 def served(target: Callable[..., None], argument: int) -> Iterator[http.client.HTTPConnection]:
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=target, args=(there, argument), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(
+        target=target, args=(there, argument), daemon=True
+    )
     process.start()
     try:
         connection = http.client.HTTPConnection("127.0.0.1", here.recv())
@@ -227,7 +292,10 @@ def served(target: Callable[..., None], argument: int) -> Iterator[http.client.H
 def bench_filter(node_count: int, name_count: int) -> None:
     rng = random.Random(2)
     names = [f"gpu-node-{number:05}" for number in range(node_count)]
-    bodies = [_filter_body(rng.sample(names, name_count), rng.randint(1, 139), number) for number in range(50)]
+    bodies = [
+        _filter_body(rng.sample(names, name_count), rng.randint(1, 139), number)
+        for number in range(50)
+    ]
     with served(_serve_extender, node_count) as extender:
         size = statistics.mean(len(_ask(extender, body)) for body in bodies)
         with served(_serve_echo, round(size)) as echo:
@@ -237,10 +305,16 @@ def bench_filter(node_count: int, name_count: int) -> None:
                     began = time.perf_counter()
                     _ask(connection, bodies[number % len(bodies)])
                     took[name].append((time.perf_counter() - began) * 1000)
-    print(f"filter of {name_count} names of {node_count} nodes x {CARDS} cards, answers of {size:.0f} bytes, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"filter of {name_count} names of {node_count} nodes x {CARDS} cards, answers of "
+        f"{size:.0f} bytes, load {os.getloadavg()[0]:.1f}"
+    )
     for name, times in took.items():
         times.sort()
-        print(f"  {name:<9} p50 {statistics.median(times):6.2f} ms   p99 {times[int(len(times) * 0.99)]:6.2f} ms")
+        print(
+            f"  {name:<9} p50 {statistics.median(times):6.2f} ms   p99 "
+            f"{times[int(len(times) * 0.99)]:6.2f} ms"
+        )
 
 
 def _filter_body(names: list[str], units: int, number: int) -> bytes:
@@ -259,7 +333,7 @@ def _ask(connection: http.client.HTTPConnection, body: bytes) -> bytes:
     return answer.read()
 
 
-# --- bind ---------------------------------------------------------------------------------------------------
+# --- bind -----------------------------------------------------------------------------------------
 
 
 def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> None:
@@ -269,7 +343,10 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
         plain, sides = _plain_scheduler(cluster), {"shared": _extender(cluster, "shared", "")}
         if against:
             sides["against"] = _extender(cluster, "against", against)
-        schedulers = {side: scheduler_for(cluster, extender, f"bench-{side}", qps=500) for side, extender in sides.items()}
+        schedulers = {
+            side: scheduler_for(cluster, extender, f"bench-{side}", qps=500)
+            for side, extender in sides.items()
+        }
         seen: dict[str, list[tuple[float, float, float]]] = {side: [] for side in ("plain", *sides)}
         for number in range(rounds):
             seen["plain"].append((*_pods_a_second(cluster, plain, "plain", pod_count, number), 0.0))
@@ -280,16 +357,24 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
                 extender.start()
                 before = cpu_seconds(extender.component.pid)
                 rates = _pods_a_second(cluster, schedulers[side], side, pod_count, number)
-                seen[side].append((*rates, (cpu_seconds(extender.component.pid) - before) * 1000 / pod_count))
+                seen[side].append(
+                    (*rates, (cpu_seconds(extender.component.pid) - before) * 1000 / pod_count)
+                )
                 _tell(side, number, seen[side][-1])
                 _clear(cluster)
                 if number == rounds - 1:
                     _tell_where(extender)
                 extender.component.stop()
-    medians = {side: [statistics.median(each) for each in zip(*rows, strict=True)] for side, rows in seen.items()}
+    medians = {
+        side: [statistics.median(each) for each in zip(*rows, strict=True)]
+        for side, rows in seen.items()
+    }
     plain_bound, plain_running, _ = medians.pop("plain")
     for side, (bound, running, cost) in medians.items():
-        ratios = f"{bound / plain_bound:.2f} x plain bound, {running / plain_running:.2f} x plain running"
+        ratios = (
+            f"{bound / plain_bound:.2f} x plain bound, {running / plain_running:.2f} x plain "
+            "running"
+        )
         print(f"{side:<8} median of {rounds}: {ratios}, {cost:.2f} ms CPU a pod")
 
 
@@ -314,20 +399,42 @@ def _tell(side: str, number: int, figures: tuple[float, float, float]) -> None:
 
 
 def _nodes(count: int) -> list[Object]:
-    pool = NodePool(name="gpu", count=count, cpu=256, memory="1024Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=CARDS, shared=True)
+    pool = NodePool(
+        name="gpu",
+        count=count,
+        cpu=256,
+        memory="1024Gi",
+        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpus=CARDS,
+        shared=True,
+    )
     world = sharing_world(Scenario(title="bench", node_pools=(pool,)), 1, 1_767_600_000.0)
     return [as_real(each) for each in world.cluster.list(NODES)]
 
 
 def _plain_scheduler(cluster: ControlPlane) -> Component:
     path = cluster.folder / "bench-plain.json"
-    client = {"kubeconfig": str(cluster.write_kubeconfig("bench-plain", cluster.admin_pair)), "qps": 500, "burst": 1000}
-    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "leaderElection": {"leaderElect": False}}
-    path.write_text(json.dumps({**head, "clientConnection": client, "profiles": [{"schedulerName": "plain-scheduler"}]}))
+    client = {
+        "kubeconfig": str(cluster.write_kubeconfig("bench-plain", cluster.admin_pair)),
+        "qps": 500,
+        "burst": 1000,
+    }
+    head = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+    }
+    path.write_text(
+        json.dumps(
+            {**head, "clientConnection": client, "profiles": [{"schedulerName": "plain-scheduler"}]}
+        )
+    )
     return cluster.extra_component("kube-scheduler", "bench-plain", f"--config={path}")
 
 
-def _pods_a_second(cluster: ControlPlane, scheduler: Component, side: str, count: int, number: int) -> tuple[float, float]:
+def _pods_a_second(
+    cluster: ControlPlane, scheduler: Component, side: str, count: int, number: int
+) -> tuple[float, float]:
     """Bound, and running, per second since the first was bound."""
     cluster.admin.create([_pod(f"{side}-{number}-{each}", side) for each in range(count)])
     truth = ShareTruth(cluster)
@@ -349,17 +456,33 @@ def _pods_a_second(cluster: ControlPlane, scheduler: Component, side: str, count
 
 
 def _pod(name: str, side: str) -> Object:
-    limits = {"cpu": "10m", "memory": "8Mi", **({"aliyun.com/gpu-mem": "2"} if side != "plain" else {})}
+    limits = {
+        "cpu": "10m",
+        "memory": "8Mi",
+        **({"aliyun.com/gpu-mem": "2"} if side != "plain" else {}),
+    }
     container = {"name": "c", "image": "app:1", "resources": {"limits": limits}}
     scheduler = "plain-scheduler" if side == "plain" else "fairlead-scheduler"
-    spec = {"schedulerName": scheduler, "containers": [container], "automountServiceAccountToken": False}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    spec = {
+        "schedulerName": scheduler,
+        "containers": [container],
+        "automountServiceAccountToken": False,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
 
 
 def _tell_where(extender: Extender) -> None:
     page, cpu = extender.metrics(), cpu_seconds(extender.component.pid)
     for verb in ("filter", "prioritize", "bind"):
-        seconds, count = (page.value(f"fairlead_gpushare_extender_seconds_{what}", verb=verb) for what in ("sum", "count"))
+        seconds, count = (
+            page.value(f"fairlead_gpushare_extender_seconds_{what}", verb=verb)
+            for what in ("sum", "count")
+        )
         print(f"  {verb:<10} {count:6.0f} times, {1000 * seconds / max(1, count):6.2f} ms each")
     print(f"  the extender's CPU since its start: {cpu:.1f} s")
 
@@ -369,11 +492,17 @@ def _rebuild(cluster: ControlPlane, extender: Extender) -> None:
     extender.component.kill()
     began = time.monotonic()
     extender.start()
-    print(f"ready again {time.monotonic() - began:.1f} s after a kill, start of Python and a wait of 1 s included; {held} pods hold cards")
-    assert held == sum(len(card["pods"]) for found in extender.inspect().values() for card in found["devs"])
+    print(
+        f"ready again {time.monotonic() - began:.1f} s after a kill, start of Python and "
+        "a wait "
+        f"of 1 s included; {held} pods hold cards"
+    )
+    assert held == sum(
+        len(card["pods"]) for found in extender.inspect().values() for card in found["devs"]
+    )
 
 
-# --- rebuild ------------------------------------------------------------------------------------------------
+# --- rebuild --------------------------------------------------------------------------------------
 
 
 def bench_rebuild(node_count: int, pod_count: int, rounds: int) -> None:
@@ -388,7 +517,13 @@ def bench_rebuild(node_count: int, pod_count: int, rounds: int) -> None:
         try:
             for _ in range(rounds):
                 _rebuild(cluster, extender)
-                print(f"  CPU until then {cpu_seconds(extender.component.pid):.1f} s, load {os.getloadavg()[0]:.1f}", flush=True)
+                print(
+                    (
+                        f"  CPU until then {cpu_seconds(extender.component.pid):.1f} s, load "
+                        f"{os.getloadavg()[0]:.1f}"
+                    ),
+                    flush=True,
+                )
         finally:
             extender.component.stop()
 

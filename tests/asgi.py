@@ -10,7 +10,12 @@ TOKEN = "a-token"
 
 
 async def ask(
-    app: Any, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None, token: str = TOKEN
+    app: Any,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    headers: dict[str, str] | None = None,
+    token: str = TOKEN,
 ) -> tuple[int, Any]:
     """(status, decoded JSON or text)."""
     target, _, query = path.partition("?")

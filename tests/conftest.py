@@ -1,4 +1,6 @@
-"""Fixtures that several test folders share: the real cluster. Started on first use, once a session."""
+"""Fixtures that several test folders share: the real cluster.
+Started on first use, once a session.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from tests.turns import VARIABLE, chosen_turn, is_in_turn
 
 LONG_TURNS = 3
 
-# A busy machine is not a failure. People explore new examples with every run; CI repeats the same ones: a commit is judged by itself.
+# A busy machine is not a failure. People explore new examples with every run; CI repeats the same
+# ones: a commit is judged by itself.
 settings.register_profile("fairlead", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("fairlead")
 
@@ -24,7 +27,9 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and cases live to the end: the collector need not walk over them for every few hundred new objects (a tenth of `sim`)."""
+    """Modules and cases live to the end: the collector need not walk over them for every few
+    hundred new objects (a tenth of `sim`).
+    """
     gc.collect()
     gc.freeze()
 
@@ -33,7 +38,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """A run tries a third of what is marked `long`."""
     if config.option.markexpr != "long":
         return
-    kept = [item for item in items if "long" not in item.keywords or is_in_turn(item.nodeid, LONG_TURNS)]
+    kept = [
+        item for item in items if "long" not in item.keywords or is_in_turn(item.nodeid, LONG_TURNS)
+    ]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 
@@ -47,7 +54,9 @@ def control_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture(autouse=True)
 def _log_as_before() -> Iterator[None]:
-    """A program writes its log to its own stderr; what a test ran in this process leaves nothing of that behind."""
+    """A program writes its log to its own stderr; what a test ran in this process leaves nothing of
+    that behind.
+    """
     logger = logging.getLogger("fairlead")
     before = logger.handlers[:], logger.level, logger.propagate
     yield

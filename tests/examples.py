@@ -1,4 +1,6 @@
-"""What takes long: a few examples of it in `make test`, the others where tests marked `long` run."""
+"""What takes long: a few examples of it in `make test`, the
+others where tests marked `long` run.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ def long_case(*values: object) -> Any:
     return pytest.param(*values, marks=pytest.mark.long)
 
 
-def examples(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def examples(
+    few: int, many: int, *strategies: SearchStrategy[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """In place of `@given(*strategies)`; new examples with every run."""
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:

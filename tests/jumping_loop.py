@@ -1,4 +1,6 @@
-"""An event loop on which hours of waiting take no time, for what waits on nothing outside the process."""
+"""An event loop on which hours of waiting take no time, for what waits on nothing outside the
+process.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import selectors
 from typing import Any
 
 STEP_SECONDS = 1e-6
-"""So much later than it wanted to a sleeper wakes, as with a real clock: who wakes a rounding early would wait for ever."""
+"""So much later than it wanted to a sleeper wakes, as with a real clock: who wakes a rounding early
+would wait for ever.
+"""
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):

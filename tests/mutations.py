@@ -1,7 +1,9 @@
-"""Does a test see it when a number of the console is wrong? Breaks one line at a time, runs the test that should be red, mends it again.
+"""Does a test see it when a number of the console is wrong? Breaks one line at a time, runs the
+test that should be red, mends it again.
 
-By hand, and slow: `python -m tests.mutations` tries all, `python -m tests.mutations memory` those with the word in their title. That every
-text still stands in its file once, `tests/docs/test_mutations` sees to.
+By hand, and slow: `python -m tests.mutations` tries all, `python -m tests.mutations memory` those
+with the word in their title. That every text still stands in its file once,
+`tests/docs/test_mutations` sees to.
 """
 
 from __future__ import annotations
@@ -144,7 +146,10 @@ MUTATIONS = (
         "what a leaf may borrow is not bound by the cluster's nodes",
         "src/fairlead/rules/quota/usage.py",
         "rooms = {name: sums.room(leaf, k) for k, name in enumerate(index.resources)}",
-        "rooms = {name: (index.root_max[k] or 0) - sums.own[0][k] for k, name in enumerate(index.resources)}",
+        (
+            "rooms = {name: (index.root_max[k] or 0) - sums.own[0][k] for k, name in "
+            "enumerate(index.resources)}"
+        ),
         PAGES,
         "mine",
     ),
@@ -188,10 +193,18 @@ def is_seen(mutation: Mutation) -> bool:
 
 def _run(mutation: Mutation) -> subprocess.CompletedProcess[str]:
     if mutation.test.startswith("web: "):
-        argv, folder = ["npx", "--no-install", "vitest", "run", mutation.test.removeprefix("web: ")], ROOT / "web"
+        argv, folder = (
+            ["npx", "--no-install", "vitest", "run", mutation.test.removeprefix("web: ")],
+            ROOT / "web",
+        )
     else:
-        argv, folder = [sys.executable, "-m", "pytest", "-q", "-x", mutation.test, "-k", mutation.only], ROOT
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        argv, folder = (
+            [sys.executable, "-m", "pytest", "-q", "-x", mutation.test, "-k", mutation.only],
+            ROOT,
+        )
+    return subprocess.run(
+        argv, cwd=folder, capture_output=True, text=True, timeout=600, check=False
+    )
 
 
 def main(words: list[str]) -> int:

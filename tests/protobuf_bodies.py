@@ -1,6 +1,8 @@
-"""Objects in Kubernetes' protobuf, written as Go writes them: what is no pointer always, maps by their keys.
+"""Objects in Kubernetes' protobuf, written as Go writes them: what is no pointer always, maps by
+their keys.
 
-Numbers and types come from the table that our reader uses, so only the tests with a real API server say whether it is right.
+Numbers and types come from the table that our reader uses, so only the tests with a real API server
+say whether it is right.
 """
 
 from __future__ import annotations
@@ -59,7 +61,10 @@ def encoded(message: str, plain: Mapping[str, Any]) -> bytes:
         elif field.shape == "*":
             out += b"".join(_one(number, field, each) for each in value or ())
         elif field.shape == "%":
-            entries = (part(1, key.encode()) + _one(2, field, each) for key, each in sorted((value or {}).items()))
+            entries = (
+                part(1, key.encode()) + _one(2, field, each)
+                for key, each in sorted((value or {}).items())
+            )
             out += b"".join(part(number, entry) for entry in entries)
         elif value is not None:
             out += _one(number, field, value)
@@ -89,7 +94,12 @@ def _one(number: int, field: Field, value: Any) -> bytes:
     if kind in "tT":
         return part(number, _time(value))
     if kind == "o":
-        return part(number, number_of(1, 1) + part(3, value.encode()) if isinstance(value, str) else number_of(1, 0) + number_of(2, value))
+        return part(
+            number,
+            number_of(1, 1) + part(3, value.encode())
+            if isinstance(value, str)
+            else number_of(1, 0) + number_of(2, value),
+        )
     return part(number, part(1, json.dumps(value).encode()))
 
 

@@ -1,7 +1,8 @@
-"""Cases that one run has no time for are divided into parts, and a run tries one part, chosen at random.
+"""Cases that one run has no time for are divided into parts, and a run tries one part, chosen at
+random.
 
-`FAIRLEAD_TURN=N` chooses the part again that a run printed; `FAIRLEAD_TURN=all` tries everything. The commit has
-no influence: a rebase or a shallow clone does not change what is tested.
+`FAIRLEAD_TURN=N` chooses the part again that a run printed; `FAIRLEAD_TURN=all` tries everything.
+The commit has no influence: a rebase or a shallow clone does not change what is tested.
 """
 
 from __future__ import annotations
@@ -26,19 +27,25 @@ def in_turn(cases: Sequence[Case], turns: int) -> list[Case]:
 
 
 def is_in_turn(name: str, turns: int) -> bool:
-    """Whether the named case belongs to this run's part. It does not depend on the names beside it."""
+    """Whether the named case belongs to this run's part. It does
+    not depend on the names beside it.
+    """
     now = turn(turns)
     return now is None or zlib.crc32(name.encode()) % turns == now
 
 
 def turn(turns: int) -> int | None:
-    """0 … turns - 1; None: all of them. ValueError if the variable is neither a number nor `all`."""
+    """0 … turns - 1; None: all of them. ValueError if the
+    variable is neither a number nor `all`.
+    """
     chosen = chosen_turn()
     return None if chosen == "all" else int(chosen) % turns
 
 
 def chosen_turn() -> str:
-    """The value of the variable. Where it is not set, it is chosen, and set for the processes that a test starts."""
+    """The value of the variable. Where it is not set, it is chosen, and set for the processes that
+    a test starts.
+    """
     chosen = os.environ.get(VARIABLE) or str(random.SystemRandom().randrange(TURNS))
     if chosen != "all" and not chosen.isdecimal():
         raise ValueError(f"{VARIABLE} must be a number or all, not {chosen!r}")

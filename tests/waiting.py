@@ -8,17 +8,26 @@ import time
 from collections.abc import Callable
 
 
-async def until(is_so: Callable[[], object], seconds: float = 30.0, pause_seconds: float = 0.02) -> None:
+async def until(
+    is_so: Callable[[], object], seconds: float = 30.0, pause_seconds: float = 0.02
+) -> None:
     """On the event loop; what `is_so` answers may have to be awaited. Raises TimeoutError."""
     async with asyncio.timeout(seconds):
         while not (await answer if inspect.isawaitable(answer := is_so()) else answer):  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(pause_seconds)
 
 
-def wait_until(what: str | Callable[[], str], is_so: Callable[[], object], seconds: float = 120.0, pause_seconds: float = 0.25) -> None:
+def wait_until(
+    what: str | Callable[[], str],
+    is_so: Callable[[], object],
+    seconds: float = 120.0,
+    pause_seconds: float = 0.25,
+) -> None:
     """Raises TimeoutError that names `what`, which may be worked out only then."""
     limit = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > limit:
-            raise TimeoutError(f"not so after {seconds:.0f} s: {what if isinstance(what, str) else what()}")
+            raise TimeoutError(
+                f"not so after {seconds:.0f} s: {what if isinstance(what, str) else what()}"
+            )
         time.sleep(pause_seconds)

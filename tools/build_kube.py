@@ -1,7 +1,9 @@
-"""Builds the Kubernetes programs of the tests that are missing, from pinned Go modules, into the cache.
+"""Builds the Kubernetes programs of the tests that are missing, from pinned Go modules, into the
+cache.
 
-`python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold build keeps
-two cores busy for about ten minutes, nearly all of it kube-apiserver, whose packages the others then share.
+`python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold
+build keeps two cores busy for about ten minutes, nearly all of it kube-apiserver, whose packages
+the others then share.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kube_programs import BUILT, BUILT_ON_DEMAND, FAMILIES_DIR, READ, Edit, Family, missing_programs, program_path
+from kube_programs import (
+    BUILT,
+    BUILT_ON_DEMAND,
+    FAMILIES_DIR,
+    READ,
+    Edit,
+    Family,
+    missing_programs,
+    program_path,
+)
 from locks import only_one
 from progress import StepFailed, cache_home, run_step, say, spoken_seconds
 from toolchains import Toolchain, find_go
@@ -35,7 +46,9 @@ def build_missing(families: tuple[Family, ...] = BUILT) -> None:
 
 
 def download_modules() -> None:
-    """Bring the modules whose YAML is read into Go's module cache, so that tests need no network."""
+    """Bring the modules whose YAML is read into Go's module
+    cache, so that tests need no network.
+    """
     for family in READ:
         module_dir(family)
 
@@ -48,15 +61,25 @@ def module_dir(family: Family) -> Path:
     go = find_go()
     argv = [str(go.program), "mod", "download", "-json", family.module]
     answer = subprocess.run(
-        argv, cwd=FAMILIES_DIR / family.folder, env=_go_environment(go), capture_output=True, text=True, timeout=300, check=False
+        argv,
+        cwd=FAMILIES_DIR / family.folder,
+        env=_go_environment(go),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     if answer.returncode != 0:
-        raise StepFailed(f"cannot download {family.module}: {(answer.stderr or answer.stdout).strip()}")
+        raise StepFailed(
+            f"cannot download {family.module}: {(answer.stderr or answer.stdout).strip()}"
+        )
     return Path(json.loads(answer.stdout)["Dir"])
 
 
 def _build(family: Family, names: list[str], go: Toolchain) -> None:
-    """Compile into a folder beside the final place, then rename: a killed build leaves no half program."""
+    """Compile into a folder beside the final place, then rename: a killed build leaves no half
+    program.
+    """
     target_dir = cache_home() / "bin"
     target_dir.mkdir(parents=True, exist_ok=True)
     packages = [family.packages[name] for name in names]
@@ -64,7 +87,15 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
     title = f"{family.folder} {family.version}"
     say("building {}: {} (Go {})".format(title, ", ".join(names), go.version))
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target_dir) as scratch:
-        flags = ["-mod=readonly", "-trimpath", "-tags", family.tags, "-ldflags", family.ldflags, *edited_module(family, Path(scratch))]
+        flags = [
+            "-mod=readonly",
+            "-trimpath",
+            "-tags",
+            family.tags,
+            "-ldflags",
+            family.ldflags,
+            *edited_module(family, Path(scratch)),
+        ]
         argv = [str(go.program), "build", "-v", *flags, "-o", scratch + os.sep, *packages]
         seconds = run_step(
             title,
@@ -81,8 +112,8 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
 def _move(family: Family, names: list[str], scratch: Path) -> None:
     """Move the programs to their place in the cache, under our names.
 
-    Go names a binary after the last part of its package that is not a version: etcd's module root becomes
-    `server`.
+    Go names a binary after the last part of its package that is not a version: etcd's module root
+    becomes `server`.
     """
     for name in names:
         parts = [part for part in family.packages[name].split("/") if part != "v3"]
@@ -111,7 +142,9 @@ def _edit(module: Path, edit: Edit, title: str) -> None:
     path = module / edit.file
     text = path.read_text(encoding="utf-8")
     if text.count(edit.old) != 1:
-        raise StepFailed(f"{title}: `{edit.old}` stands {text.count(edit.old)} times in {edit.file}, not once")
+        raise StepFailed(
+            f"{title}: `{edit.old}` stands {text.count(edit.old)} times in {edit.file}, not once"
+        )
     path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
@@ -125,19 +158,35 @@ def _go_environment(go: Toolchain) -> dict[str, str]:
     # No cgo: the programs run on any Linux. No workspace and no flags of the person's own: the
     # wrapper
     # decides.
-    return dict(go.environment(), CGO_ENABLED="0", GOWORK="off", GOFLAGS="-buildvcs=false", GOTOOLCHAIN="local")
+    return dict(
+        go.environment(),
+        CGO_ENABLED="0",
+        GOWORK="off",
+        GOFLAGS="-buildvcs=false",
+        GOTOOLCHAIN="local",
+    )
 
 
 def _remove_leftovers() -> None:
-    """Scratch folders of builds that were killed; the caller holds the lock, so none of them is in use."""
+    """Scratch folders of builds that were killed; the caller holds the lock, so none of them is in
+    use.
+    """
     for folder in (cache_home() / "bin").glob(".building-*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Build the Kubernetes programs that the tests run.")
-    parser.add_argument("--nice", type=int, default=0, metavar="N", help="lower the priority of the build by N")
-    parser.add_argument("--all", action="store_true", help="those too that only a group needs which is run by its name")
+    parser = argparse.ArgumentParser(
+        description=("Build the Kubernetes programs that the tests run.")
+    )
+    parser.add_argument(
+        "--nice", type=int, default=0, metavar="N", help=("lower the priority of the build by N")
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help=("those too that only a group needs which is run by its name"),
+    )
     parser.add_argument("--quiet", action="store_true", help="do not list the programs at the end")
     chosen = parser.parse_args(argv)
     os.nice(chosen.nice)

@@ -1,7 +1,8 @@
-"""Builds the console's pages where they are not those of the sources: `npm ci` and `npm run build` in `web/`.
+"""Builds the console's pages where they are not those of the sources: `npm ci` and `npm run build`
+in `web/`.
 
-The pages land in `src/fairlead/web_dist/`. A stamp beside them in `build/` holds the hash of every file of
-`web/`, so an edit, a pull or a switch of branches builds again, and nothing else does.
+The pages land in `src/fairlead/web_dist/`. A stamp beside them in `build/` holds the hash of every
+file of `web/`, so an edit, a pull or a switch of branches builds again, and nothing else does.
 """
 
 from __future__ import annotations
@@ -47,18 +48,32 @@ def is_console_built() -> bool:
 
 
 def install_node_modules(node: Toolchain) -> float:
-    """`npm ci` when package-lock.json or Node changed since the last time; returns the seconds it took."""
-    key = hashlib.sha256((WEB / "package-lock.json").read_bytes() + node.version.encode()).hexdigest()
+    """`npm ci` when package-lock.json or Node changed since the last time; returns the seconds it
+    took.
+    """
+    key = hashlib.sha256(
+        (WEB / "package-lock.json").read_bytes() + node.version.encode()
+    ).hexdigest()
     if _read(MODULES_STAMP) == key:
         return 0.0
-    seconds = _npm(node, ["ci", "--no-audit", "--no-fund", "--prefer-offline"], "installing the console's packages")
+    seconds = _npm(
+        node,
+        ["ci", "--no-audit", "--no-fund", "--prefer-offline"],
+        "installing the console's packages",
+    )
     MODULES_STAMP.write_text(key, encoding="ascii")
     return seconds
 
 
 def _npm(node: Toolchain, arguments: list[str], title: str) -> float:
     log = BUILD / "logs" / f"npm-{arguments[0]}.log"
-    environment = dict(node.environment(), CI="true", npm_config_update_notifier="false", NO_COLOR="1", FORCE_COLOR="0")
+    environment = dict(
+        node.environment(),
+        CI="true",
+        npm_config_update_notifier="false",
+        NO_COLOR="1",
+        FORCE_COLOR="0",
+    )
     return run_step(title, ["npm", *arguments], log, cwd=WEB, env=environment)
 
 
@@ -72,7 +87,10 @@ def _sources_key() -> str:
 
 def _source_files() -> list[Path]:
     if not (WEB / "package.json").exists():
-        raise StepFailed(f"there is no {WEB / 'package.json'}, so the console cannot be built", "take the whole checkout")
+        raise StepFailed(
+            f"there is no {WEB / 'package.json'}, so the console cannot be built",
+            "take the whole checkout",
+        )
     found: list[Path] = []
     for folder, folders, names in os.walk(WEB):
         folders[:] = sorted(set(folders) - NOT_SOURCES)

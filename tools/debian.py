@@ -26,7 +26,9 @@ class Package:
 
 PROMETHEUS = Package("prometheus", program="prometheus")
 CHROMIUM = Package("chromium-headless-shell", program="chromium-headless-shell")
-CHINESE_FONTS = Package("fonts-noto-cjk", file="/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
+CHINESE_FONTS = Package(
+    "fonts-noto-cjk", file="/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc"
+)
 CONTAINERD = Package("containerd", program="containerd")
 RUNC = Package("runc", program="runc")
 CONTAINER_NETWORKS = Package("containernetworking-plugins", file="/usr/lib/cni/bridge")
@@ -38,7 +40,17 @@ FISH = Package("fish", program="fish")
 GROFF = Package("groff-base", program="groff")
 C_COMPILER = Package("gcc", program="cc")
 C_HEADERS = Package("libc6-dev", file="/usr/include/stdio.h")
-PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, GROFF, C_COMPILER, C_HEADERS, *NODE_PACKAGES)
+PACKAGES = (
+    PROMETHEUS,
+    CHROMIUM,
+    CHINESE_FONTS,
+    ZSH,
+    FISH,
+    GROFF,
+    C_COMPILER,
+    C_HEADERS,
+    *NODE_PACKAGES,
+)
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:
@@ -60,7 +72,11 @@ def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:
 
 def may_install() -> bool:
     """Whether this is a Debian (or a child of it), and we are root."""
-    return os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get") is not None
+    return (
+        os.geteuid() == 0
+        and Path("/etc/debian_version").exists()
+        and shutil.which("apt-get") is not None
+    )
 
 
 def why_missing(packages: tuple[Package, ...]) -> tuple[str, str] | None:

@@ -1,4 +1,5 @@
-"""Writes deploy/quota-crd.yaml, the definition of the quota tree, from `wire/quota/tree_definition`.
+"""Writes deploy/quota-crd.yaml, the definition of the quota tree, from
+`wire/quota/tree_definition`.
 
 `tests/docs` compares.
 """

@@ -1,4 +1,5 @@
-"""Writes docs/reference/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves.
+"""Writes docs/reference/cli.md, the reference of `fairlead` and `arena`, from the parsers
+themselves.
 
 `tests/docs` compares. Run as a program it writes the manual page (`docs_man`) as well.
 """
@@ -58,7 +59,10 @@ def _settings() -> str:
 
 
 def _commands() -> str:
-    rows = [f"| [`{verb.spellings}`](#{_anchor(verb)}) | {'yes' if verb.is_arenas else ''} | {verb.summary} |" for verb in VERBS]
+    rows = [
+        f"| [`{verb.spellings}`](#{_anchor(verb)}) | {'yes' if verb.is_arenas else ''} | {verb.summary} |"
+        for verb in VERBS
+    ]
     return "| command | also `arena` | what it does |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
@@ -82,7 +86,11 @@ def _parser(verb: Verb) -> Parser:
 
 
 def _table(actions: list[argparse.Action]) -> str:
-    rows = [f"| {_spelling(action)} | {_escaped(action.help or '')} |" for action in actions if action.help != argparse.SUPPRESS]
+    rows = [
+        f"| {_spelling(action)} | {_escaped(action.help or '')} |"
+        for action in actions
+        if action.help != argparse.SUPPRESS
+    ]
     return "| flag | |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 

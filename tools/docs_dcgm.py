@@ -31,7 +31,10 @@ def dcgm_text() -> str:
 
 
 def _renamed() -> Iterator[str]:
-    yield "## Renamed, and served under both names\n\n| id | since DCGM 4.6 | before |\n|---|---|---|\n"
+    yield (
+        "## Renamed, and served under both names\n\n| id | since DCGM 4.6 | before "
+        "|\n|---|---|---|\n"
+    )
     for each in NAMES:
         if _is_served(each) and each.name != each.older:
             yield f"| {each.id} | {_short(each.name)} | {_short(each.older)} |\n"
@@ -48,7 +51,10 @@ def _served() -> Iterator[str]:
 
 def _not_served() -> Iterator[str]:
     yield "## Not served\n\nNVML is NVIDIA's library that the exporter reads.\n\n"
-    for has_nvml, title in ((False, "DCGM has it and NVML has not"), (True, "Fairlead does not read it")):
+    for has_nvml, title in (
+        (False, ("DCGM has it and NVML has not")),
+        (True, ("Fairlead does not read it")),
+    ):
         yield f"### {title}\n\n| because | fields |\n|---|---|\n"
         for reason in dict.fromkeys(NOT_SERVED.values()):
             if reason.has_nvml is has_nvml:
@@ -58,7 +64,12 @@ def _not_served() -> Iterator[str]:
 
 def _of(reason: UnservedField) -> str:
     found = [each for each in NAMES if NOT_SERVED.get(each.id) == reason]
-    return ", ".join(_short(each.name) if each.name == each.older else f"{_short(each.name)} ({_short(each.older)})" for each in found)
+    return ", ".join(
+        _short(each.name)
+        if each.name == each.older
+        else (f"{_short(each.name)} ({_short(each.older)})")
+        for each in found
+    )
 
 
 def _is_served(each: DcgmName) -> bool:

@@ -1,4 +1,5 @@
-"""Writes docs/reference/differences.md from the contract suite: where the simulated API server differs.
+"""Writes docs/reference/differences.md from the contract suite: where the simulated API server
+differs.
 
 `tests/docs` compares.
 """
@@ -29,7 +30,10 @@ def differences_text() -> str:
 
     parts = [HEAD]
     for area, entries in groupby(DIFFERENCES, key=lambda entry: entry.area):
-        rows = "".join(f"| {entry.what} | {entry.real} | {entry.simulated} | {entry.why} |\n" for entry in entries)
+        rows = "".join(
+            f"| {entry.what} | {entry.real} | {entry.simulated} | {entry.why} |\n"
+            for entry in entries
+        )
         parts.append(f"\n## {area}\n\n| | real | simulated | why |\n|---|---|---|---|\n{rows}")
     return "".join(parts)
 

@@ -50,7 +50,10 @@ STATUS = {
     "130": "Ctrl\\-C",
 }
 EXAMPLES = {
-    "arena submit mpijob \\-\\-name=bert \\-\\-gpus=1 \\-\\-workers=4 \\-\\-image=IMAGE 'mpirun train'": "Submit a job of four.",
+    (
+        "arena submit mpijob \\-\\-name=bert \\-\\-gpus=1 \\-\\-workers=4 \\-\\-image=IMAGE "
+        "'mpirun train'"
+    ): ("Submit a job of four."),
     "arena list \\-A \\-\\-status PENDING": "What waits, in all namespaces.",
     "arena get bert \\-\\-explain": "Why does it wait?",
     "arena logs \\-f bert": "Follow its log, also before it has begun.",
@@ -81,13 +84,20 @@ def man_text() -> str:
 
 def _section(verb: Verb) -> str:
     parser = _parser(verb)
-    actions = [action for group in parser._action_groups if group.title != "global flags" for action in group._group_actions]
+    actions = [
+        action
+        for group in parser._action_groups
+        if group.title != ("global flags")
+        for action in group._group_actions
+    ]
     description = _plain(str(parser.description)).replace("\n", "\n.br\n")
     return f".SS {_plain(str(parser.usage))}\n{description}\n{_flags(actions)}".rstrip("\n")
 
 
 def _globals(verb: Verb) -> list[argparse.Action]:
-    return next(group for group in _parser(verb)._action_groups if group.title == "global flags")._group_actions
+    return next(
+        group for group in _parser(verb)._action_groups if group.title == ("global flags")
+    )._group_actions
 
 
 def _parser(verb: Verb) -> Parser:
@@ -96,7 +106,9 @@ def _parser(verb: Verb) -> Parser:
 
 def _flags(actions: list[argparse.Action]) -> str:
     shown = [action for action in actions if action.help != argparse.SUPPRESS]
-    return "".join(f".TP\n.B {_spelling(action)}\n{_plain(action.help or '')}\n" for action in shown)
+    return "".join(
+        (f".TP\n.B {_spelling(action)}\n{_plain(action.help or '')}\n") for action in shown
+    )
 
 
 def _spelling(action: argparse.Action) -> str:
@@ -117,7 +129,9 @@ def _plain(text: str) -> str:
     """
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     lines = [line.strip() for line in escaped.splitlines()]
-    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines if line)
+    return "\n".join(
+        f"\\&{line}" if line.startswith((".", "'")) else line for line in lines if line
+    )
 
 
 def write() -> None:

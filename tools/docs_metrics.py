@@ -1,4 +1,5 @@
-"""Writes docs/reference/metrics.md, the reference of every metric that we can print, from the metrics' names.
+"""Writes docs/reference/metrics.md, the reference of every metric that we can print, from the
+metrics' names.
 
 `tests/docs` compares.
 """
@@ -42,7 +43,11 @@ Section = tuple[str, str, Sequence[MetricName]]
 
 GPU: Sequence[Section] = (
     ("Devices", "One series per GPU, on every GPU exporter.", gpu_metrics.NAMES),
-    ("Processes on GPUs", "`--process-metrics process` (off): one series per process and GPU.", container_gpu_metrics.PROCESS_NAMES),
+    (
+        "Processes on GPUs",
+        "`--process-metrics process` (off): one series per process and GPU.",
+        container_gpu_metrics.PROCESS_NAMES,
+    ),
     (
         "Containers on GPUs",
         "One series per container and GPU that it was granted; 0 used when it runs nothing.",
@@ -50,15 +55,26 @@ GPU: Sequence[Section] = (
     ),
     (
         "`nvidia_gpu_*`",
-        "`--compat legacy` (on): the reference's Nodes board and upstream arena. Numbers as Go prints them.",
+        (
+            "`--compat legacy` (on): the reference's Nodes board and upstream arena. Numbers as "
+            "Go prints them."
+        ),
         legacy_gpu_metrics.NAMES,
     ),
-    ("`DCGM_CUSTOM_*`", "`--compat custom` (off): boards made for the vendor's newer GPU exporter.", custom_gpu_metrics.NAMES),
+    (
+        "`DCGM_CUSTOM_*`",
+        "`--compat custom` (off): boards made for the vendor's newer GPU exporter.",
+        custom_gpu_metrics.NAMES,
+    ),
     ("The GPU exporter itself", "", exporter_metrics.NAMES),
 )
 CLUSTER: Sequence[Section] = (
     ("Nodes, jobs, pods, quota", "", cluster_metrics.NAMES),
-    ("`arena_*`", "`--compat arena` (on): the reference suite's four boards; scrape every 5 s for them.", arena_metrics.NAMES),
+    (
+        "`arena_*`",
+        "`--compat arena` (on): the reference suite's four boards; scrape every 5 s for them.",
+        arena_metrics.NAMES,
+    ),
     ("The cluster exporter itself", "", cluster_exporter_metrics.NAMES),
 )
 EXTENDER_PORT = """Port 12345 is the one of `deploy/`, and of kube-scheduler's configuration there. A `fairlead scheduler-extender` that is
@@ -68,19 +84,26 @@ started by hand listens on the port of the environment variable `PORT`, else on 
 EXTENDER: Sequence[Section] = (
     (
         "Shared GPUs",
-        "And `fairlead_gpushare_extender_seconds`, a histogram by `verb` (filter, prioritize, bind, preempt) of the duration of answers.",
+        (
+            "And `fairlead_gpushare_extender_seconds`, a histogram by `verb` (filter, prioritize, "
+            "bind, preempt) of the duration of answers."
+        ),
         share_metrics.NAMES,
     ),
 )
 QUOTA: Sequence[Section] = (
     (
         "What quota does",
-        "And the histograms `fairlead_quota_plan_seconds`, of the duration of plans, and `fairlead_quota_wait_seconds`, from a pod's\n"
-        "creation until its gate was removed. Of several controllers the leader does all; the counters of others do not change.",
+        "And the histograms `fairlead_quota_plan_seconds`, of the duration of plans, and "
+        "`fairlead_quota_wait_seconds`, from a pod's\n"
+        "creation until its gate was removed. Of several controllers the leader does all; the "
+        "counters of others do not change.",
         quota_controller.NAMES,
     ),
 )
-AGENT: Sequence[Section] = (("Shared GPUs on their node", "", (*node_desk.NAMES, *overuse.NAMES, *node_agent.NAMES)),)
+AGENT: Sequence[Section] = (
+    (("Shared GPUs on their node"), "", (*node_desk.NAMES, *overuse.NAMES, *node_agent.NAMES)),
+)
 
 
 def metrics_text() -> str:
@@ -98,13 +121,24 @@ def metrics_text() -> str:
 
 def all_names() -> list[MetricName]:
     """Every metric of the reference but DCGM's, whose names are those of the counters file."""
-    return [metric for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER, *QUOTA, *AGENT) for metric in metrics]
+    return [
+        metric
+        for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER, *QUOTA, *AGENT)
+        for metric in metrics
+    ]
 
 
 def _sections(sections: Iterable[Section]) -> Iterable[str]:
     for title, words, metrics in sections:
-        yield f"### {title}\n\n" + (f"{words}\n\n" if words else "") + "| metric | type | labels | meaning |\n|---|---|---|---|\n"
-        yield from (f"| `{each.name}` | {each.type} | {_labels(each)} | {_cell(each.help)} |\n" for each in metrics)
+        yield (
+            f"### {title}\n\n"
+            + (f"{words}\n\n" if words else "")
+            + ("| metric | type | labels | meaning |\n|---|---|---|---|\n")
+        )
+        yield from (
+            f"| `{each.name}` | {each.type} | {_labels(each)} | {_cell(each.help)} |\n"
+            for each in metrics
+        )
         yield "\n"
 
 
@@ -113,11 +147,17 @@ def _labels(metric: MetricName) -> str:
 
 
 def _dcgm() -> str:
-    rows = "".join(f"| `{each.name}` | {each.type} | {_cell(each.help)} |\n" for each in built_in_counters().counters)
+    rows = "".join(
+        f"| `{each.name}` | {each.type} | {_cell(each.help)} |\n"
+        for each in built_in_counters().counters
+    )
     words = (
-        "`--compat dcgm` (on). Which fields, in which order: the counters CSV (`--collectors`), by default this one. A `label` row\n"
-        "becomes a label of every DCGM metric. Labels: `gpu` `UUID` `pci_bus_id` `device` `modelName` `Hostname`, then label rows,\n"
-        "then `container` `namespace` `pod` where one pod has the GPU for itself (`XID_ERRORS`: and `err_code` `err_msg`)."
+        "`--compat dcgm` (on). Which fields, in which order: the counters CSV "
+        "(`--collectors`), by default this one. A `label` row\n"
+        "becomes a label of every DCGM metric. Labels: `gpu` `UUID` `pci_bus_id` `device` "
+        "`modelName` `Hostname`, then label rows,\n"
+        "then `container` `namespace` `pod` where one pod has the GPU for itself "
+        "(`XID_ERRORS`: and `err_code` `err_msg`)."
     )
     return f"### `DCGM_*`\n\n{words}\n\n| field | type | help |\n|---|---|---|\n{rows}\n"
 

@@ -1,4 +1,5 @@
-"""Writes docs/reference/openapi.json, the description of the console's HTTP API, from the server's own types.
+"""Writes docs/reference/openapi.json, the description of the console's HTTP API, from the server's
+own types.
 
 `tests/docs` compares.
 """

@@ -1,7 +1,8 @@
-"""Writes web/src/api/schema.ts, the client's types of every answer, from docs/reference/openapi.json.
+"""Writes web/src/api/schema.ts, the client's types of every answer, from
+docs/reference/openapi.json.
 
-`tests/docs` compares. A small generator of our own: the answers use objects, arrays, tuples, unions with
-null, maps and string literals only.
+`tests/docs` compares. A small generator of our own: the answers use objects, arrays, tuples, unions
+with null, maps and string literals only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from fairlead.console.pages.openapi import openapi_document
 
 FILE = Path(__file__).parent.parent / "web" / "src" / "api" / "schema.ts"
 HEAD = "// Generated from the server's types by tools/docs_typescript.py; do not edit.\n"
-PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+PRIMITIVES = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
 
 
 def typescript_text() -> str:
@@ -26,7 +33,10 @@ def _interface(name: str, schema: dict[str, Any]) -> str:
     if schema.get("type") != "object" or "properties" not in schema:
         return f"\n{_comment(schema)}export type {name} = {_type(schema)}\n"
     required = schema.get("required", [])
-    fields = "".join(f"  {key}{'' if key in required else '?'}: {_type(each)}\n" for key, each in schema["properties"].items())
+    fields = "".join(
+        f"  {key}{'' if key in required else '?'}: {_type(each)}\n"
+        for key, each in schema["properties"].items()
+    )
     return f"\n{_comment(schema)}export interface {name} {{\n{fields}}}\n"
 
 
@@ -48,7 +58,9 @@ def _type(schema: dict[str, Any]) -> str:
         return f"Array<{_type(schema.get('items') or {})}>"
     if schema.get("type") == "object":
         return (
-            f"Record<string, {_type(schema['additionalProperties'])}>" if schema.get("additionalProperties") else "Record<string, unknown>"
+            f"Record<string, {_type(schema['additionalProperties'])}>"
+            if schema.get("additionalProperties")
+            else ("Record<string, unknown>")
         )
     return PRIMITIVES.get(str(schema.get("type")), "unknown")
 

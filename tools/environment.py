@@ -1,8 +1,8 @@
 """Makes what a run of this checkout needs: `.venv` from the lock files, and the console's pages.
 
-`python3 tools/environment.py run|dev [--console]`; what is already right costs a hash and nothing else.
-Packages are installed over an existing environment, never beside a deleted one: another terminal may be
-running from it.
+`python3 tools/environment.py run|dev [--console]`; what is already right costs a hash and nothing
+else. Packages are installed over an existing environment, never beside a deleted one: another
+terminal may be running from it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ SCRIPTS = {
 
 
 def make_environment(kind: str) -> None:
-    """Bring `.venv` up to the lock file of `kind` ("run" or "dev"; dev holds all that run holds)."""
+    """Bring `.venv` up to the lock file of `kind` ("run" or
+    "dev"; dev holds all that run holds).
+    """
     if is_environment_ready(kind):
         return
     with only_one(REPOSITORY / "build" / "environment.lock", "the Python environment"):
@@ -82,12 +84,16 @@ def _key(kind: str) -> str:
 
 
 def _install(kind: str) -> float:
-    """Packages by uv, or by pip where no uv is to be had; every package is checked against its hash."""
+    """Packages by uv, or by pip where no uv is to be had; every package is checked against its
+    hash.
+    """
     try:
         uv = str(find_uv().program)
     except StepFailed as failed:
         say(f"no uv here ({failed.what.splitlines()[0]}); pip will do")
-        return _make_venv([sys.executable, "-m", "venv"]) + _run([str(PYTHON), "-m", "pip", "install", "--quiet"], kind)
+        return _make_venv([sys.executable, "-m", "venv"]) + _run(
+            [str(PYTHON), "-m", "pip", "install", "--quiet"], kind
+        )
     return _make_venv([uv, "venv", "--quiet", "--python", sys.executable]) + _run(
         [uv, "pip", "install", "--quiet", "--python", str(PYTHON)], kind
     )
@@ -100,30 +106,49 @@ def _make_venv(argv: list[str]) -> float:
     try:
         return run_step("making .venv", [*argv, str(VENV)], LOG)
     except StepFailed as failed:
-        raise StepFailed(failed.what, "Debian keeps venv apart: `apt-get install python3-venv`") from None
+        raise StepFailed(
+            failed.what, ("Debian keeps venv apart: `apt-get install python3-venv`")
+        ) from None
 
 
 def _runs_this_python() -> bool:
     """Whether `.venv` exists, starts, and is of the version that runs this tool."""
     try:
         ask = [str(PYTHON), "-c", "import sys; print(sys.version)"]
-        return subprocess.run(ask, capture_output=True, text=True, timeout=30, check=False).stdout == sys.version + "\n"
+        return (
+            subprocess.run(ask, capture_output=True, text=True, timeout=30, check=False).stdout
+            == sys.version + "\n"
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
 
 def _run(installer: list[str], kind: str) -> float:
     environment = dict(os.environ, VIRTUAL_ENV=str(VENV))
-    return run_step("installing Python packages", [*installer, "--require-hashes", "-r", str(LOCKS[kind])], LOG, env=environment)
+    return run_step(
+        "installing Python packages",
+        [*installer, "--require-hashes", "-r", str(LOCKS[kind])],
+        LOG,
+        env=environment,
+    )
 
 
 def _write_own_files() -> None:
-    """The editable install by hand, a .pth line and the console scripts: no build backend at run time."""
-    site_packages = VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    (site_packages / "fairlead-checkout.pth").write_text(f"{REPOSITORY / 'src'}\n", encoding="utf-8")
+    """The editable install by hand, a .pth line and the console scripts: no build backend at run
+    time.
+    """
+    site_packages = (
+        VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    )
+    (site_packages / "fairlead-checkout.pth").write_text(
+        f"{REPOSITORY / 'src'}\n", encoding="utf-8"
+    )
     for script, function in SCRIPTS.items():
         path = VENV / "bin" / script
-        text = f"#!{PYTHON}\nimport sys\n\nfrom fairlead.run.programs import {function}\n\nsys.exit({function}())\n"
+        text = (
+            f"#!{PYTHON}\nimport sys\n\nfrom fairlead.run.programs import "
+            f"{function}\n\nsys.exit({function}())\n"
+        )
         path.unlink(missing_ok=True)
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
@@ -152,8 +177,14 @@ def _make_both(kind: str) -> None:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Make the Python environment and the console of this checkout.")
-    parser.add_argument("kind", choices=sorted(LOCKS), help="run: what `fairlead` needs; dev: that and the test tools")
+    parser = argparse.ArgumentParser(
+        description=("Make the Python environment and the console of this checkout.")
+    )
+    parser.add_argument(
+        "kind",
+        choices=sorted(LOCKS),
+        help=("run: what `fairlead` needs; dev: that and the test tools"),
+    )
     parser.add_argument("--console", action="store_true", help="also build the console's pages")
     chosen = parser.parse_args(argv)
     try:

@@ -19,13 +19,17 @@ SHADES = ("light", "dark")
 BOX, ARROW, EDGE, HEAD, LANE, GAP = 196, 34, 14, 34, 112, 14
 WIDTH = 5 * BOX + 4 * ARROW
 COLUMNS = tuple((index * (BOX + ARROW), BOX) for index in range(5))
-"""Left edge and width of each column. A line of a box has room for 22 characters, a title for 18."""
+"""Left edge and width of each column. A line of a box has room
+for 22 characters, a title for 18.
+"""
 HEADS = ("what happens", "who reports it", "what Fairlead reads", "what follows", "what you get")
 
 
 @dataclass(frozen=True)
 class Box:
-    """A title and lines below it, in one column. `lanes` is its first lane and how many lanes it spans."""
+    """A title and lines below it, in one column. `lanes` is its first lane and how many lanes it
+    spans.
+    """
 
     column: int
     lanes: tuple[int, int]
@@ -77,7 +81,13 @@ SHARED = (
         2,
         (0, 2),
         "Cluster snapshot",
-        ("the whole cluster as", "one immutable value:", "nodes, pods, jobs,", "GPUs, quota.", "A file of it replays."),
+        (
+            "the whole cluster as",
+            "one immutable value:",
+            "nodes, pods, jobs,",
+            "GPUs, quota.",
+            "A file of it replays.",
+        ),
     ),
     Box(
         3,
@@ -99,7 +109,14 @@ SHARED = (
 
 def colours(shade: str) -> dict[str, str]:
     """The tokens of a shade: name -> `#rrggbb`. LookupError when the file has another form."""
-    block = re.search(rf"^const {shade}: Tokens = {{\n(.*?)^}};", TOKENS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    block = re.search(
+        (
+            rf"^const {shade}: Tokens = "
+            rf"{{\n(.*?)^}};"
+        ),
+        TOKENS.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
     if block is None:
         raise LookupError(f"no `{shade}` in {TOKENS}")
     return dict(re.findall(r'^  (\w+): "(#\w{6})",$', block[1], re.MULTILINE))
@@ -110,7 +127,8 @@ def flow_svg(shade: str) -> str:
     of = colours(shade)
     width, height = WIDTH + 2 * EDGE, HEAD + len(LANES) * LANE + (len(LANES) - 1) * GAP + EDGE
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-EDGE} 0 {width} {height}" width="{width}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-EDGE} 0 {width} {height}" '
+        f'width="{width}" height="{height}" '
         f'font-family="{FONT}" role="img">\n',
         "<title>How a pod, a sample and a binding go through Fairlead</title>\n",
         f'<rect x="{-EDGE}" width="{width}" height="{height}" fill="{of["page"]}"/>\n',
@@ -118,7 +136,9 @@ def flow_svg(shade: str) -> str:
     for (left, width), head in zip(COLUMNS, HEADS, strict=True):
         parts.append(_text(left + width / 2, 20, head, of["text3"], 12, anchor="middle"))
     for box in SHARED:
-        parts.append(_box(box, of["idleFill"] if box.column == 2 else of["surface"], of["lineStrong"], of))
+        parts.append(
+            _box(box, of["idleFill"] if box.column == 2 else of["surface"], of["lineStrong"], of)
+        )
     for row, lane in enumerate(LANES):
         colour = of[lane.colour]
         parts.extend(_box(box, of["surface"], of["line"], of, edge=colour) for box in lane.boxes)
@@ -135,7 +155,10 @@ def _box(box: Box, fill: str, line: str, of: dict[str, str], edge: str = "") -> 
     left, width = COLUMNS[box.column]
     first, count = box.lanes
     top, height = _top(first), count * LANE + (count - 1) * GAP
-    drawn = f'<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="{line}"/>\n'
+    drawn = (
+        f'<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="6" fill="{fill}" '
+        f'stroke="{line}"/>\n'
+    )
     if edge:
         drawn += f'<rect x="{left}" y="{top}" width="{width}" height="4" rx="2" fill="{edge}"/>\n'
     text_height = 18 + 19 * len(box.lines)
@@ -159,12 +182,26 @@ def _arrow(row: int, column: int, colour: str) -> str:
 def _number(number: str, row: int, colour: str, ink: str) -> str:
     left, width = COLUMNS[0]
     x, y = left + width - 18, _top(row) + LANE - 20
-    return f'<circle cx="{x}" cy="{y}" r="9" fill="{colour}"/>' + _text(x, y + 4, number, ink, 12, weight=600, anchor="middle")
+    return (f'<circle cx="{x}" cy="{y}" r="9" fill="{colour}"/>') + _text(
+        x, y + 4, number, ink, 12, weight=600, anchor="middle"
+    )
 
 
-def _text(x: float, y: float, text: str, colour: str, size: int, *, weight: int = 400, anchor: str = "start") -> str:
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    colour: str,
+    size: int,
+    *,
+    weight: int = 400,
+    anchor: str = "start",
+) -> str:
     place = f'x="{x:g}" y="{y:g}" text-anchor="{anchor}"'
-    return f'<text {place} font-size="{size}" font-weight="{weight}" fill="{colour}">{escape(text)}</text>\n'
+    return (
+        f'<text {place} font-size="{size}" font-weight="{weight}" '
+        f'fill="{colour}">{escape(text)}</text>\n'
+    )
 
 
 def flow_file(shade: str) -> Path:

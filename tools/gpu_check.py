@@ -2,8 +2,8 @@
 
 The exporter's values are compared with nvidia-smi and NVML, the load generator must move the fields
 that it is made for, the agent must offer the cards that NVML has. Prints a table, writes
-build/gpu-check.json, and ends with status 1 where something differs. Without a driver it prints that
-and ends with 0.
+build/gpu-check.json, and ends with status 1 where something differs. Without a driver it prints
+that and ends with 0.
 
 A machine without a network: put the wheels of requirements/run.txt into `wheels/` (see `--help`).
 """
@@ -44,21 +44,35 @@ def _has_library(name: str) -> bool:
 
 
 def _go_on_with_packages(argv: list[str]) -> int:
-    """Run this tool again where the packages are: in `.venv`, or from `wheels/` beside this Python's own.
+    """Run this tool again where the packages are: in `.venv`, or from `wheels/` beside this
+    Python's own.
 
     An array library for the loads (cupy, torch) is this Python's, so with wheels it stays in sight.
     """
     environment = {**os.environ, _STAGE: "checks", "PYTHONUNBUFFERED": "1"}
     if not WHEELS.is_dir():
         make_environment("run")
-        return subprocess.run([str(PYTHON), __file__, *argv], env=environment, check=False).returncode
+        return subprocess.run(
+            [str(PYTHON), __file__, *argv], env=environment, check=False
+        ).returncode
     wheels = ["--no-index", f"--find-links={WHEELS}", "--require-hashes", "-r", str(LOCKS["run"])]
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", f"--target={SITE}", *wheels]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--upgrade",
+        f"--target={SITE}",
+        *wheels,
+    ]
     done = subprocess.run(install, check=False)
     if done.returncode:
         raise StepFailed(f"the packages in {WHEELS.name}/ could not be installed", HELP)
     environment["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY / "src"), str(SITE)])
-    return subprocess.run([sys.executable, __file__, *argv], env=environment, check=False).returncode
+    return subprocess.run(
+        [sys.executable, __file__, *argv], env=environment, check=False
+    ).returncode
 
 
 def _check(chosen: argparse.Namespace, report: Path) -> int:
@@ -83,11 +97,21 @@ def _check(chosen: argparse.Namespace, report: Path) -> int:
         raise StepFailed(error.what, error.hint) from error
     seconds = time.monotonic() - began
     report.parent.mkdir(parents=True, exist_ok=True)
-    about = {"cards": [card.name or card.error for card in cards], "seconds": round(seconds, 1), "load_backend": asked.backend}
+    about = {
+        "cards": [card.name or card.error for card in cards],
+        "seconds": round(seconds, 1),
+        "load_backend": asked.backend,
+    }
     report.write_text(checks.as_json(rows, **about), encoding="utf-8")
     print(checks.table(rows))
-    counted = {result: sum(row.result == result for row in rows) for result in (checks.OK, checks.DIFFERS, checks.SKIPPED)}
-    words = f"{counted[checks.OK]} ok, {counted[checks.DIFFERS]} differ, {counted[checks.SKIPPED]} skipped"
+    counted = {
+        result: sum(row.result == result for row in rows)
+        for result in (checks.OK, checks.DIFFERS, checks.SKIPPED)
+    }
+    words = (
+        f"{counted[checks.OK]} ok, {counted[checks.DIFFERS]} differ, {counted[checks.SKIPPED]} "
+        "skipped"
+    )
     print(f"{words} on {len(cards)} GPUs in {spoken_seconds(seconds)}; {report}")
     return 1 if counted[checks.DIFFERS] else 0
 
@@ -99,17 +123,48 @@ def _loads(text: str, known: tuple[int, ...]) -> tuple[int, ...]:
     asked = () if text == "none" else tuple(text.split(","))
     unknown = [each for each in asked if not each.isdecimal() or int(each) not in known]
     if unknown:
-        raise StepFailed(f"`{unknown[0]}` is no test of the load generator", f"they are {known[0]} to {known[-1]}")
+        raise StepFailed(
+            f"`{unknown[0]}` is no test of the load generator",
+            f"they are {known[0]} to {known[-1]}",
+        )
     return tuple(map(int, asked))
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, epilog=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nvml-library", default=LIBRARY, metavar="PATH", help=f"NVIDIA's library (default {LIBRARY})")
-    parser.add_argument("--load-backend", default="auto", choices=["auto", "cuda", "sim"], help="of the load generator (default auto)")
-    parser.add_argument("--sim-gpus", default="", metavar="GPUS", help="what `--load-backend sim` plays, such as 2xNVIDIA-H200")
-    parser.add_argument("--loads", default="", metavar="IDS", help="tests of the load generator by comma, none, or all (default all)")
-    parser.add_argument("--load-seconds", type=int, default=8, metavar="N", help="seconds of each load (default 8)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--nvml-library",
+        default=LIBRARY,
+        metavar="PATH",
+        help=(f"NVIDIA's library (default {LIBRARY})"),
+    )
+    parser.add_argument(
+        "--load-backend",
+        default="auto",
+        choices=["auto", "cuda", "sim"],
+        help=("of the load generator (default auto)"),
+    )
+    parser.add_argument(
+        "--sim-gpus",
+        default="",
+        metavar="GPUS",
+        help=("what `--load-backend sim` plays, such as 2xNVIDIA-H200"),
+    )
+    parser.add_argument(
+        "--loads",
+        default="",
+        metavar="IDS",
+        help=("tests of the load generator by comma, none, or all (default all)"),
+    )
+    parser.add_argument(
+        "--load-seconds",
+        type=int,
+        default=8,
+        metavar="N",
+        help=("seconds of each load (default 8)"),
+    )
     parser.add_argument(
         "--start-seconds",
         type=float,
@@ -124,10 +179,18 @@ def main(argv: list[str]) -> int:
         metavar="N",
         help="patience with cards at rest before a load (default 15)",
     )
-    parser.add_argument("--report", type=Path, default=REPORT, metavar="FILE", help="JSON (default build/gpu-check.json)")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=REPORT,
+        metavar="FILE",
+        help=("JSON (default build/gpu-check.json)"),
+    )
     chosen = parser.parse_args(argv)
     if not _has_library(chosen.nvml_library):
-        print(f"skipped: {chosen.nvml_library} cannot be loaded, so this machine has no NVIDIA driver")
+        print(
+            f"skipped: {chosen.nvml_library} cannot be loaded, so this machine has no NVIDIA driver"
+        )
         return 0
     try:
         if os.environ.get(_STAGE) != "checks" and not _has_packages():
@@ -146,7 +209,9 @@ def main(argv: list[str]) -> int:
 
 
 def _has_packages() -> bool:
-    return all(importlib.util.find_spec(name) for name in ("fairlead", "pynvml", "msgspec", "aiohttp"))
+    return all(
+        importlib.util.find_spec(name) for name in ("fairlead", "pynvml", "msgspec", "aiohttp")
+    )
 
 
 if __name__ == "__main__":

@@ -70,7 +70,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Compared:
-    """A field of DCGM beside a query of nvidia-smi. It may differ by `within`, or by `share` of the value."""
+    """A field of DCGM beside a query of nvidia-smi. It may differ by `within`, or by `share` of the
+    value.
+    """
 
     query: str
     field: str
@@ -126,7 +128,9 @@ NVLINK_LOADS = (1011, 1012)
 
 @dataclass(frozen=True)
 class Asked:
-    """What to check. `load_seconds`: of each test; `sim_gpus`: what `--backend sim` of the load plays."""
+    """What to check. `load_seconds`: of each test; `sim_gpus`: what `--backend sim` of the load
+    plays.
+    """
 
     library: str
     backend: str = "auto"
@@ -268,7 +272,9 @@ def _is_so_within(seconds: float, is_so: Callable[[], bool]) -> bool:
 
 
 def nvml_cards(library: str) -> list[Nvml]:
-    """Raises OSError where the library cannot be loaded, NVMLError where it does not count cards."""
+    """Raises OSError where the library cannot be loaded,
+    NVMLError where it does not count cards.
+    """
     open_library(library)
     try:
         return [_nvml_card(index) for index in range(pynvml.nvmlDeviceGetCount())]
@@ -435,7 +441,9 @@ def _process(samples: Iterable[Sample], card: str, pid: str, mib: float) -> Row:
 
 
 def nvml_processes(library: str) -> list[tuple[str, str, float]]:
-    """Card, pid and MiB of each process that computes; those of which NVML has no memory are left out."""
+    """Card, pid and MiB of each process that computes; those of which NVML has no memory are left
+    out.
+    """
     open_library(library)
     try:
         found = []
@@ -463,32 +471,78 @@ def beside_nvml(exporter: Exporter, library: str) -> list[Row]:
     samples = exporter.samples()
     after = nvml_cards(library)
     energy = values_of(samples, ENERGY)
-    brands = {each.labels.get("gpu", ""): each.labels.get(BRAND, "") for each in samples if each.name == "DCGM_FI_DEV_FB_TOTAL"}
-    pairs = [each for each in zip(before, after, strict=True) if not any(card.error for card in each)]
+    brands = {
+        each.labels.get("gpu", ""): each.labels.get(BRAND, "")
+        for each in samples
+        if each.name == "DCGM_FI_DEV_FB_TOTAL"
+    }
+    pairs = [
+        each for each in zip(before, after, strict=True) if not any(card.error for card in each)
+    ]
     rows = [_energy(first, last, energy.get(str(first.index))) for first, last in pairs]
     rows += [_brand(card, brands.get(str(card.index), "")) for _, card in pairs]
-    refused = sum(each.value for each in samples if each.name == "fairlead_exporter_config_rows_rejected")
-    return [*rows, Row("exporter", "", "rows of the counters file refused", OK if not refused else DIFFERS, "0", f"{refused:g}")]
+    refused = sum(
+        each.value for each in samples if each.name == "fairlead_exporter_config_rows_rejected"
+    )
+    return [
+        *rows,
+        Row(
+            "exporter",
+            "",
+            "rows of the counters file refused",
+            OK if not refused else DIFFERS,
+            "0",
+            f"{refused:g}",
+        ),
+    ]
 
 
 def _energy(first: Nvml, last: Nvml, found: float | None) -> Row:
     card, subject = str(first.index), f"{ENERGY} (mJ)"
     if first.energy_mj is None or last.energy_mj is None:
-        return Row("nvml", card, subject, SKIPPED if found is None else DIFFERS, "not supported", f"{found}")
+        return Row(
+            "nvml",
+            card,
+            subject,
+            SKIPPED if found is None else DIFFERS,
+            "not supported",
+            f"{found}",
+        )
     is_between = found is not None and first.energy_mj <= found <= last.energy_mj
-    return Row("nvml", card, subject, OK if is_between else DIFFERS, f"{first.energy_mj} to {last.energy_mj}", f"{found}")
+    return Row(
+        "nvml",
+        card,
+        subject,
+        OK if is_between else DIFFERS,
+        f"{first.energy_mj} to {last.energy_mj}",
+        f"{found}",
+    )
 
 
 def _brand(card: Nvml, found: str) -> Row:
     """The word is DCGM's, and NVML has a number: compare it with the output of `dcgmi`."""
-    names = {value: name.removeprefix("NVML_BRAND_") for name, value in vars(pynvml).items() if name.startswith("NVML_BRAND_")}
+    names = {
+        value: name.removeprefix("NVML_BRAND_")
+        for name, value in vars(pynvml).items()
+        if name.startswith("NVML_BRAND_")
+    }
     wanted = "" if card.brand is None else names.get(card.brand, str(card.brand))
     note = "compare the word by eye"
-    return Row("nvml", str(card.index), BRAND, SKIPPED if not found else OK, wanted, found or "absent", note)
+    return Row(
+        "nvml",
+        str(card.index),
+        BRAND,
+        SKIPPED if not found else OK,
+        wanted,
+        found or "absent",
+        note,
+    )
 
 
 def health_rows(exporter: Exporter) -> list[Row]:
-    """Every health check of every card, and its state. An unhealthy card is no fault of the exporter."""
+    """Every health check of every card, and its state. An unhealthy card is no fault of the
+    exporter.
+    """
     samples = exporter.samples()
     rows = [
         Row("health", gpu, "fairlead_gpu_healthy", OK, "", f"{value:g}")
@@ -497,7 +551,10 @@ def health_rows(exporter: Exporter) -> list[Row]:
     if not rows:
         return [Row("health", "", "fairlead_gpu_healthy", DIFFERS, "one for each card", "absent")]
     checks = [each for each in samples if each.name == "fairlead_gpu_health_check"]
-    return rows + [Row("health", each.labels["gpu"], each.labels["check"], OK, "", f"{each.value:g}") for each in checks]
+    return rows + [
+        Row("health", each.labels["gpu"], each.labels["check"], OK, "", f"{each.value:g}")
+        for each in checks
+    ]
 
 
 def inventory_rows(library: str) -> list[Row]:
@@ -508,12 +565,34 @@ def inventory_rows(library: str) -> list[Row]:
         found = {each.index: each for each in driver.cards()}
     finally:
         driver.close()
-    rows = [Row("agent", "", "cards", OK if found.keys() == wanted.keys() else DIFFERS, f"{sorted(wanted)}", f"{sorted(found)}")]
+    rows = [
+        Row(
+            "agent",
+            "",
+            "cards",
+            OK if found.keys() == wanted.keys() else DIFFERS,
+            f"{sorted(wanted)}",
+            f"{sorted(found)}",
+        )
+    ]
     for index in sorted(wanted.keys() & found.keys()):
         card, slot = wanted[index], found[index]
-        pairs = {"uuid": (card.uuid, slot.uuid), "model": (card.name, slot.model), "minor": (card.minor, slot.minor)}
+        pairs = {
+            "uuid": (card.uuid, slot.uuid),
+            "model": (card.name, slot.model),
+            "minor": (card.minor, slot.minor),
+        }
         for subject, (one, other) in pairs.items():
-            rows.append(Row("agent", str(index), subject, OK if one == other else DIFFERS, f"{one}", f"{other}"))
+            rows.append(
+                Row(
+                    "agent",
+                    str(index),
+                    subject,
+                    OK if one == other else DIFFERS,
+                    f"{one}",
+                    f"{other}",
+                )
+            )
         is_within = 0 < (slot.memory_mib or 0) <= card.memory_mib
         rows.append(
             Row(
@@ -542,16 +621,28 @@ def load_rows(exporter: Exporter, asked: Asked, deadline: float) -> list[Row]:
     return rows
 
 
-def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], deadline: float) -> list[Row]:
+def _load(
+    exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], deadline: float
+) -> list[Row]:
     is_quiet = _is_so_within(asked.rest_seconds, lambda: not _busy(exporter.samples()))
     rest = exporter.samples()
-    flags = ["--no-dcgm-validation", "--target-max-value", f"-t{test}", f"-d{asked.load_seconds}", f"--backend={asked.backend}"]
+    flags = [
+        "--no-dcgm-validation",
+        "--target-max-value",
+        f"-t{test}",
+        f"-d{asked.load_seconds}",
+        f"--backend={asked.backend}",
+    ]
     flags += [f"--sim-gpus={asked.sim_gpus}"] if asked.sim_gpus else []
     peaks: dict[tuple[str, str], float] = {}
     began, links = time.monotonic(), _link_bytes(rest)
     rates: dict[str, float] = {}
     with tempfile.TemporaryFile("w+") as output:
-        load = subprocess.Popen([sys.executable, "-m", "fairlead", "gpu-load", *flags], stdout=output, stderr=subprocess.STDOUT)
+        load = subprocess.Popen(
+            [sys.executable, "-m", "fairlead", "gpu-load", *flags],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
         try:
             while load.poll() is None and time.monotonic() < deadline:
                 samples = exporter.samples()
@@ -560,7 +651,10 @@ def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], dea
                     peaks[key] = max(each.value, peaks.get(key, each.value))
                 now, then = _link_bytes(samples), time.monotonic()
                 for card in now:
-                    rates[card] = max(rates.get(card, 0.0), (now[card] - links.get(card, now[card])) / (then - began))
+                    rates[card] = max(
+                        rates.get(card, 0.0),
+                        (now[card] - links.get(card, now[card])) / (then - began),
+                    )
                 began, links = then, now
                 time.sleep(2 * COLLECT_MS / 1000)
             is_late = load.poll() is None
@@ -575,20 +669,28 @@ def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], dea
     if status == SKIP_STATUS:
         return [Row("load", "", subject, SKIPPED, note="".join(last_line))]
     if status != 0:
-        return [Row("load", "", subject, DIFFERS, "status 0", f"status {status}", "".join(last_line))]
+        return [
+            Row("load", "", subject, DIFFERS, "status 0", (f"status {status}"), "".join(last_line))
+        ]
     busy = "" if is_quiet else f"; before it: {', '.join(_busy(rest))}"
     rows = []
     for card in cards:
         before = {name: values_of(rest, name).get(card, 0.0) for name in LOADS.values()}
         row = _moved(test, card, before, peaks)
         rows.append(replace(row, note=row.note + busy))
-    return [*rows, *(_link_unit(card, rates.get(card), peaks) for card in cards)] if test == NVLINK_LOADS[0] else rows
+    return (
+        [*rows, *(_link_unit(card, rates.get(card), peaks) for card in cards)]
+        if test == NVLINK_LOADS[0]
+        else rows
+    )
 
 
 def _busy(samples: Iterable[Sample]) -> list[str]:
     """Profiling fields that are not at rest, on any card, each with its value."""
     own = [each for each in samples if each.name in LOADS.values()]
-    return [f"{_short(each.name)} {each.value:.4g}" for each in own if each.value > _step(each.name)]
+    return [
+        (f"{_short(each.name)} {each.value:.4g}") for each in own if each.value > _step(each.name)
+    ]
 
 
 def _step(name: str) -> float:
@@ -609,25 +711,55 @@ def _link_bytes(samples: Iterable[Sample]) -> dict[str, float]:
 
 
 def _link_unit(card: str, rate: float | None, peaks: Mapping[tuple[str, str], float]) -> Row:
-    """The unit of NVLink's counter, which NVIDIA documents for no driver: its rate beside profiling's."""
-    profiled = [peaks[name, card] for name in (LOADS[test] for test in NVLINK_LOADS) if (name, card) in peaks]
+    """The unit of NVLink's counter, which NVIDIA documents for no driver: its rate beside
+    profiling's.
+    """
+    profiled = [
+        peaks[name, card]
+        for name in (LOADS[test] for test in NVLINK_LOADS)
+        if (name, card) in peaks
+    ]
     if rate is None or not profiled:
-        return Row("load", card, f"unit of {LINK_BYTES}", SKIPPED, note="the card has no such counter, or no profiling")
+        return Row(
+            "load",
+            card,
+            f"unit of {LINK_BYTES}",
+            SKIPPED,
+            note=("the card has no such counter, or no profiling"),
+        )
     wanted = sum(profiled)
     result = OK if abs(rate - wanted) <= LINK_SHARE * wanted else DIFFERS
-    return Row("load", card, f"unit of {LINK_BYTES}", result, f"{wanted:.4g} B/s", f"{rate:.4g} B/s")
+    return Row(
+        "load", card, (f"unit of {LINK_BYTES}"), result, f"{wanted:.4g} B/s", f"{rate:.4g} B/s"
+    )
 
 
-def _moved(test: int, card: str, rest: Mapping[str, float], peaks: Mapping[tuple[str, str], float]) -> Row:
+def _moved(
+    test: int, card: str, rest: Mapping[str, float], peaks: Mapping[tuple[str, str], float]
+) -> Row:
     own = LOADS[test]
     seen = {name: peaks[name, card] for name in LOADS.values() if (name, card) in peaks}
     if own not in seen:
-        return Row("load", card, f"{test} {own}", SKIPPED, "it moves", "absent", "the card has no such field")
+        return Row(
+            "load",
+            card,
+            f"{test} {own}",
+            SKIPPED,
+            "it moves",
+            "absent",
+            "the card has no such field",
+        )
     moved = [name for name, peak in seen.items() if peak - rest[name] > _step(name)]
     others = ", ".join(f"{_short(name)} {seen[name]:.4g}" for name in moved if name != own)
     result = OK if own in moved else DIFFERS
     return Row(
-        "load", card, f"{test} {own}", result, "it moves", f"{rest[own]:.4g} to {seen[own]:.4g}", f"moved too: {others or 'nothing'}"
+        "load",
+        card,
+        f"{test} {own}",
+        result,
+        "it moves",
+        f"{rest[own]:.4g} to {seen[own]:.4g}",
+        f"moved too: {others or 'nothing'}",
     )
 
 
@@ -659,6 +791,15 @@ def as_json(rows: Sequence[Row], **about: object) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     columns = ("CHECK", "CARD", "SUBJECT", "RESULT", "WANTED", "FOUND", "NOTE")
-    lines = [columns, *((row.check, row.card, row.subject, row.result, row.wanted, row.found, row.note) for row in rows)]
+    lines = [
+        columns,
+        *(
+            (row.check, row.card, row.subject, row.result, row.wanted, row.found, row.note)
+            for row in rows
+        ),
+    ]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
-    return "\n".join("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

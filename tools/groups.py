@@ -1,7 +1,8 @@
 """The groups of tests: what runs in each, and what must be there first.
 
-The order is that of the run: what is quick and breaks most often comes first. `check_groups` need no real
-component; `real_groups` need the programs and packages that they name; `on_demand_groups` are run by name.
+The order is that of the run: what is quick and breaks most often comes first. `check_groups` need
+no real component; `real_groups` need the programs and packages that they name; `on_demand_groups`
+are run by name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from debian import C_COMPILER, C_HEADERS, CHINESE_FONTS, CHROMIUM, FISH, GROFF, NODE_PACKAGES, PROMETHEUS, ZSH, Package
+from debian import (
+    C_COMPILER,
+    C_HEADERS,
+    CHINESE_FONTS,
+    CHROMIUM,
+    FISH,
+    GROFF,
+    NODE_PACKAGES,
+    PROMETHEUS,
+    ZSH,
+    Package,
+)
 from environment import PYTHON
 from kube_programs import BUILT_ON_DEMAND, Family
 from progress import cache_home
@@ -19,7 +31,17 @@ from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "kubelet", "cdi", "nvml", "contracts", "documents", "browser", "prometheus", "shells")
+REAL_FOLDERS = (
+    "kube",
+    "kubelet",
+    "cdi",
+    "nvml",
+    "contracts",
+    "documents",
+    "browser",
+    "prometheus",
+    "shells",
+)
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
@@ -28,7 +50,16 @@ JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
 """Tests that mostly wait, of folders that are a group each; these are one of their own."""
 _NOT_LONG = ("-m", "not long")
-_LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/edge", "tests/properties", "tests/rules", "tests/run", "tests/scenarios", "tests/sim")
+_LONG_FOLDERS = (
+    "tests/apps",
+    "tests/cli",
+    "tests/edge",
+    "tests/properties",
+    "tests/rules",
+    "tests/run",
+    "tests/scenarios",
+    "tests/sim",
+)
 MYPY = ("-m", "mypy", f"--cache-dir={cache_home() / 'mypy'}")
 """What it knows is kept between clones: it looks at a file's content."""
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
@@ -36,7 +67,9 @@ PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulth
 SILENCE_SECONDS = 300.0
 """No test and no tool prints nothing for so long, on a busy machine either, unless it hangs."""
 REAL_SILENCE_SECONDS = 1200.0
-"""Some tests of real components wait up to 15 minutes for what a machine has once: the node, an operator."""
+"""Some tests of real components wait up to 15 minutes for what a machine has once: the node, an
+operator.
+"""
 
 
 @dataclass(frozen=True)
@@ -57,8 +90,9 @@ class Step:
 class Group:
     """Steps under one name; each is ended when it prints nothing for `silence_seconds`.
 
-    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start
-    (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube` groups need.
+    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not
+    even start (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube`
+    groups need.
     """
 
     name: str
@@ -77,24 +111,52 @@ def check_groups() -> tuple[Group, ...]:
     """All that needs no real component."""
     return (
         Group("lint", "ruff, and rules of the house that it does not know", _lint_steps()),
-        Group("types", "mypy, strict", (_python("mypy fairlead", *MYPY), _python("mypy tools", *MYPY, *_tool_files()))),
+        Group(
+            "types",
+            "mypy, strict",
+            (_python(("mypy fairlead"), *MYPY), _python(("mypy tools"), *MYPY, *_tool_files())),
+        ),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
         Group(
             "unit",
             "Python unit tests",
             (_pytest("unit", *_NOT_LONG, *(f"tests/{folder}" for folder in _unit_folders())),),
         ),
-        Group("cli", "the command line", (_pytest("cli", *_NOT_LONG, f"--ignore={JOBS}", "tests/cli"),)),
+        Group(
+            "cli",
+            "the command line",
+            (_pytest("cli", *_NOT_LONG, f"--ignore={JOBS}", "tests/cli"),),
+        ),
         Group("jobs", "the command line about jobs", (_pytest("jobs", *_NOT_LONG, JOBS),)),
-        Group("run", "the laptop, its processes, its kept world: from start to end", (_pytest("run", *_NOT_LONG, "tests/run"),)),
-        Group("apps", "servers of ours", (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)),
-        Group("pages", "the console's server; strange and slow requests to all", (_pytest("pages", *_NOT_LONG, *_matching(*PAGES)),)),
-        Group("edge", "conversations with servers and kubelets", (_pytest("edge", *_NOT_LONG, "tests/edge"),)),
-        Group("sim", "the simulated world: lives, properties, determinism", (_pytest("sim", *_NOT_LONG, "tests/sim"),)),
+        Group(
+            "run",
+            "the laptop, its processes, its kept world: from start to end",
+            (_pytest("run", *_NOT_LONG, "tests/run"),),
+        ),
+        Group(
+            "apps", ("servers of ours"), (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)
+        ),
+        Group(
+            "pages",
+            "the console's server; strange and slow requests to all",
+            (_pytest("pages", *_NOT_LONG, *_matching(*PAGES)),),
+        ),
+        Group(
+            "edge",
+            "conversations with servers and kubelets",
+            (_pytest("edge", *_NOT_LONG, "tests/edge"),),
+        ),
+        Group(
+            "sim",
+            "the simulated world: lives, properties, determinism",
+            (_pytest("sim", *_NOT_LONG, "tests/sim"),),
+        ),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),
         _folder_group("golden", "whole pages and tables"),
-        Group("console", "TypeScript: types, lint, unit tests", _console_steps(), needs_console=True),
+        Group(
+            "console", ("TypeScript: types, lint, unit tests"), _console_steps(), needs_console=True
+        ),
     )
 
 
@@ -104,24 +166,58 @@ def real_groups() -> tuple[Group, ...]:
     The short ones end the run.
     """
     return (
-        _cluster_group("kube", "a real control plane and Prometheus", "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA, DISCOVERED))),
-        _node_group("kubelet", "containers that really run, on a real node", (PROMETHEUS, C_COMPILER, C_HEADERS)),
-        Group("long", "more seeds, kills and hours of what `make test` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),)),
-        _folder_group("browser", "the console in Chromium", (CHROMIUM, CHINESE_FONTS), needs_real=True),
+        _cluster_group(
+            "kube",
+            "a real control plane and Prometheus",
+            "tests/kube",
+            f"--ignore=tests/{STORMS}",
+            *_but((QUOTA, DISCOVERED)),
+        ),
+        _node_group(
+            "kubelet",
+            "containers that really run, on a real node",
+            (PROMETHEUS, C_COMPILER, C_HEADERS),
+        ),
+        Group(
+            "long",
+            "more seeds, kills and hours of what `make test` tries",
+            (_pytest("long", "-m", "long", *_LONG_FOLDERS),),
+        ),
+        _folder_group(
+            "browser", ("the console in Chromium"), (CHROMIUM, CHINESE_FONTS), needs_real=True
+        ),
         _cluster_group("quota", "elastic quota on a real control plane", *_matching(QUOTA)),
         _cluster_group("contracts", "one suite on two API servers", "tests/contracts"),
-        _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", f"tests/{STORMS}"),
+        _cluster_group(
+            "storms",
+            "shared GPUs while everything falls over, on the real programs",
+            f"tests/{STORMS}",
+        ),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
         _cluster_group("documents", "the lines of the documents, on both", "tests/documents"),
-        _folder_group("prometheus", "rules and alerts: what fires, asked of Prometheus's promtool", packages=(PROMETHEUS,)),
-        _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
-        _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
+        _folder_group(
+            "prometheus",
+            "rules and alerts: what fires, asked of Prometheus's promtool",
+            packages=(PROMETHEUS,),
+        ),
+        _folder_group(
+            "nvml", ("NVIDIA's driver, played by a library in C"), packages=(C_COMPILER, C_HEADERS)
+        ),
+        _folder_group(
+            "shells",
+            "completion in bash, zsh and fish; the manual page",
+            packages=(ZSH, FISH, GROFF),
+        ),
     )
 
 
 def on_demand_groups() -> tuple[Group, ...]:
     """Run when they are named, and in no run of all: their programs take long to build."""
-    found = _cluster_group("discovery", "what the Prometheus operator and Prometheus itself find in a cluster", DISCOVERED)
+    found = _cluster_group(
+        "discovery",
+        "what the Prometheus operator and Prometheus itself find in a cluster",
+        DISCOVERED,
+    )
     return (replace(found, more_programs=BUILT_ON_DEMAND),)
 
 
@@ -130,19 +226,34 @@ def _pytest(name: str, *arguments: str) -> Step:
     return Step("pytest", (*PYTEST, f"--junit-xml={report}", *arguments), junit=report)
 
 
-def _folder_group(name: str, what: str, packages: tuple[Package, ...] = (), *, needs_real: bool = False) -> Group:
+def _folder_group(
+    name: str, what: str, packages: tuple[Package, ...] = (), *, needs_real: bool = False
+) -> Group:
     missing = "" if any((TESTS / name).rglob("test_*.py")) else f"there is no test in tests/{name}"
     silence = REAL_SILENCE_SECONDS if needs_real else SILENCE_SECONDS
-    return Group(name, what, (_pytest(name, f"tests/{name}"),), silence, packages, needs_real, needs_real, missing)
+    return Group(
+        name,
+        what,
+        (_pytest(name, f"tests/{name}"),),
+        silence,
+        packages,
+        needs_real,
+        needs_real,
+        missing,
+    )
 
 
 def _cluster_group(name: str, what: str, *arguments: str) -> Group:
     steps = (_pytest(name, *arguments),)
-    return Group(name, what, steps, REAL_SILENCE_SECONDS, (PROMETHEUS,), needs_kube=True, needs_console=True)
+    return Group(
+        name, what, steps, REAL_SILENCE_SECONDS, (PROMETHEUS,), needs_kube=True, needs_console=True
+    )
 
 
 def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Group:
-    """One at a time has the node, so they stand apart: who waits for it keeps others from running."""
+    """One at a time has the node, so they stand apart: who waits
+    for it keeps others from running.
+    """
     return Group(
         name,
         what,
@@ -156,7 +267,11 @@ def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Gro
 
 
 def _matching(*patterns: str) -> list[str]:
-    return sorted(str(path.relative_to(REPOSITORY)) for pattern in patterns for path in REPOSITORY.glob(pattern))
+    return sorted(
+        str(path.relative_to(REPOSITORY))
+        for pattern in patterns
+        for path in REPOSITORY.glob(pattern)
+    )
 
 
 def _but(patterns: Sequence[str]) -> list[str]:
@@ -165,17 +280,33 @@ def _but(patterns: Sequence[str]) -> list[str]:
 
 def _unit_folders() -> list[str]:
     apart = {*REAL_FOLDERS, *OWN_GROUP_FOLDERS}
-    return sorted(folder.name for folder in TESTS.iterdir() if folder.name not in apart and any(folder.rglob("test_*.py")))
+    return sorted(
+        folder.name
+        for folder in TESTS.iterdir()
+        if folder.name not in apart and any(folder.rglob("test_*.py"))
+    )
 
 
 def _doctests() -> Step:
     report = JUNIT / "examples.xml"
-    return Step("doctest", (*PYTEST, "--doctest-modules", f"--junit-xml={report}", "src/fairlead", "src/fairlead_sim"), junit=report)
+    return Step(
+        "doctest",
+        (*PYTEST, "--doctest-modules", f"--junit-xml={report}", "src/fairlead", "src/fairlead_sim"),
+        junit=report,
+    )
 
 
 def _console_steps() -> tuple[Step, ...]:
     web, report = REPOSITORY / "web", JUNIT / "console.xml"
-    unit = ("npx", "--no-install", "vitest", "run", "--reporter=default", "--reporter=junit", f"--outputFile.junit={report}")
+    unit = (
+        "npx",
+        "--no-install",
+        "vitest",
+        "run",
+        "--reporter=default",
+        "--reporter=junit",
+        f"--outputFile.junit={report}",
+    )
     return (
         Step("npm run check", ("npm", "run", "--silent", "check"), web, needs_node=True),
         Step("vitest", unit, web, report, needs_node=True),
@@ -184,11 +315,17 @@ def _console_steps() -> tuple[Step, ...]:
 
 def _lint_steps() -> tuple[Step, ...]:
     house = str(Path(__file__).with_name("house_lint.py"))
-    return (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."), _python("house lint", house))
+    return (
+        _tool(("ruff check"), "check", "."),
+        _tool(("ruff format"), "format", "--check", "."),
+        _python(("house lint"), house),
+    )
 
 
 def _tool_files() -> list[str]:
-    return [str(path.relative_to(REPOSITORY)) for path in sorted(Path(__file__).parent.rglob("*.py"))]
+    return [
+        str(path.relative_to(REPOSITORY)) for path in sorted(Path(__file__).parent.rglob("*.py"))
+    ]
 
 
 def _tool(title: str, *arguments: str) -> Step:

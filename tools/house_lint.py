@@ -1,7 +1,7 @@
 """Rules of the house that ruff does not know: `python tools/house_lint.py`.
 
-Each rule reads files of the checkout and yields what breaks it. A run prints each finding with its place and
-ends with status 1 where there is any.
+Each rule reads files of the checkout and yields what breaks it. A run prints each finding with its
+place and ends with status 1 where there is any.
 """
 
 from __future__ import annotations
@@ -25,12 +25,27 @@ SLEEPS: Final = "tests/sleeps.toml"
 MOST_MODULES: Final = 20
 """Modules in one folder of a room, without `__init__`: what a reader takes in at a glance."""
 
-SPELLED_FOLDERS: Final = ("src", "docs", "web/src", "web/dev", "web/test", "deploy", "bench", "tools", "man", "tests")
-SPELLED_KINDS: Final = frozenset((".py", ".md", ".ts", ".tsx", ".css", ".json", ".yaml", ".prom", ".csv", ".1"))
+SPELLED_FOLDERS: Final = (
+    "src",
+    "docs",
+    "web/src",
+    "web/dev",
+    "web/test",
+    "deploy",
+    "bench",
+    "tools",
+    "man",
+    "tests",
+)
+SPELLED_KINDS: Final = frozenset(
+    (".py", ".md", ".ts", ".tsx", ".css", ".json", ".yaml", ".prom", ".csv", ".1")
+)
 OTHER_SPELLING: Final = "utili" + "s"
 NOT_READ: Final = frozenset(("web_dist", "node_modules", "__pycache__"))
 
-FUNCTION_INTERNALS: Final = frozenset(("__closure__", "__code__", "__defaults__", "__globals__", "__kwdefaults__", "__wrapped__"))
+FUNCTION_INTERNALS: Final = frozenset(
+    ("__closure__", "__code__", "__defaults__", "__globals__", "__kwdefaults__", "__wrapped__")
+)
 PUBLIC_UNDERSCORES: Final = frozenset(("_replace",))
 """Documented names: `_replace` of every NamedTuple."""
 BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr", "setitem", "delitem"))
@@ -62,7 +77,9 @@ class Rule:
 
 
 def openings(root: Path) -> Iterator[Finding]:
-    """A module of `src` opens with a statement of what it holds; `__init__` does it for the folder."""
+    """A module of `src` opens with a statement of what it holds;
+    `__init__` does it for the folder.
+    """
     for path in _modules(root):
         docstring = (ast.get_docstring(_tree(path)) or "").strip()
         opening = docstring.partition("\n\n")[0]
@@ -94,7 +111,9 @@ def room_sizes(root: Path) -> Iterator[Finding]:
         counts[path.parent] += path.name != "__init__.py"
     for folder, count in counts.items():
         if count > MOST_MODULES:
-            yield _finding(root, folder, 0, f"{count} modules in one folder, at most {MOST_MODULES}")
+            yield _finding(
+                root, folder, 0, (f"{count} modules in one folder, at most {MOST_MODULES}")
+            )
 
 
 def spelling(root: Path) -> Iterator[Finding]:
@@ -135,7 +154,10 @@ def count_sleeps(source: str) -> int:
         return 0
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     named = [call for call in calls if _called(call) == "sleep"]
-    return sum(not (call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0) for call in named)
+    return sum(
+        not (call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0)
+        for call in named
+    )
 
 
 def front_doors(root: Path) -> Iterator[Finding]:
@@ -203,7 +225,9 @@ def _touched(nodes: list[ast.AST]) -> Iterator[str]:
             yield from (node.module or "").split(".")
         elif isinstance(node, ast.Call) and _called(node) in BY_NAME:
             constants = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            yield from (part for word in constants if isinstance(word, str) for part in word.split("."))
+            yield from (
+                part for word in constants if isinstance(word, str) for part in word.split(".")
+            )
 
 
 def _called(call: ast.Call) -> str:

@@ -1,4 +1,6 @@
-"""Counts of passed, failed and skipped cases, read from the JUnit report that pytest and vitest write."""
+"""Counts of passed, failed and skipped cases, read from the JUnit report that pytest and vitest
+write.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from toolchains import REPOSITORY
 class Tally:
     """Counts of test cases, and why the skipped ones were.
 
-    `failed_ids` are pytest's ids of the failed cases. They are fewer than `failed` where a case has no id: a
-    module that could not be imported, a runner that ended badly, a case of another runner.
+    `failed_ids` are pytest's ids of the failed cases. They are fewer than `failed` where a case has
+    no id: a module that could not be imported, a runner that ended badly, a case of another runner.
     """
 
     passed: int = 0
@@ -55,8 +57,8 @@ def read_report(report: Path) -> Tally | None:
 def _case_id(case: ElementTree.Element) -> list[str]:
     """Its id for pytest, from `classname="tests.kube.test_x.TestY" name="test_z[1]"`.
 
-    Empty where no file of this checkout has that name. A case stands twice in the report, with one id, when
-    it failed and its teardown failed, too.
+    Empty where no file of this checkout has that name. A case stands twice in the report, with one
+    id, when it failed and its teardown failed, too.
     """
     parts, name = case.get("classname", "").split("."), case.get("name", "")
     for end in range(len(parts), 0, -1):

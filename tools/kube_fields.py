@@ -1,8 +1,9 @@
-"""Writes `fairlead/wire/kube/fields_table.py`, the fields of Kubernetes' built-in kinds, from the Go types.
+"""Writes `fairlead/wire/kube/fields_table.py`, the fields of Kubernetes' built-in kinds, from the
+Go types.
 
-The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the
-programs of the tests are built from them). Run it after a change of the pinned version: `python3
-tools/kube_fields.py`.
+The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module
+cache (the programs of the tests are built from them). Run it after a change of the pinned version:
+`python3 tools/kube_fields.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from pathlib import Path
 from kube_programs import FAMILIES_DIR
 from toolchains import find_go
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead" / "wire" / "kube" / "fields_table.py"
+TARGET = (
+    Path(__file__).resolve().parents[1] / "src" / "fairlead" / "wire" / "kube" / "fields_table.py"
+)
 PACKAGES = {
     "core/v1": "k8s.io/api/core/v1",
     "apps/v1": "k8s.io/api/apps/v1",
@@ -38,7 +41,8 @@ PACKAGES = {
     "meta/v1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 }
 ROOTS = {
-    "core/v1": "Pod Node Namespace ConfigMap Secret Service ServiceAccount Event Endpoints PersistentVolume PersistentVolumeClaim Binding "
+    "core/v1": "Pod Node Namespace ConfigMap Secret Service ServiceAccount Event Endpoints "
+    "PersistentVolume PersistentVolumeClaim Binding "
     "LimitRange PodTemplate ReplicationController ResourceQuota",
     "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
     "batch/v1": "Job CronJob",
@@ -53,16 +57,29 @@ ROOTS = {
     "discovery.k8s.io/v1": "EndpointSlice",
     "node.k8s.io/v1": "RuntimeClass",
     "events.k8s.io/v1": "Event",
-    "admissionregistration.k8s.io/v1": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
+    "admissionregistration.k8s.io/v1": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding "
+    "MutatingWebhookConfiguration "
     "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
     "authentication.k8s.io/v1": "TokenRequest TokenReview SelfSubjectReview",
-    "authorization.k8s.io/v1": "SubjectAccessReview SelfSubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview",
+    "authorization.k8s.io/v1": (
+        "SubjectAccessReview SelfSubjectAccessReview LocalSubjectAccessReview "
+        "SelfSubjectRulesReview"
+    ),
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "meta/v1": "DeleteOptions",
 }
 ANSWERS = {"core/v1": "PodList NodeList EventList NamespaceList ConfigMapList", "meta/v1": "Status"}
 """Messages that only API servers send: clients create none of these kinds."""
-SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "l", "uint8": "i", "float64": "d", "types.UID": "s"}
+SCALARS = {
+    "string": "s",
+    "bool": "b",
+    "int": "i",
+    "int32": "i",
+    "int64": "l",
+    "uint8": "i",
+    "float64": "d",
+    "types.UID": "s",
+}
 SPECIAL = {
     "meta/v1": {"Time": "t", "MicroTime": "T", "FieldsV1": "f"},
     # A schema or something else, distinguished by hand-written code.
@@ -73,7 +90,13 @@ SPECIAL = {
         "JSONSchemaPropsOrBool": "j",
     },
 }
-FOREIGN = {"resource.Quantity": "q", "intstr.IntOrString": "o", "runtime.RawExtension": "r", "types.NodeName": "s", "rest.Verb": "s"}
+FOREIGN = {
+    "resource.Quantity": "q",
+    "intstr.IntOrString": "o",
+    "runtime.RawExtension": "r",
+    "types.NodeName": "s",
+    "rest.Verb": "s",
+}
 
 HEADER = '''\
 """The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of {version}.
@@ -107,18 +130,31 @@ def main() -> None:
 def render() -> str:
     """The whole file."""
     go = find_go()
-    packages = {name: _read(name, _folder(str(go.program), path)) for name, path in PACKAGES.items()}
+    packages = {
+        name: _read(name, _folder(str(go.program), path)) for name, path in PACKAGES.items()
+    }
     messages: dict[str, str] = {}
-    waiting = [(group, name) for roots in (ROOTS, ANSWERS) for group, names in roots.items() for name in names.split()]
+    waiting = [
+        (group, name)
+        for roots in (ROOTS, ANSWERS)
+        for group, names in roots.items()
+        for name in names.split()
+    ]
     while waiting:
         group, name = waiting.pop(0)
         key = _key(group, name)
         if key not in messages:
             messages[key], found = _describe(packages, packages[group], name)
             waiting += found
-    kinds = "\n".join(f"{_api_version(group)} {name} {_key(group, name)}" for group in ROOTS for name in ROOTS[group].split())
+    kinds = "\n".join(
+        f"{_api_version(group)} {name} {_key(group, name)}"
+        for group in ROOTS
+        for name in ROOTS[group].split()
+    )
     fields = "\n".join(f"{key} {text}".rstrip() for key, text in sorted(messages.items()))
-    return HEADER.format(version=_version()) + f'KINDS: Final = """\\\n{kinds}\n"""\n\nMESSAGES: Final = """\\\n{fields}\n"""\n'
+    return HEADER.format(version=_version()) + (
+        f'KINDS: Final = """\\\n{kinds}\n"""\n\nMESSAGES: Final = """\\\n{fields}\n"""\n'
+    )
 
 
 def _api_version(group: str) -> str:
@@ -142,13 +178,19 @@ def _version() -> str:
 
 def _folder(go: str, package: str) -> Path:
     command = [go, "list", "-mod=readonly", "-f", "{{.Dir}}", package]
-    answer = subprocess.run(command, cwd=FAMILIES_DIR / "kubernetes", capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        command, cwd=FAMILIES_DIR / "kubernetes", capture_output=True, text=True, check=True
+    )
     return Path(answer.stdout.strip())
 
 
 def _read(name: str, folder: Path) -> Package:
     package = Package(name)
-    for source in [*sorted(folder.glob("*types*.go")), folder / "micro_time.go", folder / "time.go"]:
+    for source in [
+        *sorted(folder.glob("*types*.go")),
+        folder / "micro_time.go",
+        folder / "time.go",
+    ]:
         if source.exists():
             _read_source(package, source.read_text(encoding="utf-8"))
     return package
@@ -159,12 +201,16 @@ def _read_source(package: Package, text: str) -> None:
     for alias, path in re.findall(r'^\s*(\w+)?\s*"(k8s.io/[^"]+)"', text, re.M):
         package.imports[alias or path.rpartition("/")[2]] = path
     for name, body in re.findall(r"^type (\w+) struct \{(.*?)^\}", text, re.M | re.S):
-        package.structs[name] = [(line, tag) for line, tag in re.findall(r"^\s*([^`\n]*?)\s*`([^`]*)`", body, re.M)]
+        package.structs[name] = [
+            (line, tag) for line, tag in re.findall(r"^\s*([^`\n]*?)\s*`([^`]*)`", body, re.M)
+        ]
     package.structs |= {name: [] for name in re.findall(r"^type (\w+) struct ?\{\}", text, re.M)}
     package.names |= dict(re.findall(r"^type (\w+) ((?:map\[|\[\]|\w)[\w\]\[.]*)$", text, re.M))
 
 
-def _describe(packages: dict[str, Package], package: Package, name: str) -> tuple[str, list[tuple[str, str]]]:
+def _describe(
+    packages: dict[str, Package], package: Package, name: str
+) -> tuple[str, list[tuple[str, str]]]:
     """The fields of one message as text, and the messages they mention."""
     parts, found = [], []
     for declaration, tag in package.structs[name]:
@@ -176,17 +222,23 @@ def _describe(packages: dict[str, Package], package: Package, name: str) -> tupl
         json_name, is_inline = json_tag.group(1).partition(",")[0], ",inline" in json_tag.group(1)
         code, mentioned = _type(packages, package, go_type.lstrip("*"))
         flag = ">" if is_inline and mentioned else "!" if go_type.startswith("*") else "."
-        parts.append(f"{numbers.group(1)}{flag}{json_name}:{code}{_merge_key(tag) if code.startswith('*') else ''}")
+        parts.append(
+            f"{numbers.group(1)}{flag}{json_name}:{code}{_merge_key(tag) if code.startswith('*') else ''}"
+        )
         found += mentioned
     return " ".join(parts), found
 
 
 def _merge_key(tag: str) -> str:
-    strategy, key = (re.search(rf'{name}:"([^"]*)"', tag) for name in ("patchStrategy", "patchMergeKey"))
+    strategy, key = (
+        re.search(rf'{name}:"([^"]*)"', tag) for name in ("patchStrategy", "patchMergeKey")
+    )
     return f"@{key.group(1) if key else ''}" if strategy and "merge" in strategy.group(1) else ""
 
 
-def _type(packages: dict[str, Package], package: Package, go_type: str) -> tuple[str, list[tuple[str, str]]]:
+def _type(
+    packages: dict[str, Package], package: Package, go_type: str
+) -> tuple[str, list[tuple[str, str]]]:
     if go_type in SCALARS or go_type in FOREIGN:
         return SCALARS.get(go_type) or FOREIGN[go_type], []
     if go_type == "[]byte":

@@ -1,7 +1,7 @@
 """The real programs that the tests need: their versions, and where they lie once built.
 
-Versions stand in `tools/kube/<family>/go.mod` and nowhere else; this module reads them from there. A program
-found in KUBEBUILDER_ASSETS (the folder that envtest uses) always wins over a built one.
+Versions stand in `tools/kube/<family>/go.mod` and nowhere else; this module reads them from there.
+A program found in KUBEBUILDER_ASSETS (the folder that envtest uses) always wins over a built one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Edit:
 
 @dataclass(frozen=True)
 class Family:
-    """Programs of one Go module that are built together; `folder` holds the wrapper module that pins it."""
+    """Programs of one Go module that are built together; `folder` holds the wrapper module that
+    pins it.
+    """
 
     folder: str
     module: str
@@ -63,7 +65,9 @@ class Family:
             return "-s -w"
         major, minor = self.version.split(".")[:2]
         values = {"gitVersion": "v" + self.version, "gitMajor": major, "gitMinor": minor}
-        return "-s -w " + " ".join(f"-X {_KUBE_VERSION_PACKAGE}.{name}={value}" for name, value in values.items())
+        return ("-s -w ") + " ".join(
+            (f"-X {_KUBE_VERSION_PACKAGE}.{name}={value}") for name, value in values.items()
+        )
 
 
 KUBERNETES = Family(
@@ -71,7 +75,13 @@ KUBERNETES = Family(
     "k8s.io/kubernetes",
     {
         name: "k8s.io/kubernetes/cmd/" + name
-        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
+        for name in (
+            "kube-apiserver",
+            "kube-controller-manager",
+            "kube-scheduler",
+            "kubectl",
+            "kubelet",
+        )
     },
 )
 ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
@@ -94,19 +104,31 @@ TRAINING_OPERATOR = Family(
 CONTAINERD = Family(
     "containerd",
     "github.com/containerd/containerd/v2",
-    {name: "github.com/containerd/containerd/v2/cmd/" + name for name in ("containerd", "containerd-shim-runc-v2", "ctr")},
+    {
+        name: "github.com/containerd/containerd/v2/cmd/" + name
+        for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+    },
     tags="no_btrfs,no_devmapper,no_zfs",
 )
 PROMETHEUS_ADAPTER = Family(
-    "adapter", "sigs.k8s.io/prometheus-adapter", {"prometheus-adapter": "sigs.k8s.io/prometheus-adapter/cmd/adapter"}
+    "adapter",
+    "sigs.k8s.io/prometheus-adapter",
+    {"prometheus-adapter": "sigs.k8s.io/prometheus-adapter/cmd/adapter"},
 )
-# The peer of `python -m bench quota_admissions`, which builds it when it is first run; no test needs it.
+# The peer of `python -m bench quota_admissions`, which builds it when it is first run; no test
+# needs it.
 KUEUE = Family(
     "kueue",
     "sigs.k8s.io/kueue",
     {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
     # No flag moves the certificate of its metrics page out of /etc.
-    (Edit("cmd/kueue/main.go", '"/etc/kueue/metrics/certs"', 'filepath.Join(os.TempDir(), "metrics")'),),
+    (
+        Edit(
+            "cmd/kueue/main.go",
+            '"/etc/kueue/metrics/certs"',
+            'filepath.Join(os.TempDir(), "metrics")',
+        ),
+    ),
 )
 # Only their definitions are read: their wrapper builds nothing.
 RAY_OPERATOR = Family("definitions", "github.com/ray-project/kuberay/ray-operator", {})
@@ -134,13 +156,27 @@ BUILT_ON_DEMAND = (PROMETHEUS_OPERATOR, PROMETHEUS)
 # The tests read YAML of these modules (stages, CRDs), also if the programs come from a cache of
 # another
 # machine.
-READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE, PROMETHEUS_OPERATOR)
+READ = (
+    KWOK,
+    MPI_OPERATOR,
+    TRAINING_OPERATOR,
+    RAY_OPERATOR,
+    SPARK_OPERATOR,
+    VOLCANO,
+    KUBEDL,
+    KSERVE,
+    PROMETHEUS_OPERATOR,
+)
 
-FAMILY_OF = {program: family for family in (*BUILT, *BUILT_ON_DEMAND, KUEUE) for program in family.packages}
+FAMILY_OF = {
+    program: family for family in (*BUILT, *BUILT_ON_DEMAND, KUEUE) for program in family.packages
+}
 
 
 def program_path(name: str) -> Path:
-    """Where the program is, or will be once it is built: KUBEBUILDER_ASSETS first, then the cache."""
+    """Where the program is, or will be once it is built:
+    KUBEBUILDER_ASSETS first, then the cache.
+    """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets and os.access(Path(assets) / name, os.X_OK):
         return Path(assets) / name

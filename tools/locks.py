@@ -1,6 +1,7 @@
 """One lock file, held with flock until a block ends, so that two runs of one tool take turns.
 
-The lock belongs to the open file, not to the file's existence: a killed run leaves nothing to clean up.
+The lock belongs to the open file, not to the file's existence: a killed run leaves nothing to clean
+up.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ PICTURE_TIME = "2026-01-05T09:30:00Z"
 START_SECONDS = 120.0
 STOP_SECONDS = 15.0
 SAMPLED_SECONDS = 12.0
-"""Two turns of the exporter and of the console behind it, five seconds each: then every card is read."""
+"""Two turns of the exporter and of the console behind it, five seconds each: then every card is
+read.
+"""
 LOOK_MILLISECONDS = 700
 MOST_LOOKS = 20
 
@@ -60,8 +62,8 @@ so are the dates of certificates (`datetime`), which clients compare with the tr
 class Board:
     """One picture: a path of the console in a window, or the part of the page that has a test id.
 
-    `scale` is device pixels per CSS pixel; it keeps the file below 250 kB. `typed`: what stands in which
-    field, by test id, after a press on `pressed`.
+    `scale` is device pixels per CSS pixel; it keeps the file below 250 kB. `typed`: what stands in
+    which field, by test id, after a press on `pressed`.
     """
 
     name: str
@@ -86,7 +88,14 @@ class Scene:
 COMPANY = (
     Board("cluster", "/overview", 1200, 684, scale=2),
     Board("node", "/nodes?open=gpu-shared-1", 1440, 740, scale=1.6, part="side-panel"),
-    Board("job", "/jobs?open=language/pytorchjob/bert-large-3", 1440, 740, scale=1.6, part="side-panel"),
+    Board(
+        "job",
+        "/jobs?open=language/pytorchjob/bert-large-3",
+        1440,
+        740,
+        scale=1.6,
+        part="side-panel",
+    ),
 )
 DEMO = (
     Board("quota", "/quota", 1200, 700, scale=1.25),
@@ -106,7 +115,10 @@ TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquot
 SETTLED = (
     *(("/api/v1/namespaces", NAMESPACE.format(number)) for number in range(1, 5)),
     (TREES, "quota-tree.yaml"),
-    *((f"/apis/apps/v1/namespaces/namespace{number}/deployments", f"nginx{number}.yaml") for number in range(1, 4)),
+    *(
+        (f"/apis/apps/v1/namespaces/namespace{number}/deployments", f"nginx{number}.yaml")
+        for number in range(1, 4)
+    ),
 )
 """Where what is made: an object, or a file of `MANIFESTS`."""
 SCENES = (Scene("default", (), COMPANY), Scene("documents-004", SETTLED, DEMO))
@@ -116,16 +128,35 @@ BETWEEN_SECONDS = 2.0
 
 @contextmanager
 def running_laptop(scene: Scene) -> Iterator[str]:
-    """A `fairlead up` that stands still at `PICTURE_TIME`: the address of its console. Raises StepFailed."""
+    """A `fairlead up` that stands still at `PICTURE_TIME`: the address of its console. Raises
+    StepFailed.
+    """
     folder = Path(tempfile.mkdtemp(prefix="fairlead-pictures-"))
     ready = folder / "ready.json"
-    ports = [f"--{name}=0" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")]
-    argv = [sys.executable, "-c", ON_THAT_MORNING, MORNING, "up", f"--scenario={scene.scenario}", *ports, f"--ready-file={ready}"]
+    ports = [
+        f"--{name}=0" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")
+    ]
+    argv = [
+        sys.executable,
+        "-c",
+        ON_THAT_MORNING,
+        MORNING,
+        "up",
+        f"--scenario={scene.scenario}",
+        *ports,
+        f"--ready-file={ready}",
+    ]
     hidden = {"KUBECONFIG", "PROMETHEUS_ADDRESS", "PROMETHEUS_TOKEN", "FAIRLEAD_CONFIG"}
-    env = {name: value for name, value in os.environ.items() if name not in hidden and not name.lower().endswith("_proxy")}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in hidden and not name.lower().endswith("_proxy")
+    }
     LOG.parent.mkdir(parents=True, exist_ok=True)
     with LOG.open("wb") as log:
-        laptop = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT, env={**env, "XDG_STATE_HOME": str(folder)})
+        laptop = subprocess.Popen(
+            argv, stdout=log, stderr=subprocess.STDOUT, env={**env, "XDG_STATE_HOME": str(folder)}
+        )
     try:
         console = _console(laptop, ready)
         _make(ready, scene.made)
@@ -151,9 +182,15 @@ def _console(laptop: subprocess.Popen[bytes], ready: Path) -> str:
 
 def _make(ready: Path, made: tuple[tuple[str, str], ...]) -> None:
     """As kubectl would, with the laptop's own kubeconfig."""
-    config = json.loads(Path(json.loads(ready.read_text(encoding="utf-8"))["kubeconfig"]).read_text(encoding="utf-8"))
+    config = json.loads(
+        Path(json.loads(ready.read_text(encoding="utf-8"))["kubeconfig"]).read_text(
+            encoding="utf-8"
+        )
+    )
     cluster, token = config["clusters"][0]["cluster"], config["users"][0]["user"]["token"]
-    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    context = ssl.create_default_context(
+        cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+    )
     headers = {"Content-Type": "application/yaml", "Authorization": f"Bearer {token}"}
     for path, picture in made:
         body = (MANIFESTS / picture).read_bytes() if picture.endswith(".yaml") else picture.encode()
@@ -169,7 +206,9 @@ def _stand_still(console: str) -> None:
     _order(console, {"action": "until", "until": PICTURE_TIME})
     while (clock := _ask(console, "/api/v1/clock"))["until"]:
         if time.monotonic() > end:
-            raise StepFailed(f"the laptop does not reach {PICTURE_TIME}; its clock shows {clock['now']}")
+            raise StepFailed(
+                f"the laptop does not reach {PICTURE_TIME}; its clock shows {clock['now']}"
+            )
         time.sleep(0.2)
     time.sleep(SAMPLED_SECONDS)
 
@@ -181,8 +220,13 @@ def _ask(console: str, path: str) -> dict[str, object]:
 
 
 def _order(console: str, order: dict[str, object]) -> None:
-    headers = {"Content-Type": "application/json", "X-Fairlead-Csrf": str(_ask(console, "/api/v1/me")["csrf"])}
-    request = urllib.request.Request(f"{console}/api/v1/clock", json.dumps(order).encode(), headers, method="POST")
+    headers = {
+        "Content-Type": "application/json",
+        "X-Fairlead-Csrf": str(_ask(console, "/api/v1/me")["csrf"]),
+    }
+    request = urllib.request.Request(
+        f"{console}/api/v1/clock", json.dumps(order).encode(), headers, method="POST"
+    )
     urllib.request.urlopen(request, timeout=10).close()
 
 
@@ -200,7 +244,9 @@ def take(browser: Browser, console: str, board: Board, shade: str) -> Path:
     try:
         page = context.new_page()
         page.goto(f"{console}{board.path}")
-        page.locator("[data-testid=sentence], [data-testid=page-quota], [data-testid=page-quota-tree]").first.wait_for()
+        page.locator(
+            "[data-testid=sentence], [data-testid=page-quota], [data-testid=page-quota-tree]"
+        ).first.wait_for()
         if board.pressed:
             page.get_by_test_id(board.pressed).click()
         for field, text in board.typed:

@@ -1,7 +1,8 @@
 """Prints words that docs/glossary.md asks to avoid: `python tools/plain_english.py [PATH …]`.
 
-It reads docstrings, comments, string constants with a space, and names in Python; the text of Markdown
-outside code; comments and strings with a space in TypeScript. It ends with status 1 where it finds any.
+It reads docstrings, comments, string constants with a space, and names in Python; the text of
+Markdown outside code; comments and strings with a space in TypeScript. It ends with status 1 where
+it finds any.
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 GLOSSARY = REPOSITORY / "docs" / "glossary.md"
 HEADING = "## Words to use, words to avoid"
-PLACES = ("src", "tools", "bench", "tests", "docs", "web/src", "deploy", "examples", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+PLACES = (
+    "src",
+    "tools",
+    "bench",
+    "tests",
+    "docs",
+    "web/src",
+    "deploy",
+    "examples",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+)
 KINDS = frozenset((".py", ".md", ".ts", ".tsx"))
 IGNORED = frozenset(("node_modules", "web_dist", "__pycache__", "golden"))
 MARK = "plain-english: quoted"
@@ -55,7 +68,13 @@ def read_table(text: str) -> list[Avoided]:
         if len(cells) == 4 and cells[2].startswith("`"):
             pattern = cells[2].strip("`")
             expanded = re.findall(r"[a-z]+", pattern) if cells[3] == "yes" else cells[3].split()
-            rows.append(Avoided(cells[0], re.compile(pattern, re.IGNORECASE), frozenset(expanded) - {"b", "s", "un"}))
+            rows.append(
+                Avoided(
+                    cells[0],
+                    re.compile(pattern, re.IGNORECASE),
+                    frozenset(expanded) - {"b", "s", "un"},
+                )
+            )
     if not rows:
         raise ValueError(f"{GLOSSARY} has no rows below `{HEADING}`")
     return rows
@@ -64,7 +83,9 @@ def read_table(text: str) -> list[Avoided]:
 def files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         found = sorted(path.rglob("*")) if path.is_dir() else [path]
-        yield from (each for each in found if each.suffix in KINDS and not IGNORED & set(each.parts))
+        yield from (
+            each for each in found if each.suffix in KINDS and not IGNORED & set(each.parts)
+        )
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -84,7 +105,9 @@ def _python_texts(source: str) -> Iterator[tuple[int, str]]:
     found = [(each.start[0], each.string) for each in tokens if each.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            found += ((node.lineno + offset, text) for offset, text in enumerate(node.value.splitlines()))
+            found += (
+                (node.lineno + offset, text) for offset, text in enumerate(node.value.splitlines())
+            )
     for number, text in found:
         if MARK not in lines[min(number, len(lines)) - 1]:
             yield number, _CODE_SPAN.sub("", text)
@@ -128,7 +151,10 @@ def findings(paths: Iterable[Path], table: Iterable[Avoided]) -> Iterator[Findin
     for path in files(paths):
         for number, text in texts(path):
             for row in table:
-                yield from (Finding(path, number, match.group(), row.use) for match in row.pattern.finditer(text))
+                yield from (
+                    Finding(path, number, match.group(), row.use)
+                    for match in row.pattern.finditer(text)
+                )
         for number, name in names(path):
             words = {word.lower() for word in _WORD.findall(name)}
             yield from (Finding(path, number, name, row.use) for row in table if words & row.names)

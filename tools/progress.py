@@ -1,4 +1,5 @@
-"""Long steps: one program with its output in a log, a line every 20 seconds, the log's end when it fails.
+"""Long steps: one program with its output in a log, a line every 20 seconds, the log's end when it
+fails.
 
 Standard library only: the tools run before any environment exists.
 """
@@ -62,14 +63,21 @@ def run_step(
 ) -> float:
     """Run `argv` to its end and return the seconds it took.
 
-    Raises StepFailed when it fails, when it runs longer than `limit_seconds`, or when it prints nothing for
-    `silence_seconds`. `progress` reads the log and returns what to add to the line that is printed every 20
-    seconds.
+    Raises StepFailed when it fails, when it runs longer than `limit_seconds`, or when it prints
+    nothing for `silence_seconds`. `progress` reads the log and returns what to add to the line that
+    is printed every 20 seconds.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     with log.open("wb") as output:
-        child = subprocess.Popen(list(argv), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     try:
         code = _wait(title, child, log, _Limits(started, limit_seconds, silence_seconds), progress)
     finally:
@@ -77,7 +85,10 @@ def run_step(
     if isinstance(code, str):
         raise StepFailed(f"{title}: {code}\n{tail(log)}", f"the whole log is {log}")
     if code != 0:
-        raise StepFailed(f"{title}: `{' '.join(argv[:3])}` ended with status {code}\n{tail(log)}", f"the whole log is {log}")
+        raise StepFailed(
+            f"{title}: `{' '.join(argv[:3])}` ended with status {code}\n{tail(log)}",
+            f"the whole log is {log}",
+        )
     return time.monotonic() - started
 
 
@@ -103,7 +114,13 @@ class _Limits:
         return whole, f"no end after {spoken_seconds(self.limit_seconds)}"
 
 
-def _wait(title: str, child: subprocess.Popen[bytes], log: Path, limits: _Limits, progress: Callable[[Path], str] | None) -> int | str:
+def _wait(
+    title: str,
+    child: subprocess.Popen[bytes],
+    log: Path,
+    limits: _Limits,
+    progress: Callable[[Path], str] | None,
+) -> int | str:
     """The exit status, or why the step must be ended."""
     while True:
         left, why = limits.left(log)
@@ -113,7 +130,13 @@ def _wait(title: str, child: subprocess.Popen[bytes], log: Path, limits: _Limits
             return child.wait(timeout=min(REPORT_SECONDS, left))
         except subprocess.TimeoutExpired:
             extra = progress(log) if progress else ""
-            say("  … {}: {}{}".format(title, spoken_seconds(time.monotonic() - limits.started), ", " + extra if extra else ""))
+            say(
+                ("  … {}: {}{}").format(
+                    title,
+                    spoken_seconds(time.monotonic() - limits.started),
+                    ", " + extra if extra else "",
+                )
+            )
 
 
 def stop_process(child: subprocess.Popen[bytes]) -> None:
@@ -137,7 +160,20 @@ def tail(log: Path, lines: int = TAIL_LINES) -> str:
         text = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
     except OSError:
         return ""
-    start = next((place for place, line in enumerate(text) if re.match(r"=+ (FAILURES|ERRORS) =+$", line)), None)
+    start = next(
+        (
+            place
+            for place, line in enumerate(text)
+            if re.match(
+                (
+                    r"=+ "
+                    r"(FAILURES|ERRORS) =+$"
+                ),
+                line,
+            )
+        ),
+        None,
+    )
     kept = text[-lines:] if start is None else text[start:][-PYTEST_LINES:]
     return "\n".join("    " + line for line in kept)
 

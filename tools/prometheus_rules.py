@@ -21,7 +21,11 @@ from fairlead.settings import SYSTEM_NAMESPACE
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "reference" / "alerts.md"
 DEPLOY: Final = ROOT / "deploy" / "prometheus"
-RULES, OPERATOR, INHIBITION = "fairlead.rules.yaml", "prometheusrule.yaml", "alertmanager-inhibition.yaml"
+RULES, OPERATOR, INHIBITION = (
+    "fairlead.rules.yaml",
+    "prometheusrule.yaml",
+    "alertmanager-inhibition.yaml",
+)
 RUNBOOKS: Final = "docs/reference/alerts.md"
 """Where the page is read if no URL is given: in this repository."""
 
@@ -30,21 +34,30 @@ _MADE: Final = (
     "Each alert has its section in docs/reference/alerts.md.\n"
 )
 _LINKS: Final = (
-    f"# `runbook_url` is a path in this repository. For links to follow, put the address of your copy before `{RUNBOOKS}#`:\n"
+    "# `runbook_url` is a path in this repository. For links to follow, put the address of "
+    f"your copy before `{RUNBOOKS}#`:\n"
     "# docs/reference/alerts.md has the command.\n"
 )
-_RULES_HEAD: Final = "# Recording rules and alerts for Prometheus: name this file under `rule_files`.\n" + _LINKS + _MADE
+_RULES_HEAD: Final = (
+    "# Recording rules and alerts for Prometheus: name this file under `rule_files`.\n"
+    + _LINKS
+    + _MADE
+)
 _OPERATOR_HEAD: Final = (
     (
-        "# The same rules as fairlead.rules.yaml, for the Prometheus Operator. Give the object the label that your Prometheus's\n"
-        "# `ruleSelector` asks for (kube-prometheus-stack: `release: <name of the Helm release>`): without it they are not loaded.\n"
+        "# The same rules as fairlead.rules.yaml, for the Prometheus Operator. Give the "
+        "object the label that your Prometheus's\n"
+        "# `ruleSelector` asks for (kube-prometheus-stack: `release: <name of the Helm "
+        "release>`): without it they are not loaded.\n"
     )
     + _LINKS
     + _MADE
 )
 _INHIBITION_HEAD: Final = (
-    "# For Alertmanager: one fault is one message. Put these under `inhibit_rules` of its configuration, and let its route\n"
-    "# have `group_by: [node_name, uuid]`, so that successive messages about one card stay in one thread.\n"
+    "# For Alertmanager: one fault is one message. Put these under `inhibit_rules` of its "
+    "configuration, and let its route\n"
+    "# have `group_by: [node_name, uuid]`, so that successive messages about one card stay in "
+    "one thread.\n"
 ) + _MADE
 
 _HEAD: Final = """# Alerts
@@ -89,7 +102,11 @@ def written(base: str = RUNBOOKS) -> Mapping[str, str]:
     operator = {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
-        "metadata": {"name": "fairlead", "namespace": SYSTEM_NAMESPACE, "labels": {"app.kubernetes.io/part-of": "fairlead"}},
+        "metadata": {
+            "name": "fairlead",
+            "namespace": SYSTEM_NAMESPACE,
+            "labels": {"app.kubernetes.io/part-of": "fairlead"},
+        },
         "spec": groups,
     }
     inhibition = {"inhibit_rules": [_inhibition(each) for each in INHIBITIONS]}
@@ -103,7 +120,10 @@ def written(base: str = RUNBOOKS) -> Mapping[str, str]:
 def page() -> str:
     """docs/reference/alerts.md."""
     sections = [line for group in GROUPS for line in _sections(group)]
-    return "".join((_HEAD.format(base=RUNBOOKS), *_overview(), *_inhibitions(), *sections)).rstrip() + "\n"
+    return (
+        "".join((_HEAD.format(base=RUNBOOKS), *_overview(), *_inhibitions(), *sections)).rstrip()
+        + "\n"
+    )
 
 
 def anchor(alert: Alert) -> str:
@@ -113,7 +133,10 @@ def anchor(alert: Alert) -> str:
 
 def _group(group: Group, base: str) -> dict[str, Any]:
     recordings = [{"record": each.name, "expr": each.expr} for each in group.recordings]
-    return {"name": group.name, "rules": [*recordings, *(_alert(each, base) for each in group.alerts)]}
+    return {
+        "name": group.name,
+        "rules": [*recordings, *(_alert(each, base) for each in group.alerts)],
+    }
 
 
 def _alert(alert: Alert, base: str) -> dict[str, Any]:
@@ -122,7 +145,11 @@ def _alert(alert: Alert, base: str) -> dict[str, Any]:
         "expr": alert.whole_expr,
         **({} if alert.hold == "0s" else {"for": alert.hold}),
         "labels": {"severity": alert.severity},
-        "annotations": {"summary": alert.summary, "description": alert.description, "runbook_url": f"{base}#{anchor(alert)}"},
+        "annotations": {
+            "summary": alert.summary,
+            "description": alert.description,
+            "runbook_url": f"{base}#{anchor(alert)}",
+        },
     }
 
 
@@ -141,10 +168,15 @@ def _matcher(names: Iterable[str]) -> str:
 def _overview() -> Iterable[str]:
     yield "| alert | severity | after |\n|---|---|---|\n"
     for group in GROUPS:
-        yield from (f"| [{each.full_name}](#{anchor(each)}) | {each.severity} | {_after(each)} |\n" for each in group.alerts)
+        yield from (
+            f"| [{each.full_name}](#{anchor(each)}) | {each.severity} | {_after(each)} |\n"
+            for each in group.alerts
+        )
     yield "\n## Recording rules\n\n| series | is | meaning |\n|---|---|---|\n"
     for group in GROUPS:
-        yield from (f"| `{each.name}` | {_cell(each)} | {each.means} |\n" for each in group.recordings)
+        yield from (
+            (f"| `{each.name}` | {_cell(each)} | {each.means} |\n") for each in group.recordings
+        )
     yield "\n"
 
 
@@ -157,15 +189,24 @@ def _after(alert: Alert) -> str:
 
 
 def _inhibitions() -> Iterable[str]:
-    yield "## Which alert suppresses which\n\n| while this fires | these wait | of the same |\n|---|---|---|\n"
+    yield (
+        "## Which alert suppresses which\n\n| while this fires | these wait | of the same "
+        "|\n|---|---|---|\n"
+    )
     for each in INHIBITIONS:
-        yield f"| {', '.join(each.sources)} | {', '.join(each.targets)} | {', '.join(f'`{label}`' for label in each.equal)} |\n"
+        yield (
+            f"| {', '.join(each.sources)} | {', '.join(each.targets)} | "
+            f"{', '.join(f'`{label}`' for label in each.equal)} |\n"
+        )
     yield "\n"
 
 
 def _sections(group: Group) -> Iterable[str]:
     for alert in group.alerts:
-        yield f"## {alert.full_name}\n\n{alert.means}\n\nSeverity {alert.severity}, {_when(alert)}:\n\n"
+        yield (
+            f"## {alert.full_name}\n\n{alert.means}\n\nSeverity {alert.severity}, "
+            f"{_when(alert)}:\n\n"
+        )
         yield f"```promql\n{_broken(alert)}\n```\n\nTo see it:\n\n"
         yield from _fenced("console", [line for line in alert.see if line.startswith("$ ")])
         yield from _fenced("promql", [line for line in alert.see if not line.startswith("$ ")])

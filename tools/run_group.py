@@ -1,4 +1,6 @@
-"""Runs one group of tests: its steps to the end, each in a process of its own that must not fall silent."""
+"""Runs one group of tests: its steps to the end, each in a process of its own that must not fall
+silent.
+"""
 
 from __future__ import annotations
 
@@ -57,15 +59,22 @@ def run_group(group: Group) -> Outcome:
     for step in group.steps:
         outcome.tally.add(_run(group, step))
     outcome.seconds = time.monotonic() - started
-    say(f"{group.name}: {outcome.word}, {outcome.tally.passed} passed, {outcome.tally.failed} failed, {spoken_seconds(outcome.seconds)}")
+    say(
+        f"{group.name}: {outcome.word}, {outcome.tally.passed} passed, {outcome.tally.failed} "
+        f"failed, {spoken_seconds(outcome.seconds)}"
+    )
     return outcome
 
 
 def _why_not(group: Group) -> tuple[str, str] | None:
     if group.missing:
         return group.missing, ""
-    if group.needs_kube and any(missing_programs(family) for family in (*BUILT, *group.more_programs)):
-        return "the Kubernetes programs are not built", "python3 tools/build_kube.py" + (" --all" if group.more_programs else "")
+    if group.needs_kube and any(
+        missing_programs(family) for family in (*BUILT, *group.more_programs)
+    ):
+        return ("the Kubernetes programs are not built"), ("python3 tools/build_kube.py") + (
+            (" --all") if group.more_programs else ""
+        )
     return why_missing(group.packages)
 
 
@@ -77,7 +86,15 @@ def _run(group: Group, step: Step) -> Tally:
     log = LOGS / f"{group.name}-{step.title.replace(' ', '-')}.log"
     try:
         title = f"{group.name} ({step.title})"
-        run_step(title, step.argv, log, cwd=step.folder, env=_environment(step), silence_seconds=group.silence_seconds, progress=_percent)
+        run_step(
+            title,
+            step.argv,
+            log,
+            cwd=step.folder,
+            env=_environment(step),
+            silence_seconds=group.silence_seconds,
+            progress=_percent,
+        )
     except StepFailed as failed:
         problem = failed.what
         say(problem)

@@ -1,7 +1,7 @@
 """Runs every group of tests, makes what they need, and ends with one table and one line.
 
-The Kubernetes programs are built at low priority while the groups run that need none of them, and then at
-their own. With CI=true a skipped test is a failure: there, nothing may be missing.
+The Kubernetes programs are built at low priority while the groups run that need none of them, and
+then at their own. With CI=true a skipped test is a failure: there, nothing may be missing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
 REAL_FIRST = ("kube", "kubelet")
 """The longest groups, which begin first.
 
-One more than these run at a time, for most wait more than they work. Only one at a time has the real node:
-`kubelet`, then `browser`, and late in the run `cdi`.
+One more than these run at a time, for most wait more than they work. Only one at a time has the
+real node: `kubelet`, then `browser`, and late in the run `cdi`.
 """
 BUDGET_SECONDS = {"check": 4 * 60, "warm": 30 * 60, "cold": 60 * 60}
 """How long a run may take on two free cores.
@@ -62,7 +62,9 @@ def run_tests(only: Sequence[str]) -> int:
     preparation.start()
     outcomes: list[Outcome] = []
     try:
-        problem = _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
+        problem = (
+            _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
+        )
         outcomes += _run_side_by_side([_broken_by(problem, group) for group in checks], CHECK_FIRST)
     finally:
         checked.set()
@@ -86,7 +88,9 @@ def _chosen_turn() -> str:
 
 
 def budget_of(only: Sequence[str]) -> str:
-    """A key of BUDGET_SECONDS, asked before anything is built; "" for a choice of groups, which has none."""
+    """A key of BUDGET_SECONDS, asked before anything is built; "" for a choice of groups, which has
+    none.
+    """
     if only:
         return "check" if set(only) == {"check"} else ""
     return "cold" if any(missing_programs(family) for family in BUILT) else "warm"
@@ -130,16 +134,21 @@ def _prepare_real(groups: list[Group], checked: threading.Event) -> None:
         say(f"warning: {failed.what}")
     if any(group.needs_kube for group in groups):
         more = ["--all"] if any(group.more_programs for group in groups) else []
-        build_beside([sys.executable, str(Path(__file__).with_name("build_kube.py")), "--quiet", *more], checked)
+        build_beside(
+            [sys.executable, str(Path(__file__).with_name("build_kube.py")), "--quiet", *more],
+            checked,
+        )
 
 
 def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
     """Run the builder at low priority until `checked` is set, and then like everything else.
 
-    Beside other work it would hardly get on. Only root may raise a process again, so it is ended and begun
-    anew; Go keeps what is compiled.
+    Beside other work it would hardly get on. Only root may raise a process again, so it is ended
+    and begun anew; Go keeps what is compiled.
     """
-    with subprocess.Popen([*builder, "--nice", str(BUILD_NICENESS)], stdin=subprocess.DEVNULL) as patient:
+    with subprocess.Popen(
+        [*builder, "--nice", str(BUILD_NICENESS)], stdin=subprocess.DEVNULL
+    ) as patient:
         while patient.poll() is None and not checked.wait(0.2):
             pass
         if patient.poll() is not None:
@@ -151,8 +160,8 @@ def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
 def _end(builder: subprocess.Popen[bytes]) -> None:
     """SIGINT first, so that the builder ends its compilers.
 
-    Python drops the exception of a SIGINT that arrives in a destructor, and a child of a background job of a
-    shell ignores the signal: what goes on is killed.
+    Python drops the exception of a SIGINT that arrives in a destructor, and a child of a background
+    job of a shell ignores the signal: what goes on is killed.
     """
     builder.send_signal(signal.SIGINT)
     try:
@@ -170,7 +179,10 @@ def _report(outcomes: list[Outcome], chance: SecondChance, seconds: float, budge
     bad = total.failed > 0 or (is_strict and total.skipped > 0)
     if is_strict and total.skipped:
         print(f"CI=true: the {total.skipped} skipped above count as failures")
-    print(f"all in {spoken_seconds(seconds)}{against(budget, seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
+    print(
+        f"all in {spoken_seconds(seconds)}{against(budget, seconds)}; logs in "
+        f"{(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}"
+    )
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
     return 1 if bad else 0
@@ -184,7 +196,11 @@ def against(budget: str, seconds: float) -> str:
     if not budget:
         return ""
     allowed = spoken_seconds(BUDGET_SECONDS[budget])
-    return f" ({budget}: {allowed} at most, OVER BUDGET)" if seconds > BUDGET_SECONDS[budget] else f" ({budget}: {allowed} at most)"
+    return (
+        f" ({budget}: {allowed} at most, OVER BUDGET)"
+        if seconds > BUDGET_SECONDS[budget]
+        else (f" ({budget}: {allowed} at most)")
+    )
 
 
 def _table(outcomes: list[Outcome]) -> list[str]:
@@ -195,7 +211,10 @@ def _table(outcomes: list[Outcome]) -> list[str]:
         lines.append(f"{outcome.group.name:<10}{outcome.word:<9}{counts}  {outcome.why}".rstrip())
         if outcome.mend:
             lines.append(f"{'':<10}to run it: `{outcome.mend}`")
-        lines += [f"{'':<10}skipped {times}: {reason}" for reason, times in sorted(tally.skip_reasons.items())]
+        lines += [
+            f"{'':<10}skipped {times}: {reason}"
+            for reason, times in sorted(tally.skip_reasons.items())
+        ]
     return lines
 
 
@@ -212,7 +231,14 @@ def hear_signals() -> None:
 def main(argv: list[str]) -> int:
     names = [group.name for group in (*check_groups(), *real_groups(), *on_demand_groups())]
     parser = argparse.ArgumentParser(description="Run the tests of this checkout.")
-    parser.add_argument("--only", action="append", default=[], choices=["check", "real", *names], metavar="GROUP", help=", ".join(names))
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        choices=["check", "real", *names],
+        metavar="GROUP",
+        help=", ".join(names),
+    )
     only = parser.parse_args(argv).only
     hear_signals()
     try:

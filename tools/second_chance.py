@@ -1,8 +1,9 @@
 """Runs the failed cases of real components once more, alone, at the end of a run.
 
-A case that passes then is *unsteady*: it depends on the load of the machine or on what ran beside it. It does
-not make the run fail, but the run names it, because an unsteady test is a defect. A case that fails twice has
-failed. Groups without real components get no second chance: their tests depend on nothing but the code.
+A case that passes then is *unsteady*: it depends on the load of the machine or on what ran beside
+it. It does not make the run fail, but the run names it, because an unsteady test is a defect. A
+case that fails twice has failed. Groups without real components get no second chance: their tests
+depend on nothing but the code.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 MOST_CASES = 25
-"""Failed cases of one run that are run again. More of them have one cause, which a second run would hide."""
+"""Failed cases of one run that are run again. More of them have one cause, which a second run would
+hide.
+"""
 UNSTEADY = REPOSITORY / "build" / "unsteady.txt"
-"""The ids of the unsteady cases of the last run, one a line; there is no such file where there were none."""
+"""The ids of the unsteady cases of the last run, one a line; there is no such file where there were
+none.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,15 @@ class SecondChance:
 
 
 def try_again(outcomes: Sequence[Outcome]) -> SecondChance:
-    """Run the failed cases of the outcomes again, group by group, and correct the outcomes' tallies."""
+    """Run the failed cases of the outcomes again, group by group, and correct the outcomes'
+    tallies.
+    """
     UNSTEADY.unlink(missing_ok=True)
-    ids = {each.group.name: list(dict.fromkeys(each.tally.failed_ids)) for each in outcomes if _may_be_unsteady(each)}
+    ids = {
+        each.group.name: list(dict.fromkeys(each.tally.failed_ids))
+        for each in outcomes
+        if _may_be_unsteady(each)
+    }
     total = sum(map(len, ids.values()))
     if total > MOST_CASES:
         say(f"{total} cases failed, more than the {MOST_CASES} that are run again")
@@ -56,7 +67,9 @@ def try_again(outcomes: Sequence[Outcome]) -> SecondChance:
 
 
 def _may_be_unsteady(outcome: Outcome) -> bool:
-    """Whether cases with ids failed, in a group that runs real programs (Debian's or Kubernetes)."""
+    """Whether cases with ids failed, in a group that runs real
+    programs (Debian's or Kubernetes).
+    """
     group = outcome.group
     return bool(outcome.tally.failed_ids) and (group.needs_kube or bool(group.packages))
 
@@ -65,7 +78,12 @@ def _group_of(group: Group, ids: Sequence[str]) -> Group:
     """A group of nothing but these cases, with a log and a report of its own."""
     report = JUNIT / f"{group.name}-again.xml"
     step = Step("pytest", (*PYTEST, f"--junit-xml={report}", *ids), group.steps[0].folder, report)
-    return replace(group, name=f"{group.name}-again", what=f"once more: {len(ids)} that failed", steps=(step,))
+    return replace(
+        group,
+        name=f"{group.name}-again",
+        what=(f"once more: {len(ids)} that failed"),
+        steps=(step,),
+    )
 
 
 def passed_again(ids: Sequence[str], again: Tally) -> list[str]:
@@ -86,8 +104,15 @@ def _correct(outcome: Outcome, passed: Sequence[str], seconds: float) -> None:
 
 def lines(chance: SecondChance, root: Path = REPOSITORY) -> list[str]:
     """What the last table adds: each case, and where the list of the unsteady ones is."""
-    told = [f"UNSTEADY  {each} ({group}): failed, and passed when it was run again, alone" for each, group in chance.unsteady.items()]
+    told = [
+        f"UNSTEADY  {each} ({group}): failed, and passed when it was run again, alone"
+        for each, group in chance.unsteady.items()
+    ]
     told += [f"FAILED    {each} ({group})" for each, group in chance.failed.items()]
     if chance.unsteady:
-        told.append(f"{len(chance.unsteady)} unsteady, counted as passed; an unsteady test is a defect: {UNSTEADY.relative_to(root)}")
+        told.append(
+            f"{len(chance.unsteady)} unsteady, counted as passed; an unsteady test is a "
+            "defect: "
+            f"{UNSTEADY.relative_to(root)}"
+        )
     return told

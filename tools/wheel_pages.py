@@ -1,7 +1,9 @@
-"""Builds the console's pages for a wheel or an sdist, so that `pip install .` from a clone has a console.
+"""Builds the console's pages for a wheel or an sdist, so that `pip install .` from a clone has a
+console.
 
-hatchling calls it (`[tool.hatch.build.hooks.custom]` of pyproject.toml). An sdist brings its pages along and
-needs no Node. An editable install takes the pages that the checkout has: `tools/environment.py` builds those.
+hatchling calls it (`[tool.hatch.build.hooks.custom]` of pyproject.toml). An sdist brings its pages
+along and needs no Node. An editable install takes the pages that the checkout has:
+`tools/environment.py` builds those.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ class WheelPages(BuildHookInterface):  # type: ignore[misc, type-arg, unused-ign
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        is_from_sdist = (root / "PKG-INFO").exists() and (root / "src" / "fairlead" / "web_dist" / "index.html").exists()
+        is_from_sdist = (root / "PKG-INFO").exists() and (
+            root / "src" / "fairlead" / "web_dist" / "index.html"
+        ).exists()
         if version == EDITABLE or is_from_sdist:
             return
         sys.path.insert(0, str(TOOLS))
@@ -33,7 +37,12 @@ class WheelPages(BuildHookInterface):  # type: ignore[misc, type-arg, unused-ign
         try:
             build_console()
         except StepFailed as failed:
-            hint = failed.hint or "building the console needs Node 24, or a registry of Python packages from which Node can be fetched"
-            raise SystemExit(f"error: the console's pages were not built: {failed.what}\nhint: {hint}") from None
+            hint = failed.hint or (
+                "building the console needs Node 24, or a registry of Python packages from which "
+                "Node can be fetched"
+            )
+            raise SystemExit(
+                f"error: the console's pages were not built: {failed.what}\nhint: {hint}"
+            ) from None
         finally:
             sys.path.remove(str(TOOLS))

@@ -1,1 +1,3 @@
-"""What measurements share: processes and their cost, clusters with objects, clients to compare with."""
+"""What measurements share: processes and their cost, clusters with objects, clients to compare
+with.
+"""

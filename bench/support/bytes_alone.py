@@ -1,10 +1,11 @@
-"""The bytes alone: the same requests as a command of ours sends, by a client that throws the answers away.
+"""The bytes alone: the same requests as a command of ours sends, by a client that throws the
+answers away.
 
     python bench/support/bytes_alone.py PLAN.json
 
-The plan names server, authority, certificate and stages of paths, each with the form that is asked for: of
-its first page, and of those behind it. What stands in one stage is asked side by side, pages one by one.
-`record` makes the plan from what a query of ours really sends.
+The plan names server, authority, certificate and stages of paths, each with the form that is asked
+for: of its first page, and of those behind it. What stands in one stage is asked side by side,
+pages one by one. `record` makes the plan from what a query of ours really sends.
 """
 
 from __future__ import annotations
@@ -35,15 +36,27 @@ def main() -> None:
     idle: list[http.client.HTTPSConnection] = []
 
     def follow(path: str, accept: str, further: str, encoding: str) -> None:
-        line = idle.pop() if idle else http.client.HTTPSConnection(str(server.hostname), server.port, context=context)
+        line = (
+            idle.pop()
+            if idle
+            else http.client.HTTPSConnection(str(server.hostname), server.port, context=context)
+        )
         token: bytes | None = b""
         while token is not None:
             suffix = f"&continue={quote(token.decode())}" if token else ""
-            line.request("GET", path + suffix, headers={"Accept": further if token else accept, "Accept-Encoding": encoding})
+            line.request(
+                "GET",
+                path + suffix,
+                headers={"Accept": further if token else accept, "Accept-Encoding": encoding},
+            )
             answer = line.getresponse()
             body = answer.read()
             is_zipped = answer.getheader("Content-Encoding") == "gzip"
-            found = MORE.search(zlib.decompressobj(31).decompress(body, HEAD_BYTES) if is_zipped else body[:HEAD_BYTES])
+            found = MORE.search(
+                zlib.decompressobj(31).decompress(body, HEAD_BYTES)
+                if is_zipped
+                else body[:HEAD_BYTES]
+            )
             token = found and found[1]
         idle.append(line)
 
@@ -78,7 +91,8 @@ class Recorded(NamedTuple):
 def record(kubeconfig: Path, ask: Callable[[Any], object]) -> Recorded:
     """What `ask` sends through a client of ours.
 
-    A request that began after another had ended may have waited for it, so it belongs to the next stage.
+    A request that began after another had ended may have waited for it, so it belongs to the next
+    stage.
     """
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube.kube_blocking import KubeBlocking
@@ -92,7 +106,15 @@ def record(kubeconfig: Path, ask: Callable[[Any], object]) -> Recorded:
             started, headers = time.perf_counter(), dict(asked.headers)
             answer = super().ask(asked)
             received += len(answer.body)
-            sent.append(Sent(started, time.perf_counter(), asked.request.path, headers["Accept"], headers["Accept-Encoding"]))
+            sent.append(
+                Sent(
+                    started,
+                    time.perf_counter(),
+                    asked.request.path,
+                    headers["Accept"],
+                    headers["Accept-Encoding"],
+                )
+            )
             return answer
 
     connection = find_connection(str(kubeconfig))
@@ -107,8 +129,18 @@ def record(kubeconfig: Path, ask: Callable[[Any], object]) -> Recorded:
         if not stages or each.started > min(other.ended for other in stages[-1]):
             stages.append([])
         stages[-1].append(each)
-    further = {each.path.partition("&continue=")[0]: each.accept for each in sent if "continue=" in each.path}
-    planned = [[(each.path, each.accept, further.get(each.path, each.accept), each.encoding) for each in stage] for stage in stages]
+    further = {
+        each.path.partition("&continue=")[0]: each.accept
+        for each in sent
+        if "continue=" in each.path
+    }
+    planned = [
+        [
+            (each.path, each.accept, further.get(each.path, each.accept), each.encoding)
+            for each in stage
+        ]
+        for stage in stages
+    ]
     return Recorded(planned, total, received)
 
 

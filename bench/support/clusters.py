@@ -1,4 +1,6 @@
-"""A real API server with objects that no controller works on, and a watch that notes when they change."""
+"""A real API server with objects that no controller works on, and a watch that notes when they
+change.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ STARTED = "2026-01-05T08:00:00Z"
 @contextlib.contextmanager
 def api_server() -> Iterator[ControlPlane]:
     """etcd and kube-apiserver alone, so that nobody else writes."""
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory, address_beyond_loopback() as address:
+    with (
+        tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory,
+        address_beyond_loopback() as address,
+    ):
         folder = Path(directory)
         (folder / "logs").mkdir()
         plane = ControlPlane(folder, folder / "logs", address)
@@ -47,21 +52,33 @@ def api_server() -> Iterator[ControlPlane]:
 def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlane]:
     """`pods` are spread over `nodes`.
 
-    With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can list.
+    With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can
+    list.
     """
     with api_server() as plane:
         if jobs:
             install_job_kinds(plane.admin)
         started = time.perf_counter()
         asyncio.run(_fill(plane.kubeconfig, nodes, pods, jobs))
-        print(f"made {nodes:,} nodes, {pods:,} pods, {jobs:,} jobs in {time.perf_counter() - started:.0f} s", flush=True)
+        print(
+            (
+                f"made {nodes:,} nodes, {pods:,} pods, {jobs:,} jobs in "
+                f"{time.perf_counter() - started:.0f} s"
+            ),
+            flush=True,
+        )
         yield plane
 
 
 def write_plan(plane: ControlPlane, stages: Stages, target: Path) -> str:
     """A plan for `bytes_alone`; its path."""
     pair = plane.admin_pair
-    told = {"server": plane.server, "authority": str(plane.authority), "certificate": str(pair.certificate), "key": str(pair.key)}
+    told = {
+        "server": plane.server,
+        "authority": str(plane.authority),
+        "certificate": str(pair.certificate),
+        "key": str(pair.key),
+    }
     target.write_text(json.dumps({**told, "stages": stages}))
     return str(target)
 
@@ -71,7 +88,9 @@ async def _fill(kubeconfig: Path, nodes: int, pods: int, jobs: int) -> None:
     assert connection is not None
     per_job = pods // jobs if jobs else 8
     async with KubeApi(connection) as api:
-        await create(api, "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        await create(
+            api, "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}}
+        )
         await at_once(lambda number: _create_node(api, number), range(nodes))
         await at_once(lambda number: _create_job(api, number, per_job), range(jobs))
         await at_once(lambda number: _create_pod(api, number, nodes, per_job), range(pods))
@@ -93,33 +112,70 @@ async def create(api: KubeApi, path: str, manifest: Any) -> None:
 
 async def _set_status(api: KubeApi, path: str, status: Any) -> None:
     body = json.dumps({"status": status}).encode()
-    await api.send(ApiRequest("patch", "PATCH", f"{path}/status", body, "application/merge-patch+json"))
+    await api.send(
+        ApiRequest("patch", "PATCH", f"{path}/status", body, "application/merge-patch+json")
+    )
 
 
 async def _create_node(api: KubeApi, number: int) -> None:
     amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(GPUS_PER_NODE)}
-    conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}]
+    conditions = [
+        {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": ("kubelet is posting ready status"),
+        }
+    ]
     status = {
         "capacity": amounts,
         "allocatable": amounts,
         "conditions": conditions,
-        "addresses": [{"type": "InternalIP", "address": f"10.0.{number // 250}.{number % 250 + 1}"}],
+        "addresses": [
+            {"type": "InternalIP", "address": f"10.0.{number // 250}.{number % 250 + 1}"}
+        ],
     }
-    labels = {"kubernetes.io/hostname": f"gpu-{number:04d}", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
-    await create(api, "/api/v1/nodes", {"metadata": {"name": f"gpu-{number:04d}", "labels": labels}, "status": status})
+    labels = {
+        "kubernetes.io/hostname": f"gpu-{number:04d}",
+        "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB",
+    }
+    await create(
+        api,
+        "/api/v1/nodes",
+        {"metadata": {"name": f"gpu-{number:04d}", "labels": labels}, "status": status},
+    )
 
 
 async def _create_job(api: KubeApi, number: int, workers: int) -> None:
     name, path = f"train-{number:05d}", "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
-    template = {"spec": {"containers": [{"name": "mpi", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+    template = {
+        "spec": {
+            "containers": [
+                {"name": "mpi", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+            ]
+        }
+    }
     replicas = {
-        "Launcher": {"replicas": 1, "template": {"spec": {"containers": [{"name": "mpi", "image": "i", "command": ["mpirun", "train"]}]}}},
+        "Launcher": {
+            "replicas": 1,
+            "template": {
+                "spec": {
+                    "containers": [{"name": "mpi", "image": "i", "command": ["mpirun", "train"]}]
+                }
+            },
+        },
         "Worker": {"replicas": workers - 1, "template": template},
     }
-    manifest = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name}, "spec": {"mpiReplicaSpecs": replicas}}
+    manifest = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": name},
+        "spec": {"mpiReplicaSpecs": replicas},
+    }
     await create(api, path, manifest)
     conditions = [
-        {"type": kind, "status": "True", "lastTransitionTime": STARTED, "lastUpdateTime": STARTED} for kind in ("Created", "Running")
+        {"type": kind, "status": "True", "lastTransitionTime": STARTED, "lastUpdateTime": STARTED}
+        for kind in ("Created", "Running")
     ]
     await _set_status(api, f"{path}/{name}", {"conditions": conditions, "startTime": STARTED})
 
@@ -130,13 +186,23 @@ async def _create_pod(api: KubeApi, number: int, nodes: int, per_job: int) -> No
     Then Running, as its kubelet would say.
     """
     job, index = f"train-{number // per_job:05d}", number % per_job
-    role, name = ("launcher", f"{job}-launcher-x7x7x") if index == per_job - 1 else ("worker", f"{job}-worker-{index}")
-    limits = {"nvidia.com/gpu": "1", "cpu": "4", "memory": "16Gi"} if number % 10 < 8 else {"cpu": "1", "memory": "1Gi"}
+    role, name = (
+        ("launcher", f"{job}-launcher-x7x7x")
+        if index == per_job - 1
+        else ("worker", f"{job}-worker-{index}")
+    )
+    limits = (
+        {"nvidia.com/gpu": "1", "cpu": "4", "memory": "16Gi"}
+        if number % 10 < 8
+        else {"cpu": "1", "memory": "1Gi"}
+    )
     container = {
         "name": "mpi",
         "image": "registry.example.com/team/train:2026-01-05",
         "command": ["python", "train.py", "--epochs", "90", "--data", "/data/imagenet"],
-        "env": [{"name": f"SETTING_{index}", "value": f"value-{index}-of-{job}"} for index in range(12)],
+        "env": [
+            {"name": f"SETTING_{index}", "value": f"value-{index}-of-{job}"} for index in range(12)
+        ],
         "resources": {"limits": limits},
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
@@ -146,8 +212,16 @@ async def _create_pod(api: KubeApi, number: int, nodes: int, per_job: int) -> No
         "training.kubeflow.org/operator-name": "mpi-operator",
         "training.kubeflow.org/replica-index": str(index),
     }
-    spec = {"nodeName": f"gpu-{number % nodes:04d}", "containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}
-    await create(api, "/api/v1/namespaces/default/pods", {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    spec = {
+        "nodeName": f"gpu-{number % nodes:04d}",
+        "containers": [container],
+        "volumes": [{"name": "data", "emptyDir": {}}],
+    }
+    await create(
+        api,
+        "/api/v1/namespaces/default/pods",
+        {"metadata": {"name": name, "labels": labels}, "spec": spec},
+    )
     running = {
         "name": "mpi",
         "ready": True,
@@ -157,7 +231,12 @@ async def _create_pod(api: KubeApi, number: int, nodes: int, per_job: int) -> No
         "imageID": "",
         "state": {"running": {}},
     }
-    status = {"phase": "Running", "podIP": "10.244.0.9", "hostIP": "10.0.0.1", "containerStatuses": [running]}
+    status = {
+        "phase": "Running",
+        "podIP": "10.244.0.9",
+        "hostIP": "10.0.0.1",
+        "containerStatuses": [running],
+    }
     await _set_status(api, f"/api/v1/namespaces/default/pods/{name}", status)
 
 
@@ -165,12 +244,15 @@ Object = dict[str, Any]
 
 
 class FirstSeen:
-    """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it came.
+    """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it
+    came.
 
     `within`: how the keys begin that count. A watch that ends is begun again.
     """
 
-    def __init__(self, cluster: ControlPlane, path: str, is_so: Callable[[Object], bool], within: str = "") -> None:
+    def __init__(
+        self, cluster: ControlPlane, path: str, is_so: Callable[[Object], bool], within: str = ""
+    ) -> None:
         self.at: dict[str, float] = {}
         self.made: dict[str, float] = {}
         self._cluster = cluster
@@ -189,7 +271,9 @@ class FirstSeen:
                 time.sleep(0.05)
 
     def _watch(self) -> None:
-        connection = http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=600, context=self._context)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self._cluster.port, timeout=600, context=self._context
+        )
         try:
             connection.request("GET", f"{self._path}?watch=1&timeoutSeconds=3000")
             answer = connection.getresponse()

@@ -1,4 +1,5 @@
-"""A command of ours that asks for plain JSON only, for benchmarks that say what protobuf and gzip are worth.
+"""A command of ours that asks for plain JSON only, for benchmarks that say what protobuf and gzip
+are worth.
 
 python bench/support/in_json.py ARENA'S ARGUMENTS
 """

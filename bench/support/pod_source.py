@@ -1,8 +1,9 @@
-"""Realistic pods, and a server that hands them out over TLS as an API server does, for the benchmarks here.
+"""Realistic pods, and a server that hands them out over TLS as an API server does, for the
+benchmarks here.
 
-The server is a process of its own (its memory and its core are not the client's). Pages and watch events are
-rendered before it says that it is ready, so that a run measures the client: in protobuf and gzip where taken
-(`with_protobuf`), else in JSON.
+The server is a process of its own (its memory and its core are not the client's). Pages and watch
+events are rendered before it says that it is ready, so that a run measures the client: in protobuf
+and gzip where taken (`with_protobuf`), else in JSON.
 """
 
 from __future__ import annotations
@@ -29,9 +30,15 @@ NETWORK = '[{"name":"cbr0","interface":"eth0","ips":["10.42.7.19"],"mac":"3a:5e:
 
 
 def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, Any]:
-    """A training worker of a job of eight, as an operator makes it and a kubelet reports it: about 4.4 kB."""
+    """A training worker of a job of eight, as an operator makes it and a kubelet reports it: about
+    4.4 kB.
+    """
     job, index = divmod(number, 8)
-    namespace, name, node = f"team-{job % 40:02}", f"train-{job:05}-worker-{index}", f"gpu-node-{number % 5000:04}"
+    namespace, name, node = (
+        f"team-{job % 40:02}",
+        f"train-{job:05}-worker-{index}",
+        f"gpu-node-{number % 5000:04}",
+    )
     started = f"2026-01-{1 + number % 28:02}T{number % 24:02}:{number // 24 % 60:02}:{number // 7 % 60:02}Z"
     requests = {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "1", "ephemeral-storage": "20Gi"}
     return {
@@ -68,12 +75,19 @@ def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, A
         },
         "spec": {
             "volumes": [
-                {"name": "ssh-auth", "secret": {"secretName": f"train-{job:05}-ssh", "defaultMode": 384}},
+                {
+                    "name": "ssh-auth",
+                    "secret": {"secretName": f"train-{job:05}-ssh", "defaultMode": 384},
+                },
                 {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}},
                 {"name": "data", "persistentVolumeClaim": {"claimName": "imagenet"}},
                 {
                     "name": f"kube-api-access-{number % 99999:05}",
-                    "projected": {"sources": [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}]},
+                    "projected": {
+                        "sources": [
+                            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}
+                        ]
+                    },
                 },
             ],
             "containers": [
@@ -82,9 +96,15 @@ def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, A
                     "image": "registry.example/ai/pytorch:2.6-cuda12.4",
                     "command": ["/usr/sbin/sshd"],
                     "args": ["-De", "-f", "/home/mpiuser/.sshd_config"],
-                    "env": [{"name": f"NCCL_{name}", "value": "1"} for name in ("DEBUG", "IB_HCA", "SOCKET_IFNAME", "ALGO", "PROTO")],
+                    "env": [
+                        {"name": f"NCCL_{name}", "value": "1"}
+                        for name in ("DEBUG", "IB_HCA", "SOCKET_IFNAME", "ALGO", "PROTO")
+                    ],
                     "resources": {"limits": {**requests}, "requests": {**requests}},
-                    "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}, {"name": "data", "mountPath": "/data", "readOnly": True}],
+                    "volumeMounts": [
+                        {"name": "dshm", "mountPath": "/dev/shm"},
+                        {"name": "data", "mountPath": "/data", "readOnly": True},
+                    ],
                     "terminationMessagePath": "/dev/termination-log",
                     "terminationMessagePolicy": "File",
                     "imagePullPolicy": "IfNotPresent",
@@ -99,7 +119,12 @@ def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, A
             "subdomain": f"train-{job:05}",
             "schedulerName": "default-scheduler",
             "tolerations": [
-                {"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+                {
+                    "key": f"node.kubernetes.io/{why}",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                }
                 for why in ("not-ready", "unreachable")
             ],
             "priority": 0,
@@ -109,8 +134,19 @@ def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, A
         "status": {
             "phase": phase,
             "conditions": [
-                {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": started}
-                for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+                {
+                    "type": kind,
+                    "status": "True",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": started,
+                }
+                for kind in (
+                    "PodReadyToStartContainers",
+                    "Initialized",
+                    "Ready",
+                    "ContainersReady",
+                    "PodScheduled",
+                )
             ],
             "hostIP": f"10.0.{number // 250 % 250}.{number % 250}",
             "podIP": f"10.42.{number // 250 % 250}.{number % 250}",
@@ -135,14 +171,24 @@ def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, A
 
 
 def _managed(manager: str, part: str) -> dict[str, Any]:
-    fields = {f'k:{{"type":"{name}"}}': {".": {}, "f:status": {}, "f:type": {}} for name in ("Ready", "Initialized", "ContainersReady")}
+    fields = {
+        f'k:{{"type":"{name}"}}': {".": {}, "f:status": {}, "f:type": {}}
+        for name in ("Ready", "Initialized", "ContainersReady")
+    }
     return {
         "manager": manager,
         "operation": "Update",
         "apiVersion": "v1",
         "time": STARTED,
         "fieldsType": "FieldsV1",
-        "fieldsV1": {f"f:{part}": {"f:containers": fields, "f:restartPolicy": {}, "f:hostIP": {}, "f:podIP": {}}},
+        "fieldsV1": {
+            f"f:{part}": {
+                "f:containers": fields,
+                "f:restartPolicy": {},
+                "f:hostIP": {},
+                "f:podIP": {},
+            }
+        },
     }
 
 
@@ -158,14 +204,18 @@ def render_pages(count: int) -> list[bytes]:
         if end < count:
             meta |= {"continue": str(end), "remainingItemCount": count - end}
         items = b",".join(encode(pod(number)) for number in range(start, end))
-        pages.append(b'{"kind":"PodList","apiVersion":"v1","metadata":%s,"items":[%s]}\n' % (encode(meta), items))
+        pages.append(
+            b'{"kind":"PodList","apiVersion":"v1","metadata":%s,"items":[%s]}\n'
+            % (encode(meta), items)
+        )
     return pages
 
 
 def render_events(count: int, pods: int) -> bytes:
     phases = ("Running", "Succeeded", "Failed", "Pending")
     return b"".join(
-        b'{"type":"MODIFIED","object":%s}\n' % encode(pod(number % pods, phase=phases[number % 4], version=number + 10))
+        b'{"type":"MODIFIED","object":%s}\n'
+        % encode(pod(number % pods, phase=phases[number % 4], version=number + 10))
         for number in range(count)
     )
 
@@ -176,18 +226,28 @@ def render_message_pages(count: int) -> list[bytes]:
     for start in range(0, count, PAGE):
         end = min(start + PAGE, count)
         items = [encoded("core.Pod", pod(number)) for number in range(start, end)]
-        pages.append(gzip.compress(list_body("Pod", items, version="5000000", token=str(end) if end < count else ""), 1))
+        pages.append(
+            gzip.compress(
+                list_body("Pod", items, version="5000000", token=str(end) if end < count else ""), 1
+            )
+        )
     return pages
 
 
 def render_frames(count: int, pods: int) -> bytes:
     phases = ("Running", "Succeeded", "Failed", "Pending")
-    changed = (pod(number % pods, phase=phases[number % 4], version=number + 10) for number in range(count))
-    return b"".join(frame("MODIFIED", envelope("Pod", encoded("core.Pod", each))) for each in changed)
+    changed = (
+        pod(number % pods, phase=phases[number % 4], version=number + 10) for number in range(count)
+    )
+    return b"".join(
+        frame("MODIFIED", envelope("Pod", encoded("core.Pod", each))) for each in changed
+    )
 
 
 @contextlib.contextmanager
-def pod_server(pods: int, events: int, directory: Path, *, with_protobuf: bool = False) -> Iterator[Path]:
+def pod_server(
+    pods: int, events: int, directory: Path, *, with_protobuf: bool = False
+) -> Iterator[Path]:
     """The path of a kubeconfig for a server with these pods.
 
     A watch gets `events` events and then stays open.
@@ -198,7 +258,9 @@ def pod_server(pods: int, events: int, directory: Path, *, with_protobuf: bool =
     (directory / "server.key").write_bytes(pair.key_pem)
     (directory / "ca.crt").write_bytes(authority.pem)
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=_serve, args=(pods, events, str(directory), with_protobuf, theirs), daemon=True)
+    server = multiprocessing.Process(
+        target=_serve, args=(pods, events, str(directory), with_protobuf, theirs), daemon=True
+    )
     server.start()
     port = ours.recv()
     kubeconfig = directory / "kubeconfig"
@@ -208,7 +270,15 @@ def pod_server(pods: int, events: int, directory: Path, *, with_protobuf: bool =
                 "apiVersion": "v1",
                 "kind": "Config",
                 "current-context": "bench",
-                "clusters": [{"name": "bench", "cluster": {"server": f"https://127.0.0.1:{port}", "certificate-authority": "ca.crt"}}],
+                "clusters": [
+                    {
+                        "name": "bench",
+                        "cluster": {
+                            "server": f"https://127.0.0.1:{port}",
+                            "certificate-authority": "ca.crt",
+                        },
+                    }
+                ],
                 "users": [{"name": "bench", "user": {"token": "bench"}}],
                 "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
             }
@@ -228,10 +298,15 @@ class Prepared(NamedTuple):
 
 
 def _serve(pods: int, events: int, directory: str, with_protobuf: bool, ready: Any) -> None:
-    plain = Prepared([_response(page, JSON) for page in render_pages(pods)], render_events(events, pods), JSON)
+    plain = Prepared(
+        [_response(page, JSON) for page in render_pages(pods)], render_events(events, pods), JSON
+    )
     messages = None
     if with_protobuf:
-        pages = [_response(page, PROTOBUF, "Content-Encoding: gzip\r\n") for page in render_message_pages(pods)]
+        pages = [
+            _response(page, PROTOBUF, ("Content-Encoding: gzip\r\n"))
+            for page in render_message_pages(pods)
+        ]
         messages = Prepared(pages, render_frames(events, pods), PROTOBUF)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{directory}/server.crt", f"{directory}/server.key")
@@ -240,15 +315,25 @@ def _serve(pods: int, events: int, directory: str, with_protobuf: bool, ready: A
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=_answer_all, args=(context, connection, plain, messages), daemon=True).start()
+        threading.Thread(
+            target=_answer_all, args=(context, connection, plain, messages), daemon=True
+        ).start()
 
 
 def _response(body: bytes, form: str, more: str = "") -> bytes:
-    return f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    return (
+        f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\n{more}Content-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
 
 
-def _answer_all(context: ssl.SSLContext, connection: socket.socket, plain: Prepared, messages: Prepared | None) -> None:
-    with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as line, line.makefile("rb") as reader:
+def _answer_all(
+    context: ssl.SSLContext, connection: socket.socket, plain: Prepared, messages: Prepared | None
+) -> None:
+    with (
+        contextlib.suppress(OSError),
+        context.wrap_socket(connection, server_side=True) as line,
+        line.makefile("rb") as reader,
+    ):
         while first := reader.readline():
             head = b""
             while (more := reader.readline()) not in (b"\r\n", b""):
@@ -263,7 +348,12 @@ def _answer_all(context: ssl.SSLContext, connection: socket.socket, plain: Prepa
 
 def _send_stream(line: ssl.SSLSocket, prepared: Prepared) -> None:
     """Chunks of 16 kB, which is about what a busy API server writes at a time."""
-    line.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: {prepared.form}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    line.sendall(
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: "
+            f"{prepared.form}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ).encode()
+    )
     size = 16 << 10
     for start in range(0, len(prepared.stream), size):
         piece = prepared.stream[start : start + size]

@@ -16,8 +16,8 @@ MIB = 1024
 
 
 class Cost(NamedTuple):
-    """`mib` is the peak, as /proc told it last (asked every few milliseconds): what `wait4` tells begins with
-    the memory of the process that started it.
+    """`mib` is the peak, as /proc told it last (asked every few milliseconds): what `wait4` tells
+    begins with the memory of the process that started it.
 
     On a busy machine CPU seconds are the ones to trust: wall time counts what others do, too.
     """
@@ -57,7 +57,11 @@ def _watch_peak(pid: int, peak: list[float]) -> None:
         time.sleep(0.003)
 
 
-def alternating(commands: Mapping[str, Sequence[str]], runs: int, env: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, Cost]:
+def alternating(
+    commands: Mapping[str, Sequence[str]],
+    runs: int,
+    env: Mapping[str, Mapping[str, str]] | None = None,
+) -> dict[str, Cost]:
     """The median of each; one round of all comes first and is not counted.
 
     `env` by command, else this process's.
@@ -68,16 +72,28 @@ def alternating(commands: Mapping[str, Sequence[str]], runs: int, env: Mapping[s
             cost = run(command, (env or {}).get(name))
             if number:
                 costs[name].append(cost)
-    return {name: Cost(*(statistics.median(column) for column in zip(*rows, strict=True))) for name, rows in costs.items()}
+    return {
+        name: Cost(*(statistics.median(column) for column in zip(*rows, strict=True)))
+        for name, rows in costs.items()
+    }
 
 
 def print_costs(costs: Mapping[str, Cost], against: Sequence[str], runs: int) -> None:
     """A table; the ratios are of wall and CPU time to each of `against`."""
     print(f"\nmedian of {runs} alternating runs; load {os.getloadavg()[0]:.1f}")
-    print(f"{'command':44}{'wall s':>8}{'CPU s':>8}{'MiB':>6}" + "".join(f"{'x ' + name:>30}" for name in against))
+    print(
+        f"{'command':44}{'wall s':>8}{'CPU s':>8}{'MiB':>6}"
+        + "".join(f"{'x ' + name:>30}" for name in against)
+    )
     for name, cost in costs.items():
-        ratios = (f"{cost.wall / costs[base].wall:.2f} wall {cost.cpu / costs[base].cpu:.2f} CPU" for base in against)
-        print(f"{name:44}{cost.wall:>8.2f}{cost.cpu:>8.2f}{cost.mib:>6.0f}" + "".join(f"{ratio:>30}" for ratio in ratios))
+        ratios = (
+            f"{cost.wall / costs[base].wall:.2f} wall {cost.cpu / costs[base].cpu:.2f} CPU"
+            for base in against
+        )
+        print(
+            f"{name:44}{cost.wall:>8.2f}{cost.cpu:>8.2f}{cost.mib:>6.0f}"
+            + "".join(f"{ratio:>30}" for ratio in ratios)
+        )
 
 
 def cpu_seconds(pid: int) -> float:

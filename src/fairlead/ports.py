@@ -1,7 +1,8 @@
-"""What a process needs from its world, as Protocols, filled by the real world (`edge/`) or `fairlead_sim`.
+"""What a process needs from its world, as Protocols, filled by the real world (`edge/`) or
+`fairlead_sim`.
 
-`run/` chooses which. Worlds carry out and never decide: nothing here answers a question about the cluster, it
-only delivers what is there.
+`run/` chooses which. Worlds carry out and never decide: nothing here answers a question about the
+cluster, it only delivers what is there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.changes import Observe
 from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
-from fairlead.model.devices.driver import CardAnswer, CardFault, DriverXid, IsolationMeans, ProcessHome, ProcessMemory
+from fairlead.model.devices.driver import (
+    CardAnswer,
+    CardFault,
+    DriverXid,
+    IsolationMeans,
+    ProcessHome,
+    ProcessMemory,
+)
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import (
@@ -77,7 +85,9 @@ class Cluster(Protocol):
         ...
 
     def snapshot(self) -> ClusterSnapshot:
-        """The newest state (without GPU readings). Cheap when nothing changed since the last call."""
+        """The newest state (without GPU readings). Cheap when
+        nothing changed since the last call.
+        """
         ...
 
     async def wait_changed(self, since: int, seconds: float) -> int:
@@ -151,7 +161,9 @@ class Series(Protocol):
         """`prometheus` or `built-in`."""
         ...
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
         """Lines of the expression; raises OutsideError when the source does not answer."""
         ...
 
@@ -251,7 +263,9 @@ class JobFiles(Protocol):
         ...
 
     async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
-        """All events, of every type, that are kept of the objects of a namespace with these uids."""
+        """All events, of every type, that are kept of the
+        objects of a namespace with these uids.
+        """
         ...
 
 
@@ -331,8 +345,8 @@ class SharingApi(LeaseApi, Protocol):
     async def follow(self, observe: Observe, is_known: Callable[[str], bool]) -> None:
         """List nodes, pods and withheld cards anew, then watch them until cancelled.
 
-        Withheld cards that may not be read count as none. Changes of a pod that does not name a shared GPU
-        are reported only if the pod `is_known` by its uid.
+        Withheld cards that may not be read count as none. Changes of a pod that does not name a
+        shared GPU are reported only if the pod `is_known` by its uid.
         """
         ...
 
@@ -359,8 +373,8 @@ class QuotaApi(LeaseApi, Protocol):
     async def follow(self, observe: Observe) -> None:
         """List everything anew, then watch it until cancelled.
 
-        Workloads, budgets and the tree that are not served or may not be read count as empty. The tree's CRD
-        may come and go.
+        Workloads, budgets and the tree that are not served or may not be read count as empty. The
+        tree's CRD may come and go.
         """
         ...
 
@@ -370,7 +384,9 @@ class QuotaApi(LeaseApi, Protocol):
 
 
 class AdmissionApi(Protocol):
-    """The API server, for the admission webhook. Every call raises OutsideError when it cannot be asked."""
+    """The API server, for the admission webhook. Every call raises OutsideError when it cannot be
+    asked.
+    """
 
     async def get_namespace(self, name: str) -> Namespace | None: ...
 
@@ -412,7 +428,9 @@ class Streams(Protocol):
         ...
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows. `resized` can be read from when they have changed since this was asked."""
+        """Columns and rows. `resized` can be read from when they
+        have changed since this was asked.
+        """
         ...
 
     def raw(self) -> AbstractContextManager[None]:
@@ -439,7 +457,9 @@ class DeviceAnswers(Protocol):
         """The kubelet has just taken the resource, for the first time or again."""
         ...
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         """The ids that the kubelet should prefer for a container."""
         ...
 
@@ -462,12 +482,14 @@ class DeviceAnswers(Protocol):
 class CardDriver(Protocol):
     """The GPUs of this node, as their driver shows them.
 
-    Every call may take long, so it is made in a thread, one at a time. It raises OutsideError while there is
-    no driver; the next call looks for one again.
+    Every call may take long, so it is made in a thread, one at a time. It raises OutsideError while
+    there is no driver; the next call looks for one again.
     """
 
     def cards(self) -> Sequence[GpuSlot]:
-        """All by index: uuid, minor, model, the memory that containers can be given; no units, no health."""
+        """All by index: uuid, minor, model, the memory that containers can be given; no units, no
+        health.
+        """
         ...
 
     def xids(self) -> Sequence[DriverXid]:
@@ -599,7 +621,9 @@ class AgentFiles(GivenFile, Protocol):
         """
         ...
 
-    def write_container(self, token: str, limits: ContainerLimits, edits: ContainerEdits | None) -> None:
+    def write_container(
+        self, token: str, limits: ContainerLimits, edits: ContainerEdits | None
+    ) -> None:
         """The limits, a fresh region, and what the runtime adds by CDI, unless that is None."""
         ...
 

@@ -45,7 +45,9 @@ QUOTA_LEASE: Final = "fairlead-quota"
 """The Lease of the quota controller that may write (docs/spec/quota.md#the-quota-controller)."""
 
 CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
-"""The Lease of the cluster exporter that may print the cluster (docs/spec/telemetry.md#cluster-exporter)."""
+"""The Lease of the cluster exporter that may print the cluster
+(docs/spec/telemetry.md#cluster-exporter).
+"""
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: addresses of its clock and its GPU values.

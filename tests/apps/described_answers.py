@@ -30,7 +30,13 @@ def check_against(value: Any, schema: dict[str, Any], components: dict[str, Any]
 
 
 def is_of(value: Any, schema: dict[str, Any]) -> bool:
-    kinds: dict[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
+    kinds: dict[str, Any] = {
+        "string": str,
+        "boolean": bool,
+        "null": type(None),
+        "array": list,
+        "object": dict,
+    }
     if "$ref" in schema:
         return isinstance(value, dict)
     if schema["type"] in ("integer", "number"):

@@ -1,4 +1,6 @@
-"""Every HTTP server of ours, one at a time on a free port, as its process starts it, and a stranger who speaks to it in bytes."""
+"""Every HTTP server of ours, one at a time on a free port, as its process starts it, and a stranger
+who speaks to it in bytes.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +59,21 @@ def _gpu_exporter(sock: socket, patience: float) -> ServedApp:
 
 def _cluster_exporter(sock: socket, patience: float) -> ServedApp:
     chosen = ClusterExporterSettings(node="host-1", read_seconds=patience)
-    return ClusterExporter(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen).service(sock)
+    return ClusterExporter(
+        FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen
+    ).service(sock)
 
 
 def _scheduler_extender(sock: socket, patience: float) -> ServedApp:
     chance = random.Random(1)
-    driver = Extender(FakeSharingApi(FakeServer(chance, {"n1": node("n1", (15,))}), chance), "me", lease_name="ns/lease")
-    return ServedApp(app=SchedulerExtender(driver), sock=sock, loops=(driver.run,), read_seconds=patience)
+    driver = Extender(
+        FakeSharingApi(FakeServer(chance, {"n1": node("n1", (15,))}), chance),
+        "me",
+        lease_name="ns/lease",
+    )
+    return ServedApp(
+        app=SchedulerExtender(driver), sock=sock, loops=(driver.run,), read_seconds=patience
+    )
 
 
 def _quota_controller(sock: socket, patience: float) -> ServedApp:
@@ -77,7 +87,9 @@ def _admission_webhook(sock: socket, patience: float) -> ServedApp:
 
 def _api_server(sock: socket, patience: float) -> ServedApp:
     app = ApiServer(StoredCluster(StillClock()), StillClock(), [TOKEN])
-    return ServedApp(app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop)
+    return ServedApp(
+        app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop
+    )
 
 
 SERVERS: Final[dict[str, Start]] = {
@@ -109,14 +121,19 @@ class Stranger:
         self.port, self._trust = port, trust
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection("localhost" if self._trust else "127.0.0.1", self.port, ssl=self._trust)
+        return await asyncio.open_connection(
+            "localhost" if self._trust else "127.0.0.1", self.port, ssl=self._trust
+        )
 
     async def say(self, words: bytes, seconds: float = 20.0) -> bytes:
-        """All that the server answers until it closes the connection; TimeoutError when it keeps it."""
+        """All that the server answers until it closes the connection; TimeoutError when it keeps
+        it.
+        """
         async with asyncio.timeout(seconds):
             reader, writer = await self.connect()
             try:
-                with contextlib.suppress(ConnectionError):  # a server may refuse before all has been said
+                # a server may refuse before all has been said
+                with contextlib.suppress(ConnectionError):
                     writer.write(words)
                     await writer.drain()
                 with contextlib.suppress(ConnectionResetError):
@@ -125,18 +142,29 @@ class Stranger:
             finally:
                 writer.close()
 
-    async def ask(self, target: bytes, method: bytes = b"GET", headers: bytes = b"", body: bytes = b"") -> bytes:
+    async def ask(
+        self, target: bytes, method: bytes = b"GET", headers: bytes = b"", body: bytes = b""
+    ) -> bytes:
         """The answer to one request, after which the connection shall close."""
-        head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: close\r\n" % (method, target, TOKEN.encode())
+        head = (
+            b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: "
+            b"close\r\n"
+        ) % (method, target, TOKEN.encode())
         return await self.say(head + headers + b"\r\n" + body)
 
 
 @asynccontextmanager
 async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[Stranger]:
-    """The server, ready to answer, and somebody before it. `patience`: how long it waits for a request."""
+    """The server, ready to answer, and somebody before it. `patience`: how long it waits for a
+    request.
+    """
     sock = bind_socket("127.0.0.1", 0)
     service = SERVERS[name](sock, patience)
-    trust = ssl.create_default_context(cadata=CREDENTIALS.authority.decode()) if name in WITH_TLS else None
+    trust = (
+        ssl.create_default_context(cadata=CREDENTIALS.authority.decode())
+        if name in WITH_TLS
+        else None
+    )
     serving = asyncio.create_task(service.run())
     try:
         await asyncio.wait_for(service.accepting.wait(), 30)
@@ -151,6 +179,9 @@ def build_client(folder: Path) -> Path:
     (folder / "assets").mkdir()
     (folder / "assets" / "index-abc123.js").write_text("let a = 1;" * 500)
     (folder / "favicon.svg").write_text("<svg/>")
-    page = '<meta name="csp-nonce" content="__CSP_NONCE__"><script src="./assets/index-abc123.js"></script><link href="./favicon.svg">'
+    page = (
+        '<meta name="csp-nonce" content="__CSP_NONCE__"><script '
+        'src="./assets/index-abc123.js"></script><link href="./favicon.svg">'
+    )
     (folder / "index.html").write_text(page)
     return folder

@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, DeviceSnapshot, XidEvent
+from fairlead.model.devices.device import (
+    CollectorRun,
+    DeviceProcess,
+    DeviceSample,
+    DeviceSnapshot,
+    XidEvent,
+)
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.snapshot import ClusterSnapshot
@@ -89,7 +95,12 @@ class FakeCluster:
 
 
 class FakeReadings:
-    def __init__(self, readings: Sequence[GpuReading] = (), source: Source | None = None, tally: PageTally | None = None) -> None:
+    def __init__(
+        self,
+        readings: Sequence[GpuReading] = (),
+        source: Source | None = None,
+        tally: PageTally | None = None,
+    ) -> None:
         self.readings = tuple(readings)
         self.told = source or Source("gpu-telemetry", good_at=EPOCH)
         self.tallied = tally
@@ -108,19 +119,43 @@ class FakeReadings:
 
 
 def process(
-    pod: str, mode: str, used: float, limit: float, sm: float, container: str = "main", namespace: str = "research"
+    pod: str,
+    mode: str,
+    used: float,
+    limit: float,
+    sm: float,
+    container: str = "main",
+    namespace: str = "research",
 ) -> DeviceProcess:
-    return DeviceProcess(namespace, pod, container, f"uid-{pod}", mode, int(used * MIB), int(limit * MIB), sm, processes=1 if used else 0)
+    return DeviceProcess(
+        namespace,
+        pod,
+        container,
+        f"uid-{pod}",
+        mode,
+        int(used * MIB),
+        int(limit * MIB),
+        sm,
+        processes=1 if used else 0,
+    )
 
 
 def memory(**mib: int) -> dict[str, int | float]:
     """Fields of device memory, as a driver's bytes and as DCGM's MiB."""
-    fields: dict[str, int | float] = {f"DCGM_FI_DEV_FB_{name}": amount for name, amount in mib.items()}
+    fields: dict[str, int | float] = {
+        f"DCGM_FI_DEV_FB_{name}": amount for name, amount in mib.items()
+    }
     return fields | {f"DCGM_FI_DEV_FB_{name}_BYTES": amount * MIB for name, amount in mib.items()}
 
 
 def device(
-    index: int = 0, node: str = "gpu-1", *, model: str = "Tesla T4", used: int = 500, util: int = 42, **more: object
+    index: int = 0,
+    node: str = "gpu-1",
+    *,
+    model: str = ("Tesla T4"),
+    used: int = 500,
+    util: int = 42,
+    **more: object,
 ) -> DeviceSample:
     """A card with the fields that a T4 answers."""
     d = "DCGM_FI_DEV_"
@@ -161,7 +196,13 @@ def device(
         serial=f"13200000000{index}",
         cuda_version="12.8",
         vbios_version="90.04.38.00.03",
-        **{"sampled_at": EPOCH - 1.5, "collectors": (CollectorRun("device", str(index), is_good=True, succeeded_at=EPOCH - 1.5),), **given},  # type: ignore[arg-type]
+        **{
+            "sampled_at": EPOCH - 1.5,
+            "collectors": (
+                CollectorRun("device", str(index), is_good=True, succeeded_at=EPOCH - 1.5),
+            ),
+            **given,
+        },  # type: ignore[arg-type]
     )
 
 
@@ -184,12 +225,17 @@ def lost_device(index: int, node: str = "gpu-1") -> DeviceSample:
 def four_cards() -> list[DeviceSample]:
     """One card held alone, one shared by two pods, one free, one lost."""
     return [
-        device(0, used=6000, util=90, processes=(process("train-0", "exclusive", 5990, 15360, 90),)),
+        device(
+            0, used=6000, util=90, processes=(process("train-0", "exclusive", 5990, 15360, 90),)
+        ),
         device(
             1,
             used=6396,
             util=55,
-            processes=(process("app-1", "share", 3193, 4308, 30), process("app-2", "share", 3193, 4308, 25, namespace='odd"ns\\')),
+            processes=(
+                process("app-1", "share", 3193, 4308, 30),
+                process("app-2", "share", 3193, 4308, 25, namespace='odd"ns\\'),
+            ),
         ),
         device(2, used=4, util=0),
         lost_device(3),

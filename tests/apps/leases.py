@@ -27,7 +27,9 @@ class OneLease:
         if record.version != (self.record.version if self.record else ""):
             return None
         self._version += 1
-        self.record = structs.replace(record, renewed=record.renewed or str(self._version), version=str(self._version))
+        self.record = structs.replace(
+            record, renewed=record.renewed or str(self._version), version=str(self._version)
+        )
         return self.record
 
 

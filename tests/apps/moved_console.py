@@ -34,12 +34,19 @@ class Moved:
 
     def __init__(self, page: Page, driver: Driver, wall: Wall, csrf: str) -> None:
         self.page, self.driver, self.wall = page, driver, wall
-        self.headers = {"X-Fairlead-Csrf": csrf, "Content-Type": "application/json", "Origin": page.url, "Sec-Fetch-Site": "same-origin"}
+        self.headers = {
+            "X-Fairlead-Csrf": csrf,
+            "Content-Type": "application/json",
+            "Origin": page.url,
+            "Sec-Fetch-Site": "same-origin",
+        }
 
     async def order(self, body: Any, **headers: str) -> tuple[int, Any]:
         sent = {key: value for key, value in (self.headers | headers).items() if value}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        status, _, answer = await self.page.get(f"{BASE}/clock", method="POST", data=data, headers=sent)
+        status, _, answer = await self.page.get(
+            f"{BASE}/clock", method="POST", data=data, headers=sent
+        )
         return status, json.loads(answer)
 
 
@@ -49,7 +56,9 @@ async def moved(*, is_running: bool = False) -> AsyncIterator[Moved]:
     driver = Driver(small_world(), 1.0, wall.now)
     task = asyncio.create_task(driver.run()) if is_running else None
     try:
-        async with console(msgspec.structs.replace(still_world(living_cluster()), timekeeper=driver)) as page:
+        async with console(
+            msgspec.structs.replace(still_world(living_cluster()), timekeeper=driver)
+        ) as page:
             yield Moved(page, driver, wall, (await page.json("/me"))["csrf"])
     finally:
         if task is not None:

@@ -1,4 +1,5 @@
-"""An API server in memory for the quota controller, on a clock that jumps: its pods are the truth, and a call takes a moment.
+"""An API server in memory for the quota controller, on a clock that jumps: its pods are the truth,
+and a call takes a moment.
 
 What a newcomer gets wrong: nothing here knows quota. Whether too much runs is counted by the test.
 """
@@ -42,25 +43,46 @@ from fairlead.ports import LeaseRecord
 
 NOW: Final = 1_767_600_000.0
 PLACE: Final = "team"
-NODE: Final = Node("node", "node", allocatable={"cpu": 1_000_000, "pods": 1000}, conditions=(Condition("Ready", "True"),))
+NODE: Final = Node(
+    "node",
+    "node",
+    allocatable={"cpu": 1_000_000, "pods": 1000},
+    conditions=(Condition("Ready", "True"),),
+)
 
 
 def tree(leaf_max: int = 10_000) -> QuotaTree:
     """A root and one leaf, of so many thousandths of a cpu."""
     bounds = {"cpu": leaf_max}
     leaf = QuotaNode("root.a", "root.a", "root", min=bounds, max=bounds, namespaces=(PLACE,))
-    return QuotaTree("elasticquotatree", "kube-system", QuotaNode("root", "root", min=bounds, max=bounds, children=(leaf,)), "tree", 1)
+    return QuotaTree(
+        "elasticquotatree",
+        "kube-system",
+        QuotaNode("root", "root", min=bounds, max=bounds, children=(leaf,)),
+        "tree",
+        1,
+    )
 
 
 def waiting_pod(name: str, cpu: int = 1000) -> Pod:
     owner = Owner("ReplicaSet", "web", "rs", controller=True)
     asks = Container("main", requests={"cpu": cpu})
-    return Pod(PLACE, name, f"uid-{name}", gates=(QUOTA_GATE,), containers=(asks,), owners=(owner,), created_at=NOW)
+    return Pod(
+        PLACE,
+        name,
+        f"uid-{name}",
+        gates=(QUOTA_GATE,),
+        containers=(asks,),
+        owners=(owner,),
+        created_at=NOW,
+    )
 
 
 @dataclass
 class FakeQuotaServer:
-    """`calls`: what was carried out, when. `seconds`: how long a call takes. `away`: nobody is answered."""
+    """`calls`: what was carried out, when. `seconds`: how long a call takes. `away`: nobody is
+    answered.
+    """
 
     now: Callable[[], float]
     seconds: float = 0.01
@@ -111,7 +133,9 @@ class FakeQuotaServer:
 
 
 class FakeQuotaApi:
-    """One controller's way to the server. `most_seconds`: so long at most may a write be under way."""
+    """One controller's way to the server. `most_seconds`: so long
+    at most may a write be under way.
+    """
 
     most_seconds = 3.0
     workload_kinds = "ReplicaSet", "Job"
@@ -141,7 +165,9 @@ class FakeQuotaApi:
         server = self._server
         if left is not None and left() < 0.25:
             return Outcome(Result.REFUSED, "the lease has run out")
-        assert isinstance(action, RecordObjectEvent) if left is None else left() <= self.most_seconds, action
+        assert (
+            isinstance(action, RecordObjectEvent) if left is None else left() <= self.most_seconds
+        ), action
         server.under_way += 1
         server.most_under_way = max(server.most_under_way, server.under_way)
         try:
@@ -160,7 +186,9 @@ class FakeQuotaApi:
         if record.version != (before.version if before else ""):
             return None
         version = str(int(record.version or 0) + 1)
-        self._server.lease = structs.replace(record, renewed=record.renewed or version, version=version)
+        self._server.lease = structs.replace(
+            record, renewed=record.renewed or version, version=version
+        )
         return self._server.lease
 
     def _answer(self) -> None:

@@ -26,7 +26,9 @@ class Page:
         self.server, self.session, self.url = server, session, url
 
     async def get(self, path: str, **more: Any) -> tuple[int, Any, bytes]:
-        async with self.session.request(more.pop("method", "GET"), self.url + path, **more) as answer:
+        async with self.session.request(
+            more.pop("method", "GET"), self.url + path, **more
+        ) as answer:
             return answer.status, answer.headers, await answer.read()
 
     async def json(self, path: str, **more: Any) -> Any:
@@ -35,7 +37,9 @@ class Page:
 
 @asynccontextmanager
 async def console(
-    world: Ports | None = None, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None
+    world: Ports | None = None,
+    settings: ConsoleSettings | None = None,
+    past: Iterator[ClusterSnapshot] | None = None,
 ) -> AsyncIterator[Page]:
     server = ConsoleServer(world or still_world(living_cluster()), settings, past)
     sock = bind_socket("127.0.0.1", 0)
@@ -43,7 +47,9 @@ async def console(
     task = asyncio.create_task(service.run())
     try:
         await asyncio.wait_for(service.accepting.wait(), 30)
-        async with aiohttp.ClientSession(auto_decompress=False, headers={"Accept-Encoding": "identity"}) as session:
+        async with aiohttp.ClientSession(
+            auto_decompress=False, headers={"Accept-Encoding": "identity"}
+        ) as session:
             yield Page(server, session, f"http://127.0.0.1:{sock.getsockname()[1]}")
     finally:
         task.cancel()

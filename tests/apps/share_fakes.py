@@ -1,6 +1,8 @@
-"""An API server in memory for the scheduler extender, on a clock that jumps: late watches, lost replies, late requests.
+"""An API server in memory for the scheduler extender, on a clock that jumps: late watches, lost
+replies, late requests.
 
-What a newcomer gets wrong: the truth is `FakeServer.pods`. It is looked at after every write, so that not one instant is missed.
+What a newcomer gets wrong: the truth is `FakeServer.pods`. It is looked at after every write, so
+that not one instant is missed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ import msgspec
 from tests.rules.held import Held, held_at_most
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
+from fairlead.model.actions import (
+    Action,
+    BindPod,
+    Outcome,
+    RecordEvent,
+    Result,
+    TouchPod,
+    WriteGrants,
+)
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -30,9 +40,11 @@ ASSIGNED = {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true", "scheduler.framework.gpushare
 
 @dataclass
 class FakeServer:
-    """`down_until`: nobody is answered before. `history` holds every change, for watches. `faults`: what must never be.
+    """`down_until`: nobody is answered before. `history` holds every change, for watches. `faults`:
+    what must never be.
 
-    `sits`: by uid the pod as it was first given cards. There it runs, whatever somebody makes of its annotations later.
+    `sits`: by uid the pod as it was first given cards. There it runs, whatever somebody makes of
+    its annotations later.
     """
 
     rng: random.Random
@@ -62,7 +74,10 @@ class FakeServer:
             self._note("pods", uid, None)
 
     def find(self, namespace: str, name: str) -> Pod | None:
-        return next((pod for pod in self.pods.values() if (pod.namespace, pod.name) == (namespace, name)), None)
+        return next(
+            (pod for pod in self.pods.values() if (pod.namespace, pod.name) == (namespace, name)),
+            None,
+        )
 
     def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> Outcome:
         now = self.find(pod.namespace, pod.name)
@@ -73,7 +88,9 @@ class FakeServer:
         if now.deleted_at is not None:
             return Outcome(Result.REFUSED, "pod is being deleted, cannot be assigned to a host")
         if now.node:
-            return Outcome(Result.UNKNOWN, f'pod {pod.name} is already assigned to node "{now.node}"')
+            return Outcome(
+                Result.UNKNOWN, (f'pod {pod.name} is already assigned to node "{now.node}"')
+            )
         self.bindings[pod.uid] = self.bindings.get(pod.uid, 0) + 1
         self.write(annotated(msgspec.structs.replace(now, node=node), annotations))
         return Outcome()
@@ -89,46 +106,76 @@ class FakeServer:
 
     def damage(self, pod: Pod) -> None:
         """Somebody who may write grants garbles one, while its pod runs."""
-        self.write(annotated(msgspec.structs.replace(pod, phase="Running"), {ANNOTATION_ALLOCATION: "{garbled", **ASSIGNED}))
+        self.write(
+            annotated(
+                msgspec.structs.replace(pod, phase="Running"),
+                {ANNOTATION_ALLOCATION: "{garbled", **ASSIGNED},
+            )
+        )
 
     def is_guarded(self, node: str) -> bool:
         return self.nodes[node].annotations.get("fairlead.io/gpu-identity") == "guarded"
 
     def _look_alike(self, node: str) -> None:
-        """The promise for a guarded node: at every instant all unassigned containers of equal units have the same cards and MiB."""
+        """The promise for a guarded node: at every instant all unassigned containers of equal units
+        have the same cards and MiB.
+        """
         seen: dict[int, Any] = {}
         for pod in self.pods.values():
-            is_unassigned = pod.node == node and pod.is_holding and pod.deleted_at is None and "true" not in pod.annotations.values()
+            is_unassigned = (
+                pod.node == node
+                and pod.is_holding
+                and pod.deleted_at is None
+                and "true" not in pod.annotations.values()
+            )
             for name, given in pod.grants.items() if is_unassigned else ():
                 has = {(grant.uuid, grant.units, grant.memory_mib) for grant in given}
                 if seen.setdefault(sum(grant.units for grant in given), has) != has:
-                    self.faults.append(f"{pod.name}/{name} on {node} has {has}, another of its size {seen}")
+                    self.faults.append(
+                        f"{pod.name}/{name} on {node} has {has}, another of its size {seen}"
+                    )
 
     def _sitting(self, pod: Pod) -> Held:
         if pod.grants and self.sits.setdefault(pod.uid, pod).grants != pod.grants:
-            self.faults.append(f"{pod.name} sits on {self.sits[pod.uid].grants} and is said to hold {pod.grants}")
+            self.faults.append(
+                f"{pod.name} sits on {self.sits[pod.uid].grants} and is said to hold {pod.grants}"
+            )
         return held_at_most(self.sits.get(pod.uid, pod))
 
     def _recount(self, before: Pod | None, after: Pod | None) -> None:
-        """The promise: at no instant are more units granted on a card than it has, nor more of its compute than there is."""
+        """The promise: at no instant are more units granted on a card than it has, nor more of its
+        compute than there is.
+        """
         for pod, sign in ((before, -1), (after, 1)):
-            for uuid, (units, core) in self._sitting(pod).items() if pod is not None and pod.is_holding else ():
+            for uuid, (units, core) in (
+                self._sitting(pod).items() if pod is not None and pod.is_holding else ()
+            ):
                 used_units, used_core = self.used.get(uuid, (0, 0))
                 self.used[uuid] = used_units + sign * units, used_core + sign * core
         sizes = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
         self.faults += [
-            f"{used} of {sizes[uuid]} units of {uuid} are granted" for uuid, (used, _) in self.used.items() if used > sizes[uuid]
+            f"{used} of {sizes[uuid]} units of {uuid} are granted"
+            for uuid, (used, _) in self.used.items()
+            if used > sizes[uuid]
         ]
-        self.faults += [f"{core} of 100 percent of {uuid} are granted" for uuid, (_, core) in self.used.items() if core > 100]
+        self.faults += [
+            f"{core} of 100 percent of {uuid} are granted"
+            for uuid, (_, core) in self.used.items()
+            if core > 100
+        ]
 
 
 def annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
     written = {**pod.annotations, **annotations}
-    return msgspec.structs.replace(pod, annotations=written, grants=parse_grants(written, pod.containers))
+    return msgspec.structs.replace(
+        pod, annotations=written, grants=parse_grants(written, pod.containers)
+    )
 
 
 class FakeSharingApi:
-    """One client of it (`ports.SharingApi`), slow and unlucky as the storm wants. `kill`: nothing that it sends later arrives."""
+    """One client of it (`ports.SharingApi`), slow and unlucky as the storm wants. `kill`: nothing
+    that it sends later arrives.
+    """
 
     def __init__(self, server: FakeServer, rng: random.Random, *, trouble: float = 0.0) -> None:
         self._server = server
@@ -194,16 +241,21 @@ class FakeSharingApi:
         commit.add_done_callback(self._commits.discard)
         if self._strikes(0.1):
             await self._pause(0.2)
-            return Outcome(Result.UNKNOWN, "connection reset")  # while the request may still be on its way
+            # while the request may still be on its way
+            return Outcome(Result.UNKNOWN, "connection reset")
         outcome = await asyncio.shield(commit)
         return Outcome(Result.UNKNOWN, "connection reset") if self._strikes(0.1) else outcome
 
     async def _commit(self, action: BindPod, ends_at: float) -> Outcome:
-        """The server works on, whatever becomes of who asked, and decides as late as the request's `timeout` allows."""
+        """The server works on, whatever becomes of who asked, and decides as late as the request's
+        `timeout` allows.
+        """
         latest = max(0.0, ends_at - asyncio.get_running_loop().time())
         await self._pause(0.02 if not self._strikes(0.2) else latest)
         if asyncio.get_running_loop().time() > ends_at:
-            return Outcome(Result.UNKNOWN, "Timeout: request did not complete within the allotted timeout")
+            return Outcome(
+                Result.UNKNOWN, ("Timeout: request did not complete within the allotted timeout")
+            )
         return self._server.bind(action.pod, action.node, render_action(action, NOW))
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
@@ -228,7 +280,9 @@ class FakeSharingApi:
         if record.version != (now.version if now else ""):
             return None
         version = str(int(record.version or "0") + 1)
-        self._server.lease = msgspec.structs.replace(record, renewed=record.renewed or version, version=version)
+        self._server.lease = msgspec.structs.replace(
+            record, renewed=record.renewed or version, version=version
+        )
         return self._server.lease
 
     async def _answer(self) -> None:

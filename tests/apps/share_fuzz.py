@@ -1,8 +1,10 @@
-"""Whatever kube-scheduler, a mistake or an enemy sends: an answer for every request, and no card is ever sold twice.
+"""Whatever kube-scheduler, a mistake or an enemy sends: an answer for every request, and no card is
+ever sold twice.
 
-`python -m tests.apps.share_fuzz [SECONDS] [SEED]` asks as many questions as the time allows and says how many those were; what fails is
-printed with the seed and the number of the question. Everything goes through the app itself, without a socket; the API server is one in
-memory that loses replies, and pods come, end and lose their annotations while it is asked.
+`python -m tests.apps.share_fuzz [SECONDS] [SEED]` asks as many questions as the time allows and
+says how many those were; what fails is printed with the seed and the number of the question.
+Everything goes through the app itself, without a socket; the API server is one in memory that loses
+replies, and pods come, end and lose their annotations while it is asked.
 """
 
 from __future__ import annotations
@@ -30,10 +32,69 @@ from fairlead.wire.kube.objects import WirePod, parse_pod
 Object = dict[str, Any]
 NODES = {"n1": (15, 15), "n2": (8,), "n3": (14, 14, 10)}
 VERBS = ("filter", "prioritize", "bind", "preempt")
-UNITS = ("1", "2", "4", "4", "7", "14", "15", "0", "-1", "1.5", "1k", "5000m", "4Gi", "9" * 30, "x", "", 4, 1e300, None, [])
-ODD: tuple[Any, ...] = (None, True, 0, -1, 2**70, 1e308, "", "x", "n1", "²", "\x00", "a" * 300, [], {}, [[]], {"": None}, [None], "\ud800")
-KEYS = ("Pod", "pod", "NodeNames", "Nodes", "items", "NodeNameToVictims", "NodeNameToMetaVictims", "PodUID", "Node", "metadata", "spec")
-PAGES = ("/metrics", f"{PREFIX}/inspect", f"{PREFIX}/inspect/n1", f"{PREFIX}/inspect/\ufffd", "/readyz", "/nowhere")
+UNITS = (
+    "1",
+    "2",
+    "4",
+    "4",
+    "7",
+    "14",
+    "15",
+    "0",
+    "-1",
+    "1.5",
+    "1k",
+    "5000m",
+    "4Gi",
+    "9" * 30,
+    "x",
+    "",
+    4,
+    1e300,
+    None,
+    [],
+)
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1e308,
+    "",
+    "x",
+    "n1",
+    "²",
+    "\x00",
+    "a" * 300,
+    [],
+    {},
+    [[]],
+    {"": None},
+    [None],
+    "\ud800",
+)
+KEYS = (
+    "Pod",
+    "pod",
+    "NodeNames",
+    "Nodes",
+    "items",
+    "NodeNameToVictims",
+    "NodeNameToMetaVictims",
+    "PodUID",
+    "Node",
+    "metadata",
+    "spec",
+)
+PAGES = (
+    "/metrics",
+    f"{PREFIX}/inspect",
+    f"{PREFIX}/inspect/n1",
+    f"{PREFIX}/inspect/\ufffd",
+    "/readyz",
+    "/nowhere",
+)
 
 
 class Fuzz:
@@ -43,7 +104,13 @@ class Fuzz:
         self.rng = random.Random(seed)
         self.asked = 0
         self.answers: dict[int, int] = {}
-        self.server = FakeServer(self.rng, {name: msgspec.structs.replace(node(name, units), uid=name) for name, units in NODES.items()})
+        self.server = FakeServer(
+            self.rng,
+            {
+                name: msgspec.structs.replace(node(name, units), uid=name)
+                for name, units in NODES.items()
+            },
+        )
         api = FakeSharingApi(self.server, random.Random(seed), trouble=0.3)
         self.extender = make(api, "me", lease_name="l", monotonic=asyncio.get_running_loop().time)
         self._app = SchedulerExtender(self.extender)
@@ -75,7 +142,11 @@ class Fuzz:
             if chance < 0.05 or len(self.server.pods) > 60:
                 self.server.remove(pod.uid)
             elif chance < 0.1 and pod.node:
-                self.server.write(msgspec.structs.replace(pod, phase="Succeeded" if pod.deleted_at else pod.phase, deleted_at=1.0))
+                self.server.write(
+                    msgspec.structs.replace(
+                        pod, phase="Succeeded" if pod.deleted_at else pod.phase, deleted_at=1.0
+                    )
+                )
             elif chance < 0.12 and pod.is_holding and pod.grants:
                 self.server.damage(pod)
 
@@ -93,7 +164,9 @@ class Fuzz:
             if status == 200:
                 json.loads(answer)
         except Exception as error:
-            raise AssertionError(f"question {self.asked}, {verb} {text[:2000]!r}: {error!r}") from error
+            raise AssertionError(
+                f"question {self.asked}, {verb} {text[:2000]!r}: {error!r}"
+            ) from error
 
     async def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         asked = Question(method, path, "127.0.0.1", body=body)
@@ -101,7 +174,7 @@ class Fuzz:
         self.answers[status] = self.answers.get(status, 0) + 1
         return status, answer
 
-    # --- bodies ------------------------------------------------------------------------------------------------------------------
+    # --- bodies -----------------------------------------------------------------------------------
 
     def _body(self, verb: str) -> bytes:
         body: Any = self._good(verb)
@@ -113,31 +186,73 @@ class Fuzz:
             return text[: self.rng.randrange(len(text) + 1)]
         if chance < 0.15:
             at = self.rng.randrange(len(text) + 1)
-            return text[:at] + self.rng.randbytes(self.rng.randint(1, 3)) + text[at + self.rng.randint(0, 3) :]
+            return (
+                text[:at]
+                + self.rng.randbytes(self.rng.randint(1, 3))
+                + text[at + self.rng.randint(0, 3) :]
+            )
         return self.rng.randbytes(20) if chance < 0.16 else text
 
     def _good(self, verb: str) -> Object:
         rng, heard = self.rng, self.extender.machine.feed.pods
-        known = [pod for pod in self.server.pods.values() if pod.uid in heard]  # of these the API server is believed, and not the question
-        name = rng.choice(known).name if known and rng.random() < 0.8 else f"q{rng.randint(0, 10**6)}"
+        # of these the API server is believed, and not the question
+        known = [pod for pod in self.server.pods.values() if pod.uid in heard]
+        name = (
+            rng.choice(known).name if known and rng.random() < 0.8 else f"q{rng.randint(0, 10**6)}"
+        )
         if verb == "bind":
-            return {"PodName": name, "PodNamespace": "default", "PodUID": f"uid-{name}", "Node": rng.choice((*NODES, "gone"))}
-        labels = {"aliyun.com/gpu-count": rng.choice(("1", "2", "3", "x", "-1", "9" * 20))} if rng.random() < 0.3 else {}
+            return {
+                "PodName": name,
+                "PodNamespace": "default",
+                "PodUID": f"uid-{name}",
+                "Node": rng.choice((*NODES, "gone")),
+            }
+        labels = (
+            {"aliyun.com/gpu-count": rng.choice(("1", "2", "3", "x", "-1", "9" * 20))}
+            if rng.random() < 0.3
+            else {}
+        )
         pod = self._pod(name, rng.choice(UNITS), labels)
         names = rng.sample([*NODES, "gone", ""], rng.randint(0, 5))
         if verb == "preempt":
             uids = [{"UID": each.uid} for each in rng.sample(known, min(3, len(known)))]
-            return {"Pod": pod, "NodeNameToMetaVictims": {each: {"Pods": uids, "NumPDBViolations": 0} for each in names}}
-        return {"Pod": pod, "NodeNames": names} if rng.random() < 0.8 else {"Pod": pod, "Nodes": {"items": [_node(each) for each in names]}}
+            return {
+                "Pod": pod,
+                "NodeNameToMetaVictims": {
+                    each: {"Pods": uids, "NumPDBViolations": 0} for each in names
+                },
+            }
+        return (
+            {"Pod": pod, "NodeNames": names}
+            if rng.random() < 0.8
+            else {"Pod": pod, "Nodes": {"items": [_node(each) for each in names]}}
+        )
 
     def _pod(self, name: str, units: Any, labels: Object, cores: Sequence[Any] = UNITS) -> Object:
         limits = {"aliyun.com/gpu-mem": units}
         if self.rng.random() < 0.1:
             limits["aliyun.com/gpu-core.percentage"] = self.rng.choice(cores)
-        notes = {"fairlead.io/gpu-placement": self.rng.choice(("spread", "binpack", "²"))} if self.rng.random() < 0.2 else {}
-        metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels, "annotations": notes}
-        spec: Object = {"containers": [{"name": "main", "resources": {"limits": limits}}], "priority": self.rng.choice((0, 0, 5, -5))}
-        return {"metadata": metadata, "spec": spec, "status": {"nominatedNodeName": self.rng.choice((None, None, "n1"))}}
+        notes = (
+            {"fairlead.io/gpu-placement": self.rng.choice(("spread", "binpack", "²"))}
+            if self.rng.random() < 0.2
+            else {}
+        )
+        metadata = {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            "labels": labels,
+            "annotations": notes,
+        }
+        spec: Object = {
+            "containers": [{"name": "main", "resources": {"limits": limits}}],
+            "priority": self.rng.choice((0, 0, 5, -5)),
+        }
+        return {
+            "metadata": metadata,
+            "spec": spec,
+            "status": {"nominatedNodeName": self.rng.choice((None, None, "n1"))},
+        }
 
     def _spoiled(self, value: Any) -> Any:
         """Somewhere inside, something else stands."""
@@ -156,7 +271,10 @@ class Fuzz:
 
 
 def _node(name: str) -> Object:
-    return {"metadata": {"name": name, "labels": {"cgpu": "true"}}, "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
+    return {
+        "metadata": {"name": name, "labels": {"cgpu": "true"}},
+        "status": {"capacity": {"aliyun.com/gpu-mem": "30"}},
+    }
 
 
 def live(seed: int, seconds: float, questions: int, make: ExtenderMaker = Extender) -> Fuzz:
@@ -171,7 +289,9 @@ def live(seed: int, seconds: float, questions: int, make: ExtenderMaker = Extend
     try:
         return loop.run_until_complete(whole())
     except Exception as error:
-        raise AssertionError(f"fuzz {seed}: {error!r}; again: python -m tests.apps.share_fuzz {seconds:.0f} {seed}") from error
+        raise AssertionError(
+            f"fuzz {seed}: {error!r}; again: python -m tests.apps.share_fuzz {seconds:.0f} {seed}"
+        ) from error
     finally:
         loop.close()
 
@@ -183,5 +303,11 @@ if __name__ == "__main__":
     while time.monotonic() < began + left:
         lived = live(number, began + left - time.monotonic(), 100_000)
         total, number = total + lived.asked, number + 1
-        print(f"{total} questions, seed {number - 1}: by status {lived.answers}, {len(lived.server.bindings)} bound", flush=True)
+        print(
+            (
+                f"{total} questions, seed {number - 1}: by status {lived.answers}, "
+                f"{len(lived.server.bindings)} bound"
+            ),
+            flush=True,
+        )
     print(f"{total} questions in {time.monotonic() - began:.0f} s, nothing amiss")

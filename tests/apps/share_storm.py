@@ -1,7 +1,9 @@
-"""A storm over the scheduler extender: pods of every shape come and go while replies are lost, processes die and the API server is away.
+"""A storm over the scheduler extender: pods of every shape come and go while replies are lost,
+processes die and the API server is away.
 
-Everything follows from the seed, on a clock that jumps. `python -m tests.apps.share_storm SEED [PODS]` lives one again and tells what went
-on. What must hold at every instant is checked by the fake server itself (`FakeServer.faults`), the rest at the end.
+Everything follows from the seed, on a clock that jumps. `python -m tests.apps.share_storm SEED
+[PODS]` lives one again and tells what went on. What must hold at every instant is checked by the
+fake server itself (`FakeServer.faults`), the rest at the end.
 """
 
 from __future__ import annotations
@@ -37,13 +39,25 @@ ExtenderMaker = Callable[..., Extender]
 class Storm:
     """One life. `say` gets a line for everything that happens."""
 
-    def __init__(self, seed: int, pods: int, make: ExtenderMaker = Extender, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        pods: int,
+        make: ExtenderMaker = Extender,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.rng = random.Random(seed)
         self.server = FakeServer(
             self.rng,
             {
                 f"n{i}": msgspec.structs.replace(
-                    node(f"n{i}", units, core=i % 2 == 0, **({"fairlead.io/gpu-identity": "guarded"} if i in GUARDED else {})), uid=f"n{i}"
+                    node(
+                        f"n{i}",
+                        units,
+                        core=i % 2 == 0,
+                        **({"fairlead.io/gpu-identity": "guarded"} if i in GUARDED else {}),
+                    ),
+                    uid=f"n{i}",
                 )
                 for i, units in enumerate(CARDS)
             },
@@ -53,7 +67,10 @@ class Storm:
         self._damaged: set[str] = set()
         self._make = make
         self._say = say
-        self._extenders: list[tuple[Extender, FakeSharingApi, asyncio.Task[None]] | None] = [None, None]
+        self._extenders: list[tuple[Extender, FakeSharingApi, asyncio.Task[None]] | None] = [
+            None,
+            None,
+        ]
         self._leader = 0
         self._calm = False
         self._loop = asyncio.get_running_loop()
@@ -61,8 +78,12 @@ class Storm:
     async def run(self) -> None:
         for place in (0, 1):
             self._start(place)
-        work = [asyncio.ensure_future(loop) for loop in (self._people(), self._kubelets(), self._accidents())]
-        schedulers = [asyncio.ensure_future(self._scheduler()) for _ in range(3)]  # binding runs beside scheduling, as in the real one
+        work = [
+            asyncio.ensure_future(loop)
+            for loop in (self._people(), self._kubelets(), self._accidents())
+        ]
+        # binding runs beside scheduling, as in the real one
+        schedulers = [asyncio.ensure_future(self._scheduler()) for _ in range(3)]
         try:
             await work[0]
             self._calm = True
@@ -78,7 +99,7 @@ class Storm:
             if not task.cancelled() and task.exception() is not None:
                 raise task.exception()  # type: ignore[misc]
 
-    # --- who takes part ----------------------------------------------------------------------------------------------------------
+    # --- who takes part ---------------------------------------------------------------------------
 
     async def _people(self) -> None:
         while self._left:
@@ -103,7 +124,12 @@ class Storm:
                     self.server.write(msgspec.structs.replace(pod, phase="Succeeded"))
                 elif pod.is_finished and chance < 0.05:
                     self.server.remove(pod.uid)
-                elif pod.is_holding and pod.grants and chance > 0.97 and self.server.is_guarded(pod.node):
+                elif (
+                    pod.is_holding
+                    and pod.grants
+                    and chance > 0.97
+                    and self.server.is_guarded(pod.node)
+                ):
                     self.server.write(annotated(pod, ASSIGNED))
 
     async def _accidents(self) -> None:
@@ -133,22 +159,32 @@ class Storm:
             for place in (0, 1):
                 await self._kill(place)
                 self._start(place)
-        bound = [pod for pod in self.server.pods.values() if pod.is_holding and pod.grants and pod.deleted_at is None]
+        bound = [
+            pod
+            for pod in self.server.pods.values()
+            if pod.is_holding and pod.grants and pod.deleted_at is None
+        ]
         for pod in self.rng.sample(bound, min(4, len(bound))):
             self._say(f"damage the grant of {pod.name}")
             self.server.damage(pod)
             self._damaged.add(pod.uid)
 
     async def _scheduler(self) -> None:
-        """As kube-scheduler: filter, take one of the best, bind; whatever goes wrong is tried again."""
+        """As kube-scheduler: filter, take one of the best, bind; whatever goes wrong is tried
+        again.
+        """
         while True:
             await asyncio.sleep(self.rng.uniform(0, 0.05))
-            waiting = [pod for pod in self.server.pods.values() if not pod.node and pod.deleted_at is None]
+            waiting = [
+                pod for pod in self.server.pods.values() if not pod.node and pod.deleted_at is None
+            ]
             running = self._extenders[self._leader]
             if not waiting or running is None:
                 await asyncio.sleep(0.1)
                 continue
-            await self._place(running[0], self.rng.choice(waiting[:20] if self.rng.random() < 0.5 else waiting))
+            await self._place(
+                running[0], self.rng.choice(waiting[:20] if self.rng.random() < 0.5 else waiting)
+            )
 
     async def _place(self, extender: Extender, pod: Pod) -> None:
         asked = FilterAsked(pod, self.rng.sample(list(self.server.nodes), len(self.server.nodes)))
@@ -164,18 +200,22 @@ class Storm:
         if "" in answers:
             now = self.server.pods.get(pod.uid)
             if now is not None and now.node != best:
-                self.server.faults.append(f"{pod.name} was told to be on {best} and is on {now.node!r}")
+                self.server.faults.append(
+                    f"{pod.name} was told to be on {best} and is on {now.node!r}"
+                )
 
     async def _until_settled(self) -> None:
         extender = next(each[0] for each in (self._extenders[self._leader],) if each is not None)
         async with asyncio.timeout(120):
-            while extender.trouble or extender.machine.bindings.doubts or extender.ledger.reserved():
+            while (
+                extender.trouble or extender.machine.bindings.doubts or extender.ledger.reserved()
+            ):
                 await extender.filter(FilterAsked(Pod("default", "probe"), []))
                 await asyncio.sleep(0.5)
         assert not self.server.faults, self.server.faults[:3]
         self.check_end(extender)
 
-    # --- the end -----------------------------------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     def check_end(self, extender: Extender) -> None:
         truth = Ledger()
@@ -189,9 +229,13 @@ class Storm:
         for pod in self.server.pods.values():
             if pod.is_holding and gpu_need(pod).units:
                 wanted = {
-                    part.name: part.limits[GPU_MEMORY] for part in (*pod.containers, *pod.init_containers) if GPU_MEMORY in part.limits
+                    part.name: part.limits[GPU_MEMORY]
+                    for part in (*pod.containers, *pod.init_containers)
+                    if GPU_MEMORY in part.limits
                 }
-                got = {name: sum(grant.units for grant in given) for name, given in pod.grants.items()}
+                got = {
+                    name: sum(grant.units for grant in given) for name, given in pod.grants.items()
+                }
                 if got or not (self._was_foreign(pod) or pod.uid in self._damaged):
                     assert got == wanted, f"{pod.name} holds {got} and asked for {wanted}"
             if not pod.node and pod.deleted_at is None:
@@ -201,7 +245,7 @@ class Storm:
     def _was_foreign(pod: Pod) -> bool:
         return pod.scheduler == "somebody"
 
-    # --- inside ------------------------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _random_pod(self) -> Pod:
         self._made += 1
@@ -217,13 +261,23 @@ class Storm:
             parts = [rng.randint(1, 6), rng.randint(1, 6)]
         elif shape < 0.6:
             init = tuple(
-                _container(f"init{number}", rng.randint(0, 8), rng.choice((0, 0, 30, 60)), restartable=rng.random() < 0.5)
+                _container(
+                    f"init{number}",
+                    rng.randint(0, 8),
+                    rng.choice((0, 0, 30, 60)),
+                    restartable=rng.random() < 0.5,
+                )
                 for number in range(rng.randint(1, 4))
             )
         foreign = "n" + str(rng.randrange(len(CARDS))) if shape > 0.95 else ""
-        annotations = {"fairlead.io/gpu-split": "per-container"} if len(parts) > 1 and rng.random() < 0.5 else {}
+        annotations = (
+            {"fairlead.io/gpu-split": "per-container"}
+            if len(parts) > 1 and rng.random() < 0.5
+            else {}
+        )
         containers = tuple(
-            _container(f"c{number}", each, rng.choice((0, 0, 0, 0, 10, 40)) if cards == 1 else 0) for number, each in enumerate(parts)
+            _container(f"c{number}", each, rng.choice((0, 0, 0, 0, 10, 40)) if cards == 1 else 0)
+            for number, each in enumerate(parts)
         )
         scheduler = "somebody" if foreign else "fairlead-scheduler"
         return Pod(
@@ -240,7 +294,9 @@ class Storm:
 
     def _start(self, place: int) -> None:
         api = FakeSharingApi(self.server, random.Random(self.rng.random()), trouble=1.0)
-        extender = self._make(api, f"extender-{place}", lease_name="lease", monotonic=self._loop.time)
+        extender = self._make(
+            api, f"extender-{place}", lease_name="lease", monotonic=self._loop.time
+        )
         self._extenders[place] = (extender, api, asyncio.ensure_future(extender.run()))
 
     async def _kill(self, place: int) -> None:
@@ -255,7 +311,10 @@ class Storm:
 
 
 def _container(name: str, units: int, core: int = 0, *, restartable: bool = False) -> Container:
-    limits = {**({GPU_MEMORY: units} if units else {}), **({GPU_CORE: core} if units and core else {})}
+    limits = {
+        **({GPU_MEMORY: units} if units else {}),
+        **({GPU_CORE: core} if units and core else {}),
+    }
     return Container(name, requests=limits, limits=limits, restartable=restartable)
 
 
@@ -263,8 +322,15 @@ def _used(ledger: Ledger) -> dict[str, list[int]]:
     return {name: [card.used for card in account.cards] for name, account in ledger.nodes.items()}
 
 
-def live(seed: int, pods: int, make: ExtenderMaker = Extender, say: Callable[[str], None] = lambda _: None) -> Any:
-    """Live one storm; the server as it stands at the end. AssertionError with the seed and how to see it again."""
+def live(
+    seed: int,
+    pods: int,
+    make: ExtenderMaker = Extender,
+    say: Callable[[str], None] = lambda _: None,
+) -> Any:
+    """Live one storm; the server as it stands at the end. AssertionError with the seed and how to
+    see it again.
+    """
     loop = JumpingLoop()
 
     async def whole() -> FakeServer:
@@ -275,7 +341,9 @@ def live(seed: int, pods: int, make: ExtenderMaker = Extender, say: Callable[[st
     try:
         return loop.run_until_complete(whole())
     except Exception as error:
-        raise AssertionError(f"storm {seed}: {error!r}; again: python -m tests.apps.share_storm {seed} {pods}") from error
+        raise AssertionError(
+            f"storm {seed}: {error!r}; again: python -m tests.apps.share_storm {seed} {pods}"
+        ) from error
     finally:
         loop.close()
 

@@ -20,11 +20,19 @@ from fairlead.wire.kube.admission_review import parse_review
 
 APP = webhook_app()
 AS_JSON = {"content-type": "application/json; charset=utf-8"}
-RESOURCES = {"status": ("UPDATE", "pods", "status"), "binding": ("CREATE", "pods", "binding"), "bindings": ("CREATE", "bindings", None)}
+RESOURCES = {
+    "status": ("UPDATE", "pods", "status"),
+    "binding": ("CREATE", "pods", "binding"),
+    "bindings": ("CREATE", "bindings", None),
+}
 
 
 async def ask(path: str, **request: Any) -> Object:
-    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", **request}}
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {"uid": "u", **request},
+    }
     status, answer = await send(APP, "POST", path, json.dumps(review).encode(), AS_JSON)
     assert status == 200, answer
     response: Object = answer["response"]
@@ -32,15 +40,25 @@ async def ask(path: str, **request: Any) -> Object:
     return response
 
 
-def asked(operation: str, resource: str = "pods", sub: str | None = None, user: str = "alice", **more: Any) -> Object:
-    return {"operation": operation, "resource": {"resource": resource}, "subResource": sub, "userInfo": {"username": user}, **more}
+def asked(
+    operation: str, resource: str = "pods", sub: str | None = None, user: str = "alice", **more: Any
+) -> Object:
+    return {
+        "operation": operation,
+        "resource": {"resource": resource},
+        "subResource": sub,
+        "userInfo": {"username": user},
+        **more,
+    }
 
 
 @pytest.mark.parametrize("case", SENT)
 async def test_new_pods_are_sent_where_the_rules_say(case: str) -> None:
     spec, scheduler = SENT[case]
     spec = {"schedulerName": "default-scheduler", **spec}
-    response = await ask("/scheduler", **asked("CREATE", object={"metadata": {"name": "p"}, "spec": spec}))
+    response = await ask(
+        "/scheduler", **asked("CREATE", object={"metadata": {"name": "p"}, "spec": spec})
+    )
     patch = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
     sent = {**spec, **{each["path"].removeprefix("/spec/"): each["value"] for each in patch}}
     assert (response["allowed"], sent["schedulerName"]) == (True, scheduler)
@@ -50,10 +68,14 @@ async def test_new_pods_are_sent_where_the_rules_say(case: str) -> None:
 @pytest.mark.parametrize("case", ATTEMPTS)
 async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
     attempt: Attempt = ATTEMPTS[case]
-    operation, resource, sub = RESOURCES.get(attempt.how, ("CREATE" if attempt.how == "create" else "UPDATE", "pods", None))
+    operation, resource, sub = RESOURCES.get(
+        attempt.how, ("CREATE" if attempt.how == "create" else "UPDATE", "pods", None)
+    )
     old = {"metadata": {"annotations": attempt.before}} if operation == "UPDATE" else None
     new = {"metadata": {"annotations": result(attempt)}}
-    response = await ask("/grants", **asked(operation, resource, sub, attempt.user, object=new, oldObject=old))
+    response = await ask(
+        "/grants", **asked(operation, resource, sub, attempt.user, object=new, oldObject=old)
+    )
     assert response["allowed"] == (not attempt.refused)
     if attempt.refused:
         told = f"only Fairlead writes the annotation {attempt.refused}"
@@ -63,11 +85,18 @@ async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
 @pytest.mark.parametrize("case", ASKED)
 async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str) -> None:
     asking = ASKED[case]
-    written = {"metadata": {"name": "p", "labels": asking.labels, "annotations": asking.annotations}, "spec": asking.spec}
+    written = {
+        "metadata": {"name": "p", "labels": asking.labels, "annotations": asking.annotations},
+        "spec": asking.spec,
+    }
     response = await ask("/asks", **asked("CREATE", object=written))
     assert response["allowed"] == (not asking.fault)
     if asking.fault:
-        assert response["status"] == {"code": 422, "reason": "Invalid", "message": f"no node can run this pod: {asking.fault}"}
+        assert response["status"] == {
+            "code": 422,
+            "reason": "Invalid",
+            "message": (f"no node can run this pod: {asking.fault}"),
+        }
     assert (await ask("/asks", **asked("UPDATE", object=written, oldObject=written)))["allowed"]
 
 
@@ -76,10 +105,14 @@ async def test_what_is_deleted_is_left_to_whoever_deletes() -> None:
     assert (await ask("/grants", **asked("DELETE", object=None, oldObject=old)))["allowed"]
 
 
-@pytest.mark.parametrize(("operation", "sub"), [("UPDATE", None), ("CREATE", "binding"), ("UPDATE", "status")])
+@pytest.mark.parametrize(
+    ("operation", "sub"), [("UPDATE", None), ("CREATE", "binding"), ("UPDATE", "status")]
+)
 async def test_only_new_pods_are_sent_to_a_scheduler(operation: str, sub: str | None) -> None:
     spec = {"containers": [{"name": "a", "resources": {"limits": {"aliyun.com/gpu-mem": "4"}}}]}
-    assert "patch" not in await ask("/scheduler", **asked(operation, sub=sub, object={"metadata": {}, "spec": spec}))
+    assert "patch" not in await ask(
+        "/scheduler", **asked(operation, sub=sub, object={"metadata": {}, "spec": spec})
+    )
 
 
 @pytest.mark.parametrize("path", ["/scheduler", "/asks"])
@@ -92,7 +125,10 @@ async def test_a_pod_that_nobody_could_read_is_refused_with_the_reason(path: str
 
 @pytest.mark.parametrize("path", ["/scheduler", "/grants", "/asks"])
 async def test_bad_input_gets_a_sentence(path: str) -> None:
-    for body, told in ((b"{", "no AdmissionReview: Input data was truncated"), (b"{}", "is not admission.k8s.io/v1 AdmissionReview")):
+    for body, told in (
+        (b"{", ("no AdmissionReview: Input data was truncated")),
+        (b"{}", ("is not admission.k8s.io/v1 AdmissionReview")),
+    ):
         status, answer = await send(APP, "POST", path, body, AS_JSON)
         assert (status, told in answer) == (400, True), answer
     assert (await send(APP, "POST", path, b"{}"))[0] == 415
@@ -101,7 +137,9 @@ async def test_bad_input_gets_a_sentence(path: str) -> None:
 
 
 async def test_probes_are_answered() -> None:
-    assert [(await send(APP, "GET", path))[0] for path in ("/healthz", "/readyz", "/elsewhere")] == [200, 200, 404]
+    assert [
+        (await send(APP, "GET", path))[0] for path in ("/healthz", "/readyz", "/elsewhere")
+    ] == [200, 200, 404]
 
 
 def nested(levels: int, name: str = "n") -> Object:
@@ -117,15 +155,38 @@ def tree(root: Object, name: str = "elasticquotatree") -> Object:
 
 BROAD = {f"r{i}": 1 for i in range(1500)}
 TOO_LARGE = {
-    "nodes": ({"name": "r", "children": [{"name": f"n{i}"} for i in range(30_000)]}, "more than 25000 nodes"),
-    "namespaces": ({"name": "r", "children": [{"name": "x", "namespaces": ["a"] * 300_000}]}, "more than 250000 namespaces,"),
-    "a name": ({"name": "x" * 200_000, "children": [1] * 50_000}, "a name has 200000 characters, and 1024 are allowed"),
-    "paths": ({"name": "r", "children": [nested(240, "x" * 1000)] * 5}, "the paths of the nodes have more than 16000000"),
-    "bytes": ({"name": "r", "attributes": {f"a{i}": "x" * 1000 for i in range(2200)}}, "and 2097152 are allowed"),
+    "nodes": (
+        {"name": "r", "children": [{"name": f"n{i}"} for i in range(30_000)]},
+        "more than 25000 nodes",
+    ),
+    "namespaces": (
+        {"name": "r", "children": [{"name": "x", "namespaces": ["a"] * 300_000}]},
+        "more than 250000 namespaces,",
+    ),
+    ("a name"): (
+        {"name": "x" * 200_000, "children": [1] * 50_000},
+        "a name has 200000 characters, and 1024 are allowed",
+    ),
+    "paths": (
+        {"name": "r", "children": [nested(240, "x" * 1000)] * 5},
+        "the paths of the nodes have more than 16000000",
+    ),
+    "bytes": (
+        {"name": "r", "attributes": {f"a{i}": "x" * 1000 for i in range(2200)}},
+        "and 2097152 are allowed",
+    ),
     "levels": (nested(251), "lies deeper than 250 levels"),
     "unknown resources": (
-        {"name": "r", "min": BROAD, "max": BROAD, "children": [{"name": f"c{i}", "min": {"x": 1}} for i in range(8000)]},
-        "names x, which r does not; it names r0, r1, r10, r100, r1000, and 1495 more; and 7951 more",
+        {
+            "name": "r",
+            "min": BROAD,
+            "max": BROAD,
+            "children": [{"name": f"c{i}", "min": {"x": 1}} for i in range(8000)],
+        },
+        (
+            "names x, which r does not; it names r0, r1, r10, r100, r1000, and 1495 more; and "
+            "7951 more"
+        ),
     ),
 }
 
@@ -141,12 +202,18 @@ class NoCluster:
 
 
 @pytest.mark.parametrize("case", TOO_LARGE)
-async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_beside_it(case: str) -> None:
-    """Its rules have 2 s; a liveness probe has one. Time of the processor is counted: other work on the machine takes none of it."""
+async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_beside_it(
+    case: str,
+) -> None:
+    """Its rules have 2 s; a liveness probe has one. Time of the processor is counted: other work on
+    the machine takes none of it.
+    """
     root, told = TOO_LARGE[case]
     app = webhook_app(NoCluster())  # type: ignore[arg-type]
     request = {"uid": "u", **asked("CREATE", "elasticquotatrees", object=tree(root))}
-    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    body = json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    ).encode()
     began, probing = time.process_time(), time.thread_time()
     judged = asyncio.create_task(send(app, "POST", "/quota-tree", body, AS_JSON))
     slowest, answered = 0.0, 0
@@ -160,16 +227,29 @@ async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_besi
     assert len(answer["response"]["status"]["message"]) < 200_000
     assert (time.process_time() - began) - (time.thread_time() - probing) < 2
     assert slowest < 1
-    assert answered > 10 or case != "unknown resources", "it takes a third of a second, in a thread beside the probes"
+    assert answered > 10 or case != ("unknown resources"), (
+        "it takes a third of a second, in a thread beside the probes"
+    )
 
 
-@pytest.mark.parametrize("body", [tree(nested(3), "mine"), tree(TOO_LARGE["nodes"][0], "x" * 100_000), {"spec": {"root": nested(90)}}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        tree(nested(3), "mine"),
+        tree(TOO_LARGE["nodes"][0], "x" * 100_000),
+        {"spec": {"root": nested(90)}},
+    ],
+)
 async def test_a_tree_under_another_name_is_refused_before_it_is_judged(body: Object) -> None:
     """It has other faults, and the webhook has no cluster to judge by."""
     response = await ask("/quota-tree", **asked("CREATE", "elasticquotatrees", object=body))
-    assert response["status"]["message"].endswith("the one tree of a cluster is kube-system/elasticquotatree")
+    assert response["status"]["message"].endswith(
+        "the one tree of a cluster is kube-system/elasticquotatree"
+    )
     assert len(response["status"]["message"]) < 500
-    assert (await ask("/quota-tree", **asked("DELETE", "elasticquotatrees", oldObject=body)))["allowed"]
+    assert (await ask("/quota-tree", **asked("DELETE", "elasticquotatrees", oldObject=body)))[
+        "allowed"
+    ]
 
 
 class Busy(NoCluster):
@@ -183,16 +263,37 @@ class Busy(NoCluster):
             raise OutsideError("the API server", self.away)
         if self.is_slow:
             await asyncio.Event().wait()
-        return [Pod("a", "p", "u", phase="Running", node="n", containers=(Container("main", requests={"cpu": 3000}),))]
+        return [
+            Pod(
+                "a",
+                "p",
+                "u",
+                phase="Running",
+                node="n",
+                containers=(Container("main", requests={"cpu": 3000}),),
+            )
+        ]
 
 
 async def warned(api: Busy, most: int) -> list[str]:
     """The warnings of use when a tree is written whose one leaf has this max."""
     bounds = {"cpu": most}
-    root = {"name": "r", "min": bounds, "max": bounds, "children": [{"name": "r.a", "min": bounds, "max": bounds, "namespaces": ["a"]}]}
-    request = {"uid": "u", **asked("UPDATE", "elasticquotatrees", object=tree(root), oldObject=tree(root))}
-    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
-    answer = json.loads(await QuotaQuestions(api, use_seconds=0.05).tree(parse_review(body)))["response"]  # type: ignore[arg-type]
+    root = {
+        "name": "r",
+        "min": bounds,
+        "max": bounds,
+        "children": [{"name": "r.a", "min": bounds, "max": bounds, "namespaces": ["a"]}],
+    }
+    request = {
+        "uid": "u",
+        **asked("UPDATE", "elasticquotatrees", object=tree(root), oldObject=tree(root)),
+    }
+    body = json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    ).encode()
+    answer = json.loads(await QuotaQuestions(api, use_seconds=0.05).tree(parse_review(body)))[
+        "response"
+    ]  # type: ignore[arg-type]
     assert answer["allowed"], answer
     return [each for each in answer.get("warnings", []) if not each.startswith("NoSuchNamespace")]
 
@@ -210,7 +311,12 @@ async def test_bounds_under_what_is_used_are_warned_of() -> None:
 async def test_a_tree_is_taken_where_it_is_not_known_what_is_used() -> None:
     """The API server would refuse it after five seconds without an answer."""
     away = "connection refused"
-    assert await warned(Busy(away), 1) == [f"it is not known whether bounds are below what is used: {away}; ask `fairlead quota validate`"]
+    assert await warned(Busy(away), 1) == [
+        (
+            f"it is not known whether bounds are below what is used: {away}; ask `fairlead quota "
+            "validate`"
+        )
+    ]
     (slow,) = await warned(Busy(is_slow=True), 1)
     assert "pods could not be read in 0.05 s" in slow
 

@@ -1,4 +1,6 @@
-"""The cluster exporter: every family exact, no API request per scrape, nothing invented when a source is missing."""
+"""The cluster exporter: every family exact, no API request per scrape, nothing invented when a
+source is missing.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ CHOSEN = ClusterExporterSettings(node="host-1")
 MIB = 1 << 20
 
 
-async def page_text(snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...] = (), chosen: ClusterExporterSettings = CHOSEN) -> str:
+async def page_text(
+    snapshot: ClusterSnapshot,
+    gpus: tuple[GpuReading, ...] = (),
+    chosen: ClusterExporterSettings = CHOSEN,
+) -> str:
     made = ClusterExporter(FakeCluster(snapshot), FakeReadings(gpus), FixedClock(), chosen)
     await made.refresh()
     return b"".join(made.page.pieces).decode()
@@ -68,7 +74,11 @@ async def test_every_family_of_the_contract_is_there(page: list[Sample]) -> None
         cluster_metrics.QUOTA_SMALLEST.name,
         "fairlead_gpu_pod_completion_time",
     }  # nothing waits for quota, no pod with a GPU is over
-    assert expected == {each.name for each in page if each.name.startswith(("arena_", "fairlead_")) and "_exporter_" not in each.name}
+    assert expected == {
+        each.name
+        for each in page
+        if each.name.startswith(("arena_", "fairlead_")) and "_exporter_" not in each.name
+    }
     assert len(arena_metrics.NAMES) == 18
 
 
@@ -82,17 +92,24 @@ async def test_the_page_is_valid_without_a_series_twice() -> None:
 
 async def test_sums_of_the_cluster(page: list[Sample]) -> None:
     assert value(page, "arena_total_gpus_of_cluster") == 8
-    assert value(page, "arena_allocated_gpus_of_cluster") == 2.5, "bert 1, crash 1, two apps 4 of 15 units each"
+    assert value(page, "arena_allocated_gpus_of_cluster") == 2.5, (
+        "bert 1, crash 1, two apps 4 of 15 units each"
+    )
     assert value(page, "arena_unhealthy_gpus_of_cluster") == 2
     assert value(page, "fairlead_cluster_gpu_nodes") == 3
     assert value(page, "fairlead_cluster_gpu_nodes_allocated") == 3
     assert value(page, "fairlead_cluster_gpu_nodes_unhealthy") == 1
     assert value(page, "arena_used_gpu_memory_of_cluster") == (12100 + 3 + 6396 + 4) * MIB
-    assert value(page, "fairlead_cluster_gpu_utilization_ratio") == pytest.approx((0.9 + 0 + 0.5 + 0) / 4)
+    assert value(page, "fairlead_cluster_gpu_utilization_ratio") == pytest.approx(
+        (0.9 + 0 + 0.5 + 0) / 4
+    )
 
 
 async def test_the_four_metrics_of_a_node_carry_equal_labels(page: list[Sample]) -> None:
-    families = [f"arena_{name}_of_node" for name in ("used_gpus", "gpu_utilization", "allocated_gpu_memory", "used_gpu_memory")]
+    families = [
+        f"arena_{name}_of_node"
+        for name in ("used_gpus", "gpu_utilization", "allocated_gpu_memory", "used_gpu_memory")
+    ]
     labels = [[each.labels for each in named(page, family)] for family in families]
     assert labels[0] == labels[1] == labels[2] == labels[3]
     assert labels[0] == [
@@ -102,7 +119,9 @@ async def test_the_four_metrics_of_a_node_carry_equal_labels(page: list[Sample])
     ]
 
 
-def _node(name: str, ip: str, role: str, status: str, mode: str, gpus: int, memory: int) -> dict[str, str]:
+def _node(
+    name: str, ip: str, role: str, status: str, mode: str, gpus: int, memory: int
+) -> dict[str, str]:
     return {
         "node_name": name,
         "node_ip": ip,
@@ -115,19 +134,26 @@ def _node(name: str, ip: str, role: str, status: str, mode: str, gpus: int, memo
 
 
 async def test_values_of_nodes_and_minus_one_where_nobody_knows(page: list[Sample]) -> None:
-    assert {each.labels["node_name"]: each.value for each in named(page, "arena_used_gpus_of_node")} == {
+    assert {
+        each.labels["node_name"]: each.value for each in named(page, "arena_used_gpus_of_node")
+    } == {
         "gpu-1": 1,
         "gpu-2": 1,
         "gpu-s": 0.5,
     }
-    assert {each.labels["node_name"]: each.value for each in named(page, "arena_gpu_utilization_of_node")} == {
+    assert {
+        each.labels["node_name"]: each.value
+        for each in named(page, "arena_gpu_utilization_of_node")
+    } == {
         "gpu-1": 45,
         "gpu-2": -1,
         "gpu-s": 25,
     }
     assert value(page, "arena_allocated_gpu_memory_of_node", node_name="gpu-s") == 2 * 4301 * MIB
     assert value(page, "arena_allocated_gpu_memory_of_node", node_name="gpu-2") == -1
-    assert not named(page, "fairlead_node_gpu_utilization_ratio", node_name="gpu-2"), "natively, unknown is absent"
+    assert not named(page, "fairlead_node_gpu_utilization_ratio", node_name="gpu-2"), (
+        "natively, unknown is absent"
+    )
     assert value(page, "fairlead_node_schedulable", node_name="gpu-1") == 0
     assert value(page, "fairlead_node_ready", node_name="gpu-1") == 1
     assert value(page, "fairlead_node_gpus_unhealthy", node_name="gpu-s") == 1
@@ -135,12 +161,37 @@ async def test_values_of_nodes_and_minus_one_where_nobody_knows(page: list[Sampl
 
 
 async def test_jobs_in_two_spellings(page: list[Sample]) -> None:
-    arena = {each.labels["job_name"]: each.labels["job_status"] for each in named(page, "arena_duration_of_training_job")}
-    assert arena == {"bert": "RUNNING", "done": "SUCCEEDED", "failed": "FAILED", "sleeps": "PENDING", "waits": "PENDING"}
-    native = {each.labels["job_name"]: each.labels["status"] for each in named(page, "fairlead_job_status")}
-    assert native == {"bert": "running", "done": "succeeded", "failed": "failed", "sleeps": "suspended", "waits": "pending"}
+    arena = {
+        each.labels["job_name"]: each.labels["job_status"]
+        for each in named(page, "arena_duration_of_training_job")
+    }
+    assert arena == {
+        "bert": "RUNNING",
+        "done": "SUCCEEDED",
+        "failed": "FAILED",
+        "sleeps": "PENDING",
+        "waits": "PENDING",
+    }
+    native = {
+        each.labels["job_name"]: each.labels["status"]
+        for each in named(page, "fairlead_job_status")
+    }
+    assert native == {
+        "bert": "running",
+        "done": "succeeded",
+        "failed": "failed",
+        "sleeps": "suspended",
+        "waits": "pending",
+    }
     counts = {each.labels["status"]: each.value for each in named(page, "fairlead_jobs")}
-    assert counts == {"queuing": 0, "pending": 1, "running": 1, "succeeded": 1, "failed": 1, "suspended": 1}
+    assert counts == {
+        "queuing": 0,
+        "pending": 1,
+        "running": 1,
+        "succeeded": 1,
+        "failed": 1,
+        "suspended": 1,
+    }
     assert value(page, "arena_duration_of_training_job", job_name="done") == 790
     assert value(page, "arena_duration_of_training_job", job_name="bert") == 890
     assert value(page, "fairlead_job_queue_wait_seconds", job_name="bert") == 40
@@ -153,88 +204,193 @@ async def test_what_a_job_uses_and_what_each_of_its_pods_does(page: list[Sample]
     assert value(page, "arena_gpu_utilization_of_training_job", job_name="bert") == 90
     assert value(page, "arena_allocated_gpu_memory_of_training_job", job_name="bert") == 15360 * MIB
     assert value(page, "arena_used_gpu_memory_of_training_job", job_name="bert") == 12000 * MIB
-    worker = {"job_name": "bert", "instance_name": "bert-worker-0", "instance_status": "Running", "request_gpus": "1"}
+    worker = {
+        "job_name": "bert",
+        "instance_name": "bert-worker-0",
+        "instance_status": "Running",
+        "request_gpus": "1",
+    }
     used = named(page, "arena_used_gpu_memory_of_training_job_instance", **worker)[0]
     allocated = named(page, "arena_allocated_gpu_memory_of_training_job_instance", **worker)[0]
     assert used.labels == allocated.labels, "they are divided by each other"
     info = named(page, "fairlead_job_instance_info", instance_name="bert-worker-0")[0].labels
-    assert (info["role"], info["node_name"], info["instance_status"]) == ("worker", "gpu-1", "Running")
-    assert value(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x") == 0, "it holds no GPU"
-    assert not named(page, "arena_allocated_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x"), "nothing to divide by"
-    assert not named(page, "arena_gpu_utilization_of_training_job_instance", instance_name="bert-launcher-x")
+    assert (info["role"], info["node_name"], info["instance_status"]) == (
+        "worker",
+        "gpu-1",
+        "Running",
+    )
+    assert (
+        value(
+            page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x"
+        )
+        == 0
+    ), "it holds no GPU"
+    assert not named(
+        page, "arena_allocated_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x"
+    ), "nothing to divide by"
+    assert not named(
+        page, "arena_gpu_utilization_of_training_job_instance", instance_name="bert-launcher-x"
+    )
     assert value(page, "arena_allocated_gpu_memory_of_training_job", job_name="sleeps") == 0
     assert value(page, "arena_gpu_utilization_of_training_job", job_name="sleeps") == -1
 
 
 async def test_an_instance_that_nobody_measured_is_absent_and_its_job_is_minus_one() -> None:
     page = parse_page(await page_text(company())).samples
-    assert not named(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-worker-0")
-    assert value(page, "arena_allocated_gpu_memory_of_training_job_instance", instance_name="bert-worker-0") == 15360 * MIB
+    assert not named(
+        page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-worker-0"
+    )
+    assert (
+        value(
+            page,
+            "arena_allocated_gpu_memory_of_training_job_instance",
+            instance_name="bert-worker-0",
+        )
+        == 15360 * MIB
+    )
     assert value(page, "arena_used_gpu_memory_of_training_job", job_name="bert") == -1
 
 
 async def test_pods_with_gpus_say_why_they_do_not_run(page: list[Sample]) -> None:
     crash = named(page, "fairlead_gpu_pod_info", pod_name="crash")[0].labels
-    assert (crash["phase"], crash["reason"], crash["gpu_mode"]) == ("Running", "CrashLoopBackOff", "exclusive")
+    assert (crash["phase"], crash["reason"], crash["gpu_mode"]) == (
+        "Running",
+        "CrashLoopBackOff",
+        "exclusive",
+    )
     assert value(page, "fairlead_gpu_pod_restarts_total", pod_name="crash") == 7
     assert named(page, "fairlead_gpu_pod_info", pod_name="app-1")[0].labels["gpu_mode"] == "share"
     assert not named(page, "fairlead_gpu_pod_info", pod_name="bert-launcher-x")
 
 
 async def test_quota_in_labels_for_the_reference_and_in_values_for_us(page: list[Sample]) -> None:
-    gpu = named(page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="nvidia.com/gpu")[0].labels
-    assert (gpu["path"], gpu["namespaces"], gpu["max"], gpu["min"], gpu["used"]) == ("root", "vision", "4", "2", "3"), (
-        "admitted is used, bound or not"
-    )
-    cpu = named(page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="cpu")[0].labels
+    gpu = named(
+        page,
+        "arena_elastic_resource_quota_tree",
+        user_group="root.vision",
+        resource_name="nvidia.com/gpu",
+    )[0].labels
+    assert (gpu["path"], gpu["namespaces"], gpu["max"], gpu["min"], gpu["used"]) == (
+        "root",
+        "vision",
+        "4",
+        "2",
+        "3",
+    ), "admitted is used, bound or not"
+    cpu = named(
+        page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="cpu"
+    )[0].labels
     assert (cpu["max"], cpu["min"], cpu["used"]) == ("N/A", "0.5", "4.5")
     assert value(page, "fairlead_quota_used", quota="root", resource="nvidia.com/gpu") == 3
     assert value(page, "fairlead_quota_borrowed", quota="root.vision", resource="cpu") == 4
     assert value(page, "fairlead_quota_guaranteed", quota="root.vision", resource="cpu") == 0.5
     assert value(page, "fairlead_quota_max", quota="root.rest", resource="memory") == 64 * GIB
-    assert value(page, "fairlead_quota_max", quota="root.vision", resource="cpu") == math.inf, "no max: unlimited"
-    assert {each.labels["parent"] for each in named(page, "fairlead_quota_min", quota="root.vision")} == {"root"}
-    assert value(page, "fairlead_quota_namespace_used", namespace_name="notebooks", resource="memory") == 4 * GIB
-    assert value(page, "fairlead_quota_namespace_used", namespace_name="empty", resource="memory") == 0
+    assert value(page, "fairlead_quota_max", quota="root.vision", resource="cpu") == math.inf, (
+        "no max: unlimited"
+    )
+    assert {
+        each.labels["parent"] for each in named(page, "fairlead_quota_min", quota="root.vision")
+    } == {"root"}
+    assert (
+        value(page, "fairlead_quota_namespace_used", namespace_name="notebooks", resource="memory")
+        == 4 * GIB
+    )
+    assert (
+        value(page, "fairlead_quota_namespace_used", namespace_name="empty", resource="memory") == 0
+    )
 
 
 async def test_who_waits_by_reason_and_what_is_claimed() -> None:
-    spec = {"node": "", "gates": ("fairlead.io/quota",), "labels": {"arena.kubeflow.org/console-user": "bob"}}
+    spec = {
+        "node": "",
+        "gates": ("fairlead.io/quota",),
+        "labels": {"arena.kubeflow.org/console-user": "bob"},
+    }
     said = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=EPOCH)
-    first, *rest = (pod for pod in company().pods if pod.namespace == "vision" and pod.requests.get("cpu"))
-    waiting = structs.replace(first, conditions=(said,), **spec), *(structs.replace(pod, **spec) for pod in rest)
+    first, *rest = (
+        pod for pod in company().pods if pod.namespace == "vision" and pod.requests.get("cpu")
+    )
+    waiting = (
+        structs.replace(first, conditions=(said,), **spec),
+        *(structs.replace(pod, **spec) for pod in rest),
+    )
     others = [pod for pod in company().pods if pod not in (first, *rest)]
     page = parse_page(await page_text(structs.replace(company(), pods=(*others, *waiting)))).samples
     asked = {pod.name: pod.requests["cpu"] / 1000 for pod in (first, *rest)}
-    assert value(page, "fairlead_quota_claimed", quota="root.vision", resource="cpu") == asked[first.name]
-    assert value(page, "fairlead_quota_pending", quota="root.vision", resource="cpu") == sum(asked.values())
-    assert value(page, "fairlead_quota_request", quota="root.vision", resource="cpu") == sum(asked.values())
-    assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="WaitingForEvictions") == 1
-    assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="Unjudged") == len(rest) > 0
+    assert (
+        value(page, "fairlead_quota_claimed", quota="root.vision", resource="cpu")
+        == asked[first.name]
+    )
+    assert value(page, "fairlead_quota_pending", quota="root.vision", resource="cpu") == sum(
+        asked.values()
+    )
+    assert value(page, "fairlead_quota_request", quota="root.vision", resource="cpu") == sum(
+        asked.values()
+    )
+    assert (
+        value(
+            page, "fairlead_quota_waiting_pods", quota="root.vision", reason="WaitingForEvictions"
+        )
+        == 1
+    )
+    assert (
+        value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="Unjudged")
+        == len(rest)
+        > 0
+    )
     assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="NeverFits") == 0
-    assert not named(page, "fairlead_quota_waiting_pods", quota="root"), "of leaves, so that they add up"
+    assert not named(page, "fairlead_quota_waiting_pods", quota="root"), (
+        "of leaves, so that they add up"
+    )
 
 
 async def test_a_pod_that_lacks_gpus_waits_for_gpus_alone() -> None:
-    """Vision uses 3 of at most 4 GPUs; the pod asks for cores and memory, too, of which there are enough."""
+    """Vision uses 3 of at most 4 GPUs; the pod asks for cores and memory, too, of which there are
+    enough.
+    """
     asks = {"cpu": 1000, "memory": 1 << 30, "nvidia.com/gpu": 2}
     first = next(pod for pod in company().pods if pod.namespace == "vision")
-    spec = {"containers": (Container("c", requests=asks, limits=asks),), "init_containers": (), "gates": ("fairlead.io/quota",)}
-    waiting = structs.replace(first, name="waits", uid="waits", node="", phase="Pending", conditions=(), statuses=(), **spec)
-    samples = parse_page(await page_text(structs.replace(company(), pods=(*company().pods, waiting)))).samples
-    told = {each.labels["resource"]: each.value for each in named(samples, "fairlead_quota_waiting_for", quota="root.vision")}
+    spec = {
+        "containers": (Container("c", requests=asks, limits=asks),),
+        "init_containers": (),
+        "gates": ("fairlead.io/quota",),
+    }
+    waiting = structs.replace(
+        first,
+        name="waits",
+        uid="waits",
+        node="",
+        phase="Pending",
+        conditions=(),
+        statuses=(),
+        **spec,
+    )
+    samples = parse_page(
+        await page_text(structs.replace(company(), pods=(*company().pods, waiting)))
+    ).samples
+    told = {
+        each.labels["resource"]: each.value
+        for each in named(samples, "fairlead_quota_waiting_for", quota="root.vision")
+    }
     assert {name for name, units in told.items() if units} == {"nvidia.com/gpu"} < set(told)
-    assert [(each.labels["path"], each.labels["resource"], each.value) for each in named(samples, "fairlead_quota_pending_smallest")] == [
-        ("root.vision", "nvidia.com/gpu", 2)
-    ]
-    assert {each.labels["leaf"] for each in named(samples, "fairlead_quota_waiting_for")} == {"true"}
-    assert {each.labels["leaf"] for each in named(samples, "fairlead_quota_used", quota="root")} == {"false"}
+    assert [
+        (each.labels["path"], each.labels["resource"], each.value)
+        for each in named(samples, "fairlead_quota_pending_smallest")
+    ] == [("root.vision", "nvidia.com/gpu", 2)]
+    assert {each.labels["leaf"] for each in named(samples, "fairlead_quota_waiting_for")} == {
+        "true"
+    }
+    assert {
+        each.labels["leaf"] for each in named(samples, "fairlead_quota_used", quota="root")
+    } == {"false"}
 
 
 async def test_use_per_user_adds_up_to_the_leafs(page: list[Sample]) -> None:
     users = named(page, "fairlead_quota_user_used", quota="root.vision", resource="cpu")
     assert {each.labels["user"] for each in users} == {"-"}
-    assert sum(each.value for each in users) == value(page, "fairlead_quota_used", quota="root.vision", resource="cpu")
+    assert sum(each.value for each in users) == value(
+        page, "fairlead_quota_used", quota="root.vision", resource="cpu"
+    )
 
 
 async def test_without_readings_use_is_absent_and_counts_are_not() -> None:
@@ -243,12 +399,16 @@ async def test_without_readings_use_is_absent_and_counts_are_not() -> None:
     assert not named(page, "arena_used_gpu_memory_of_cluster")
     assert not named(page, "fairlead_cluster_gpu_utilization_ratio")
     assert {each.value for each in named(page, "arena_gpu_utilization_of_node")} == {-1}
-    assert value(page, "arena_unhealthy_gpus_of_cluster") == 2, "1 withheld of gpu-2, 15 of 30 units of gpu-s"
+    assert value(page, "arena_unhealthy_gpus_of_cluster") == 2, (
+        "1 withheld of gpu-2, 15 of 30 units of gpu-s"
+    )
 
 
 @pytest.mark.parametrize("state", ["forbidden", "syncing", "failing"])
 async def test_pods_that_nobody_could_read_are_not_zero_allocated(state: str) -> None:
-    blind = structs.replace(company(), pods=(), sources={"nodes": Source("nodes"), "pods": Source("pods", state)})
+    blind = structs.replace(
+        company(), pods=(), sources={"nodes": Source("nodes"), "pods": Source("pods", state)}
+    )
     page = parse_page(await page_text(blind, readings())).samples
     assert value(page, "arena_total_gpus_of_cluster") == 8
     for name in (
@@ -263,7 +423,13 @@ async def test_pods_that_nobody_could_read_are_not_zero_allocated(state: str) ->
 
 
 async def test_a_source_that_fails_keeps_its_numbers_and_tells_its_age() -> None:
-    old = structs.replace(company(), sources={"nodes": Source("nodes"), "pods": Source("pods", "failing", "refused", good_at=EPOCH - 77)})
+    old = structs.replace(
+        company(),
+        sources={
+            "nodes": Source("nodes"),
+            "pods": Source("pods", "failing", "refused", good_at=EPOCH - 77),
+        },
+    )
     page = parse_page(await page_text(old)).samples
     assert value(page, "arena_allocated_gpus_of_cluster") == 2.5
     assert value(page, "fairlead_exporter_source_up", source="pods") == 0
@@ -276,17 +442,29 @@ async def test_before_the_first_read_there_are_self_metrics_only() -> None:
     await made.refresh()
     page = parse_page(b"".join(made.page.pieces).decode()).samples
     assert value(page, "fairlead_exporter_synced") == 0
-    assert not [each for each in page if each.name.startswith(("arena_", "fairlead_cluster_", "fairlead_node_"))]
+    assert not [
+        each
+        for each in page
+        if each.name.startswith(("arena_", "fairlead_cluster_", "fairlead_node_"))
+    ]
 
 
 async def test_only_the_newest_jobs_have_series_but_all_are_counted() -> None:
-    page = parse_page(await page_text(company(), chosen=ClusterExporterSettings(max_jobs=1))).samples
-    assert [each.labels["job_name"] for each in named(page, "fairlead_job_duration_seconds")] == ["sleeps"]
+    page = parse_page(
+        await page_text(company(), chosen=ClusterExporterSettings(max_jobs=1))
+    ).samples
+    assert [each.labels["job_name"] for each in named(page, "fairlead_job_duration_seconds")] == [
+        "sleeps"
+    ]
     assert sum(each.value for each in named(page, "fairlead_jobs")) == 5
 
 
 async def test_the_reference_families_can_be_left_out() -> None:
-    page = parse_page(await page_text(company(), chosen=ClusterExporterSettings(compat=parse_compat("none", COMPATIBILITIES)))).samples
+    page = parse_page(
+        await page_text(
+            company(), chosen=ClusterExporterSettings(compat=parse_compat("none", COMPATIBILITIES))
+        )
+    ).samples
     assert not [each for each in page if each.name.startswith("arena_")]
     with pytest.raises(UserError, match="`dcgm` is no family"):
         parse_compat("dcgm", COMPATIBILITIES)
@@ -329,20 +507,30 @@ async def test_scrapes_ask_the_cluster_nothing_and_changes_appear_soon() -> None
         taken, began = cluster.snapshots_taken, time.monotonic()
         for _ in range(20):
             await total()
-        assert cluster.snapshots_taken <= taken + 1 + (time.monotonic() - began) // cluster_exporter.LONGEST_PAUSE_SECONDS
+        assert (
+            cluster.snapshots_taken
+            <= taken + 1 + (time.monotonic() - began) // cluster_exporter.LONGEST_PAUSE_SECONDS
+        )
         cluster.show(structs.replace(company(), nodes=company().nodes[:2]))
         await until(lambda: shows(2))
 
 
-async def test_new_readings_appear_soon_although_the_cluster_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else is a reason for a page then: the cluster rests, and the longest pause is a minute."""
+async def test_new_readings_appear_soon_although_the_cluster_rests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing else is a reason for a page then: the cluster rests, and the longest pause is a
+    minute.
+    """
     monkeypatch.setattr(cluster_exporter, "SHORTEST_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(cluster_exporter, "LONGEST_PAUSE_SECONDS", 60 / 0.05)
     gpus = FakeReadings(())
     async with serving(FakeCluster(company()), gpus) as url, aiohttp.ClientSession() as session:
 
         async def shows_use() -> bool:
-            return "arena_used_gpu_memory_of_cluster" in await (await session.get(f"{url}/metrics")).text()
+            return (
+                "arena_used_gpu_memory_of_cluster"
+                in await (await session.get(f"{url}/metrics")).text()
+            )
 
         assert not await shows_use()
         gpus.readings = readings()
@@ -368,7 +556,10 @@ async def test_a_page_that_takes_long_is_made_less_often(monkeypatch: pytest.Mon
 
     await until(was_made_thrice)
     loop.cancel()
-    assert min(later - earlier for earlier, later in pairwise(began)) >= 0.05 * (1 + cluster_exporter.LEISURE) * 0.99
+    assert (
+        min(later - earlier for earlier, later in pairwise(began))
+        >= 0.05 * (1 + cluster_exporter.LEISURE) * 0.99
+    )
 
 
 async def test_it_is_ready_only_when_the_cluster_was_read() -> None:
@@ -388,7 +579,9 @@ async def test_it_is_ready_only_when_the_cluster_was_read() -> None:
         await until(is_ready)
 
 
-async def test_a_cluster_that_is_read_is_not_ready_before_its_first_page(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cluster_that_is_read_is_not_ready_before_its_first_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     may_be_made = threading.Event()
 
     def late(pieces: Iterator[bytes]) -> MetricsPage:
@@ -399,7 +592,10 @@ async def test_a_cluster_that_is_read_is_not_ready_before_its_first_page(monkeyp
     async with serving(FakeCluster(company())) as url, aiohttp.ClientSession() as session:
         try:
             response = await session.get(f"{url}/readyz")
-            assert (response.status, await response.text()) == (503, "the first page is being made\n")
+            assert (response.status, await response.text()) == (
+                503,
+                "the first page is being made\n",
+            )
         finally:
             may_be_made.set()
 
@@ -409,12 +605,17 @@ async def test_a_cluster_that_is_read_is_not_ready_before_its_first_page(monkeyp
         await until(is_ready)
 
 
-async def test_a_page_that_cannot_be_made_leaves_the_last_one(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_page_that_cannot_be_made_leaves_the_last_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     cluster = FakeCluster(company())
     async with serving(cluster) as url, aiohttp.ClientSession() as session:
 
         async def shows_the_cluster() -> bool:
-            return "arena_total_gpus_of_cluster 8" in await (await session.get(f"{url}/metrics")).text()
+            return (
+                "arena_total_gpus_of_cluster 8"
+                in await (await session.get(f"{url}/metrics")).text()
+            )
 
         async def has_complained() -> bool:
             return "could not be made" in caplog.text
@@ -426,11 +627,20 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one(caplog: pytest.Log
         assert await shows_the_cluster()
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed: apt-get install prometheus")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None,
+    reason=("promtool is not installed: apt-get install prometheus"),
+)
 def test_promtool_finds_nothing_in_native_families() -> None:
     text = asyncio.run(page_text(company(), readings()))
-    native = "".join(line for line in text.splitlines(True) if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_")))
-    checked = subprocess.run(["promtool", "check", "metrics"], input=native, capture_output=True, text=True, check=False)
+    native = "".join(
+        line
+        for line in text.splitlines(True)
+        if line.startswith(("fairlead_", ("# HELP fairlead_"), ("# TYPE fairlead_")))
+    )
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=native, capture_output=True, text=True, check=False
+    )
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
@@ -445,25 +655,43 @@ async def test_a_kind_that_appears_later_does_not_empty_the_page() -> None:
 
 async def test_absurd_amounts_cost_neither_memory_nor_the_page() -> None:
     huge = 10**400 + 1
-    everything = {"cpu": huge, "memory": huge, "nvidia.com/gpu": huge, "aliyun.com/gpu-mem": huge, "aliyun.com/gpu-count": huge}
-    whole = {name: amount for name, amount in everything.items() if name.startswith(("cpu", "nvidia"))}
+    everything = {
+        "cpu": huge,
+        "memory": huge,
+        "nvidia.com/gpu": huge,
+        "aliyun.com/gpu-mem": huge,
+        "aliyun.com/gpu-count": huge,
+    }
+    whole = {
+        name: amount for name, amount in everything.items() if name.startswith(("cpu", "nvidia"))
+    }
     plain = company()
     nodes = (
         structs.replace(plain.nodes[1], name="absurd", capacity=whole),
-        structs.replace(plain.nodes[1], name="absurd-shared", capacity=everything, card_memory_mib=None),
+        structs.replace(
+            plain.nodes[1], name="absurd-shared", capacity=everything, card_memory_mib=None
+        ),
     )
-    greedy = structs.replace(plain.pods[-1], containers=(Container("c", requests=everything, limits=everything),))
+    greedy = structs.replace(
+        plain.pods[-1], containers=(Container("c", requests=everything, limits=everything),)
+    )
     bound = structs.replace(greedy, name="zz-bound", node="absurd", phase="Running")
-    bad = structs.replace(plain, nodes=(*plain.nodes, *nodes), pods=(*plain.pods[:-1], greedy, bound))
+    bad = structs.replace(
+        plain, nodes=(*plain.nodes, *nodes), pods=(*plain.pods[:-1], greedy, bound)
+    )
     page = parse_page(await page_text(bad, readings())).samples
-    assert value(page, "arena_used_gpus_of_node", node_name="gpu-s") == 0.5, "the others are as they were"
+    assert value(page, "arena_used_gpus_of_node", node_name="gpu-s") == 0.5, (
+        "the others are as they were"
+    )
     assert value(page, "fairlead_node_gpus", node_name="absurd") == 2**53
 
 
 async def test_a_quota_tree_with_a_name_twice_gives_no_series_twice() -> None:
     plain = company()
     assert plain.quota is not None
-    doubled = structs.replace(plain.quota, children=(*plain.quota.children, plain.quota.children[0]))
+    doubled = structs.replace(
+        plain.quota, children=(*plain.quota.children, plain.quota.children[0])
+    )
     series = [
         (each.name, tuple(sorted(each.labels.items())))
         for each in parse_page(await page_text(structs.replace(plain, quota=doubled))).samples
@@ -471,16 +699,32 @@ async def test_a_quota_tree_with_a_name_twice_gives_no_series_twice() -> None:
     assert len(set(series)) == len(series)
 
 
-async def test_how_the_pages_of_exporters_are_read_is_on_the_page_and_nothing_where_none_is() -> None:
+async def test_how_the_pages_of_exporters_are_read_is_on_the_page_and_nothing_where_none_is() -> (
+    None
+):
     url = "http://10.0.0.7:9400/metrics"
     tally = PageTally(
-        read=190, failing=10, oldest_seconds=4.5, reads=380, failures=20, bad_lines={(url, "blank"): 6}, twice=1, duplicates=8
+        read=190,
+        failing=10,
+        oldest_seconds=4.5,
+        reads=380,
+        failures=20,
+        bad_lines={(url, "blank"): 6},
+        twice=1,
+        duplicates=8,
     )
-    made = ClusterExporter(FakeCluster(company()), FakeReadings(readings(), tally=tally), FixedClock(), ClusterExporterSettings(node="h"))
+    made = ClusterExporter(
+        FakeCluster(company()),
+        FakeReadings(readings(), tally=tally),
+        FixedClock(),
+        ClusterExporterSettings(node="h"),
+    )
     await made.refresh()
     page = parse_page(b"".join(made.page.pieces).decode()).samples
     found = {
-        (each.name.removeprefix("fairlead_exporter_"), *each.labels.values()): each.value for each in page if "_exporter_gpu" in each.name
+        (each.name.removeprefix("fairlead_exporter_"), *each.labels.values()): each.value
+        for each in page
+        if "_exporter_gpu" in each.name
     }
     assert found == {
         ("gpu_pages", "h", "read"): 190,

@@ -1,4 +1,6 @@
-"""The console moves a simulated cluster's time, for its own page and for programs that mean it, and no other cluster's."""
+"""The console moves a simulated cluster's time, for its own page and for programs that mean it, and
+no other cluster's.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ async def test_an_order_answers_with_exactly_the_keys_it_describes() -> None:
     described = openapi_document("0")
     operation = described["paths"]["/clock"]["post"]
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-    assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/ClockOrder")
+    assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith(
+        "/ClockOrder"
+    )
     assert described["components"]["schemas"]["ClockOrder"]["required"] == ["action"]
     async with moved() as one:
         one.driver.world.cluster.create(pod("p", "train:1m"))
@@ -51,7 +55,9 @@ async def test_a_step_tells_what_happened() -> None:
         _, answer = await one.order({"action": "step"})
     assert answer["clock"]["isPaused"]
     assert answer["happenedCount"] == len(answer["happened"]) > 0
-    assert {"verb": "modified", "kind": "Pod", "namespace": "work", "name": "p"} in answer["happened"]
+    assert {"verb": "modified", "kind": "Pod", "namespace": "work", "name": "p"} in answer[
+        "happened"
+    ]
 
 
 async def test_an_advance_answers_at_once_and_shows_its_progress_until_it_is_over() -> None:
@@ -93,7 +99,10 @@ async def test_until_an_instant_of_any_zone() -> None:
         ({"action": "advance", "seconds": 0}, "`0.0` is no time to go ahead"),
         ({"action": "advance", "seconds": 1e300}, "days ahead; at most 366"),
         ({"action": "until", "until": "tomorrow"}, "`tomorrow` is no time"),
-        ({"action": "until", "until": "2026-01-05T07:00:00Z"}, "`2026-01-05T07:00:00Z` is not after the world's time"),
+        (
+            {"action": "until", "until": "2026-01-05T07:00:00Z"},
+            "`2026-01-05T07:00:00Z` is not after the world's time",
+        ),
         ({"action": "until", "until": "9999-12-31T23:59:59Z"}, "days ahead; at most 366"),
         ({"action": "speed", "speed": 0}, "speed `0` is not between 0.01 and 100000"),
         ({"action": "speed", "speed": 1e9}, "is not between 0.01 and 100000"),
@@ -124,7 +133,9 @@ async def test_an_order_that_cannot_be_is_refused_with_its_value(body: Any, word
         ({"Content-Type": "application/x-www-form-urlencoded"}, 415, "media-type"),
     ],
 )
-async def test_a_strange_page_cannot_move_time(headers: dict[str, str], status: int, code: str) -> None:
+async def test_a_strange_page_cannot_move_time(
+    headers: dict[str, str], status: int, code: str
+) -> None:
     async with moved() as one:
         got, answer = await one.order({"action": "pause"}, **headers)
         assert (got, answer["code"]) == (status, code)
@@ -150,7 +161,9 @@ async def test_a_real_clusters_time_cannot_be_moved() -> None:
         assert not me["features"]["clock"]
         for method in ("GET", "POST"):
             headers = {"X-Fairlead-Csrf": me["csrf"], "Content-Type": "application/json"}
-            status, _, body = await page.get(f"{BASE}/clock", method=method, data=b'{"action":"pause"}', headers=headers)
+            status, _, body = await page.get(
+                f"{BASE}/clock", method=method, data=b'{"action":"pause"}', headers=headers
+            )
             assert (status, json.loads(body)["code"]) == (404, "not-found")
             assert "test-cluster" in json.loads(body)["error"]
 

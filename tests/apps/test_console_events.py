@@ -1,4 +1,6 @@
-"""A job's page has all events of the job and its pods: asked of the API server when somebody looks, not each second."""
+"""A job's page has all events of the job and its pods: asked of the API server when somebody looks,
+not each second.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,14 @@ EVENTS = "/api/v1/namespaces/team-a/events"
 def kept(name: str, reason: str, uid: str, at: str, type_: str = "Normal") -> dict[str, Any]:
     about = {"kind": "Pod", "namespace": "team-a", "name": uid.removeprefix("uid-"), "uid": uid}
     meta = {"name": name, "namespace": "team-a", "uid": f"uid-{name}", "resourceVersion": "7"}
-    return {"metadata": meta, "involvedObject": about, "type": type_, "reason": reason, "message": reason, "lastTimestamp": at}
+    return {
+        "metadata": meta,
+        "involvedObject": about,
+        "type": type_,
+        "reason": reason,
+        "message": reason,
+        "lastTimestamp": at,
+    }
 
 
 KEPT = (
@@ -42,16 +51,25 @@ async def listed(request: web.Request) -> web.StreamResponse:
     assert request.path == EVENTS
     wanted = request.query.get("fieldSelector", "").removeprefix("involvedObject.uid=")
     items = [each for each in KEPT if wanted in ("", each["involvedObject"]["uid"])]
-    return web.json_response({"kind": "EventList", "metadata": {"resourceVersion": "9"}, "items": items})
+    return web.json_response(
+        {"kind": "EventList", "metadata": {"resourceVersion": "9"}, "items": items}
+    )
 
 
 async def test_a_healthy_job_shows_its_normal_events_and_when_its_images_were_there() -> None:
     async with page_over(listed) as page:
         told = json.loads((await page.get(JOB))[2])
         alone = json.loads((await page.get(f"{JOB}/events"))[2])
-    assert [each["reason"] for each in told["events"]] == ["BackOff", "Pulled", "Pulled", "Scheduled"]
+    assert [each["reason"] for each in told["events"]] == [
+        "BackOff",
+        "Pulled",
+        "Pulled",
+        "Scheduled",
+    ]
     assert alone["items"] == told["events"]
-    assert [parse_time(step["at"]) - EPOCH for step in told["life"] if step["step"] == "images"] == [-180]
+    assert [
+        parse_time(step["at"]) - EPOCH for step in told["life"] if step["step"] == "images"
+    ] == [-180]
 
 
 async def test_a_page_that_refreshes_does_not_ask_each_time() -> None:
@@ -64,11 +82,16 @@ async def test_a_page_that_refreshes_does_not_ask_each_time() -> None:
     async with page_over(answer) as page:
         for _ in range(5):
             await page.get(JOB)
-    assert sorted(seen) == [f"involvedObject.uid={uid}" for uid in ("uid-bert-worker-0", "uid-bert-worker-1", "uid-job-bert")]
+    assert sorted(seen) == [
+        f"involvedObject.uid={uid}"
+        for uid in ("uid-bert-worker-0", "uid-bert-worker-1", "uid-job-bert")
+    ]
 
 
 async def test_events_that_may_not_be_read_are_said_and_name_the_right() -> None:
-    async with page_over(refusing(403, "Forbidden", 'events is forbidden: User "x" cannot list resource "events"')) as page:
+    async with page_over(
+        refusing(403, "Forbidden", ('events is forbidden: User "x" cannot list resource "events"'))
+    ) as page:
         told = json.loads((await page.get(JOB))[2])
     [warning] = [each for each in told["warnings"] if each["source"] == "events"]
     assert (warning["code"], warning["hint"]) == (
@@ -81,7 +104,9 @@ async def test_events_that_may_not_be_read_are_said_and_name_the_right() -> None
 async def test_an_api_server_that_fails_is_said() -> None:
     async with page_over(refusing(500, "InternalError", "etcd is away")) as page:
         told = json.loads((await page.get(f"{JOB}/events"))[2])
-    assert [(each["code"], "etcd is away" in each["message"]) for each in told["warnings"]] == [("events-unread", True)]
+    assert [(each["code"], ("etcd is away") in each["message"]) for each in told["warnings"]] == [
+        ("events-unread", True)
+    ]
 
 
 class Slow:

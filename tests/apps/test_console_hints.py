@@ -35,13 +35,32 @@ async def test_a_change_becomes_hints_for_the_topics_that_show_it() -> None:
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         first = await lines_until(stream.content, 7)
-        assert {json.loads(hint)["topic"] for hint in first} == {"overview", "nodes", "gpus", "jobs", "serving", "quota", "health"}
+        assert {json.loads(hint)["topic"] for hint in first} == {
+            "overview",
+            "nodes",
+            "gpus",
+            "jobs",
+            "serving",
+            "quota",
+            "health",
+        }
         old = world.cluster.snapshot()
         assert isinstance(world.cluster, StillCluster)
-        world.cluster.show(cluster(old.nodes, old.pods, (*old.jobs, training_job("new")), old.gpus, old.quota, sources=old.sources))
+        world.cluster.show(
+            cluster(
+                old.nodes,
+                old.pods,
+                (*old.jobs, training_job("new")),
+                old.gpus,
+                old.quota,
+                sources=old.sources,
+            )
+        )
         hints = [json.loads(hint) for hint in await lines_until(stream.content, 2)]
         assert [hint["topic"] for hint in hints] == ["overview", "jobs"]
-        assert (await page.json("/jobs"))["total"] == 3, "who refetches after a hint sees the change"
+        assert (await page.json("/jobs"))["total"] == 3, (
+            "who refetches after a hint sees the change"
+        )
         versions = await page.json("/versions")
         assert all(versions[hint["topic"]] == hint["version"] for hint in hints)
 
@@ -50,15 +69,34 @@ async def test_answers_hints_and_versions_count_alike() -> None:
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
         await lines_until(stream.content, 7)
-        before = {path: (await page.json(path))["version"] for path in ("/overview", "/nodes", "/gpus/map", "/jobs", "/quota/usage")}
+        before = {
+            path: (await page.json(path))["version"]
+            for path in ("/overview", "/nodes", "/gpus/map", "/jobs", "/quota/usage")
+        }
         old = world.cluster.snapshot()
         assert isinstance(world.cluster, StillCluster)
-        world.cluster.show(cluster(old.nodes, old.pods, (*old.jobs, training_job("new")), old.gpus, old.quota, sources=old.sources))
-        told = {hint["topic"]: hint["version"] for hint in map(json.loads, await lines_until(stream.content, 2))}
+        world.cluster.show(
+            cluster(
+                old.nodes,
+                old.pods,
+                (*old.jobs, training_job("new")),
+                old.gpus,
+                old.quota,
+                sources=old.sources,
+            )
+        )
+        told = {
+            hint["topic"]: hint["version"]
+            for hint in map(json.loads, await lines_until(stream.content, 2))
+        }
         after = {path: (await page.json(path))["version"] for path in before}
-        assert {"overview": after["/overview"], "jobs": after["/jobs"]} == told, "who was told has seen it when the answer says so"
+        assert {"overview": after["/overview"], "jobs": after["/jobs"]} == told, (
+            "who was told has seen it when the answer says so"
+        )
         moved = [path for path in before if int(after[path]) > int(before[path])]
-        assert (moved, len(set(after.values()))) == (["/overview", "/jobs"], 2), "the others stand still"
+        assert (moved, len(set(after.values()))) == (["/overview", "/jobs"], 2), (
+            "the others stand still"
+        )
         versions = await page.json("/versions")
         assert versions["nodes"] == after["/nodes"] and versions["jobs"] == after["/jobs"]
 
@@ -74,8 +112,12 @@ async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> No
         assert (await page.json("/overview"))["gpuUtilPercent"] == 25
 
 
-async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_same_bytes_for_all() -> None:
-    """First asked for, asked for again while somebody looks, and after a change: plain and packed."""
+async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_same_bytes_for_all() -> (
+    None
+):
+    """First asked for, asked for again while somebody looks, and
+    after a change: plain and packed.
+    """
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
         await lines_until(stream.content, 7)
@@ -85,10 +127,17 @@ async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_sa
         for ratio in (0.25, 0.75):
             world.gpus.gpus = tuple(reading(index=n, ratio=ratio) for n in range(4))
             await lines_until(stream.content, 4)
-            status, headers, body = await page.get(f"{BASE}/gpus/map", headers={"Accept-Encoding": "identity"})
+            status, headers, body = await page.get(
+                f"{BASE}/gpus/map", headers={"Accept-Encoding": "identity"}
+            )
             assert (status, json.loads(body)) == (200, await page.json("/gpus/map"))
-            assert json.loads(body)["version"] != first["version"] and json.loads(body)["nodes"] != first["nodes"]
-            known, again, nothing = await page.get(f"{BASE}/gpus/map", headers={"If-None-Match": headers["ETag"]})
+            assert (
+                json.loads(body)["version"] != first["version"]
+                and json.loads(body)["nodes"] != first["nodes"]
+            )
+            known, again, nothing = await page.get(
+                f"{BASE}/gpus/map", headers={"If-None-Match": headers["ETag"]}
+            )
             assert (known, again["ETag"], nothing) == (304, headers["ETag"], b"")
             first = json.loads(body)
 
@@ -105,14 +154,26 @@ async def test_a_quiet_stream_gets_heartbeats() -> None:
 async def test_streams_are_bounded_and_given_back() -> None:
     async with console() as page:
         page.server.hints.streams_max = 2
-        async with page.session.get(f"{page.url}{BASE}/changes") as one, page.session.get(f"{page.url}{BASE}/changes") as two:
-            assert (await one.content.readline(), await two.content.readline()) == (b"retry: 3000\n", b"retry: 3000\n")
+        async with (
+            page.session.get(f"{page.url}{BASE}/changes") as one,
+            page.session.get(f"{page.url}{BASE}/changes") as two,
+        ):
+            assert (await one.content.readline(), await two.content.readline()) == (
+                b"retry: 3000\n",
+                b"retry: 3000\n",
+            )
             status, headers, body = await page.get(f"{BASE}/changes")
-            assert (status, headers["Retry-After"], json.loads(body)["code"]) == (429, "10", "rate-limited")
+            assert (status, headers["Retry-After"], json.loads(body)["code"]) == (
+                429,
+                "10",
+                "rate-limited",
+            )
         await until(lambda: not page.server.hints.stream_count)
 
 
-async def test_a_stop_ends_within_a_moment_though_streams_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stop_ends_within_a_moment_though_streams_are_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("fairlead.apps.server.GRACE_SECONDS", 60)
     world = still_world(living_cluster())
     server = ConsoleServer(world)

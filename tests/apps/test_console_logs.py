@@ -1,4 +1,6 @@
-"""Logs and manifests through the console, over an API server on a socket: followed, left, foreign, forbidden, cut."""
+"""Logs and manifests through the console, over an API server on a socket: followed, left, foreign,
+forbidden, cut.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,23 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 @asynccontextmanager
 async def page_over(answer: Answering) -> AsyncIterator[Page]:
     """A console whose API server answers with this."""
-    job, status = training_job(), ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH)
-    pods = [msgspec.structs.replace(pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job), statuses=(status,)) for n in range(2)]
+    job, status = (
+        training_job(),
+        ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH),
+    )
+    pods = [
+        msgspec.structs.replace(
+            pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job), statuses=(status,)
+        )
+        for n in range(2)
+    ]
     late = msgspec.structs.replace(
-        pods[1], statuses=(ContainerStatus("main", state=ContainerState.WAITING, reason="ErrImagePull", message="no"),)
+        pods[1],
+        statuses=(
+            ContainerStatus(
+                "main", state=ContainerState.WAITING, reason="ErrImagePull", message="no"
+            ),
+        ),
     )
     foreign = pod("lonely", "gpu-1")
     app = web.Application()
@@ -46,7 +61,9 @@ async def page_over(answer: Answering) -> AsyncIterator[Page]:
     await site.start()
     port = runner.addresses[0][1]
     try:
-        async with KubeApi(Connection(f"http://127.0.0.1:{port}", Credentials(Issued, is_renewable=False))) as api:
+        async with KubeApi(
+            Connection(f"http://127.0.0.1:{port}", Credentials(Issued, is_renewable=False))
+        ) as api:
             snapshot = cluster([gpu_node()], [pods[0], late, foreign], [job])
             world = msgspec.structs.replace(still_world(snapshot), job_files=KubeJobFiles(api))
             async with console(world) as page:
@@ -57,7 +74,9 @@ async def page_over(answer: Answering) -> AsyncIterator[Page]:
 
 def refusing(status: int, reason: str, message: str) -> Answering:
     async def answer(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"kind": "Status", "reason": reason, "message": message, "code": status}, status=status)
+        return web.json_response(
+            {"kind": "Status", "reason": reason, "message": message, "code": status}, status=status
+        )
 
     return answer
 
@@ -78,7 +97,9 @@ async def test_a_log_comes_byte_for_byte_and_asks_for_no_more_than_it_may() -> N
     assert seen == [(LOG, {"container": "main", "tailLines": "7", "limitBytes": str(2 << 20)})]
 
 
-async def test_a_followed_log_arrives_as_it_is_written_and_ends_upstream_when_the_browser_leaves() -> None:
+async def test_a_followed_log_arrives_as_it_is_written_and_ends_upstream_when_the_browser_leaves() -> (
+    None
+):
     left, more = asyncio.Event(), asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -135,7 +156,8 @@ async def test_a_slow_reader_slows_the_api_server_and_nothing_is_dropped() -> No
         writer.write(f"GET {JOB}/logs?follow=true HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
         await until(lambda: sent > 0)
         looks: list[int] = []
-        await until(lambda: looks.append(sent) or (len(looks) > 25 and len(set(looks[-25:])) == 1))  # nobody takes more
+        # nobody takes more
+        await until(lambda: looks.append(sent) or (len(looks) > 25 and len(set(looks[-25:])) == 1))
         assert sent < total / 2
         await reader.readuntil(b"\r\n\r\n")
         read = 0
@@ -160,17 +182,30 @@ async def test_who_has_no_log_here_is_told_why() -> None:
 
 
 async def test_a_right_that_is_missing_is_named() -> None:
-    async with page_over(refusing(403, "Forbidden", 'pods "bert-worker-0" is forbidden: User "x" cannot get resource "pods/log"')) as page:
+    async with page_over(
+        refusing(
+            403,
+            "Forbidden",
+            ('pods "bert-worker-0" is forbidden: User "x" cannot get resource "pods/log"'),
+        )
+    ) as page:
         status, _, body = await page.get(f"{JOB}/logs?follow=true")
         told = json.loads(body)
     assert (status, told["code"]) == (403, "forbidden")
     assert 'cannot get resource "pods/log"' in told["error"]
-    assert told["hint"] == "the console's account needs the right `get` of `pods/log` in namespace `team-a`"
+    assert told["hint"] == (
+        "the console's account needs the right `get` of `pods/log` in namespace `team-a`"
+    )
 
 
 async def test_a_pod_that_is_gone_and_a_run_that_never_was_are_not_found() -> None:
-    for status, words in ((404, 'pods "bert-worker-0" not found'), (400, 'previous terminated container "main" not found')):
-        async with page_over(refusing(status, "NotFound" if status == 404 else "BadRequest", words)) as page:
+    for status, words in (
+        (404, ('pods "bert-worker-0" not found')),
+        (400, ('previous terminated container "main" not found')),
+    ):
+        async with page_over(
+            refusing(status, "NotFound" if status == 404 else "BadRequest", words)
+        ) as page:
             got, _, body = await page.get(f"{JOB}/logs?previous=true")
         assert (got, json.loads(body)["error"]) == (404, words)
 
@@ -196,21 +231,35 @@ async def test_a_log_that_breaks_off_does_not_look_whole() -> None:
 
 
 async def test_a_manifest_comes_from_where_discovery_says_without_secrets() -> None:
-    manifest = {"kind": "PyTorchJob", "metadata": {"name": "bert", "managedFields": []}, "env": [{"name": "A_TOKEN", "value": "hunter2"}]}
+    manifest = {
+        "kind": "PyTorchJob",
+        "metadata": {"name": "bert", "managedFields": []},
+        "env": [{"name": "A_TOKEN", "value": "hunter2"}],
+    }
     resource = {"name": "pytorchjobs", "kind": "PyTorchJob", "namespaced": True, "verbs": ["get"]}
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs/bert":
             return web.json_response(manifest)
         if request.path == "/apis/kubeflow.org/v1":
-            return web.json_response({"kind": "APIResourceList", "groupVersion": "kubeflow.org/v1", "resources": [resource]})
+            return web.json_response(
+                {
+                    "kind": "APIResourceList",
+                    "groupVersion": "kubeflow.org/v1",
+                    "resources": [resource],
+                }
+            )
         version = {"groupVersion": "kubeflow.org/v1", "version": "v1"}
         groups = [{"name": "kubeflow.org", "versions": [version], "preferredVersion": version}]
         return web.json_response({"kind": "APIGroupList", "groups": groups})
 
     async with page_over(answer) as page:
         told = json.loads((await page.get(f"{JOB}/manifest"))[2])
-    assert "A_TOKEN" in told["yaml"] and "hunter2" not in told["yaml"] and "managedFields" not in told["yaml"]
+    assert (
+        "A_TOKEN" in told["yaml"]
+        and "hunter2" not in told["yaml"]
+        and "managedFields" not in told["yaml"]
+    )
     assert told["redacted"] == ["env[0].value"]
 
 

@@ -1,4 +1,6 @@
-"""The console's process over HTTP: answers that match their description, refusals, headers, health."""
+"""The console's process over HTTP: answers that match their
+description, refusals, headers, health.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 from tests.apps.described_answers import check_against
-from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
+from tests.console.clusters import (
+    EPOCH,
+    MARKUP,
+    cluster,
+    gpu_node,
+    living_cluster,
+    reading,
+    telemetry,
+)
 from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
 from tests.waiting import until
@@ -52,19 +62,31 @@ def address(name: str, path: str) -> str:
     ids=lambda each: each.name,
 )
 async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: Any) -> None:
-    async with console(msgspec.structs.replace(still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0))) as page:
+    async with console(
+        msgspec.structs.replace(
+            still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0)
+        )
+    ) as page:
         status, headers, body = await page.get(BASE + address(endpoint.name, endpoint.path))
     assert status == 200
     assert headers["Content-Type"].startswith("application/json")
     described = openapi_document("0")
-    schema = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    schema = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"][
+        "application/json"
+    ]["schema"]
     check_against(json.loads(body), schema, described["components"]["schemas"])
 
 
 async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:
     async with console(still_world(living_cluster(), speed=60.0)) as page:
         answer = await page.json("/me")
-    assert answer["clock"] == {"now": "2026-01-05T08:00:00.000Z", "speed": 60.0, "isPaused": False, "since": None, "until": None}
+    assert answer["clock"] == {
+        "now": "2026-01-05T08:00:00.000Z",
+        "speed": 60.0,
+        "isPaused": False,
+        "since": None,
+        "until": None,
+    }
     assert (answer["cluster"], answer["features"]) == (
         {"name": "test-cluster", "world": "kubernetes", "version": "7"},
         {"prometheus": False, "clock": False, "historySeconds": 3600},
@@ -74,7 +96,11 @@ async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:
 
 async def test_the_boards_agree_with_each_other() -> None:
     async with console() as page:
-        board, nodes, jobs = await page.json("/overview"), await page.json("/nodes"), await page.json("/jobs")
+        board, nodes, jobs = (
+            await page.json("/overview"),
+            await page.json("/nodes"),
+            await page.json("/jobs"),
+        )
     assert board["gpus"]["total"] == sum(row["gpusTotal"] for row in nodes["items"]) == 6
     assert board["gpus"]["allocated"] == sum(row["gpusAllocated"] for row in nodes["items"]) == 2
     assert board["jobs"] == {"running": 1, "pending": 0, "succeeded": 0, "failed": 1}
@@ -84,19 +110,32 @@ async def test_the_boards_agree_with_each_other() -> None:
 
 async def test_lists_filter_sort_page_and_choose_fields() -> None:
     async with console() as page:
-        first = await page.json("/nodes?mode=share&mode=exclusive&sort=-gpusTotal&size=1&fields=name,gpusTotal")
-        second = await page.json("/nodes?mode=share&mode=exclusive&sort=-gpusTotal&size=1&page=2&fields=name")
+        first = await page.json(
+            "/nodes?mode=share&mode=exclusive&sort=-gpusTotal&size=1&fields=name,gpusTotal"
+        )
+        second = await page.json(
+            "/nodes?mode=share&mode=exclusive&sort=-gpusTotal&size=1&page=2&fields=name"
+        )
         none = await page.json("/nodes?q=nothing-like-this")
-    assert (first["items"], first["total"], first["size"]) == ([{"name": "gpu-1", "gpusTotal": 4}], 2, 1)
+    assert (first["items"], first["total"], first["size"]) == (
+        [{"name": "gpu-1", "gpusTotal": 4}],
+        2,
+        1,
+    )
     assert (second["items"], second["page"]) == ([{"name": "share-1"}], 2)
     assert (none["items"], none["total"]) == ([], 0)
 
 
 async def test_gpus_are_a_list_like_any_other() -> None:
     async with console() as page:
-        answer = await page.json("/gpus?gpu_node=gpu-1&status=free&sort=-index&size=1&fields=node,index,state")
+        answer = await page.json(
+            "/gpus?gpu_node=gpu-1&status=free&sort=-index&size=1&fields=node,index,state"
+        )
         status, headers, body = await page.get(f"{BASE}/gpus?status=free&format=csv")
-    assert (answer["items"], answer["total"]) == ([{"node": "gpu-1", "index": 3, "state": "free"}], 2)
+    assert (answer["items"], answer["total"]) == (
+        [{"node": "gpu-1", "index": 3, "state": "free"}],
+        2,
+    )
     assert answer["sentence"]["text"] == "2 of 6 GPUs allocated."
     assert (status, body.count(b"\r\n")) == (200, 1 + 4)
     assert 'filename="gpus.csv"' in headers["Content-Disposition"]
@@ -105,7 +144,11 @@ async def test_gpus_are_a_list_like_any_other() -> None:
 async def test_the_file_of_each_table_has_its_own_name() -> None:
     names = set()
     async with console() as page:
-        tables = [each for each in ENDPOINTS if any(parameter.name == "format" for parameter in each.parameters)]
+        tables = [
+            each
+            for each in ENDPOINTS
+            if any(parameter.name == "format" for parameter in each.parameters)
+        ]
         for endpoint in tables:
             status, headers, _ = await page.get(f"{BASE}{endpoint.path}?format=csv")
             assert status == 200
@@ -143,7 +186,9 @@ async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
         ("/assets/none.js", 404, "not-found", "assets/none.js"),
     ],
 )
-async def test_a_refusal_says_what_with_the_value_and_a_hint(path: str, status: int, code: str, words: str) -> None:
+async def test_a_refusal_says_what_with_the_value_and_a_hint(
+    path: str, status: int, code: str, words: str
+) -> None:
     async with console() as page:
         got, headers, body = await page.get(path, headers={"X-Request-Id": "abc-1"})
     answer = json.loads(body)
@@ -175,9 +220,13 @@ async def test_a_body_that_is_too_large_is_refused_announced_or_not() -> None:
 async def test_a_known_answer_is_not_sent_again() -> None:
     async with console() as page:
         _, headers, _ = await page.get(f"{BASE}/nodes")
-        status, again, body = await page.get(f"{BASE}/nodes", headers={"If-None-Match": headers["ETag"]})
+        status, again, body = await page.get(
+            f"{BASE}/nodes", headers={"If-None-Match": headers["ETag"]}
+        )
         assert (status, body, again["ETag"]) == (304, b"", headers["ETag"])
-        assert (await page.get(f"{BASE}/nodes?size=1", headers={"If-None-Match": headers["ETag"]}))[0] == 200
+        assert (await page.get(f"{BASE}/nodes?size=1", headers={"If-None-Match": headers["ETag"]}))[
+            0
+        ] == 200
 
 
 async def test_large_answers_are_compressed_for_who_reads_that() -> None:
@@ -203,7 +252,10 @@ async def test_markup_in_labels_is_json_text_that_no_browser_renders() -> None:
     async with console() as page:
         _, headers, body = await page.get(f"{BASE}/nodes/gpu-1")
     assert json.loads(body)["labels"]["note"] == MARKUP
-    assert headers["Content-Type"].startswith("application/json") and headers["X-Content-Type-Options"] == "nosniff"
+    assert (
+        headers["Content-Type"].startswith("application/json")
+        and headers["X-Content-Type-Options"] == "nosniff"
+    )
 
 
 async def test_no_answer_has_a_number_that_json_does_not_know() -> None:
@@ -216,11 +268,26 @@ async def test_no_answer_has_a_number_that_json_does_not_know() -> None:
 
 
 async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
-    half = cluster([gpu_node()], sources={"nodes": Source("nodes", good_at=EPOCH), "pods": Source("pods", "syncing")})
+    half = cluster(
+        [gpu_node()],
+        sources={"nodes": Source("nodes", good_at=EPOCH), "pods": Source("pods", "syncing")},
+    )
     async with console(still_world(half, is_ready=False)) as page:
-        for path in ("/overview", "/nodes", "/jobs", "/quota/usage", "/gpus/map", "/charts/cluster-jobs", "/versions"):
+        for path in (
+            "/overview",
+            "/nodes",
+            "/jobs",
+            "/quota/usage",
+            "/gpus/map",
+            "/charts/cluster-jobs",
+            "/versions",
+        ):
             status, headers, body = await page.get(BASE + path)
-            assert (status, json.loads(body)["code"], headers["Retry-After"]) == (503, "not-ready", "1"), path
+            assert (status, json.loads(body)["code"], headers["Retry-After"]) == (
+                503,
+                "not-ready",
+                "1",
+            ), path
             assert "`pods`" in json.loads(body)["error"]
         status, headers, body = await page.get("/readyz")
         told = json.loads(body)
@@ -232,7 +299,12 @@ async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
 
 
 async def test_an_unreadable_cluster_says_why_it_never_got_ready() -> None:
-    failing = Source("nodes", "failing", "https://10.0.0.1:6443 refused the connection", "look whether it runs")
+    failing = Source(
+        "nodes",
+        "failing",
+        "https://10.0.0.1:6443 refused the connection",
+        "look whether it runs",
+    )
     async with console(still_world(cluster(sources={"nodes": failing}), is_ready=False)) as page:
         answer = await page.json("/nodes")
     assert "10.0.0.1:6443" in answer["error"] and answer["hint"] == "look whether it runs"
@@ -251,8 +323,14 @@ async def test_without_telemetry_the_tables_work_and_the_banner_names_the_addres
 class BrokenSeries:
     name = "prometheus"
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
-        raise OutsideError("prometheus", "`http://10.0.0.9:9090` refused the connection", "look whether it runs")
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
+        raise OutsideError(
+            "prometheus",
+            "`http://10.0.0.9:9090` refused the connection",
+            "look whether it runs",
+        )
 
 
 async def test_a_chart_whose_prometheus_fails_is_an_error_and_not_an_empty_chart() -> None:
@@ -289,7 +367,8 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
         await page.json("/nodes")  # a page that is looked at: the next board state has it ready
         with monkeypatch.context() as broken:
             broken.setattr("fairlead.console.boards.board_state.node_rows", fail)
-            broken.setattr("fairlead.console.http.board_states.CPU_SHARE", 1e9)  # no pause between two
+            # no pause between two
+            broken.setattr("fairlead.console.http.board_states.CPU_SHARE", 1e9)
             assert isinstance(page.server.world.cluster, StillCluster)
             page.server.world.cluster.show(living_cluster())
             for _ in range(3):
@@ -298,7 +377,9 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
     assert caplog.text.count("no board state") == 1
 
 
-async def test_a_cluster_of_which_no_sample_can_be_taken_stops_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cluster_of_which_no_sample_can_be_taken_stops_no_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """No page asks for jobs here: what samples are taken of is made for them."""
 
     def fail(*_: object) -> None:
@@ -329,9 +410,13 @@ async def test_only_names_of_this_machine_are_answered(host: str, status: int) -
 
 
 async def test_a_name_that_was_allowed_is_answered() -> None:
-    async with console(settings=ConsoleSettings(insecure_listen=True, allowed_hosts=("GPU.example",))) as page:
+    async with console(
+        settings=ConsoleSettings(insecure_listen=True, allowed_hosts=("GPU.example",))
+    ) as page:
         assert (await page.get(f"{BASE}/me", headers={"Host": "gpu.example:8080"}))[0] == 200
-        assert (await page.get(f"{BASE}/me", headers={"Host": "10.0.0.1"}))[0] == 200, "an address cannot be rebound"
+        assert (await page.get(f"{BASE}/me", headers={"Host": "10.0.0.1"}))[0] == 200, (
+            "an address cannot be rebound"
+        )
         assert (await page.get(f"{BASE}/me", headers={"Host": "evil.example"}))[0] == 403
 
 
@@ -354,8 +439,16 @@ async def test_the_ring_is_filled_and_drawn() -> None:
     async with console() as page:
         await until(lambda: page.server.history.line_count)
         chart = await page.json("/charts/cluster-gpus-allocated")
-    assert {line["labels"]["line"]: line["points"][-1][1] for line in chart["series"]} == {"allocated": 2, "total": 6}
-    assert (chart["source"], chart["unit"], chart["total"], chart["shown"]) == ("built-in", "GPUs", 2, 2)
+    assert {line["labels"]["line"]: line["points"][-1][1] for line in chart["series"]} == {
+        "allocated": 2,
+        "total": 6,
+    }
+    assert (chart["source"], chart["unit"], chart["total"], chart["shown"]) == (
+        "built-in",
+        "GPUs",
+        2,
+        2,
+    )
 
 
 async def test_charts_show_the_past_that_the_server_was_given() -> None:
@@ -370,11 +463,17 @@ async def test_charts_show_the_past_that_the_server_was_given() -> None:
     async with console(past=past()) as page:
         await until(lambda: is_told)
         chart = await page.json("/charts/cluster-gpus-allocated")
-        assert all(value is not None for line in chart["series"] for _, value in line["points"][-8:])
-        assert any(value is None for line in chart["series"] for _, value in line["points"][:-12]), "before it nobody looked"
+        assert all(
+            value is not None for line in chart["series"] for _, value in line["points"][-8:]
+        )
+        assert any(
+            value is None for line in chart["series"] for _, value in line["points"][:-12]
+        ), "before it nobody looked"
 
 
-async def test_a_past_that_breaks_is_told_and_the_charts_go_on(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_past_that_breaks_is_told_and_the_charts_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def broken() -> Iterator[ClusterSnapshot]:
         yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 30)
         raise ValueError("the past is lost")

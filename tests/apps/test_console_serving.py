@@ -1,4 +1,6 @@
-"""The page of serving jobs over an API server on a socket: asked once for many readers, and what it may not read."""
+"""The page of serving jobs over an API server on a socket: asked once for many readers, and what it
+may not read.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from .running_console import Page, console
 
 PATHS = {
     "/apis/apps/v1/deployments": [deployment("fast", "v1", replicas=2)],
-    "/apis/serving.kserve.io/v1beta1/inferenceservices": [inference_service("iris", "v1", "http://iris.example")],
+    "/apis/serving.kserve.io/v1beta1/inferenceservices": [
+        inference_service("iris", "v1", "http://iris.example")
+    ],
     "/api/v1/services": [service("fast", "v1", {"http-serving": 5000})],
 }
 
@@ -38,12 +42,21 @@ class Api:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         kind = request.path.rpartition("/")[2]
         self.asked[kind] += 1
-        assert request.query["labelSelector"] == "servingType", "every Deployment of the cluster would be read"
+        assert request.query["labelSelector"] == "servingType", (
+            "every Deployment of the cluster would be read"
+        )
         if status := self.refused.get(kind):
             reason = {403: "Forbidden", 404: "NotFound"}.get(status, "InternalError")
-            body: dict[str, Any] = {"kind": "Status", "reason": reason, "message": f"{kind}: no", "code": status}
+            body: dict[str, Any] = {
+                "kind": "Status",
+                "reason": reason,
+                "message": f"{kind}: no",
+                "code": status,
+            }
             return web.json_response(body, status=status)
-        return web.json_response({"kind": "List", "metadata": {"resourceVersion": "9"}, "items": PATHS[request.path]})
+        return web.json_response(
+            {"kind": "List", "metadata": {"resourceVersion": "9"}, "items": PATHS[request.path]}
+        )
 
 
 @asynccontextmanager
@@ -56,7 +69,9 @@ async def page_over(api: Api) -> AsyncIterator[Page]:
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
         async with KubeApi(Connection(url, Credentials(Issued, is_renewable=False))) as kube:
-            world = msgspec.structs.replace(still_world(cluster([gpu_node()])), servings=KubeServings(kube))
+            world = msgspec.structs.replace(
+                still_world(cluster([gpu_node()])), servings=KubeServings(kube)
+            )
             async with console(world) as page:
                 yield page
     finally:
@@ -68,7 +83,10 @@ async def test_all_kinds_are_read_once_however_many_look() -> None:
     async with page_over(api) as page:
         for _ in range(4):
             answer = await page.json("/serving")
-    assert [(row["name"], row["type"], row["address"], row["available"], row["desired"]) for row in answer["items"]] == [
+    assert [
+        (row["name"], row["type"], row["address"], row["available"], row["desired"])
+        for row in answer["items"]
+    ] == [
         ("fast", "Custom", "10.96.0.7", 0, 2),
         ("iris", "KServe", "http://iris.example", 0, 0),
     ]
@@ -76,10 +94,14 @@ async def test_all_kinds_are_read_once_however_many_look() -> None:
     assert api.asked == {"deployments": 1, "inferenceservices": 1, "services": 1}
 
 
-async def test_what_the_cluster_does_not_serve_is_no_warning_and_what_may_not_be_read_is_one() -> None:
+async def test_what_the_cluster_does_not_serve_is_no_warning_and_what_may_not_be_read_is_one() -> (
+    None
+):
     async with page_over(Api(inferenceservices=404, services=403)) as page:
         answer = await page.json("/serving")
-    assert [(each["code"], each["source"]) for each in answer["warnings"]] == [("forbidden", "services")]
+    assert [(each["code"], each["source"]) for each in answer["warnings"]] == [
+        ("forbidden", "services")
+    ]
     assert [(row["name"], row["address"]) for row in answer["items"]] == [("fast", "")]
 
 
@@ -88,10 +110,15 @@ async def test_without_the_right_to_list_deployments_the_page_names_it() -> None
         status, _, body = await page.get(f"{BASE}/serving")
     told = msgspec.json.decode(body)
     assert (status, told["error"]) == (403, "deployments: no")
-    assert told["hint"] == "the console's account needs the right `list` of `deployments.apps` in all namespaces"
+    assert told["hint"] == (
+        "the console's account needs the right `list` of `deployments.apps` in all namespaces"
+    )
 
 
 async def test_a_saved_snapshot_says_that_it_has_none() -> None:
     async with console(msgspec.structs.replace(still_world(cluster()), servings=None)) as page:
         status, _, body = await page.get(f"{BASE}/serving")
-    assert (status, msgspec.json.decode(body)["error"]) == (404, "test-cluster has no API server: serving jobs are not kept")
+    assert (status, msgspec.json.decode(body)["error"]) == (
+        404,
+        "test-cluster has no API server: serving jobs are not kept",
+    )

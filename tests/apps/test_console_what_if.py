@@ -1,4 +1,6 @@
-"""`POST /quota/what-if` over HTTP: it answers as described, is guarded like a write, and writes nothing."""
+"""`POST /quota/what-if` over HTTP: it answers as described, is guarded like a write, and writes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,24 @@ PATH = BASE + "/quota/what-if"
 
 async def headers_of(page: Page) -> dict[str, str]:
     csrf = (await page.json("/me"))["csrf"]
-    return {"X-Fairlead-Csrf": csrf, "Content-Type": "application/json", "Origin": page.url, "Sec-Fetch-Site": "same-origin"}
+    return {
+        "X-Fairlead-Csrf": csrf,
+        "Content-Type": "application/json",
+        "Origin": page.url,
+        "Sec-Fetch-Site": "same-origin",
+    }
 
 
 async def test_the_answer_has_exactly_the_keys_that_it_describes() -> None:
     async with console(still_world(crowded(poor()))) as page:
-        status, _, body = await page.get(PATH, method="POST", data=json.dumps(RAISED).encode(), headers=await headers_of(page))
+        status, _, body = await page.get(
+            PATH, method="POST", data=json.dumps(RAISED).encode(), headers=await headers_of(page)
+        )
     assert status == 200
     described = openapi_document("0")
-    schema = described["paths"]["/quota/what-if"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    schema = described["paths"]["/quota/what-if"]["post"]["responses"]["200"]["content"][
+        "application/json"
+    ]["schema"]
     answer: dict[str, Any] = json.loads(body)
     check_against(answer, schema, described["components"]["schemas"])
     assert (answer["admittedCount"], answer["evictedCount"]) == (2, 2)
@@ -45,14 +56,30 @@ async def test_the_answer_has_exactly_the_keys_that_it_describes() -> None:
 )
 async def test_it_is_guarded_like_a_write(change: dict[str, str], status: int, code: str) -> None:
     async with console(still_world(crowded(poor()))) as page:
-        given, _, body = await page.get(PATH, method="POST", data=json.dumps(RAISED).encode(), headers={**await headers_of(page), **change})
+        given, _, body = await page.get(
+            PATH,
+            method="POST",
+            data=json.dumps(RAISED).encode(),
+            headers={**await headers_of(page), **change},
+        )
     assert (given, json.loads(body)["code"]) == (status, code)
 
 
-@pytest.mark.parametrize("body", ["", "null", "[]", '{"changes": 1}', '{"changes": [{"node": "root.z", "resource": "cpu", "min": "1"}]}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "null",
+        "[]",
+        '{"changes": 1}',
+        ('{"changes": [{"node": "root.z", "resource": "cpu", "min": "1"}]}'),
+    ],
+)
 async def test_what_is_no_question_is_malformed(body: str) -> None:
     async with console(still_world(crowded(poor()))) as page:
-        status, _, answer = await page.get(PATH, method="POST", data=body.encode(), headers=await headers_of(page))
+        status, _, answer = await page.get(
+            PATH, method="POST", data=body.encode(), headers=await headers_of(page)
+        )
     assert (status, json.loads(answer)["code"]) == (400, "malformed")
     assert json.loads(answer)["hint"]
 

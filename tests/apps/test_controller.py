@@ -1,4 +1,5 @@
-"""The smallest controller: a decider and its wiring, over the simulated API server (docs/project/new-controller.md).
+"""The smallest controller: a decider and its wiring, over the simulated API server
+(docs/project/new-controller.md).
 
 It gives every node a label. It contains nothing about Leases, lists, calls that run side by side,
 or the end of the process: that is the part of the driver.
@@ -83,7 +84,10 @@ class NodeLabeller:
         yield from (call.patch for call in self._calls.repeats(now))
         for uid, node in self._nodes.items():
             if LABEL not in node.labels and uid not in self._calls:
-                patch = PatchObject(ObjectRef("v1", "Node", node.name, "", uid, "nodes"), {"metadata": {"labels": {LABEL: "everybody"}}})
+                patch = PatchObject(
+                    ObjectRef("v1", "Node", node.name, "", uid, "nodes"),
+                    {"metadata": {"labels": {LABEL: "everybody"}}},
+                )
                 self._calls[uid] = Labelling(now, patch=patch)
                 yield patch
 
@@ -113,7 +117,10 @@ async def simulated(world: World) -> AsyncIterator[KubeApi]:
     app = ApiServer(world.cluster, world.clock, [TOKEN], catch_up=driver.catch_up)
     issued = Issued(authorization=bearer(TOKEN))
     url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    tasks = [asyncio.ensure_future(each) for each in (serve(app, sock=sock, stopping=app.stop), driver.run())]
+    tasks = [
+        asyncio.ensure_future(each)
+        for each in (serve(app, sock=sock, stopping=app.stop), driver.run())
+    ]
     try:
         async with KubeApi(Connection(url, Credentials(lambda: issued, is_renewable=False))) as api:
             yield api
@@ -135,12 +142,21 @@ async def running(controller: Controller[Any]) -> AsyncIterator[None]:
 
 
 def labels(world: World) -> dict[str, str | None]:
-    return {node["metadata"]["name"]: (node["metadata"].get("labels") or {}).get(LABEL) for node in world.cluster.scan(NODES)}
+    return {
+        node["metadata"]["name"]: (node["metadata"].get("labels") or {}).get(LABEL)
+        for node in world.cluster.scan(NODES)
+    }
 
 
 def without_label(node: dict[str, Any]) -> dict[str, Any]:
     metadata = node["metadata"]
-    return {**node, "metadata": {**metadata, "labels": {key: text for key, text in metadata["labels"].items() if key != LABEL}}}
+    return {
+        **node,
+        "metadata": {
+            **metadata,
+            "labels": {key: text for key, text in metadata["labels"].items() if key != LABEL},
+        },
+    }
 
 
 def test_a_decider_and_ten_lines_of_wiring_are_a_controller() -> None:
@@ -155,7 +171,9 @@ async def _label() -> None:
             async with running(first):
                 await until(lambda: set(labels(world).values()) == {"everybody"})
                 assert not first.unready
-                world.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "new"}})
+                world.cluster.create(
+                    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "new"}}
+                )
                 await until(lambda: labels(world)["new"] == "everybody")
                 await leaving.enter_async_context(running(second))
                 await until(lambda: second.leader.holder == "first")

@@ -1,4 +1,6 @@
-"""Counters of a ConfigMap: the file until it is there, the newest while it is, the last good after."""
+"""Counters of a ConfigMap: the file until it is there, the newest
+while it is, the last good after.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ class Map:
 def made(says: str | Exception | None, tmp_path: Path) -> tuple[Map, CountersMap]:
     (tmp_path / "counters.csv").write_text("DCGM_FI_DEV_GPU_TEMP, gauge, Hot.\n")
     source = Map(says)
-    return source, CountersMap(source, "monitoring:counters", CountersFile(str(tmp_path / "counters.csv")), look_seconds=0.01)
+    return source, CountersMap(
+        source,
+        "monitoring:counters",
+        CountersFile(str(tmp_path / "counters.csv")),
+        look_seconds=0.01,
+    )
 
 
 async def shown(counters: CountersMap) -> tuple[list[str], bool]:
@@ -39,14 +46,32 @@ async def shown(counters: CountersMap) -> tuple[list[str], bool]:
     return [each.name for each in counters.counters.counters], counters.reload_succeeded
 
 
-@pytest.mark.parametrize("says", [None, Forbidden("kubernetes", "may not get"), OutsideError("kubernetes", "no answer"), "nonsense\n", ""])
+@pytest.mark.parametrize(
+    "says",
+    [
+        None,
+        Forbidden("kubernetes", ("may not get")),
+        OutsideError("kubernetes", ("no answer")),
+        "nonsense\n",
+        "",
+    ],
+)
 async def test_the_file_counts_until_the_map_can_be_read(
     says: str | Exception | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     source, counters = made(says, tmp_path)
     for _ in range(3):
         assert await shown(counters) == (["DCGM_FI_DEV_GPU_TEMP"], False)
-    assert len([each for each in caplog.records if "the counters file counts until then" in each.getMessage()]) == 1
+    assert (
+        len(
+            [
+                each
+                for each in caplog.records
+                if ("the counters file counts until then") in each.getMessage()
+            ]
+        )
+        == 1
+    )
     (tmp_path / "counters.csv").write_text("DCGM_FI_DEV_MEM_CLOCK, gauge, Fast.\n")
     assert (await shown(counters))[0] == ["DCGM_FI_DEV_MEM_CLOCK"], "and is itself read again"
     source.says = GOOD
@@ -54,13 +79,20 @@ async def test_the_file_counts_until_the_map_can_be_read(
 
 
 @pytest.mark.parametrize("says", [None, OutsideError("kubernetes", "no answer"), "nonsense\n"])
-async def test_what_it_said_last_stays(says: str | Exception | None, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_it_said_last_stays(
+    says: str | Exception | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     source, counters = made(GOOD, tmp_path)
     assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], True)
     source.says = says
     for _ in range(3):
         assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], False)
-    assert len([each for each in caplog.records if "counters stay as they were" in each.getMessage()]) == 1
+    assert (
+        len(
+            [each for each in caplog.records if ("counters stay as they were") in each.getMessage()]
+        )
+        == 1
+    )
     source.says = GOOD
     assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], True)
     source.says = OTHER

@@ -1,4 +1,6 @@
-"""Of several cluster exporters one prints the cluster, on a clock of the test's own: no sum ever counts a GPU twice."""
+"""Of several cluster exporters one prints the cluster, on a clock of the test's own: no sum ever
+counts a GPU twice.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSetti
 from fairlead.apps.leader import UNHURRIED, Leader
 from fairlead.wire.metrics.prom_text import parse_page
 
-OF_THE_CLUSTER = ("arena_", "fairlead_cluster_", "fairlead_node_", "fairlead_job", "fairlead_gpu_pod", "fairlead_quota_")
+OF_THE_CLUSTER = (
+    "arena_",
+    "fairlead_cluster_",
+    "fairlead_node_",
+    "fairlead_job",
+    "fairlead_gpu_pod",
+    "fairlead_quota_",
+)
 
 
 class Replica:
@@ -21,7 +30,9 @@ class Replica:
         self.cluster = FakeCluster(company())
         self.leader = Leader(lease, name, monotonic=clock, times=UNHURRIED)
         chosen = ClusterExporterSettings(node=f"host-of-{name}")
-        self.exporter = ClusterExporter(self.cluster, FakeReadings(readings()), FixedClock(), chosen, self.leader)
+        self.exporter = ClusterExporter(
+            self.cluster, FakeReadings(readings()), FixedClock(), chosen, self.leader
+        )
 
     async def step(self) -> None:
         await self.leader.turn()
@@ -31,7 +42,10 @@ class Replica:
     def page(self) -> dict[str, float]:
         """Every name of its page as it is now, with the sum of its series."""
         samples = parse_page(b"".join(self.exporter.page.pieces).decode()).samples
-        return {each.name: sum(other.value for other in samples if other.name == each.name) for each in samples}
+        return {
+            each.name: sum(other.value for other in samples if other.name == each.name)
+            for each in samples
+        }
 
     @property
     def prints_the_cluster(self) -> bool:
@@ -46,22 +60,29 @@ def pair() -> tuple[OneLease, Clock, Replica, Replica]:
     return lease, clock, Replica(lease, clock, "first"), Replica(lease, clock, "second")
 
 
-async def test_a_standby_prints_itself_alone_and_is_ready(pair: tuple[OneLease, Clock, Replica, Replica]) -> None:
-    """docs/spec/telemetry.md#cluster-exporter. A rolling update waits for the readiness of who cannot have
-    the Lease yet.
+async def test_a_standby_prints_itself_alone_and_is_ready(
+    pair: tuple[OneLease, Clock, Replica, Replica],
+) -> None:
+    """docs/spec/telemetry.md#cluster-exporter. A rolling update waits for the readiness of who
+    cannot have the Lease yet.
     """
     _, _, first, second = pair
     await first.step()
     await second.step()
     assert (first.prints_the_cluster, second.prints_the_cluster) == (True, False)
-    assert (first.page["fairlead_exporter_leader"], second.page["fairlead_exporter_leader"]) == (1, 0)
+    assert (first.page["fairlead_exporter_leader"], second.page["fairlead_exporter_leader"]) == (
+        1,
+        0,
+    )
     for name in ("build_info", "synced", "source_up", "scrapes_total"):
         assert f"fairlead_exporter_{name}" in second.page
     assert "process_start_time_seconds" in second.page
     assert second.exporter.probes.unready() == ""
 
 
-async def test_it_is_not_ready_while_nobody_leads(pair: tuple[OneLease, Clock, Replica, Replica]) -> None:
+async def test_it_is_not_ready_while_nobody_leads(
+    pair: tuple[OneLease, Clock, Replica, Replica],
+) -> None:
     lease, _, first, _ = pair
     lease.away = True
     await first.step()
@@ -69,7 +90,9 @@ async def test_it_is_not_ready_while_nobody_leads(pair: tuple[OneLease, Clock, R
     assert first.exporter.probes.unready() == "connection refused"
 
 
-async def test_who_cannot_renew_stops_before_another_may_begin(pair: tuple[OneLease, Clock, Replica, Replica]) -> None:
+async def test_who_cannot_renew_stops_before_another_may_begin(
+    pair: tuple[OneLease, Clock, Replica, Replica],
+) -> None:
     """At every tenth of a second, with nothing but a scrape in between: its loop may hang, too."""
     lease, clock, first, second = pair
     await first.step()
@@ -84,11 +107,15 @@ async def test_who_cannot_renew_stops_before_another_may_begin(pair: tuple[OneLe
         assert clock.now < began + 60
     assert last_printed - began == pytest.approx(UNHURRIED.safe, abs=0.2)
     assert next_printed - began <= UNHURRIED.length + UNHURRIED.renew
-    assert first.page["fairlead_exporter_leader"] == 0, "its page says so although it was not made anew"
+    assert first.page["fairlead_exporter_leader"] == 0, (
+        "its page says so although it was not made anew"
+    )
     assert lease.record is not None and lease.record.holder == "second"
 
 
-async def test_who_gives_it_back_is_followed_at_once(pair: tuple[OneLease, Clock, Replica, Replica]) -> None:
+async def test_who_gives_it_back_is_followed_at_once(
+    pair: tuple[OneLease, Clock, Replica, Replica],
+) -> None:
     _, _, first, second = pair
     await first.step()
     await first.leader.release()
@@ -97,7 +124,9 @@ async def test_who_gives_it_back_is_followed_at_once(pair: tuple[OneLease, Clock
     assert second.prints_the_cluster
 
 
-async def test_a_lease_that_comes_back_brings_no_old_page(pair: tuple[OneLease, Clock, Replica, Replica]) -> None:
+async def test_a_lease_that_comes_back_brings_no_old_page(
+    pair: tuple[OneLease, Clock, Replica, Replica],
+) -> None:
     lease, clock, first, _ = pair
     await first.step()
     lease.away = True
@@ -112,7 +141,9 @@ async def test_a_lease_that_comes_back_brings_no_old_page(pair: tuple[OneLease, 
 
 
 async def test_without_a_lease_it_prints_always() -> None:
-    alone = ClusterExporter(FakeCluster(company()), FakeReadings(), FixedClock(), ClusterExporterSettings(node="host-1"))
+    alone = ClusterExporter(
+        FakeCluster(company()), FakeReadings(), FixedClock(), ClusterExporterSettings(node="host-1")
+    )
     await alone.refresh()
     page = b"".join(alone.page.pieces).decode()
     assert 'fairlead_exporter_leader{node_name="host-1"} 1' in page

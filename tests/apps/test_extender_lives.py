@@ -1,4 +1,6 @@
-"""Lives of the extender that a stranger found: calls that wait, Leases that go and come back, answers that fail. On a clock that jumps."""
+"""Lives of the extender that a stranger found: calls that wait, Leases that go and come back,
+answers that fail. On a clock that jumps.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ HOUR = 3600.0
 
 
 class TroubledApi(FakeSharingApi):
-    """`put_off`: seconds that a binding waits before it is sent. `is_cut`: no look at the Lease. `failure`: of every GET."""
+    """`put_off`: seconds that a binding waits before it is sent. `is_cut`: no look at the Lease.
+    `failure`: of every GET.
+    """
 
     def __init__(self, server: FakeServer) -> None:
         super().__init__(server, random.Random(1))
@@ -79,7 +83,9 @@ class Scene:
 
     def __init__(self, cards: tuple[int, ...] = (8,)) -> None:
         self.loop = asyncio.get_running_loop()
-        self.server = FakeServer(random.Random(1), {"n1": msgspec.structs.replace(node("n1", cards), uid="n1")})
+        self.server = FakeServer(
+            random.Random(1), {"n1": msgspec.structs.replace(node("n1", cards), uid="n1")}
+        )
         self.running: list[asyncio.Task[None]] = []
 
     async def extender(self, name: str) -> tuple[Extender, TroubledApi]:
@@ -134,7 +140,9 @@ def test_a_call_that_waited_while_the_lease_went_and_came_back_is_not_sent() -> 
     live(scene)
 
 
-def test_a_pod_that_was_looked_up_while_the_lease_went_and_came_back_is_not_bound_before_the_ledger_stands() -> None:
+def test_a_pod_that_was_looked_up_while_the_lease_went_and_came_back_is_not_bound_before_the_ledger_stands() -> (
+    None
+):
     async def scene() -> None:
         one = Scene()
         first, api = await one.extender("a")
@@ -177,10 +185,14 @@ def test_a_question_is_answered_and_a_doubt_settled_whatever_a_get_ends_in() -> 
         driver, api = await one.extender("a")
         await one.leading(driver)
         api.failure = UserError("the token file is empty", "write it")
-        answer = await asyncio.wait_for(driver.bind(BindAsked("default", "ghost", "uid-ghost", "n1")), 30)
+        answer = await asyncio.wait_for(
+            driver.bind(BindAsked("default", "ghost", "uid-ghost", "n1")), 30
+        )
         assert answer.startswith("the token file is empty")
         api.failure = None
-        assert await driver.bind(BindAsked("default", "ghost", "uid-ghost", "n1")) == 'pods "ghost" not found'
+        assert await driver.bind(BindAsked("default", "ghost", "uid-ghost", "n1")) == (
+            'pods "ghost" not found'
+        )
         p = pod("p", 4)
         one.server.write(p)
         await asyncio.sleep(1)
@@ -334,14 +346,18 @@ def test_grants_that_are_damaged_again_while_the_answer_is_on_its_way_are_writte
 
 def guarded_scene() -> tuple[Scene, list[Pod]]:
     scene = Scene((8, 8))
-    scene.server.nodes["n1"] = msgspec.structs.replace(scene.server.nodes["n1"], annotations={"fairlead.io/gpu-identity": "guarded"})
+    scene.server.nodes["n1"] = msgspec.structs.replace(
+        scene.server.nodes["n1"], annotations={"fairlead.io/gpu-identity": "guarded"}
+    )
     rows = [pod("first", 5), pod("second", 5), pod("small", 1)]
     for row in rows:
         scene.server.write(row)
     return scene, rows
 
 
-def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_card_and_holds_nobody_up() -> None:
+def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_card_and_holds_nobody_up() -> (
+    None
+):
     async def scene() -> None:
         scene, (first, second, small) = guarded_scene()
         driver, _ = await scene.extender("a")
@@ -355,7 +371,11 @@ def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_c
         await asyncio.sleep(2)
         assert not waiting.done()
         row = scene.server.pods[first.uid]
-        scene.server.write(msgspec.structs.replace(row, annotations={**row.annotations, "ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}))
+        scene.server.write(
+            msgspec.structs.replace(
+                row, annotations={**row.annotations, "ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}
+            )
+        )
         assert await waiting == ""
         assert scene.loop.time() - began < 3
         assert [grant.index for grant in scene.server.pods[second.uid].grants["main"]] == [1]
@@ -363,7 +383,9 @@ def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_c
     live(scene)
 
 
-def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_scheduler_gives_up() -> None:
+def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_scheduler_gives_up() -> (
+    None
+):
     async def scene() -> None:
         scene, (first, second, _) = guarded_scene()
         driver, _ = await scene.extender("a")
@@ -372,7 +394,10 @@ def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_s
         began = scene.loop.time()
         answers = await asyncio.gather(*(driver.bind(asked(second)) for _ in range(2)))
         assert set(answers) == {
-            "guarded node n1: containers of 5 GiB are starting there, on a GPU without room for this pod or with another memory limit"
+            (
+                "guarded node n1: containers of 5 GiB are starting there, on a GPU without room "
+                "for this pod or with another memory limit"
+            )
         }
         assert 4.9 < scene.loop.time() - began < 5.2
         assert scene.server.bindings == {first.uid: 1}

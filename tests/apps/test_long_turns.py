@@ -1,4 +1,6 @@
-"""A turn of the extender that takes longer than a Lease lasts lets the Lease be renewed, on a clock that moves with the work."""
+"""A turn of the extender that takes longer than a Lease lasts lets the Lease be renewed, on a clock
+that moves with the work.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,21 @@ POD_SECONDS = 0.006
 """One waiting pod at 5,000 nodes (measured 2026-11)."""
 
 
-def lived(turn: Callable[[JumpingLoop, FakeServer, Extender], Coroutine[Any, Any, None]]) -> list[bool]:
+def lived(
+    turn: Callable[[JumpingLoop, FakeServer, Extender], Coroutine[Any, Any, None]],
+) -> list[bool]:
     """Whether the Lease was held, ten times a second, while the turn went on."""
     loop = JumpingLoop()
     held: list[bool] = []
 
     async def whole() -> None:
-        server = FakeServer(random.Random(1), {f"n{i}": msgspec.structs.replace(node(f"n{i}"), uid=f"n{i}") for i in range(100)})
-        driver = Extender(FakeSharingApi(server, random.Random(1)), "me", lease_name="l", monotonic=loop.time)
+        server = FakeServer(
+            random.Random(1),
+            {f"n{i}": msgspec.structs.replace(node(f"n{i}"), uid=f"n{i}") for i in range(100)},
+        )
+        driver = Extender(
+            FakeSharingApi(server, random.Random(1)), "me", lease_name="l", monotonic=loop.time
+        )
         running = asyncio.ensure_future(driver.run())
         while driver.trouble:  # noqa: ASYNC110 - on a clock that jumps
             await asyncio.sleep(0.1)
@@ -48,7 +57,9 @@ def lived(turn: Callable[[JumpingLoop, FakeServer, Extender], Coroutine[Any, Any
     return held
 
 
-def test_a_question_about_preemption_on_a_hundred_crowded_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_about_preemption_on_a_hundred_crowded_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def ask(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
         plan, began = extender.plan_preemption, loop.moment
 

@@ -1,4 +1,6 @@
-"""Labels, UIDs and HPC jobs on the page of an exporter that runs, and the folder of jobs in every state."""
+"""Labels, UIDs and HPC jobs on the page of an exporter that runs, and the folder of jobs in every
+state.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
     pods, chosen = Pods(), GpuExporterSettings(node="gpu-1", compat=("dcgm",))
     names = OwnerNames(pods, label_patterns(["^app$"]), CardJobs(tmp_path).jobs)
     exporter = GpuExporter(
-        FakeDevices([device(processes=(process("job-1", "exclusive", 400, 15360, 42),))]), FixedClock(), chosen, names=names
+        FakeDevices([device(processes=(process("job-1", "exclusive", 400, 15360, 42),))]),
+        FixedClock(),
+        chosen,
+        names=names,
     )
 
     async def page() -> str:
@@ -45,7 +50,11 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
         return b"".join(exporter.page.pieces).decode()
 
     assert "app=" not in await page() and "hpc_job=" not in await page()
-    pods.told = {("research", "job-1"): LocalPod("research", "job-1", "u", "u", {"app": "train", "team": "vision"})}
+    pods.told = {
+        ("research", "job-1"): LocalPod(
+            "research", "job-1", "u", "u", {"app": "train", "team": "vision"}
+        )
+    }
     (tmp_path / "0").write_text("4711\n\n 4711 \n4712\n")
     found = await page()
     assert 'app="train"' in found and "team=" not in found
@@ -55,12 +64,18 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
     assert "app=" not in await page() and "hpc_job=" not in await page()
 
 
-async def test_labels_that_are_left_out_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_labels_that_are_left_out_are_counted_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     pods, chosen = Pods(), GpuExporterSettings(node="gpu-1", compat=("dcgm",))
-    exporter = GpuExporter(FakeDevices([device()]), FixedClock(), chosen, names=OwnerNames(pods, ()))
+    exporter = GpuExporter(
+        FakeDevices([device()]), FixedClock(), chosen, names=OwnerNames(pods, ())
+    )
     taken = {"exported_pod": "other", "job": "x", "instance": "y"}
     named = {"app.kubernetes.io/name": "a", "app_kubernetes_io_name": "b"}
-    pods.told = {("ns", name): LocalPod("ns", name, labels={**taken, **named}) for name in ("p", "q")}
+    pods.told = {
+        ("ns", name): LocalPod("ns", name, labels={**taken, **named}) for name in ("p", "q")
+    }
     for _ in range(2):
         await exporter.refresh()
     page = b"".join(exporter.page.pieces).decode().splitlines()
@@ -69,7 +84,12 @@ async def test_labels_that_are_left_out_are_counted_and_logged_once(caplog: pyte
         'fairlead_exporter_pod_labels_left_out{node_name="gpu-1",reason="collision"} 2',
     ]
     logged = [each.message for each in caplog.records if "is not printed" in each.message]
-    assert sorted(each.split("`")[1] for each in logged) == ["app_kubernetes_io_name", "exported_pod", "instance", "job"]
+    assert sorted(each.split("`")[1] for each in logged) == [
+        "app_kubernetes_io_name",
+        "exported_pod",
+        "instance",
+        "job",
+    ]
     pods.told = {}
     await exporter.refresh()
     assert b'left_out{node_name="gpu-1",reason="owned"} 0' in b"".join(exporter.page.pieces)
@@ -78,7 +98,12 @@ async def test_labels_that_are_left_out_are_counted_and_logged_once(caplog: pyte
 async def test_where_no_labels_are_asked_for_none_is_left_out() -> None:
     pods = Pods()
     pods.told = {("ns", "p"): LocalPod("ns", "p", labels={"job": "x"})}
-    exporter = GpuExporter(FakeDevices([device()]), FixedClock(), GpuExporterSettings(node="gpu-1"), names=OwnerNames(pods))
+    exporter = GpuExporter(
+        FakeDevices([device()]),
+        FixedClock(),
+        GpuExporterSettings(node="gpu-1"),
+        names=OwnerNames(pods),
+    )
     await exporter.refresh()
     assert b"pod_labels_left_out" not in b"".join(exporter.page.pieces)
 
@@ -114,7 +139,9 @@ def test_a_folder_of_jobs_in_every_state(tmp_path: Path, caplog: pytest.LogCaptu
     (tmp_path / "jobs" / "README").write_text("no")
     assert files.jobs() == files.jobs() == {"4.2": ("a", "b"), "5": ()}
     said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 4 and all("jobs of cards are not known" in each for each in said), "each fault once"
+    assert len(said) == 4 and all(("jobs of cards are not known") in each for each in said), (
+        "each fault once"
+    )
 
 
 def test_a_pattern_that_is_none_ends_the_start() -> None:

@@ -77,7 +77,12 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
     assert names(pods) == ["p"]
     node.moment = 60.5
     assert names(pods) == []
-    assert pods.state.errors == (("grants", 0), ("kubelet", 1), ("no_host_pid", 0), ("placement", 0))
+    assert pods.state.errors == (
+        ("grants", 0),
+        ("kubelet", 1),
+        ("no_host_pid", 0),
+        ("placement", 0),
+    )
     assert pods.state.age_seconds == 60.5
     node.failure = ""
     assert await pods.ask()
@@ -111,10 +116,16 @@ async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) ->
         running.cancel()
 
 
-async def test_each_outage_is_said_and_counted_as_a_collector(node: Node, pods: PodMap, caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_outage_is_said_and_counted_as_a_collector(
+    node: Node, pods: PodMap, caplog: pytest.LogCaptureFixture
+) -> None:
     def success() -> list[float | int | None]:
         state = ExporterState("n1", "1", pods=pods.state)
-        return next(list(each.values) for each in exporter_families(state, DeviceSnapshot(), EPOCH) if each.name.endswith("_success"))
+        return next(
+            list(each.values)
+            for each in exporter_families(state, DeviceSnapshot(), EPOCH)
+            if each.name.endswith("_success")
+        )
 
     assert success() == [1], "it is there from the start"
     for outage in (1, 2):
@@ -141,7 +152,12 @@ async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pod
     node.given = Refusal("garbage")
     assert not await pods.ask()
     assert names(pods) == ["p"]
-    assert pods.state.errors == (("grants", 1), ("kubelet", 0), ("no_host_pid", 0), ("placement", 0))
+    assert pods.state.errors == (
+        ("grants", 1),
+        ("kubelet", 0),
+        ("no_host_pid", 0),
+        ("placement", 0),
+    )
 
 
 async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
@@ -156,44 +172,76 @@ class Homes:
     """Pid 7 is the pod's, 8 nobody's."""
 
     def homes(self, pids: Collection[int]) -> dict[int, ProcessHome]:
-        return {pid: ProcessHome("u" if pid == 7 else "", name=f"program-{pid}") for pid in pids if pid in (7, 8)}
+        return {
+            pid: ProcessHome("u" if pid == 7 else "", name=f"program-{pid}")
+            for pid in pids
+            if pid in (7, 8)
+        }
 
 
 async def test_processes_are_put_to_their_containers(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     await pods.ask()
-    seen = (GpuProcess(7, "C", 300 << 20, 40.0), GpuProcess(8, "C", 100 << 20, 5.0), GpuProcess(9, "C", 1 << 40, 100.0))
+    seen = (
+        GpuProcess(7, "C", 300 << 20, 40.0),
+        GpuProcess(8, "C", 100 << 20, 5.0),
+        GpuProcess(9, "C", 1 << 40, 100.0),
+    )
     (sample,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])
-    rows = [(each.pod, each.memory_used_bytes >> 20, each.sm_percent, each.processes) for each in sample.processes]
-    assert rows == [("p", 300.0, 40.0, 1), ("", 100.0, 5.0, 1)], "one that has ended meanwhile is nobody's"
+    rows = [
+        (each.pod, each.memory_used_bytes >> 20, each.sm_percent, each.processes)
+        for each in sample.processes
+    ]
+    assert rows == [("p", 300.0, 40.0, 1), ("", 100.0, 5.0, 1)], (
+        "one that has ended meanwhile is nobody's"
+    )
 
 
 async def test_each_process_has_its_series_when_they_are_asked_for(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     await pods.ask()
-    seen = (GpuProcess(8, "C+G", 100 << 20, None), GpuProcess(7, "C", None, 150.0), GpuProcess(9, "C", 1 << 40, 100.0))
-    memory, work = process_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
+    seen = (
+        GpuProcess(8, "C+G", 100 << 20, None),
+        GpuProcess(7, "C", None, 150.0),
+        GpuProcess(9, "C", 1 << 40, 100.0),
+    )
+    memory, work = process_families(
+        pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])
+    )
     labels = [dict(zip(memory.metric.labels, key, strict=True)) for key in memory.keys]
-    assert [(each["pod_name"], each["pid"], each["process_name"], each["process_type"]) for each in labels] == [
+    assert [
+        (each["pod_name"], each["pid"], each["process_name"], each["process_type"])
+        for each in labels
+    ] == [
         ("", "8", "program-8", "C+G"),
         ("p", "7", "program-7", "C"),
     ]
-    assert (memory.values, work.values) == ([100 << 20, None], [None, 1.0]), "unknown is absent, and nothing is above the whole"
+    assert (memory.values, work.values) == ([100 << 20, None], [None, 1.0]), (
+        "unknown is absent, and nothing is above the whole"
+    )
 
 
-async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(node: Node) -> None:
+async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(
+    node: Node,
+) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)
-    card = structs.replace(device(used=500, util=42), uuid=CARD, seen=(GpuProcess(1, "C", 300 << 20, 40.0),))
+    card = structs.replace(
+        device(used=500, util=42), uuid=CARD, seen=(GpuProcess(1, "C", 300 << 20, 40.0),)
+    )
     await pods.ask()
     (shared,) = pods.attributed([card])
     assert [(each.memory_used_bytes, each.processes) for each in shared.processes] == [(None, None)]
     node.held = (held("nvidia.com/gpu", CARD),)
     await pods.ask()
     (alone,) = pods.attributed([card])
-    assert [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
+    assert [
+        (each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in alone.processes
+    ] == [("p", 500, 42)]
 
 
-async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)
     card = structs.replace(device(), uuid=CARD)
     node.held = (held("nvidia.com/gpu.team-a", f"{CARD}::1"),)
@@ -203,7 +251,8 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node
     assert families["fairlead_gpu_containers"].values == [None]
     assert families["fairlead_gpu_allocated_ratio"].values == [None]
     assert [each.message for each in caplog.records].count(
-        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose ids are not read: their holders are unknown;"
+        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose "
+        "ids are not read: their holders are unknown;"
         " name it with --nvidia-resource-names"
     ) == 1
     node.held = (held("nvidia.com/gpu.shared", f"{CARD}::1"),)
@@ -212,54 +261,83 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node
     assert families["fairlead_gpu_containers"].values == [1]
 
 
-async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(node: Node) -> None:
-    """docs/spec/telemetry.md#container-metrics: exclusive without process data is the device's value; of
-    sharers nothing is known.
+async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(
+    node: Node,
+) -> None:
+    """docs/spec/telemetry.md#container-metrics: exclusive without process data is the device's
+    value; of sharers nothing is known.
     """
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
-    mute = structs.replace(device(used=500, util=42), uuid=CARD, seen=(GpuProcess(7, "C", None, None),))
+    mute = structs.replace(
+        device(used=500, util=42), uuid=CARD, seen=(GpuProcess(7, "C", None, None),)
+    )
     await pods.ask()
     (shared,) = pods.attributed([mute])
-    assert [(each.memory_used_bytes, each.sm_percent, each.processes) for each in shared.processes] == [(None, None, 1)]
+    assert [
+        (each.memory_used_bytes, each.sm_percent, each.processes) for each in shared.processes
+    ] == [(None, None, 1)]
     used, _, worked, *_ = container_families([shared])
     assert (used.values, worked.values) == ([None], [None]), "unknown is absent"
-    node.held = (held("nvidia.com/gpu", CARD), HeldDevices("nvidia.com/gpu", (CARD,), "c", pod_uid="u"))
+    node.held = (
+        held("nvidia.com/gpu", CARD),
+        HeldDevices("nvidia.com/gpu", (CARD,), "c", pod_uid="u"),
+    )
     await pods.ask()
     for card in (mute, structs.replace(mute, seen=None)):
         (alone,) = pods.attributed([card])
-        assert [(each.memory_used_bytes, each.sm_percent) for each in alone.processes] == [(500 << 20, 42)]
+        assert [(each.memory_used_bytes, each.sm_percent) for each in alone.processes] == [
+            (500 << 20, 42)
+        ]
 
 
-async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(node: Node) -> None:
+async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(
+    node: Node,
+) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     told = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
     parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (GpuProcess(7, "C", 300 << 20, None),))]
-    node.held = (held("nvidia.com/mig-3g.71gb", "MIG-a"), HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"))
+    node.held = (
+        held("nvidia.com/mig-3g.71gb", "MIG-a"),
+        HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"),
+    )
     await pods.ask()
 
     def use(*instances: MigInstance) -> list[tuple[int | None, float | None, int | None]]:
         (card,) = pods.attributed([structs.replace(device(), uuid=CARD, instances=instances)])
         assert card.knows_foreign
-        return [(each.memory_used_bytes, each.sm_percent, each.memory_limit_bytes) for each in card.instances[0].processes]
+        return [
+            (each.memory_used_bytes, each.sm_percent, each.memory_limit_bytes)
+            for each in card.instances[0].processes
+        ]
 
     assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
     other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", told, ())
-    assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], "what the two do together is nobody's"
+    assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], (
+        "what the two do together is nobody's"
+    )
 
 
 class Known:
     """`ports.PodIdentities`: the API server tells pod `p` with these annotations."""
 
     def __init__(self, annotations: dict[str, str]) -> None:
-        spec = {"containers": [{"name": "first"}, {"name": "c", "resources": {"limits": {MEMORY: "4"}}}]}
+        spec = {
+            "containers": [{"name": "first"}, {"name": "c", "resources": {"limits": {MEMORY: "4"}}}]
+        }
         meta = {"namespace": "ns", "name": "p", "uid": "u", "annotations": annotations}
-        self._pod = parse_local_pod(msgspec.json.decode(msgspec.json.encode({"metadata": meta, "spec": spec}), type=WireLocalPod))
+        self._pod = parse_local_pod(
+            msgspec.json.decode(
+                msgspec.json.encode({"metadata": meta, "spec": spec}), type=WireLocalPod
+            )
+        )
 
     def latest(self) -> dict[tuple[str, str], LocalPod]:
         return {("ns", "p"): self._pod}
 
 
-OURS = {"fairlead.io/gpu-allocation": f'{{"c":[{{"uuid":"{CARD}","index":7,"units":4,"mib":4301}}]}}'}
+OURS = {
+    "fairlead.io/gpu-allocation": f'{{"c":[{{"uuid":"{CARD}","index":7,"units":4,"mib":4301}}]}}'
+}
 THEIRS = {"scheduler.framework.gpushare.allocation": '{"1":{"0":4}}'}
 OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 
@@ -268,24 +346,41 @@ OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_shares(
     node: Node, annotations: dict[str, str], mib: int | None
 ) -> None:
-    """docs/spec/telemetry.md#device-ids: the agent's ledger, else the annotations, the newest first."""
+    """docs/spec/telemetry.md#device-ids: the agent's ledger, else the annotations, the newest
+    first.
+    """
     node.given = ()
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes(), identities=Known(annotations))
     await pods.ask()
     await pods.ask()
-    (card,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 300 << 20, 40.0),))])
+    (card,) = pods.attributed(
+        [structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 300 << 20, 40.0),))]
+    )
     (holder,) = card.processes
-    assert (holder.pod, holder.container, holder.allocate_mode, holder.memory_used_bytes) == ("p", "c", "share", 300 << 20)
-    assert holder.memory_limit_bytes == (None if mib is None else mib << 20), "units are of no size that the exporter knows"
+    assert (holder.pod, holder.container, holder.allocate_mode, holder.memory_used_bytes) == (
+        "p",
+        "c",
+        "share",
+        300 << 20,
+    )
+    assert holder.memory_limit_bytes == (None if mib is None else mib << 20), (
+        "units are of no size that the exporter knows"
+    )
     assert card.knows_foreign and PLACEMENT not in pods.state.faults
     node.given = (given(CARD),)
     await pods.ask()
     (card,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=())])
-    assert [each.memory_limit_bytes for each in card.processes] == [given(CARD).grant.memory_mib << 20], "the ledger is exact"
+    assert [each.memory_limit_bytes for each in card.processes] == [
+        given(CARD).grant.memory_mib << 20
+    ], "the ledger is exact"
 
 
-async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: Node, caplog: pytest.LogCaptureFixture) -> None:
-    """Another plugin's shares, or a grants file that is not mounted: an alert on strangers would be false."""
+async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another plugin's shares, or a grants file that is not mounted: an alert on strangers would be
+    false.
+    """
     node.given = ()
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     shared = structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 300 << 20, 40.0),))
@@ -295,9 +390,14 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: N
         found = {each.name: each.values for each in gpu_families(pods.attributed([shared, other]))}
         assert found["fairlead_gpu_foreign_processes"] == [None, 1]
         assert found["fairlead_gpu_containers"] == [None, 0]
-        assert (PLACEMENT in pods.state.faults) is (number > 0), "the file may be a moment behind the list"
+        assert (PLACEMENT in pods.state.faults) is (number > 0), (
+            "the file may be a moment behind the list"
+        )
     assert [record.message for record in caplog.records] == [
-        "the holders of cards are unknown: ns/p/c has shared memory, and neither the grants file nor its pod names the card"
+        (
+            "the holders of cards are unknown: ns/p/c has shared memory, and neither the grants "
+            "file nor its pod names the card"
+        )
     ]
     node.given = (given(CARD),)
     await pods.ask()
@@ -307,7 +407,9 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: N
 
 @pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])
 async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
-    """No 0 foreign bytes on a card whose processes cannot be seen, no 0 containers before the kubelet has told."""
+    """No 0 foreign bytes on a card whose processes cannot be seen, no 0 containers before the
+    kubelet has told.
+    """
     pods = PodMap(node, node, 60.0, lambda: node.moment, None if mode == "no names" else Homes())
     if mode != "no list":
         await pods.ask()
@@ -316,24 +418,35 @@ async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: st
         each.name.removeprefix("fairlead_gpu_"): each
         for each in gpu_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
     }
-    assert all(found[name].values == [None] for name in ("foreign_processes", "memory_foreign_bytes", "memory_unattributed_bytes"))
+    assert all(
+        found[name].values == [None]
+        for name in ("foreign_processes", "memory_foreign_bytes", "memory_unattributed_bytes")
+    )
     known = [found[name].values != [None] for name in ("containers", "allocated_ratio")]
     assert known == [mode != "no list"] * 2
 
 
-async def test_a_lost_cards_holder_keeps_its_limit_and_without_one_that_was_known_has_none(node: Node, pods: PodMap) -> None:
+async def test_a_lost_cards_holder_keeps_its_limit_and_without_one_that_was_known_has_none(
+    node: Node, pods: PodMap
+) -> None:
     node.held = (held("nvidia.com/gpu", CARD),)
     await pods.ask()
     well, lost = structs.replace(device(), uuid=CARD), structs.replace(lost_device(0), uuid=CARD)
 
     def limit(card: DeviceSample) -> list[float | int | None]:
-        return next(list(each.values) for each in container_families(pods.attributed([card])) if each.name.endswith("limit_bytes"))
+        return next(
+            list(each.values)
+            for each in container_families(pods.attributed([card]))
+            if each.name.endswith("limit_bytes")
+        )
 
     assert limit(lost) == [None], "never 0"
     assert limit(well) == limit(lost) == [15360 << 20]
 
 
-async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again(node: Node, pods: PodMap) -> None:
+async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again(
+    node: Node, pods: PodMap
+) -> None:
     node.held = (held(MEMORY, *IDS), HeldDevices(MEMORY, IDS, "c", pod_uid="u"))
     await pods.ask()
     assert (names(pods), pods.state.containers) == (["p"], 1)
@@ -355,9 +468,18 @@ async def test_a_card_is_shared_by_mps_while_its_programs_go_through_it(node: No
 
     def mode(*types: str) -> str:
         seen = tuple(GpuProcess(7 + place, kind, 1 << 20, None) for place, kind in enumerate(types))
-        return str(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])[0].processes[0].allocate_mode)
+        return str(
+            pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])[0]
+            .processes[0]
+            .allocate_mode
+        )
 
-    assert [mode("C"), mode("M", "C"), mode(), mode("C")] == ["timeslice", "mps", "mps", "timeslice"], "an idle card keeps its word"
+    assert [mode("C"), mode("M", "C"), mode(), mode("C")] == [
+        "timeslice",
+        "mps",
+        "mps",
+        "timeslice",
+    ], "an idle card keeps its word"
 
 
 class Strangers:
@@ -367,7 +489,9 @@ class Strangers:
         return {pid: ProcessHome("somebody-else") for pid in pids}
 
 
-async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_soon_and_once() -> None:
+async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_soon_and_once() -> (
+    None
+):
     """At most once a second; the beat of an hour would not have come."""
     node, asked = Node(), asyncio.Event()
     count = 0

@@ -1,7 +1,9 @@
-"""HTTP of whole answers: in the order of the questions, without waste while one of them takes long, and honest at the end.
+"""HTTP of whole answers: in the order of the questions, without waste while one of them takes long,
+and honest at the end.
 
-What every server of ours promises besides (half requests, heads without end, strange framings) is in `test_slow_requests` and
-`test_strange_requests`, where the scheduler extender speaks this protocol.
+What every server of ours promises besides (half requests, heads without end, strange framings) is
+in `test_slow_requests` and `test_strange_requests`, where the scheduler extender speaks this
+protocol.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ LAST = b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 class Answers:
-    """`/slow` waits for `go_on`; `/refused` is refused by its head; all others say what they were asked."""
+    """`/slow` waits for `go_on`; `/refused` is refused by its head; all others say what they were
+    asked.
+    """
 
     def __init__(self) -> None:
         self.go_on = asyncio.Event()
@@ -40,7 +44,13 @@ class Answers:
         self.asked.append(asked)
         if asked.path == "/slow":
             await self.go_on.wait()
-        return 200, TEXT, asked.path.encode() + b" " + (asked.body if len(asked.body) < 1000 else b"%d bytes" % len(asked.body))
+        return (
+            200,
+            TEXT,
+            asked.path.encode()
+            + b" "
+            + (asked.body if len(asked.body) < 1000 else (b"%d bytes") % len(asked.body)),
+        )
 
 
 @asynccontextmanager
@@ -63,10 +73,19 @@ async def begun(answers: Answers) -> None:
 
 async def test_a_body_in_chunks_and_a_head_alone() -> None:
     async with answering() as (stranger, answers):
-        chunks = b"POST /a%20b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n"
-        said = await stranger.say(chunks + b"HEAD /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        chunks = (
+            b"POST /a%20b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+            b"chunked\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n"
+        )
+        said = await stranger.say(
+            chunks + (b"HEAD /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        )
         first, _, second = said.partition(b"/a b words")
-        assert first.startswith(b"HTTP/1.1 200 OK\r\n") and b"content-length: 10\r\n" in first and b"\r\ndate: " in first
+        assert (
+            first.startswith(b"HTTP/1.1 200 OK\r\n")
+            and b"content-length: 10\r\n" in first
+            and b"\r\ndate: " in first
+        )
         assert second.startswith(b"HTTP/1.1 200 OK\r\n") and b"content-length: 3\r\n" in second
         assert second.endswith(b"connection: close\r\n\r\n")
         assert [(asked.method, asked.path, asked.client) for asked in answers.asked] == [
@@ -85,7 +104,9 @@ async def test_a_body_that_means_nothing_is_not_kept(monkeypatch: pytest.MonkeyP
         assert [asked.body for asked in answers.asked] == [b"", b""]
 
 
-async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_time_he_needs() -> None:
+async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_time_he_needs() -> (
+    None
+):
     async with answering() as (stranger, answers):
         reader, writer = await stranger.connect()
         writer.write(SLOW + b"POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
@@ -95,15 +116,24 @@ async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_t
         assert await reader.readuntil(b"/slow {}")
         writer.write(b" body" + LAST)
         rest = await reader.read()
-        assert rest.startswith(b"HTTP/1.1 403") and rest.endswith(b"/last ") and rest.count(b"HTTP/1.1") == 2
+        assert (
+            rest.startswith(b"HTTP/1.1 403")
+            and rest.endswith(b"/last ")
+            and rest.count(b"HTTP/1.1") == 2
+        )
         writer.close()
 
 
 @pytest.mark.parametrize(
     ("behind", "status"),
-    [(b"no HTTP\r\n\r\n", b" 400 "), (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % ((128 << 20) + 1), b" 413 ")],
+    [
+        ((b"no HTTP\r\n\r\n"), (b" 400 ")),
+        ((b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n") % ((128 << 20) + 1), (b" 413 ")),
+    ],
 )
-async def test_a_refusal_behind_a_slow_answer_does_not_cut_it_short_and_is_the_last(behind: bytes, status: bytes) -> None:
+async def test_a_refusal_behind_a_slow_answer_does_not_cut_it_short_and_is_the_last(
+    behind: bytes, status: bytes
+) -> None:
     async with answering() as (stranger, answers):
         saying = asyncio.ensure_future(stranger.say(SLOW + behind))
         await begun(answers)
@@ -117,22 +147,36 @@ async def test_a_refusal_behind_a_slow_answer_does_not_cut_it_short_and_is_the_l
 async def test_a_body_that_grows_too_large_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 100)
     async with answering() as (stranger, answers):
-        said = await stranger.say(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"40\r\n%s\r\n" % (b"x" * 64) * 2)
+        said = await stranger.say(
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + b"40\r\n%s\r\n" % (b"x" * 64) * 2
+        )
         assert said.startswith(b"HTTP/1.1 413") and answers.asked == []
 
 
 async def test_another_protocol_is_answered_in_this_one_and_ends() -> None:
     async with answering() as (stranger, _):
-        said = await stranger.say(b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + LAST)
-        assert said.startswith(b"HTTP/1.1 200") and said.count(b"HTTP/1.1") == 1 and b"connection: close" in said
+        said = await stranger.say(
+            (b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n") + LAST
+        )
+        assert (
+            said.startswith(b"HTTP/1.1 200")
+            and said.count(b"HTTP/1.1") == 1
+            and (b"connection: close") in said
+        )
 
 
 async def test_who_never_reads_does_not_fill_the_memory() -> None:
-    """More questions than sockets hold answers to: when the client's end is full, no more are answered."""
+    """More questions than sockets hold answers to: when the client's end is full, no more are
+    answered.
+    """
     async with answering() as (stranger, answers):
         sock = socket.create_connection(("127.0.0.1", stranger.port))
         sock.setblocking(False)
-        ask, loop = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * 8000), asyncio.get_running_loop()
+        ask, loop = (
+            (b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n") % (b"a" * 8000),
+            asyncio.get_running_loop(),
+        )
         sending = asyncio.ensure_future(loop.sock_sendall(sock, ask * 5000))  # 40 MB
         seen = -1
         while seen != len(answers.asked):

@@ -1,4 +1,6 @@
-"""The quota controller on a clock that jumps, over an API server in memory: the Lease, new lists, the order of calls, the end."""
+"""The quota controller on a clock that jumps, over an API server in memory: the Lease, new lists,
+the order of calls, the end.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def test_who_fits_is_admitted_and_the_others_are_told() -> None:
             server.write(waiting_pod(f"p{number:02}"))
         async with running(server) as controller:
             assert controller.unready
-            await until(lambda: len(server.done(AdmitPod)) == 10 and len(server.done(SetPodCondition)) >= 2)
+            await until(
+                lambda: len(server.done(AdmitPod)) == 10 and len(server.done(SetPodCondition)) >= 2
+            )
             assert not controller.unready
             await asyncio.sleep(5)
             waiting = [pod for pod in server.pods.values() if pod.gates]
@@ -103,7 +107,9 @@ def test_who_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
 
 
 def test_what_was_known_before_the_lease_was_lost_decides_nothing_after_it() -> None:
-    """Meanwhile a pod of 2 took the place of one of 1, and the leaf grew from 1 to 2: by the old pods there would be room."""
+    """Meanwhile a pod of 2 took the place of one of 1, and the leaf grew from 1 to 2: by the old
+    pods there would be room.
+    """
 
     async def story(server: FakeQuotaServer) -> None:
         server.trees["tree"] = tree(1000)
@@ -158,7 +164,9 @@ def test_long_rows_of_conditions_do_not_hold_up_an_admission() -> None:
             server.remove("uid-full")
             await until(lambda: bool(server.done(AdmitPod)))
             told = [type(action) for _, action in server.calls]
-            assert told.index(AdmitPod) < 400, "it does not wait for a thousand conditions; while a thread plans, time jumps on"
+            assert told.index(AdmitPod) < 400, (
+                "it does not wait for a thousand conditions; while a thread plans, time jumps on"
+            )
             assert server.most_under_way <= WIDTH
             assert not controller.unready
 
@@ -199,7 +207,9 @@ def test_at_the_end_what_is_on_its_way_is_finished_and_the_lease_given_back() ->
 def test_while_a_write_may_still_come_true_the_lease_is_not_given_back() -> None:
     async def story(server: FakeQuotaServer) -> None:
         server.write(waiting_pod("p"))
-        server.outcome = lambda action: Outcome(Result.UNKNOWN, "lost") if isinstance(action, AdmitPod) else None
+        server.outcome = lambda action: (
+            Outcome(Result.UNKNOWN, "lost") if isinstance(action, AdmitPod) else None
+        )
         async with running(server):
             await until(lambda: bool(server.done(AdmitPod)))
         assert server.lease is not None
@@ -215,7 +225,9 @@ def test_a_bug_in_a_call_ends_the_process() -> None:
 
         server.write(waiting_pod("p"))
         loop = asyncio.get_running_loop()
-        controller = QuotaController(FakeQuotaApi(server), "me", monotonic=loop.time, now=server.now)
+        controller = QuotaController(
+            FakeQuotaApi(server), "me", monotonic=loop.time, now=server.now
+        )
         controller.machine.done = broken  # type: ignore[assignment, method-assign]
         with pytest.raises(ZeroDivisionError):
             await asyncio.wait_for(controller.run(), 60)
@@ -234,7 +246,8 @@ def test_while_admissions_wait_to_be_sent_few_words_go_beside_them() -> None:
         async with running(server):
             await until(lambda: len(server.done(AdmitPod)) == 500)
             words = [action for _, action in server.calls if isinstance(action, SetPodCondition)]
-            assert len(words) <= REPORTS_BESIDE * 500 // (WIDTH - REPORTS_BESIDE) + 30  # 166 when they go in turn
+            # 166 when they go in turn
+            assert len(words) <= REPORTS_BESIDE * 500 // (WIDTH - REPORTS_BESIDE) + 30
             await until(lambda: len(server.done(SetPodCondition)) == 540)
 
     live(story)

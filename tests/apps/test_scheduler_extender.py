@@ -1,4 +1,6 @@
-"""The scheduler extender over HTTP: wire forms, errors, who may ask what, and bad input of every kind."""
+"""The scheduler extender over HTTP: wire forms, errors, who may ask what, and bad input of every
+kind.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ HEADERS = {"Content-Type": "application/json"}
 class Asked:
     """A running extender and who asks it."""
 
-    def __init__(self, url: str, session: aiohttp.ClientSession, server: FakeServer, driver: Extender) -> None:
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, server: FakeServer, driver: Extender
+    ) -> None:
         self.url = url
         self.session = session
         self.server = server
@@ -47,7 +51,9 @@ class Asked:
 
     async def post(self, verb: str, body: bytes | Object | None, **headers: str) -> tuple[int, str]:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        async with self.session.post(f"{self.url}{PREFIX}/{verb}", data=data, headers={**HEADERS, **headers}) as answer:
+        async with self.session.post(
+            f"{self.url}{PREFIX}/{verb}", data=data, headers={**HEADERS, **headers}
+        ) as answer:
             return answer.status, await answer.text()
 
     async def ask(self, verb: str, body: Object) -> Any:
@@ -65,14 +71,21 @@ async def extender(
     *, is_ready: bool = True, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None
 ) -> AsyncIterator[Asked]:
     server = FakeServer(
-        random.Random(1), {name: msgspec.structs.replace(node(name, units), uid=name) for name, units in (("n1", (15, 15)), ("n2", (8,)))}
+        random.Random(1),
+        {
+            name: msgspec.structs.replace(node(name, units), uid=name)
+            for name, units in (("n1", (15, 15)), ("n2", (8,)))
+        },
     )
     driver = Extender(FakeSharingApi(server, random.Random(1)), "me", lease_name="ns/lease")
     sock = bind_socket("127.0.0.1", 0)
     url = f"http{'s' if tls else ''}://127.0.0.1:{sock.getsockname()[1]}"
     if not is_ready:
         server.down_until = float("inf")
-    running = [asyncio.ensure_future(driver.run()), asyncio.ensure_future(serve(SchedulerExtender(driver), sock=sock, ssl=tls))]
+    running = [
+        asyncio.ensure_future(driver.run()),
+        asyncio.ensure_future(serve(SchedulerExtender(driver), sock=sock, ssl=tls)),
+    ]
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust or False)) as session:
         try:
             asked = Asked(url, session, server, driver)
@@ -92,16 +105,26 @@ async def _is_true(condition: Callable[[], bool]) -> bool:
 def pod(name: str = "p", units: object = 4, **metadata: Any) -> Object:
     limits = {"aliyun.com/gpu-mem": units}
     spec = {"containers": [{"name": "main", "resources": {"limits": limits, "requests": limits}}]}
-    return {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata}, "spec": spec}
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata},
+        "spec": spec,
+    }
 
 
 def bind(name: str = "p", node: str = "n1", uid: str = "") -> Object:
-    return {"PodName": name, "PodNamespace": "default", "PodUID": uid or f"uid-{name}", "Node": node}
+    return {
+        "PodName": name,
+        "PodNamespace": "default",
+        "PodUID": uid or f"uid-{name}",
+        "Node": node,
+    }
 
 
 async def test_names_for_names() -> None:
     async with extender() as asked:
-        answer = await asked.ask("filter", {"Pod": pod(units=10), "Nodes": None, "NodeNames": ["n2", "n1", "strange"]})
+        answer = await asked.ask(
+            "filter", {"Pod": pod(units=10), "Nodes": None, "NodeNames": ["n2", "n1", "strange"]}
+        )
         assert answer == {
             "Nodes": None,
             "NodeNames": ["n1"],
@@ -109,13 +132,21 @@ async def test_names_for_names() -> None:
             "FailedAndUnresolvableNodes": {"n2": "need 10 GiB on one GPU, largest has 8 GiB"},
             "Error": "",
         }
-        assert await asked.ask("prioritize", {"Pod": pod(), "NodeNames": ["n1"]}) == [{"Host": "n1", "Score": 0}]
+        assert await asked.ask("prioritize", {"Pod": pod(), "NodeNames": ["n1"]}) == [
+            {"Host": "n1", "Score": 0}
+        ]
 
 
 async def test_whole_nodes_for_whole_nodes_and_keys_in_any_case() -> None:
-    items = [{"metadata": {"name": name, "labels": {"kept": "as it was"}}, "spec": {"anything": 1}} for name in ("n1", "n2")]
+    items = [
+        {"metadata": {"name": name, "labels": {"kept": ("as it was")}}, "spec": {"anything": 1}}
+        for name in ("n1", "n2")
+    ]
     async with extender() as asked:
-        answer = await asked.ask("filter", {"POD": pod(units=10), "nodes": {"Items": items}, "nodeNames": None, "unknown": 1})
+        answer = await asked.ask(
+            "filter",
+            {"POD": pod(units=10), "nodes": {"Items": items}, "nodeNames": None, "unknown": 1},
+        )
         assert (answer["Nodes"]["items"], answer["NodeNames"]) == (items[:1], None)
 
 
@@ -123,15 +154,22 @@ async def test_null_lists() -> None:
     async with extender() as asked:
         answer = await asked.ask("filter", {"Pod": pod(), "Nodes": None, "NodeNames": None})
         assert (answer["Nodes"], answer["NodeNames"], answer["Error"]) == (None, None, "")
-        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToVictims": None}) == {"NodeNameToMetaVictims": {}}
+        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToVictims": None}) == {
+            "NodeNameToMetaVictims": {}
+        }
         victims = {"n1": None, "n2": {"Pods": None, "NumPDBViolations": 1}}
-        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToMetaVictims": victims}) == {"NodeNameToMetaVictims": {}}
+        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToMetaVictims": victims}) == {
+            "NodeNameToMetaVictims": {}
+        }
 
 
 async def test_bind_is_one_call_and_may_be_repeated() -> None:
     async with extender() as asked:
         asked.server.write(pod_row())
-        assert await asyncio.gather(*(asked.ask("bind", bind()) for _ in range(5))) == [{"Error": ""}] * 5
+        assert (
+            await asyncio.gather(*(asked.ask("bind", bind()) for _ in range(5)))
+            == [{"Error": ""}] * 5
+        )
         assert asked.server.bindings == {"uid-p": 1}
         assert "already" in (await asked.ask("bind", bind(node="n2")))["Error"]
         assert (await asked.ask("bind", bind(uid="other")))[
@@ -147,21 +185,31 @@ async def test_a_pod_that_asks_for_nothing_of_shared_gpus_is_not_bound() -> None
     async with extender() as asked:
         asked.server.write(pod_row(units=0))
         told = (await asked.ask("bind", bind()))["Error"]
-        assert told == "pod default/p asks for nothing of shared GPUs: its scheduler binds it itself"
+        assert told == (
+            "pod default/p asks for nothing of shared GPUs: its scheduler binds it itself"
+        )
         assert asked.server.bindings == {}
 
 
 @pytest.mark.parametrize("where", ["PodNamespace", "PodName", "PodUID", "Node"])
 @pytest.mark.parametrize("name", ["a\nb", "A", "a b", "x" * 300, "\x1b[31m", "../p", "a\u2028b"])
-async def test_what_is_no_name_of_kubernetes_is_refused_in_one_short_line(where: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_no_name_of_kubernetes_is_refused_in_one_short_line(
+    where: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with extender() as asked:
         status, told = await asked.post("bind", {**bind(), where: name})
-    assert (status, f"{where} is '" in told, "which is no name of Kubernetes" in told) == (400, True, True)
+    assert (status, (f"{where} is '") in told, ("which is no name of Kubernetes") in told) == (
+        400,
+        True,
+        True,
+    )
     assert len(told.splitlines()) == 1 and len(told) < 200
     assert all(name not in record.getMessage() for record in caplog.records if len(name) > 3)
 
 
-async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A credential plugin that fails, for example: the room is held, and not for ever."""
 
     async def fails(*_: object) -> Outcome:
@@ -171,15 +219,21 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
         asked.server.write(pod_row())
         with monkeypatch.context() as broken:
             broken.setattr(FakeSharingApi, "apply", fails)
-            assert "is not known yet: the plugin gave no token" in (await asked.ask("bind", bind()))["Error"]
+            assert ("is not known yet: the plugin gave no token") in (
+                await asked.ask("bind", bind())
+            )["Error"]
         assert [tenant.pod.uid for tenant in asked.driver.ledger.reserved()] == ["uid-p"]
         assert list(asked.driver.machine.bindings.doubts) == ["uid-p"]
         assert (await asked.ask("bind", bind()))["Error"] == ""
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running"])
-async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
-    """Another hand binds it while ours is in doubt, or somebody removes its grant before our watch has told of it."""
+async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(
+    monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    """Another hand binds it while ours is in doubt, or somebody removes its grant before our watch
+    has told of it.
+    """
 
     async def is_lost(*_: object) -> Outcome:
         return Outcome(Result.UNKNOWN, "connection reset")
@@ -191,14 +245,18 @@ async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_wri
             assert "is not known yet" in (await asked.ask("bind", bind()))["Error"]
         asked.server.write(pod_row(node="n1", phase=phase))
         await until(lambda: _is_true(lambda: bool(asked.server.pods["uid-p"].grants)))
-        assert [(grant.uuid, grant.units) for grant in asked.server.pods["uid-p"].grants["main"]] == [("GPU-n1-0", 4)]
+        assert [
+            (grant.uuid, grant.units) for grant in asked.server.pods["uid-p"].grants["main"]
+        ] == [("GPU-n1-0", 4)]
         await until(lambda: _is_true(lambda: not asked.driver.machine.bindings.doubts))
 
 
 async def test_a_node_without_room_is_refused_and_nothing_is_written() -> None:
     async with extender() as asked:
         asked.server.write(pod_row(units=20))
-        assert (await asked.ask("bind", bind()))["Error"] == "need 20 GiB on one GPU, largest has 15 GiB"
+        assert (await asked.ask("bind", bind()))["Error"] == (
+            "need 20 GiB on one GPU, largest has 15 GiB"
+        )
         assert (asked.server.bindings, asked.driver.ledger.reserved()) == ({}, [])
 
 
@@ -208,12 +266,19 @@ async def test_until_the_ledger_stands_there_are_errors(monkeypatch: pytest.Monk
         assert await asked.get("/readyz") == (503, "GPU ledger is being rebuilt\n")
         assert (await asked.get("/healthz"))[0] == 200
         answer = await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]})
-        assert answer["Error"].startswith("this extender does not hold the lease ns/lease") and answer["NodeNames"] is None
+        assert (
+            answer["Error"].startswith("this extender does not hold the lease ns/lease")
+            and answer["NodeNames"] is None
+        )
         assert "lease" in (await asked.ask("bind", bind()))["Error"]
-        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToMetaVictims": {"n1": {"Pods": []}}}) == {"NodeNameToMetaVictims": {}}
+        assert await asked.ask(
+            "preempt", {"Pod": pod(), "NodeNameToMetaVictims": {"n1": {"Pods": []}}}
+        ) == {"NodeNameToMetaVictims": {}}
         asked.server.lease = LeaseRecord("me", 4, "0", version="0")
         asked.driver.leader.held_until = float("inf")
-        assert (await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]}))["Error"] == "GPU ledger is being rebuilt"
+        assert (await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]}))["Error"] == (
+            "GPU ledger is being rebuilt"
+        )
 
 
 async def test_a_pod_that_was_refused_too_early_is_touched_so_that_it_is_tried_again() -> None:
@@ -225,9 +290,15 @@ async def test_a_pod_that_was_refused_too_early_is_touched_so_that_it_is_tried_a
         await asked.ask("filter", {"Pod": pod("late", 10), "NodeNames": ["n1"]})
         await until(lambda: _is_true(lambda: "uid-late" in asked.driver.machine.feed.pods))
         assert not any(asked.driver.machine.hints.due(time.monotonic() + 60))
-        assert "fairlead.io/gpu-retry" not in asked.server.pods["uid-late"].annotations, "there is no room yet"
+        assert "fairlead.io/gpu-retry" not in asked.server.pods["uid-late"].annotations, (
+            "there is no room yet"
+        )
         asked.server.remove("uid-first")
-        await until(lambda: _is_true(lambda: "fairlead.io/gpu-retry" in asked.server.pods["uid-late"].annotations))
+        await until(
+            lambda: _is_true(
+                lambda: "fairlead.io/gpu-retry" in asked.server.pods["uid-late"].annotations
+            )
+        )
 
 
 async def test_inspect_and_pages() -> None:
@@ -237,9 +308,19 @@ async def test_inspect_and_pages() -> None:
         await until(lambda: _is_true(lambda: not asked.driver.ledger.reserved()))
         _, text = await asked.get(f"{PREFIX}/inspect/n1")
         (found,) = json.loads(text)["nodes"]
-        assert (found["usedGPU"], found["totalGPU"], found["devs"][0]["pods"][0]["state"]) == (4, 30, "bound")
-        assert await asked.get(f"{PREFIX}/inspect/x") == (404, '{"nodes":[],"error":"node \\"x\\" not found"}')
-        assert [(await asked.get(path))[0] for path in ("/version", "/readyz", "/", "/nothing", f"{PREFIX}/filter")] == [
+        assert (found["usedGPU"], found["totalGPU"], found["devs"][0]["pods"][0]["state"]) == (
+            4,
+            30,
+            "bound",
+        )
+        assert await asked.get(f"{PREFIX}/inspect/x") == (
+            404,
+            ('{"nodes":[],"error":"node \\"x\\" not found"}'),
+        )
+        assert [
+            (await asked.get(path))[0]
+            for path in ("/version", "/readyz", "/", "/nothing", f"{PREFIX}/filter")
+        ] == [
             200,
             200,
             200,
@@ -260,7 +341,10 @@ async def test_inspect_and_pages() -> None:
         (b'{"Pod":{"metadata":{}},"NodeNames":[1]}', "got `int`"),
         (b'{"Pod":{"metadata":{}},"Nodes":[]}', "Nodes is not a JSON object"),
         (b'{"Pod":{"metadata":{}},"Nodes":{"items":[{}]}}', "Nodes.items is not Nodes"),
-        (b'{"Pod":{"metadata":{},"spec":{"containers":[{"resources":{"limits":{"aliyun.com/gpu-mem":"4Gx"}}}]}}}', "4Gx"),
+        (
+            b'{"Pod":{"metadata":{},"spec":{"containers":[{"resources":{"limits":{"aliyun.com/gpu-mem":"4Gx"}}}]}}}',
+            "4Gx",
+        ),
         (b'{"Pod":' * 5000, ""),
     ],
 )
@@ -268,14 +352,22 @@ async def test_what_is_no_question_is_told_so(body: bytes, words: str) -> None:
     async with extender() as asked:
         status, text = await asked.post("filter", body)
         assert status == 400 and words in text, text
-        assert (await asked.post("bind", b'{"PodName":"p"}')) == (400, "ExtenderBindingArgs without PodNamespace, PodUID, Node\n")
+        assert (await asked.post("bind", b'{"PodName":"p"}')) == (
+            400,
+            "ExtenderBindingArgs without PodNamespace, PodUID, Node\n",
+        )
 
 
 async def test_a_body_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     async with extender() as asked:
         host, port = asked.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(f"POST {PREFIX}/filter HTTP/1.1\r\nHost: x\r\nContent-Length: {BODY_BYTES_MAX + 1}\r\n\r\n".encode())
+        writer.write(
+            (
+                f"POST {PREFIX}/filter HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                f"{BODY_BYTES_MAX + 1}\r\n\r\n"
+            ).encode()
+        )
         assert b" 413 " in await reader.readline()
         writer.close()
         monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 1000)
@@ -293,12 +385,17 @@ async def test_a_web_page_may_not_place_pods() -> None:
         assert (await asked.post("bind", bind(), Origin="http://evil.example"))[0] == 403
 
 
-async def test_elsewhere_only_a_client_certificate_may_place_pods(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_elsewhere_only_a_client_certificate_may_place_pods(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Loopback is taken for elsewhere here: a test has no other address."""
     monkeypatch.setattr(scheduler_extender, "is_loopback", lambda host: False)
     authority = Authority()
     for is_known, status in ((True, 200), (False, 403)):
-        tls, trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cadata=authority.pem.decode())
+        tls, trust = (
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+            ssl.create_default_context(cadata=authority.pem.decode()),
+        )
         for context in (tls, trust) if is_known else (tls,):
             pair = tmp_path / "pair.pem"
             pair.write_bytes(b"".join(authority.issue("somebody")))
@@ -319,10 +416,11 @@ async def test_answers_come_at_once_over_one_connection() -> None:
             began = time.perf_counter()
             assert (await asked.post("filter", body))[0] == 200
             took.append(time.perf_counter() - began)
-        assert sorted(took[20:])[10] < 0.03  # the first twenty may be acknowledged at once; a busy machine has quick moments, too
+        # the first twenty may be acknowledged at once; a busy machine has quick moments, too
+        assert sorted(took[20:])[10] < 0.03
 
 
-# --- fuzz ------------------------------------------------------------------------------------------------------------------------------
+# --- fuzz -----------------------------------------------------------------------------------------
 
 SCALARS = (
     st.none()
@@ -333,21 +431,75 @@ SCALARS = (
     | st.sampled_from(["n1", "n2", "uid-p", "p", "default"])
 )
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=8
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
 )
 AMOUNTS = st.sampled_from(
-    ["0", "-1", "1.5", "4", "14", "1k", "99999999999999999999", "x", "", 4, -4, 1e300, None, [], "4Gi", "5000m", "1e3"]
+    [
+        "0",
+        "-1",
+        "1.5",
+        "4",
+        "14",
+        "1k",
+        "99999999999999999999",
+        "x",
+        "",
+        4,
+        -4,
+        1e300,
+        None,
+        [],
+        "4Gi",
+        "5000m",
+        "1e3",
+    ]
 )
 LABELS = st.sampled_from(
-    [None, {}, {"aliyun.com/gpu-count": "x"}, {"aliyun.com/gpu-count": "2"}, {"aliyun.com/gpu-count": "-1"}, {"a": 1}, []]
+    [
+        None,
+        {},
+        {"aliyun.com/gpu-count": "x"},
+        {"aliyun.com/gpu-count": "2"},
+        {"aliyun.com/gpu-count": "-1"},
+        {"a": 1},
+        [],
+    ]
 )
-PODS = st.builds(lambda units, labels, notes: pod(units=units, labels=labels, annotations=notes), AMOUNTS, LABELS, LABELS) | VALUES
+PODS = (
+    st.builds(
+        lambda units, labels, notes: pod(units=units, labels=labels, annotations=notes),
+        AMOUNTS,
+        LABELS,
+        LABELS,
+    )
+    | VALUES
+)
 KEYS = st.sampled_from(
-    ["Pod", "pod", "NodeNames", "Nodes", "nodes", "NodeNameToVictims", "NodeNameToMetaVictims", "PodName", "PodNamespace", "PodUID", "Node"]
+    [
+        "Pod",
+        "pod",
+        "NodeNames",
+        "Nodes",
+        "nodes",
+        "NodeNameToVictims",
+        "NodeNameToMetaVictims",
+        "PodName",
+        "PodNamespace",
+        "PodUID",
+        "Node",
+    ]
 )
-BODIES = st.dictionaries(KEYS, VALUES, max_size=6).flatmap(lambda rest: PODS.map(lambda given: {**rest, "Pod": given}))
+BODIES = st.dictionaries(KEYS, VALUES, max_size=6).flatmap(
+    lambda rest: PODS.map(lambda given: {**rest, "Pod": given})
+)
 GOOD = st.builds(
-    lambda given, names: {"Pod": given, "NodeNames": names}, PODS, st.lists(st.sampled_from(["n1", "n2", "", "x"]), max_size=4) | st.none()
+    lambda given, names: {"Pod": given, "NodeNames": names},
+    PODS,
+    st.lists(st.sampled_from(["n1", "n2", "", "x"]), max_size=4) | st.none(),
 )
 
 
@@ -355,32 +507,47 @@ GOOD = st.builds(
     12,
     150,
     st.lists(
-        st.tuples(st.sampled_from(["filter", "prioritize", "bind", "preempt"]), GOOD | BODIES | st.binary(max_size=40), st.integers(0, 30)),
+        st.tuples(
+            st.sampled_from(["filter", "prioritize", "bind", "preempt"]),
+            GOOD | BODIES | st.binary(max_size=40),
+            st.integers(0, 30),
+        ),
         min_size=15,
         max_size=40,
     ),
 )
-def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(asked: list[tuple[str, Any, int]]) -> None:
+def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(
+    asked: list[tuple[str, Any, int]],
+) -> None:
     """Through the app itself, without a socket; some bodies are cut short."""
 
     async def whole() -> None:
         server = FakeServer(random.Random(1), {"n1": msgspec.structs.replace(node("n1"), uid="n1")})
-        driver = Extender(_Prompt(server, random.Random(1)), "me", lease_name="l", monotonic=lambda: 0.0)
+        driver = Extender(
+            _Prompt(server, random.Random(1)), "me", lease_name="l", monotonic=lambda: 0.0
+        )
         driver.leader.held_until = 1.0
         driver.machine.feed.is_rebuilt = True
         driver.machine.feed.observe(listed(KIND_NODES, dict(server.nodes)))
         server.write(pod_row())
-        driver.machine.feed.observe(listed(KIND_PODS, dict(server.pods)))  # what the API server reports of a pod counts
+        # what the API server reports of a pod counts
+        driver.machine.feed.observe(listed(KIND_PODS, dict(server.pods)))
         app = SchedulerExtender(driver)
         for verb, body, cut in asked:
             text = body if isinstance(body, bytes) else json.dumps(body).encode()
-            status, answer = await _call(app, f"{PREFIX}/{verb}", text[: len(text) - cut] if cut > 25 else text)
+            status, answer = await _call(
+                app, f"{PREFIX}/{verb}", text[: len(text) - cut] if cut > 25 else text
+            )
             assert status in (200, 400), (status, answer)
             if status == 200:
                 json.loads(answer)
         await _call(app, f"{PREFIX}/bind", json.dumps(bind()).encode())
         assert not server.faults and server.bindings == {"uid-p": 1}
-        assert (await _call(app, "/metrics", b"", "GET"))[0] == (await _call(app, f"{PREFIX}/inspect", b"", "GET"))[0] == 200
+        assert (
+            (await _call(app, "/metrics", b"", "GET"))[0]
+            == (await _call(app, f"{PREFIX}/inspect", b"", "GET"))[0]
+            == 200
+        )
 
     asyncio.run(whole())
 
@@ -390,7 +557,9 @@ class _Prompt(FakeSharingApi):
         return
 
 
-async def _call(app: SchedulerExtender, path: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
+async def _call(
+    app: SchedulerExtender, path: str, body: bytes, method: str = "POST"
+) -> tuple[int, bytes]:
     asked = Question(method, path, "127.0.0.1", body=body)
     status, _, answer = app.refusal(asked) or await app.answer(asked)
     return status, answer

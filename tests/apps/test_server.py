@@ -1,4 +1,6 @@
-"""The server shell: a taken port is a sentence, a stop is quick even with a client that never reads."""
+"""The server shell: a taken port is a sentence, a stop is quick even with a client that never
+reads.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ async def ask(port: int, path: str) -> bytes:
 def test_a_taken_port_is_a_sentence_with_a_hint() -> None:
     with bind_socket("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=f"cannot listen on `127.0.0.1:{port}`: the port is taken") as caught:
+        with pytest.raises(
+            UserError, match=(f"cannot listen on `127.0.0.1:{port}`: the port is taken")
+        ) as caught:
             bind_socket("127.0.0.1", port)
     assert "choose another port" in caught.value.hint
 
@@ -47,7 +51,10 @@ def test_a_bad_address_is_refused(text: str) -> None:
         parse_address(text)
 
 
-@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("", False), ("0.0.0.0", False)])
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("", False), ("0.0.0.0", False)],
+)
 def test_only_this_machine_is_loopback(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
 
@@ -59,7 +66,9 @@ def test_a_reachable_address_needs_to_be_asked_for() -> None:
     assert "--insecure-listen" in caught.value.hint
 
 
-async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_never_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_never_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     port = sock.getsockname()[1]
@@ -83,11 +92,16 @@ async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_n
 async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_logged(
     caplog: pytest.LogCaptureFixture, protocol: str
 ) -> None:
-    """`kubectl exec` asks for a WebSocket, then for SPDY, and prints the sentence that the app answers."""
+    """`kubectl exec` asks for a WebSocket, then for SPDY, and prints the sentence that the app
+    answers.
+    """
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     task = asyncio.create_task(serve(APP, sock=sock, ready=ready))
     await asyncio.wait_for(ready.wait(), 5)
-    upgrade = f"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    upgrade = (
+        "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "
+        f"{protocol}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
     reader, writer = await asyncio.open_connection("127.0.0.1", sock.getsockname()[1])
     with caplog.at_level("INFO"):
         writer.write(upgrade.encode())
@@ -97,4 +111,6 @@ async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_
     with pytest.raises(asyncio.CancelledError):
         await task
     assert told.startswith(b"HTTP/1.1 200 OK")
-    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
+    assert [
+        record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")
+    ] == []

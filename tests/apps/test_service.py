@@ -1,4 +1,6 @@
-"""The shell of every process: one failure ends all, a stop is waited for, signals, probes, and the moment when all is up."""
+"""The shell of every process: one failure ends all, a stop is waited for, signals, probes, and the
+moment when all is up.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ async def failing() -> None:
 
 
 def service(unready: Callable[[], str] = lambda: "", **more: object) -> ServedApp:
-    return ServedApp(app=Starlette(), sock=bind_socket("127.0.0.1", 0), probes=Probes(unready=unready), **more)  # type: ignore[arg-type]
+    return ServedApp(
+        app=Starlette(), sock=bind_socket("127.0.0.1", 0), probes=Probes(unready=unready), **more
+    )  # type: ignore[arg-type]
 
 
 async def test_the_first_failure_ends_every_loop() -> None:
@@ -70,7 +74,9 @@ async def test_a_stop_waits_for_every_loop_and_interrupts_no_end() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_is_an_end_without_error_and_a_second_one_changes_nothing(number: signal.Signals) -> None:
+async def test_a_signal_is_an_end_without_error_and_a_second_one_changes_nothing(
+    number: signal.Signals,
+) -> None:
     ended = asyncio.Event()
 
     async def slow_to_end() -> None:
@@ -96,7 +102,11 @@ async def test_a_hangup_lets_every_service_read_again_or_ends_all() -> None:
     def hang_up() -> None:
         os.kill(os.getpid(), signal.SIGHUP)
 
-    services = [service(reload=lambda: reloads.append("a")), service(), service(reload=lambda: reloads.append("b"))]
+    services = [
+        service(reload=lambda: reloads.append("a")),
+        service(),
+        service(reload=lambda: reloads.append("b")),
+    ]
     running = asyncio.create_task(run(*services, on_ready=hang_up))
     await until(lambda: len(reloads) == 2)
     assert not running.done() and reloads == ["a", "b"]
@@ -150,7 +160,11 @@ async def test_probes_are_told_the_reason_and_other_methods_are_refused() -> Non
     assert await ask(sock, "HEAD /readyz") == (200, "")
     assert (await ask(sock, "POST /readyz"))[0] == 405
     status, index = await ask(sock, "GET /")
-    assert status == 200 and index.startswith("Fairlead tester ") and index.endswith("\n/metrics\n/healthz\n/readyz\n")
+    assert (
+        status == 200
+        and index.startswith("Fairlead tester ")
+        and index.endswith("\n/metrics\n/healthz\n/readyz\n")
+    )
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

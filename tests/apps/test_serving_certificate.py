@@ -1,4 +1,6 @@
-"""HTTPS with the newest certificate of two files; a bad pair is told and does not spoil the one in use."""
+"""HTTPS with the newest certificate of two files; a bad pair is told and does not spoil the one in
+use.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from fairlead.errors import UserError
 
 def serial(port: int) -> int:
     """Of the certificate that the server shows."""
-    return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port), timeout=30).encode()).serial_number
+    return x509.load_pem_x509_certificate(
+        ssl.get_server_certificate(("127.0.0.1", port), timeout=30).encode()
+    ).serial_number
 
 
 def put(pair: KeyPair, folder: Path) -> tuple[Path, Path]:
@@ -77,7 +81,9 @@ def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:
             ServingCertificate(first.certificate, first.key)
 
 
-async def test_with_a_client_authority_a_question_needs_its_certificate_and_a_probe_none(tmp_path: Path) -> None:
+async def test_with_a_client_authority_a_question_needs_its_certificate_and_a_probe_none(
+    tmp_path: Path,
+) -> None:
     authority = Authority(tmp_path, "ca")
     server, caller = authority.issue("server", names=["127.0.0.1"]), authority.issue("caller")
     certificate = ServingCertificate(server.certificate, server.key)
@@ -93,7 +99,9 @@ async def test_with_a_client_authority_a_question_needs_its_certificate_and_a_pr
             if pair is not None:
                 context.load_cert_chain(pair.certificate, pair.key)
             url = f"https://127.0.0.1:{sock.getsockname()[1]}"
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+            async with aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=context)
+            ) as session:
                 async with session.post(f"{url}/grants", json={}) as answer:
                     answers[name] = answer.status
                 async with session.get(f"{url}/healthz") as answer:

@@ -1,4 +1,6 @@
-"""A few thousand spoiled questions to the extender; for as many as one likes: `python -m tests.apps.share_fuzz SECONDS`."""
+"""A few thousand spoiled questions to the extender; for as many as one likes: `python -m
+tests.apps.share_fuzz SECONDS`.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,17 @@ def test_every_question_is_answered_and_no_card_is_sold_twice() -> None:
 
 def test_it_finds_an_extender_that_holds_nothing() -> None:
     with pytest.raises(
-        AssertionError, match=r"fuzz 1: AssertionError.*units of GPU-.* are granted.*again: python -m tests.apps.share_fuzz"
+        AssertionError,
+        match=(
+            r"fuzz 1: AssertionError.*units of GPU-.* are granted.*again: python -m "
+            r"tests.apps.share_fuzz"
+        ),
     ):
         live(1, LONG, 100_000, without_reservation)
 
 
 def test_whole_nodes_that_are_no_text_are_refused() -> None:
     with pytest.raises(BadBody, match="Nodes is not UTF-8"):
-        parse_filter(b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"items":[{"metadata":{"name":"n"},"status":{"x":"\xa8"}}]}}')
+        parse_filter(
+            b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"items":[{"metadata":{"name":"n"},"status":{"x":"\xa8"}}]}}'
+        )

@@ -1,7 +1,8 @@
-"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods (the first in `make test`); and five faults
-that a storm must find.
+"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods (the first in
+`make test`); and five faults that a storm must find.
 
-The same against a real kube-scheduler and API server, fewer and smaller: tests/kube/test_share_storms.py.
+The same against a real kube-scheduler and API server, fewer and smaller:
+tests/kube/test_share_storms.py.
 """
 
 from __future__ import annotations
@@ -32,7 +33,13 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("seed", [*SEEDS[:QUICK_SEEDS], *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[QUICK_SEEDS:])])
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *SEEDS[:QUICK_SEEDS],
+        *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[QUICK_SEEDS:]),
+    ],
+)
 def test_no_card_is_ever_sold_twice_and_nothing_is_lost(seed: int) -> None:
     server = live(seed, PODS)
     assert len(server.bindings) > PODS // 10, "a storm in which nothing is bound proves nothing"
@@ -40,7 +47,10 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(seed: int) -> None:
 
 @pytest.mark.long
 def test_a_storm_can_be_lived_again() -> None:
-    once, again = ([(kind, key, getattr(row, "node", "")) for kind, key, row in live(3, 150).history] for _ in range(2))
+    once, again = (
+        [(kind, key, getattr(row, "node", "")) for kind, key, row in live(3, 150).history]
+        for _ in range(2)
+    )
     assert once == again
 
 
@@ -60,7 +70,9 @@ def freeing_early(*args: Any, **options: Any) -> Extender:
     """A pod that is told to end is taken for gone."""
     extender = Extender(*args, **options)
     set_pod = extender.ledger.set_pod
-    extender.ledger.set_pod = lambda pod: extender.ledger.remove_pod(pod.uid) if pod.deleted_at is not None else set_pod(pod)  # type: ignore[method-assign]
+    extender.ledger.set_pod = lambda pod: (
+        extender.ledger.remove_pod(pod.uid) if pod.deleted_at is not None else set_pod(pod)
+    )  # type: ignore[method-assign]
     return extender
 
 
@@ -72,7 +84,11 @@ def forgetful(*args: Any, **options: Any) -> Extender:
 
     def without_bound(changes: Changes[Any]) -> None:
         if changes.kind == KIND_PODS and changes.is_list:
-            changes = listed(KIND_PODS, {uid: pod for uid, pod in changes.all_rows().items() if not pod.node}, changes.unreadable)
+            changes = listed(
+                KIND_PODS,
+                {uid: pod for uid, pod in changes.all_rows().items() if not pod.node},
+                changes.unreadable,
+            )
         observe(changes)
 
     feed.observe = without_bound  # type: ignore[method-assign]
@@ -93,7 +109,9 @@ def believing_damage(*args: Any, **options: Any) -> Extender:
 
 
 def patient(*args: Any, **options: Any) -> Extender:
-    """A binding may be decided ten seconds after it was sent, whatever is left of the Lease (as before 2026-11)."""
+    """A binding may be decided ten seconds after it was sent, whatever is left of the Lease (as
+    before 2026-11).
+    """
     extender = Extender(*args, **options)
     extender.leader.left = lambda: 10.0  # type: ignore[method-assign]
     return extender
@@ -106,12 +124,25 @@ class _Nobody(dict[str, Any]):
 
 @pytest.mark.parametrize(
     "fault",
-    [*map(long_case, (without_reservation, freeing_early, forgetful, believing_damage, patient, guarding_nothing))],
+    [
+        *map(
+            long_case,
+            (
+                without_reservation,
+                freeing_early,
+                forgetful,
+                believing_damage,
+                patient,
+                guarding_nothing,
+            ),
+        )
+    ],
 )
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
     """A fault may also keep a storm from settling (TimeoutError).
 
-    It is found when memory is sold twice, or equal containers that start on a guarded node are not given alike.
+    It is found when memory is sold twice, or equal containers that start on a guarded node are not
+    given alike.
     """
     told = []
     for seed in SEEDS[:5]:
@@ -119,6 +150,12 @@ def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
             live(seed, PODS, fault)
         except AssertionError as error:
             told.append(str(error))
-            if re.search(r"storm \d+: AssertionError.*(units of GPU-.* are granted|another of its size).*again: python -m", told[-1]):
+            if re.search(
+                (
+                    r"storm \d+: AssertionError.*(units of GPU-.* are granted|another of its "
+                    r"size).*again: python -m"
+                ),
+                told[-1],
+            ):
                 return
     raise AssertionError(f"no storm has found it: {told}")

@@ -1,7 +1,9 @@
-"""Clients that send half a request, or a byte now and then, to every server of ours; and those that only seem to be like that.
+"""Clients that send half a request, or a byte now and then, to every server of ours; and those that
+only seem to be like that.
 
-Patience is a parameter, so that these take fractions of a second. Where a test asks "is it still there after that time?", a second
-connection that says nothing is the clock: the server ends it when its patience is over.
+Patience is a parameter, so that these take fractions of a second. Where a test asks "is it still
+there after that time?", a second connection that says nothing is the clock: the server ends it when
+its patience is over.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ HEAD = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-tok
 
 
 def write_head(server: str, headers: bytes) -> bytes:
-    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\n"
+    head = (
+        b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: "
+        b"application/json\r\n%s\r\n"
+    )
     return head % (WRITES[server], TOKEN.encode(), headers)
 
 
@@ -60,7 +65,11 @@ async def at_every_server(check: Check, *, patience: float = PATIENCE) -> None:
 
 
 def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage()[:200] for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
+    return [
+        record.getMessage()[:200]
+        for record in caplog.records
+        if record.levelno >= logging.ERROR or record.exc_info
+    ]
 
 
 def test_the_contracts_time_is_the_usual_one() -> None:
@@ -75,10 +84,17 @@ async def test_half_a_request_is_told_so_and_ends(caplog: pytest.LogCaptureFixtu
         half_a_head, half_a_body = await asyncio.gather(stranger.say(HEAD), stranger.say(half))
         assert time.monotonic() - began >= PATIENCE
         assert half_a_head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
-        assert b"connection: close\r\n" in half_a_head and b"not complete after 0.5 s" in half_a_head
-        can_answer_before = "exporter" in server or server == "quota controller"  # who takes no body needs none to refuse it
-        assert half_a_body.startswith(b"HTTP/1.1 405" if can_answer_before else b"HTTP/1.1 408"), half_a_body
-        assert half_a_body.count(b"HTTP/1.1") == 1, "an unread body behind an answer is not answered again"
+        assert (b"connection: close\r\n") in half_a_head and (
+            b"not complete after 0.5 s"
+        ) in half_a_head
+        # who takes no body needs none to refuse it
+        can_answer_before = "exporter" in server or server == "quota controller"
+        assert half_a_body.startswith(
+            (b"HTTP/1.1 405") if can_answer_before else (b"HTTP/1.1 408")
+        ), half_a_body
+        assert half_a_body.count(b"HTTP/1.1") == 1, (
+            "an unread body behind an answer is not answered again"
+        )
 
     await at_every_server(check)
     assert complaints(caplog) == []
@@ -89,13 +105,19 @@ async def test_a_byte_now_and_then_extends_nothing(beginning: str) -> None:
     async def check(server: str, stranger: Stranger) -> None:
         header = await csrf_of(stranger) if server == "console" else b""
         reader, writer = await stranger.connect()
-        writer.write(HEAD if beginning == "head" else write_head(server, header + b"Content-Length: 100000\r\n"))
+        writer.write(
+            HEAD
+            if beginning == "head"
+            else write_head(server, header + (b"Content-Length: 100000\r\n"))
+        )
         ended = asyncio.ensure_future(reader.read())
         while not ended.done():
             writer.write(b"a")
             await asyncio.wait([ended], timeout=PATIENCE / 10)
         writer.close()
-        assert ended.exception() is not None or ended.result().startswith((b"HTTP/1.1 408", b"HTTP/1.1 405"))
+        assert ended.exception() is not None or ended.result().startswith(
+            ((b"HTTP/1.1 408"), (b"HTTP/1.1 405"))
+        )
 
     await at_every_server(check)
 
@@ -121,14 +143,19 @@ async def test_a_watch_and_a_stream_of_hints_go_on() -> None:
     for server, target in asked.items():
         async with running(server, PATIENCE) as stranger, asyncio.timeout(20):
             reader, writer = await stranger.connect()
-            writer.write(b"GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-token\r\n\r\n" % target)
+            writer.write(
+                b"GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-token\r\n\r\n"
+                % target
+            )
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
             await patience_over(stranger)
             assert not reader.at_eof()
             if server == "api server":
                 body = b'{"metadata":{"name":"late"}}'
                 head = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
-                assert b" 201 " in await stranger.ask(b"/api/v1/namespaces/default/configmaps", b"POST", head, body)
+                assert (b" 201 ") in await stranger.ask(
+                    b"/api/v1/namespaces/default/configmaps", b"POST", head, body
+                )
                 assert b'"ADDED"' in await reader.readuntil(b'"late"')
             writer.close()
 
@@ -138,38 +165,66 @@ async def test_a_head_without_end_is_refused_before_it_fills_the_memory(server: 
     async with running(server) as stranger:
         one_header = await stranger.say(HEAD + b"X-Long: " + b"a" * 2 * HEAD_BYTES_MAX)
         many_headers = await stranger.say(HEAD + b"X-Many: 1\r\n" * (2 * HEAD_BYTES_MAX // 11))
-        assert {each[:12] for each in (one_header, many_headers)} <= {b"HTTP/1.1 431", b""}, "an answer may be lost behind unread bytes"
+        assert {each[:12] for each in (one_header, many_headers)} <= {(b"HTTP/1.1 431"), b""}, (
+            "an answer may be lost behind unread bytes"
+        )
         assert (await stranger.ask(b"/healthz")).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("server", WRITES)
-@pytest.mark.parametrize("framing", [b"Content-Length: 100\r\n", b"Transfer-Encoding: chunked\r\n"], ids=["length", "chunks"])
-async def test_a_client_that_goes_away_within_its_request_is_no_bug(server: str, framing: bytes, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "framing",
+    [(b"Content-Length: 100\r\n"), (b"Transfer-Encoding: chunked\r\n")],
+    ids=["length", "chunks"],
+)
+async def test_a_client_that_goes_away_within_its_request_is_no_bug(
+    server: str, framing: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running(server) as stranger:
         header = await csrf_of(stranger) if server == "console" else b""
         _, writer = await stranger.connect()
         writer.write(write_head(server, header + framing) + b"{")
         await writer.drain()
         writer.close()
-        bad_chunk = await stranger.say(write_head(server, header + b"Transfer-Encoding: chunked\r\n") + b"zz\r\nno chunk\r\n")
+        bad_chunk = await stranger.say(
+            write_head(server, header + (b"Transfer-Encoding: chunked\r\n"))
+            + (b"zz\r\nno chunk\r\n")
+        )
         assert bad_chunk.startswith((b"HTTP/1.1 400", b"HTTP/1.1 405"))
         assert (await stranger.ask(b"/healthz")).startswith(b"HTTP/1.1 200")
     assert complaints(caplog) == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
-async def test_framings_of_other_times_and_of_attackers(server: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Of the last three a proxy before us may see two requests where we see one, or the other way round: they are refused."""
+async def test_framings_of_other_times_and_of_attackers(
+    server: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the last three a proxy before us may see two requests where we see one, or the other way
+    round: they are refused.
+    """
     words = {
         b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n": b"HTTP/1.1 200",
-        b"\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n": b"HTTP/1.1 200",
-        b"GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n": b"HTTP/1.1 200",
+        (b"\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"): (
+            b"HTTP/1.1 200"
+        ),
+        (
+            b"GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        ): (b"HTTP/1.1 200"),
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n": b"HTTP/1.1 400",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03": b"HTTP/1.1 400",
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n": b"HTTP/1.1 400",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n": b"HTTP/1.1 400",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n": b"HTTP/1.1 400",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n": b"HTTP/1.1 400",
+        (
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: "
+            b"2\r\n\r\n"
+        ): (b"HTTP/1.1 400"),
+        (
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: "
+            b"chunked\r\n\r\n0\r\n\r\n"
+        ): (b"HTTP/1.1 400"),
+        (
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, "
+            b"identity\r\n\r\n0\r\n\r\n"
+        ): (b"HTTP/1.1 400"),
     }
     async with running(server) as stranger:
         answers = {said: (await stranger.say(said))[:12] for said in words}
@@ -189,16 +244,26 @@ Respond = Callable[[dict[str, Any], Callable[[], Awaitable[Any]]], Awaitable[byt
 
 
 @asynccontextmanager
-async def answering(respond: Respond, write_seconds: float | None = None) -> AsyncIterator[Stranger]:
+async def answering(
+    respond: Respond, write_seconds: float | None = None
+) -> AsyncIterator[Stranger]:
     """A server whose answers are what `respond` makes of scope and receive."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body = await respond(scope, receive)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-length", str(len(body)).encode())],
+            }
+        )
         await send({"type": "http.response.body", "body": body})
 
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
-    serving = asyncio.create_task(serve(app, sock=sock, ready=ready, read_seconds=PATIENCE, write_seconds=write_seconds))
+    serving = asyncio.create_task(
+        serve(app, sock=sock, ready=ready, read_seconds=PATIENCE, write_seconds=write_seconds)
+    )
     try:
         await asyncio.wait_for(ready.wait(), 5)
         yield Stranger(sock.getsockname()[1], None)
@@ -207,7 +272,9 @@ async def answering(respond: Respond, write_seconds: float | None = None) -> Asy
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behind_it_waits_its_turn() -> None:
+async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behind_it_waits_its_turn() -> (
+    None
+):
     go_on = asyncio.Event()
 
     async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
@@ -215,7 +282,11 @@ async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behin
             await go_on.wait()
         return scope["path"].encode()  # type: ignore[no-any-return]
 
-    behind = (b"", b"GET /half HTTP/1.1\r\n", b"POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+    behind = (
+        b"",
+        b"GET /half HTTP/1.1\r\n",
+        b"POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+    )
     async with answering(respond) as stranger, asyncio.timeout(20):
         connections = [await stranger.connect() for _ in behind]
         for (_, writer), more in zip(connections, behind, strict=True):
@@ -224,7 +295,9 @@ async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behin
         go_on.set()
         for (reader, writer), more in zip(connections, behind, strict=True):
             assert b"HTTP/1.1 200" in await reader.readuntil(b"/slow")
-            if more:  # a second one with a body is answered as soon as its head is there, and ended all the same
+            # a second one with a body is answered as soon as its head is there, and ended all the
+            # same
+            if more:
                 assert (await reader.read()).startswith((b"HTTP/1.1 408", b"HTTP/1.1 200"))
             writer.close()
 
@@ -235,7 +308,9 @@ async def test_who_is_told_to_continue_continues() -> None:
 
     async with answering(respond) as stranger, asyncio.timeout(20):
         reader, writer = await stranger.connect()
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+        writer.write(
+            b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
+        )
         assert await reader.readline() == b"HTTP/1.1 100 Continue\r\n"
         writer.write(b"words")
         assert await reader.readuntil(b"words")
@@ -264,11 +339,15 @@ async def test_a_stream_ends_with_its_connection_though_another_request_waited_b
         await has_ended.wait()
 
 
-async def test_who_does_not_read_the_answer_is_let_go_and_who_reads_is_not(caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_does_not_read_the_answer_is_let_go_and_who_reads_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Several megabytes: more than both machines' buffers hold."""
 
     async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
-        return {"/large": b"x" * (32 << 20), "/medium": b"x" * (1 << 20)}.get(scope["path"], b"small")
+        return {"/large": b"x" * (32 << 20), "/medium": b"x" * (1 << 20)}.get(
+            scope["path"], b"small"
+        )
 
     ask = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n"
     async with answering(respond, write_seconds=PATIENCE) as stranger, asyncio.timeout(20):

@@ -1,4 +1,6 @@
-"""Strange requests to every server of ours: a path, a method, a framing that nobody meant. Never a 500, a traceback or a hang."""
+"""Strange requests to every server of ours: a path, a method, a framing that nobody meant. Never a
+500, a traceback or a hang.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ import pytest
 from tests.apps.every_server import SERVERS, TOKEN, WITH_TLS, WRITES, build_client, running
 from tests.examples import long_case
 
-PLACES = (b"/", b"/assets/", b"/nodes/", b"/api/v1/", b"/api/v1/nodes/", b"/api/v1/namespaces/default/pods/", b"/apis/", b"/openapi/v3/")
+PLACES = (
+    b"/",
+    b"/assets/",
+    b"/nodes/",
+    b"/api/v1/",
+    b"/api/v1/nodes/",
+    b"/api/v1/namespaces/default/pods/",
+    b"/apis/",
+    b"/openapi/v3/",
+)
 PLACES += (b"/gpushare-scheduler/inspect/", b"/metrics/", b"/scheduler/", b"/api/v1/pods")
 ODDITIES = {
     "a name longer than a file's": b"a" * 256,
@@ -40,14 +51,18 @@ ODDITIES = {
     "a version beyond all": b"?resourceVersion=" + b"9" * 5000,
     "a page beyond all": b"?size=1" + b"0" * 5000,
     "two signs": b"?limit=--5&timeoutSeconds=--5",
-    "digits that only some call digits": b"?limit=%C2%B2&resourceVersion=%C2%B2&size=%C2%B2&top=%C2%B2",
+    (
+        "digits that only some call digits"
+    ): b"?limit=%C2%B2&resourceVersion=%C2%B2&size=%C2%B2&top=%C2%B2",
 }
 METHODS = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"PROPFIND")
 
 
 @pytest.fixture(autouse=True)
 def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The console shows a built client, with a link that leads out of it and one that leads to itself."""
+    """The console shows a built client, with a link that leads out of it and one that leads to
+    itself.
+    """
     folder = build_client(tmp_path)
     (folder / "loop").symlink_to(folder / "loop")
     (folder / "out").symlink_to("/etc")
@@ -65,18 +80,30 @@ def faults_of(answer: bytes) -> list[str]:
     """What is wrong with an answer, whatever was asked."""
     status, body = status_of(answer), answer.partition(b"\r\n\r\n")[2]
     faults = [] if 200 <= status < 500 else [f"status {status}"]
-    faults += [f"says {word!r}" for word in (b"Traceback", b"bug of Fairlead", b"root:x:") if word in body]
+    faults += [
+        f"says {word!r}"
+        for word in (b"Traceback", (b"bug of Fairlead"), b"root:x:")
+        if word in body
+    ]
     if status >= 400 and len(body.splitlines()) > 1:
         faults.append(f"{len(body.splitlines())} lines")
     return faults
 
 
 def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage()[:200] for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
+    return [
+        record.getMessage()[:200]
+        for record in caplog.records
+        if record.levelno >= logging.ERROR or record.exc_info
+    ]
 
 
-@pytest.mark.parametrize("server", [long_case(server) if server in WITH_TLS else server for server in SERVERS])
-async def test_whatever_the_path_the_answer_is_no_bug(server: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "server", [long_case(server) if server in WITH_TLS else server for server in SERVERS]
+)
+async def test_whatever_the_path_the_answer_is_no_bug(
+    server: str, caplog: pytest.LogCaptureFixture
+) -> None:
     faults = {}
     async with running(server) as stranger:
         for place in PLACES:
@@ -87,18 +114,30 @@ async def test_whatever_the_path_the_answer_is_no_bug(server: str, caplog: pytes
 
 
 @pytest.mark.parametrize("server", SERVERS)
-async def test_whatever_the_method_the_answer_is_no_bug(server: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_whatever_the_method_the_answer_is_no_bug(
+    server: str, caplog: pytest.LogCaptureFixture
+) -> None:
     faults = {}
     async with running(server) as stranger:
         for method in METHODS:
-            for target in (b"/", b"*", b"localhost:80", b"http://localhost", b"http://localhost/metrics", b"/" + b"a" * 256):
+            for target in (
+                b"/",
+                b"*",
+                b"localhost:80",
+                b"http://localhost",
+                b"http://localhost/metrics",
+                b"/" + b"a" * 256,
+            ):
                 answer = await stranger.ask(target, method, b"Content-Length: 2\r\n", b"{}")
                 faults[f"{method.decode()} {target[:20].decode()}"] = faults_of(answer)
     assert {case: found for case, found in faults.items() if found} == {}
     assert complaints(caplog) == []
 
 
-@pytest.mark.parametrize("path", [b"/" + b"a" * 256, b"/assets/" + b"a" * 256, b"/" + b"a/" * 2500, b"/%00", b"/nodes/a%00b"])
+@pytest.mark.parametrize(
+    "path",
+    [b"/" + b"a" * 256, b"/assets/" + b"a" * 256, b"/" + b"a/" * 2500, b"/%00", b"/nodes/a%00b"],
+)
 async def test_a_path_that_no_page_can_have_is_told_as_that(path: bytes) -> None:
     async with running("console") as stranger:
         answer = await stranger.ask(path)
@@ -115,7 +154,9 @@ async def test_links_and_folders_of_the_client_are_no_files(path: bytes) -> None
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_two_hosts_are_refused(server: str) -> None:
-    """RFC 9112, 3.2: what stands in front of a server may have judged by the one, and the server by the other."""
+    """RFC 9112, 3.2: what stands in front of a server may have judged by the one, and the server by
+    the other.
+    """
     async with running(server) as stranger:
         assert status_of(await stranger.ask(b"/healthz")) in (200, 404)
         for second in (b"Host: localhost\r\n", b"HOST: other.example\r\n"):
@@ -123,11 +164,16 @@ async def test_two_hosts_are_refused(server: str) -> None:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-async def test_a_server_that_stops_while_a_request_is_read_logs_no_traceback(server: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_stops_while_a_request_is_read_logs_no_traceback(
+    server: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running(server) as stranger:
         reader, writer = await stranger.connect()
         path = b"/gpushare-scheduler/bind" if "extender" in server else b"/scheduler"
-        head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{" % path
+        head = (
+            b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+            b"application/json\r\nContent-Length: 100\r\n\r\n{"
+        ) % path
         writer.write(head)
         await writer.drain()
         await stranger.ask(b"/healthz")  # the server has read what came before it
@@ -137,19 +183,69 @@ async def test_a_server_that_stops_while_a_request_is_read_logs_no_traceback(ser
 
 
 HEADER_NAMES = (
-    *("Host", "Authorization", "Accept", "Accept-Encoding", "Content-Type", "Origin", "Sec-Fetch-Site", "If-None-Match", "X-Request-Id"),
-    *("Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-%zz", "Connection", "Upgrade", "Expect", "Range"),
+    *(
+        "Host",
+        "Authorization",
+        "Accept",
+        "Accept-Encoding",
+        "Content-Type",
+        "Origin",
+        "Sec-Fetch-Site",
+        "If-None-Match",
+        "X-Request-Id",
+    ),
+    *(
+        "Impersonate-User",
+        "Impersonate-Group",
+        "Impersonate-Uid",
+        "Impersonate-Extra-%zz",
+        "Connection",
+        "Upgrade",
+        "Expect",
+        "Range",
+    ),
     *("Cookie", "X-Forwarded-For", "Forwarded"),
 )
 HEADER_VALUES = (
-    *(b"", b",", b";", b"=", b";;q=,;=", b"gzip;q=nan, *;q=inf", b"http://[", b"[", b"[::1", b"%00", b"\xff\xfe", b"\xe8\x88\xb0"),
-    *(b"Bearer", b"Bearer ", b"Bearer \xff", b"Bearer a.b.c", b"Bearer " + b"a." * 3000, b"Basic \xff", b"system:serviceaccount:a"),
-    *(b"application/json;as=Table;g=meta.k8s.io;v=v1", b"application/json; charset=\xff", b"close, upgrade", b"websocket", b"bytes=-1"),
+    *(
+        b"",
+        b",",
+        b";",
+        b"=",
+        b";;q=,;=",
+        b"gzip;q=nan, *;q=inf",
+        b"http://[",
+        b"[",
+        b"[::1",
+        b"%00",
+        b"\xff\xfe",
+        b"\xe8\x88\xb0",
+    ),
+    *(
+        b"Bearer",
+        b"Bearer ",
+        b"Bearer \xff",
+        b"Bearer a.b.c",
+        b"Bearer " + b"a." * 3000,
+        b"Basic \xff",
+        b"system:serviceaccount:a",
+    ),
+    *(
+        b"application/json;as=Table;g=meta.k8s.io;v=v1",
+        b"application/json; charset=\xff",
+        b"close, upgrade",
+        b"websocket",
+        b"bytes=-1",
+    ),
 )
 
 
-@pytest.mark.parametrize("server", [long_case(server) if server in WITH_TLS else server for server in SERVERS])
-async def test_whatever_the_headers_the_answer_is_no_bug(server: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "server", [long_case(server) if server in WITH_TLS else server for server in SERVERS]
+)
+async def test_whatever_the_headers_the_answer_is_no_bug(
+    server: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """POST of a path that each server knows, with the header that makes the console read a body."""
     faults = {}
     async with running(server) as stranger:
@@ -157,11 +253,26 @@ async def test_whatever_the_headers_the_answer_is_no_bug(server: str, caplog: py
         csrf = b"X-Fairlead-Csrf: %s\r\n" % told[1] if told else b""
         for name in HEADER_NAMES:
             for value in HEADER_VALUES:
-                usual = {"Host": b"localhost", "Authorization": b"Bearer %s" % TOKEN.encode(), "Impersonate-User": b"somebody"}
-                usual = {each: said for each, said in usual.items() if each != name and (each[0] != "I" or name.startswith("Imp"))}
-                host = b"".join(b"%s: %s\r\n" % (each.encode(), said) for each, said in usual.items())
-                head = b"%s %s HTTP/1.1\r\n%s%s: %s\r\nContent-Length: 2\r\n%sContent-Type: application/json\r\nConnection: close\r\n\r\n{}"
-                answer = await stranger.say(head % (b"POST", WRITES[server], host, name.encode(), value, csrf))
+                usual = {
+                    "Host": b"localhost",
+                    "Authorization": (b"Bearer %s") % TOKEN.encode(),
+                    "Impersonate-User": b"somebody",
+                }
+                usual = {
+                    each: said
+                    for each, said in usual.items()
+                    if each != name and (each[0] != "I" or name.startswith("Imp"))
+                }
+                host = b"".join(
+                    (b"%s: %s\r\n") % (each.encode(), said) for each, said in usual.items()
+                )
+                head = (
+                    b"%s %s HTTP/1.1\r\n%s%s: %s\r\nContent-Length: 2\r\n%sContent-Type: "
+                    b"application/json\r\nConnection: close\r\n\r\n{}"
+                )
+                answer = await stranger.say(
+                    head % (b"POST", WRITES[server], host, name.encode(), value, csrf)
+                )
                 faults[f"{name}: {value[:40]!r}"] = faults_of(answer)
     assert {case: found for case, found in faults.items() if found} == {}
     assert complaints(caplog) == []

@@ -1,4 +1,6 @@
-"""A page behind a web configuration: TLS, client certificates, passwords, each changed while the server runs, by real sockets."""
+"""A page behind a web configuration: TLS, client certificates, passwords, each changed while the
+server runs, by real sockets.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +49,27 @@ class Page:
         self._port = port
 
     async def ask(
-        self, path: str = "/metrics", tls: ssl.SSLContext | None = None, user: str = "", more: str = "", name: str = "127.0.0.1"
+        self,
+        path: str = "/metrics",
+        tls: ssl.SSLContext | None = None,
+        user: str = "",
+        more: str = "",
+        name: str = "127.0.0.1",
     ) -> bytes:
         """The whole answer; b"" when the connection ends without one."""
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=tls, server_hostname=name if tls else None)
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", self._port, ssl=tls, server_hostname=name if tls else None
+            )
             try:
-                given = f"Authorization: Basic {b64encode(user.encode()).decode()}\r\n" if user else ""
-                writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{given}{more}\r\n".encode())
+                given = (
+                    f"Authorization: Basic {b64encode(user.encode()).decode()}\r\n" if user else ""
+                )
+                writer.write(
+                    (
+                        f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{given}{more}\r\n"
+                    ).encode()
+                )
                 return await reader.read(-1)
             finally:
                 writer.close()
@@ -71,7 +86,9 @@ class Page:
 async def guarded(path: Path) -> AsyncIterator[Page]:
     guard = WebGuard(path, LOOK)
     sock = bind_socket("127.0.0.1", 0)
-    exporter = GpuExporter(FakeDevices(four_cards()), FixedClock(), GpuExporterSettings(node="gpu-1"))
+    exporter = GpuExporter(
+        FakeDevices(four_cards()), FixedClock(), GpuExporterSettings(node="gpu-1")
+    )
     service = exporter.service(sock, guard)
     running = asyncio.create_task(service.run())
     try:
@@ -99,24 +116,48 @@ def said(caplog: pytest.LogCaptureFixture, words: str) -> Callable[[], Awaitable
 
 async def test_a_password_is_asked_for_and_probes_are_not_asked(tmp_path: Path) -> None:
     path = tmp_path / "web.yaml"
-    path.write_text(f"basic_auth_users:\n  prometheus: {hashed('test').replace('$2b$', '$2y$')}\n  other: {hashed('word')}\n")
+    path.write_text(
+        f"basic_auth_users:\n  prometheus: {hashed('test').replace('$2b$', '$2y$')}\n  other: "
+        f"{hashed('word')}\n"
+    )
     async with guarded(path) as page:
         refused = await page.ask()
-        assert refused.startswith(b"HTTP/1.1 401 ") and b'www-authenticate: Basic realm="metrics"' in refused and b"gpu_info" not in refused
+        assert (
+            refused.startswith(b"HTTP/1.1 401 ")
+            and (b'www-authenticate: Basic realm="metrics"') in refused
+            and b"gpu_info" not in refused
+        )
         assert b"fairlead_gpu_info" in await page.ask(user="prometheus:test")
         assert await page.status(user="other:word") == 200
-        for wrong in ("prometheus:tes", "prometheus:word", "other:test", "nobody:test", "prometheus", ":", "other:" + "x" * 5000, "a:\0"):
+        for wrong in (
+            "prometheus:tes",
+            "prometheus:word",
+            "other:test",
+            "nobody:test",
+            "prometheus",
+            ":",
+            "other:" + "x" * 5000,
+            "a:\0",
+        ):
             assert await page.status(user=wrong) == 401, wrong
-        for more in ("Authorization: Bearer word\r\n", "Authorization: Basic &&\r\n", "Authorization: Basic\r\n"):
+        for more in (
+            "Authorization: Bearer word\r\n",
+            "Authorization: Basic &&\r\n",
+            "Authorization: Basic\r\n",
+        ):
             assert await page.status(more=more) == 401
-        assert await page.status(user="other:word", more="Authorization: Basic x\r\n") == 401, "two of them: which one counts?"
+        assert await page.status(user="other:word", more=("Authorization: Basic x\r\n")) == 401, (
+            "two of them: which one counts?"
+        )
         for probe in ("/health", "/healthz", "/readyz"):
             assert await page.status(path=probe) == 200
         for other in ("/", "/health/", "/nowhere", "//health", "/healthz/../metrics"):
             assert await page.status(path=other) == 401, other
 
 
-async def test_a_right_password_is_checked_once_and_wrong_ones_hold_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_right_password_is_checked_once_and_wrong_ones_hold_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "web.yaml"
     path.write_text(f"basic_auth_users: {{prometheus: {hashed('word')}}}\n")
     checked: list[bytes] = []
@@ -133,10 +174,15 @@ async def test_a_right_password_is_checked_once_and_wrong_ones_hold_up_nobody(tm
         try:
             assert [await page.status(user="prometheus:word") for _ in range(3)] == [200, 200, 200]
             assert checked == [b"word"]
-            guesses = [asyncio.create_task(page.status(user="prometheus:slow")) for _ in range(passwords.WAITING_MAX + 1)]
+            guesses = [
+                asyncio.create_task(page.status(user="prometheus:slow"))
+                for _ in range(passwords.WAITING_MAX + 1)
+            ]
             first, others = await asyncio.wait(guesses, return_when=asyncio.FIRST_COMPLETED)
             assert [each.result() for each in first] == [503]
-            assert await page.status(user="prometheus:word") == 200, "who is known does not wait behind guesses"
+            assert await page.status(user="prometheus:word") == 200, (
+                "who is known does not wait behind guesses"
+            )
             assert await page.status(path="/healthz") == 200
         finally:
             opened.set()
@@ -151,7 +197,9 @@ def replace(path: Path, text: str) -> None:
     new.replace(path)
 
 
-async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "web.yaml"
     replace(path, f"basic_auth_users: {{one: {hashed('word')}}}\n")
     async with guarded(path) as page:
@@ -160,7 +208,10 @@ async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(tmp_pa
         await until(answers(page, 200, user="two:word"))
         assert await page.status(user="one:word") == 401, "who was known before is not any more"
         for broken, words in (
-            ("basic_auth_users: {two: plain}\n", "the password of `two` in `basic_auth_users` is no bcrypt hash"),
+            (
+                "basic_auth_users: {two: plain}\n",
+                "the password of `two` in `basic_auth_users` is no bcrypt hash",
+            ),
             ("basic_auth_users:\n", "it guards nothing"),
             ("", "it guards nothing"),
             ("tls_server_config: {cert_file: a, key_file: b}\n", "/a` cannot be read"),
@@ -173,14 +224,20 @@ async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(tmp_pa
         assert (await page.status(), await page.status(user="two:word")) == (401, 200)
         replace(path, f"basic_auth_users: {{three: {hashed('word')}}}\n")
         await until(answers(page, 200, user="three:word"))
-    assert [caplog.text.count(words) for words in ("is no bcrypt hash", "it guards nothing", "web.yaml` cannot be read")] == [1, 1, 1], (
-        "each once"
-    )
+    assert [
+        caplog.text.count(words)
+        for words in (("is no bcrypt hash"), ("it guards nothing"), ("web.yaml` cannot be read"))
+    ] == [1, 1, 1], "each once"
 
 
-async def test_certificate_and_clients_change_while_it_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_certificate_and_clients_change_while_it_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     old, new = Authority(tmp_path, "old"), Authority(tmp_path, "new")
-    theirs = {name: authority.issue(f"client-{name}", names=[f"{name}.example"]) for name, authority in (("old", old), ("new", new))}
+    theirs = {
+        name: authority.issue(f"client-{name}", names=[f"{name}.example"])
+        for name, authority in (("old", old), ("new", new))
+    }
     servers = [each.issue("server", names=["127.0.0.1"]) for each in (old,)]
     path = tmp_path / "web.yaml"
     own = f"cert_file: server.pem, key_file: {servers[0].key}"
@@ -203,18 +260,25 @@ async def test_certificate_and_clients_change_while_it_runs(tmp_path: Path, capl
         assert await page.status(tls=before) == 200, "1.2 is spoken again"
         write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem")
         await until(answers(page, 200, tls=client(old, theirs["new"])))
-        assert await page.status(tls=client(old, theirs["old"])) == 0, "the old authority is trusted no more"
+        assert await page.status(tls=client(old, theirs["old"])) == 0, (
+            "the old authority is trusted no more"
+        )
         path.write_text(f"basic_auth_users: {{one: {hashed('word')}}}\n")
         await until(said(caplog, "has no TLS any more"))
         assert await page.status(user="one:word") == 0
         write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem")
         servers[0].key.write_text("no key")
         await until(said(caplog, "are no certificate and its key"))
-        assert await page.status(tls=client(old, theirs["new"])) == 200, "half of a renewal changes nothing"
+        assert await page.status(tls=client(old, theirs["new"])) == 200, (
+            "half of a renewal changes nothing"
+        )
         again = new.issue("server", names=["127.0.0.1"])
         assert again == servers[0]
         await until(answers(page, 200, tls=client(new, theirs["new"])))
-        write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem, client_allowed_sans: [other.example]")
+        write(
+            "client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem, "
+            "client_allowed_sans: [other.example]"
+        )
         await until(answers(page, 0, tls=client(new, theirs["new"])))
 
 
@@ -223,12 +287,24 @@ async def test_certificate_and_clients_change_while_it_runs(tmp_path: Path, capl
     [
         (
             "client_auth_type: NoClientCert",
-            "asks less of clients: `client_auth_type` was `RequireAndVerifyClientCert` and is `NoClientCert`",
+            (
+                "asks less of clients: `client_auth_type` was `RequireAndVerifyClientCert` and is "
+                "`NoClientCert`"
+            ),
         ),
-        ("client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem", "asks less of clients"),
-        ("client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem", "has no `client_allowed_sans` any more"),
         (
-            "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, client_allowed_sans: ['2001:db8:0::1', b, more]",
+            "client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem",
+            "asks less of clients",
+        ),
+        (
+            "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem",
+            "has no `client_allowed_sans` any more",
+        ),
+        (
+            (
+                "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, "
+                "client_allowed_sans: ['2001:db8:0::1', b, more]"
+            ),
             "lets in more clients: `more` was not in `client_allowed_sans`",
         ),
     ],
@@ -237,24 +313,41 @@ async def test_a_file_that_asks_less_of_clients_opens_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, more: str, why: str
 ) -> None:
     authority = Authority(tmp_path, "ca")
-    own, theirs = authority.issue("server", names=["127.0.0.1"]), authority.issue("client", names=["2001:db8::1"])
+    own, theirs = (
+        authority.issue("server", names=["127.0.0.1"]),
+        authority.issue("client", names=["2001:db8::1"]),
+    )
     path = tmp_path / "web.yaml"
-    asked = "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, client_allowed_sans: ['2001:db8::1', b]"
+    asked = (
+        "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, "
+        "client_allowed_sans: ['2001:db8::1', b]"
+    )
     path.write_text(f"tls_server_config: {{cert_file: server.pem, key_file: {own.key}, {asked}}}\n")
     async with guarded(path) as page:
-        assert await page.status(tls=client(authority, theirs)) == 200, "an address is the same, however it is written"
-        path.write_text(f"tls_server_config: {{cert_file: server.pem, key_file: {own.key}, {more}}}\n")
+        assert await page.status(tls=client(authority, theirs)) == 200, (
+            "an address is the same, however it is written"
+        )
+        path.write_text(
+            f"tls_server_config: {{cert_file: server.pem, key_file: {own.key}, {more}}}\n"
+        )
         await until(said(caplog, why))
         assert await page.status(tls=client(authority)) == 0
         assert await page.status(tls=client(authority, theirs)) == 200
 
 
 @pytest.mark.parametrize("key", ["cert_file", "key_file", "client_ca_file"])
-async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str) -> None:
+async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str
+) -> None:
     authority = Authority(tmp_path, "ca")
     authority.issue("server", names=["127.0.0.1"])
     os.mkfifo(tmp_path / "pipe")
-    keys = {"cert_file": "server.pem", "key_file": "server.key", "client_ca_file": "ca.pem", "client_auth_type": "VerifyClientCertIfGiven"}
+    keys = {
+        "cert_file": "server.pem",
+        "key_file": "server.key",
+        "client_ca_file": "ca.pem",
+        "client_auth_type": "VerifyClientCertIfGiven",
+    }
     path, broken = tmp_path / "web.yaml", tmp_path / "broken.yaml"
     path.write_text(yaml.safe_dump({"tls_server_config": keys}))
     broken.write_text(yaml.safe_dump({"tls_server_config": keys | {key: "pipe"}}))
@@ -266,7 +359,15 @@ async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(tmp_path: Path, 
         assert await page.status(tls=client(authority)) == 200
 
 
-@pytest.mark.parametrize("bad", [{"client_ca": "é"}, {"client_ca_file": "a\0b"}, {"cert_file": "a\0b"}, {"cert": "é", "cert_file": ""}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"client_ca": "é"},
+        {"client_ca_file": "a\0b"},
+        {"cert_file": "a\0b"},
+        {"cert": "é", "cert_file": ""},
+    ],
+)
 async def test_text_that_no_certificate_can_be_ends_the_start_and_later_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: dict[str, str]
 ) -> None:
@@ -276,7 +377,13 @@ async def test_text_that_no_certificate_can_be_ends_the_start_and_later_changes_
     path, broken = tmp_path / "web.yaml", tmp_path / "broken.yaml"
     path.write_text(yaml.safe_dump({"tls_server_config": keys}))
     broken.write_text(
-        yaml.safe_dump({"tls_server_config": keys | {"client_auth_type": "RequireAndVerifyClientCert", "client_ca_file": "ca.pem"} | bad})
+        yaml.safe_dump(
+            {
+                "tls_server_config": keys
+                | {"client_auth_type": "RequireAndVerifyClientCert", "client_ca_file": "ca.pem"}
+                | bad
+            }
+        )
     )
     if "client_ca" in bad:
         broken.write_text(broken.read_text().replace("  client_ca_file: ca.pem\n", ""))
@@ -293,7 +400,8 @@ async def test_suites_of_tls_13_alone_leave_none_of_tls_12(tmp_path: Path) -> No
     authority.issue("server", names=["127.0.0.1"])
     path = tmp_path / "web.yaml"
     path.write_text(
-        "tls_server_config: {cert_file: server.pem, key_file: server.key, client_auth_type: '', cipher_suites: [TLS_AES_128_GCM_SHA256]}\n"
+        "tls_server_config: {cert_file: server.pem, key_file: server.key, client_auth_type: "
+        "'', cipher_suites: [TLS_AES_128_GCM_SHA256]}\n"
     )
     before = client(authority)
     before.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -315,14 +423,19 @@ async def test_a_file_that_takes_all_passwords_away_opens_nothing(
 ) -> None:
     authority = Authority(tmp_path, "ca")
     authority.issue("server", names=["127.0.0.1"])
-    path, tls = tmp_path / "web.yaml", "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
+    path, tls = (
+        tmp_path / "web.yaml",
+        "tls_server_config: {cert_file: server.pem, key_file: server.key}\n",
+    )
     path.write_text(f"{tls}basic_auth_users: {{one: {hashed('word')}}}\n")
     async with guarded(path) as page:
         path.write_text(tls)
         await until(said(caplog, "has no users any more"))
         assert await page.status(tls=client(authority)) == 401
         monkeypatch.setattr(passwords, "is_right_password", lambda password, hashed: True)
-        assert await page.status(tls=client(authority), user="nobody:word") == 401, "whatever bcrypt says of a name that is not there"
+        assert await page.status(tls=client(authority), user="nobody:word") == 401, (
+            "whatever bcrypt says of a name that is not there"
+        )
         assert await page.status(tls=client(authority), user="one:any") == 200
 
 
@@ -331,20 +444,29 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
     own = authority.issue("server", names=["127.0.0.1"])
     block = "".join(
         f"  {name}: |\n" + "".join(f"    {line}\n" for line in file.read_text().splitlines())
-        for name, file in (("cert", own.certificate), ("key", own.key), ("client_ca", authority.certificate))
+        for name, file in (
+            ("cert", own.certificate),
+            ("key", own.key),
+            ("client_ca", authority.certificate),
+        )
     )
     path = tmp_path / "web.yaml"
     path.write_text(
-        f"tls_server_config:\n{block}  client_auth_type: VerifyClientCertIfGiven\n  max_version: TLS12\n  curve_preferences: [CurveP256]\n"
+        f"tls_server_config:\n{block}  client_auth_type: VerifyClientCertIfGiven\n  "
+        "max_version: TLS12\n  curve_preferences: [CurveP256]\n"
         "  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]\n"
-        "http_server_config: {http2: false, headers: {X-Frame-Options: deny}}\nrate_limit: {interval: 1h, burst: 2}\n"
+        "http_server_config: {http2: false, headers: {X-Frame-Options: deny}}\nrate_limit: "
+        "{interval: 1h, burst: 2}\n"
     )
     async with guarded(path) as page:
         tls = client(authority)
         answer = await page.ask(tls=tls)
         assert answer.startswith(b"HTTP/1.1 200") and b"\r\nx-frame-options: deny\r\n" in answer
         assert await page.status(tls=client(authority, authority.issue("somebody"))) == 200
-        assert [await page.status(tls=tls), await page.status(tls=tls, path="/healthz")] == [429, 200]
+        assert [await page.status(tls=tls), await page.status(tls=tls, path="/healthz")] == [
+            429,
+            200,
+        ]
         tls.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
         assert await page.status(tls=tls, path="/healthz") == 0
 
@@ -353,41 +475,126 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
     ("text", "why"),
     [
         ("", "it guards nothing"),
-        ("basic_auth_users: {}\ntls_server_config: {}\nhttp_server_config: {http2: true}", "it guards nothing"),
-        ("tls_server_config: {cert_fil: a, key_file: b}", r"unknown field `cert_fil` - at `\$.tls_server_config`"),
+        (
+            "basic_auth_users: {}\ntls_server_config: {}\nhttp_server_config: {http2: true}",
+            "it guards nothing",
+        ),
+        (
+            "tls_server_config: {cert_fil: a, key_file: b}",
+            (
+                r"unknown field `cert_fil` - at "
+                r"`\$.tls_server_config`"
+            ),
+        ),
         ("tls_config: {}", "unknown field `tls_config`"),
         ("tls_server_config: {key_file: b}", "neither of `cert_file` and `cert`"),
-        ("tls_server_config: {cert_file: a, cert: b, key_file: b}", "both of `cert_file` and `cert`"),
-        ("tls_server_config: {cert_file: a, key_file: b, client_auth_type: Require}", "`client_auth_type` is `Require`"),
-        ("tls_server_config: {cert_file: a, key_file: b, client_auth_type: RequireAnyClientCert}", "write `RequireAndVerifyClientCert`"),
-        ("tls_server_config: {cert_file: a, key_file: b, client_auth_type: RequireAndVerifyClientCert}", "needs `client_ca_file`"),
-        ("tls_server_config: {cert_file: a, key_file: b, client_ca_file: c}", "`client_auth_type` is `NoClientCert`"),
-        ("tls_server_config: {cert_file: a, key_file: b, client_allowed_sans: [c]}", "`client_allowed_sans` needs"),
-        ("tls_server_config: {cert_file: a, key_file: b, min_version: '1.2'}", "`min_version` is `1.2`"),
-        ("tls_server_config: {cert_file: a, key_file: b, min_version: TLS13, max_version: TLS12}", "is above"),
-        ("tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}", "leaves nothing"),
-        ("tls_server_config: {cert_file: a, key_file: b, cipher_suites: [RC4]}", "`cipher_suites` has `RC4`"),
         (
-            "tls_server_config: {cert_file: a, key_file: b, max_version: TLS12, cipher_suites: [TLS_AES_128_GCM_SHA256]}",
+            "tls_server_config: {cert_file: a, cert: b, key_file: b}",
+            "both of `cert_file` and `cert`",
+        ),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, client_auth_type: Require}",
+            "`client_auth_type` is `Require`",
+        ),
+        (
+            (
+                "tls_server_config: {cert_file: a, key_file: b, client_auth_type: "
+                "RequireAnyClientCert}"
+            ),
+            "write `RequireAndVerifyClientCert`",
+        ),
+        (
+            (
+                "tls_server_config: {cert_file: a, key_file: b, client_auth_type: "
+                "RequireAndVerifyClientCert}"
+            ),
+            "needs `client_ca_file`",
+        ),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, client_ca_file: c}",
+            "`client_auth_type` is `NoClientCert`",
+        ),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, client_allowed_sans: [c]}",
+            "`client_allowed_sans` needs",
+        ),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, min_version: '1.2'}",
+            "`min_version` is `1.2`",
+        ),
+        (
+            (
+                "tls_server_config: {cert_file: a, key_file: b, min_version: TLS13, max_version: "
+                "TLS12}"
+            ),
+            "is above",
+        ),
+        ("tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}", "leaves nothing"),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, cipher_suites: [RC4]}",
+            "`cipher_suites` has `RC4`",
+        ),
+        (
+            (
+                "tls_server_config: {cert_file: a, key_file: b, max_version: TLS12, "
+                "cipher_suites: [TLS_AES_128_GCM_SHA256]}"
+            ),
             "no client could connect",
         ),
-        ("tls_server_config: {cert_file: a, key_file: b, curve_preferences: [X25519, CurveP256]}", "names several curves"),
-        ("tls_server_config: {cert_file: a, key_file: b, prefer_server_cipher_suites: maybe}", "Expected `bool`"),
-        ("basic_auth_users: {a: word}", "the password of `a` in `basic_auth_users` is no bcrypt hash"),
+        (
+            (
+                "tls_server_config: {cert_file: a, key_file: b, curve_preferences: [X25519, "
+                "CurveP256]}"
+            ),
+            "names several curves",
+        ),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, prefer_server_cipher_suites: maybe}",
+            "Expected `bool`",
+        ),
+        (
+            "basic_auth_users: {a: word}",
+            "the password of `a` in `basic_auth_users` is no bcrypt hash",
+        ),
         ("basic_auth_users: {a: 5}", "Expected `str`"),
         ("basic_auth_users: [a]", "Expected `object . null`"),
         (f"basic_auth_users: {{'a:b': {BY_HTPASSWD}}}", "has the name `a:b`"),
         (f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$10$', '$31$')}}}", "has cost 31"),
         (f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$2y$', '$2$')}}}", "no bcrypt hash"),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD[:28]}z{BY_HTPASSWD[29:]}}}", "a hash that bcrypt does not read"),
+        (
+            f"basic_auth_users: {{a: {BY_HTPASSWD[:28]}z{BY_HTPASSWD[29:]}}}",
+            "a hash that bcrypt does not read",
+        ),
         (f"basic_auth_users: {{a: {BY_HTPASSWD}, a: {BY_HTPASSWD}}}", "key `a` occurs twice"),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: fast}}", "`fast` is not a length of time"),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: 1s}}", "no request would be served"),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nhttp_server_config: {{headers: {{Server: x}}}}", "has `Server`"),
-        ('basic_auth_users: {a: b}\nhttp_server_config: {headers: {X-Frame-Options: "a\\r\\nb: c"}}', "no bcrypt hash"),
+        (
+            f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: fast}}",
+            "`fast` is not a length of time",
+        ),
+        (
+            f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: 1s}}",
+            "no request would be served",
+        ),
+        (
+            (
+                f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nhttp_server_config: {{headers: {{Server: "
+                f"x}}}}"
+            ),
+            "has `Server`",
+        ),
+        (
+            (
+                "basic_auth_users: {a: b}\nhttp_server_config: {headers: {X-Frame-Options: "
+                '"a\\r\\nb: '
+                'c"}}'
+            ),
+            "no bcrypt hash",
+        ),
         ("basic_auth_users: {a: [", "it is no YAML of this kind"),
         ("a: &a [*a]", "it is no YAML of this kind"),
-        ("tls_server_config: {cert_file: a, key_file: b}", "`cert_file` `.*/a` cannot be read: no such file"),
+        (
+            "tls_server_config: {cert_file: a, key_file: b}",
+            "`cert_file` `.*/a` cannot be read: no such file",
+        ),
     ],
 )
 def test_what_cannot_guard_a_page_ends_the_start(tmp_path: Path, text: str, why: str) -> None:

@@ -1,4 +1,6 @@
-"""The webhook's own certificate: made once for all replicas, told before it is shown, renewed in time, whatever the clock does."""
+"""The webhook's own certificate: made once for all replicas, told before it is shown, renewed in
+time, whatever the clock does.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,24 @@ from cryptography import x509
 from tests.waiting import until
 
 from fairlead.apps.issued_certificate import IssuedCertificate, is_due, issue
-from fairlead.apps.webhook_certificate import CONFIGURATIONS, HOST, NAME, WebhookCertificate, parse_secret, show
+from fairlead.apps.webhook_certificate import (
+    CONFIGURATIONS,
+    HOST,
+    NAME,
+    WebhookCertificate,
+    parse_secret,
+    show,
+)
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, CreateObject, Manifest, ObjectRef, Outcome, PatchObject, Result
+from fairlead.model.actions import (
+    Action,
+    CreateObject,
+    Manifest,
+    ObjectRef,
+    Outcome,
+    PatchObject,
+    Result,
+)
 from fairlead.settings import SYSTEM_NAMESPACE
 
 NOW = 1_790_000_000.0
@@ -30,7 +47,7 @@ def authorities(issued: IssuedCertificate) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(issued.bundle)
 
 
-# --- what is made ----------------------------------------------------------------------------------------------------------------------
+# --- what is made ---------------------------------------------------------------------------------
 
 
 def handshake(issued: IssuedCertificate, trusted: bytes, host: str) -> None:
@@ -69,9 +86,21 @@ def test_a_renewed_one_is_believed_by_who_trusts_the_old_bundle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "due"), [(0, False), (59, False), (61, True), (91, True), (-0.5, False), (-2, True), (-4000, True), (4000, True)]
+    ("days", "due"),
+    [
+        (0, False),
+        (59, False),
+        (61, True),
+        (91, True),
+        (-0.5, False),
+        (-2, True),
+        (-4000, True),
+        (4000, True),
+    ],
 )
-def test_it_is_due_after_two_thirds_of_its_life_and_where_the_clock_stepped(days: float, due: bool) -> None:
+def test_it_is_due_after_two_thirds_of_its_life_and_where_the_clock_stepped(
+    days: float, due: bool
+) -> None:
     issued = issue(HOST, NOW)
     assert is_due(issued, HOST, NOW + days * DAY) == due
     if due:
@@ -104,7 +133,7 @@ def test_what_a_person_broke_is_made_anew() -> None:
         assert not is_due(issue(HOST, NOW, each), HOST, NOW)
 
 
-# --- how replicas share it -------------------------------------------------------------------------------------------------------------
+# --- how replicas share it ------------------------------------------------------------------------
 
 
 class Stored:
@@ -118,12 +147,18 @@ class Stored:
         for target in found:
             service = {"namespace": SYSTEM_NAMESPACE, "name": NAME, "path": "/"}
             other = {"url": "https://elsewhere"}
-            hooks = [{"name": "ours", "clientConfig": {"service": service}}, {"name": "other", "clientConfig": other}]
+            hooks = [
+                {"name": "ours", "clientConfig": {"service": service}},
+                {"name": "other", "clientConfig": other},
+            ]
             self._put(target, {"metadata": {"name": target.name}, "webhooks": hooks})
 
     def _put(self, target: ObjectRef, obj: Manifest) -> None:
         self.version += 1
-        self.objects[target.kind, target.name] = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
+        self.objects[target.kind, target.name] = {
+            **obj,
+            "metadata": {**obj["metadata"], "resourceVersion": str(self.version)},
+        }
 
     async def get(self, target: ObjectRef) -> Manifest | None:
         await asyncio.sleep(0)
@@ -134,11 +169,19 @@ class Stored:
     async def apply(self, action: Action) -> Outcome:
         await asyncio.sleep(0)
         if self.forbids:
-            return Outcome(Result.REFUSED, "secrets is forbidden", failure=OutsideError("kubernetes", "secrets is forbidden"))
+            return Outcome(
+                Result.REFUSED,
+                "secrets is forbidden",
+                failure=OutsideError("kubernetes", ("secrets is forbidden")),
+            )
         if isinstance(action, CreateObject):
             target = ObjectRef("v1", "Secret", action.manifest["metadata"]["name"])
             if (target.kind, target.name) in self.objects:
-                return Outcome(Result.THERE, "already exists", failure=OutsideError("kubernetes", "already exists"))
+                return Outcome(
+                    Result.THERE,
+                    "already exists",
+                    failure=OutsideError("kubernetes", ("already exists")),
+                )
             self._put(target, action.manifest)
             return Outcome()
         assert isinstance(action, PatchObject)
@@ -237,7 +280,9 @@ async def test_an_old_one_is_renewed_by_one_and_read_by_the_other() -> None:
     assert renewed == api.secret != before
 
 
-async def test_nobody_is_answered_before_the_api_server_can_be_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_nobody_is_answered_before_the_api_server_can_be_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     api = Stored(CONFIGURATIONS[0])
     api.is_down = True
     one = replica(api)

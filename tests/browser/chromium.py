@@ -1,7 +1,8 @@
-"""Which browser do the tests drive, and what may a page of ours never do? Chromium of the operating system, watched.
+"""Which browser do the tests drive, and what may a page of ours never do? Chromium of the operating
+system, watched.
 
-Every window records requests to strangers, errors in the console, policy reports and answers from 500 up; `complaints` must be empty at
-the end of each test, whatever the test was about.
+Every window records requests to strangers, errors in the console, policy reports and answers from
+500 up; `complaints` must be empty at the end of each test, whatever the test was about.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright, Request, Response, expect
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Playwright,
+    Request,
+    Response,
+    expect,
+)
 
 OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "browser"
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
@@ -43,7 +53,9 @@ class Window:
         page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
 
     def open(self, path: str, page_id: str) -> None:
-        """Go to a board and wait until it shows data: its sentence. (Panels out of sight keep their skeletons.)"""
+        """Go to a board and wait until it shows data: its sentence. (Panels out of sight keep their
+        skeletons.)
+        """
         self.page.goto(f"{self.base}{path}")
         expect(self.at(f"page-{page_id}")).to_be_visible()
         expect(self.at("sentence")).to_be_visible()
@@ -57,10 +69,18 @@ class Window:
         self.page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
 
     def column(self, table: str, head: str) -> dict[str, str]:
-        """Row name -> text of the column under a head (as it begins), of all rows: the table scrolls, for only those in sight are there."""
+        """Row name -> text of the column under a head (as it begins), of all rows: the table
+        scrolls, for only those in sight are there.
+        """
         box = self.at(f"table-{table}")
-        expect(box.locator("thead th").first).to_be_visible()  # the sentence may stand while the rows are still a skeleton
-        heads = [text or "" for text in box.locator("thead th").evaluate_all("cells => cells.map(cell => cell.title)")]
+        # the sentence may stand while the rows are still a skeleton
+        expect(box.locator("thead th").first).to_be_visible()
+        heads = [
+            text or ""
+            for text in box.locator("thead th").evaluate_all(
+                "cells => cells.map(cell => cell.title)"
+            )
+        ]
         names = [index for index, text in enumerate(heads) if text.startswith(head)]
         assert names, f"no column `{head}` among {heads}"
         return {key: row[names[0]] for key, row in box.evaluate(EVERY_ROW)}
@@ -95,10 +115,17 @@ EVERY_ROW = """async box => {
 
 @contextmanager
 def window(
-    browser: Browser, base: str, locale: str = "en-US", width: int = 1280, height: int = 900, scheme: str = "light"
+    browser: Browser,
+    base: str,
+    locale: str = "en-US",
+    width: int = 1280,
+    height: int = 900,
+    scheme: str = "light",
 ) -> Iterator[Window]:
     """A fresh tab (own storage) in a language; at its end nothing to complain about is left."""
-    context = browser.new_context(locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+    context = browser.new_context(
+        locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme
+    )  # type: ignore[arg-type]
     context.set_default_timeout(15_000)
     try:
         tab = Window(context.new_page(), base)

@@ -1,4 +1,6 @@
-"""The browser, and two clusters to look at: the laptop's simulated one and a real control plane, each behind its own console."""
+"""The browser, and two clusters to look at: the laptop's simulated one and a real control plane,
+each behind its own console.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ expect.set_options(timeout=15_000)
 
 @pytest.fixture(scope="session")
 def _still_network() -> Iterator[None]:
-    """Chromium gives up what it loads (`ERR_NETWORK_CHANGED`) when a test node's pods bring addresses and take them away."""
+    """Chromium gives up what it loads (`ERR_NETWORK_CHANGED`) when a test node's pods bring
+    addresses and take them away.
+    """
     with only_run("test node is there while a browser looks", NODE_LOCK):
         yield
 
@@ -73,7 +77,9 @@ def real() -> Iterator[Sight]:
     with running_control_plane() as cluster:
         build_company(cluster)
         OUTPUT.mkdir(parents=True, exist_ok=True)
-        with running("console", f"--kubeconfig={cluster.kubeconfig}", log=OUTPUT / "console.log") as server:
+        with running(
+            "console", f"--kubeconfig={cluster.kubeconfig}", log=OUTPUT / "console.log"
+        ) as server:
             yield Sight("real", server.url, cluster.admin)
 
 

@@ -40,4 +40,6 @@ SIDEWAYS: Final = """() => {
 def settle(tab: Window) -> None:
     """Answers have come and the window has been drawn anew."""
     expect(tab.page.locator("main [data-testid=state-loading]").first).to_have_count(0)
-    tab.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    tab.page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )

@@ -12,10 +12,25 @@ from tests.browser.sight import Sight
 
 
 def pytorch_job(name: str) -> dict[str, Any]:
-    container = {"name": "pytorch", "image": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    replicas = {"Master": {"replicas": 1, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}}
+    container = {
+        "name": "pytorch",
+        "image": "train",
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+    }
+    replicas = {
+        "Master": {
+            "replicas": 1,
+            "restartPolicy": "Never",
+            "template": {"spec": {"containers": [container]}},
+        }
+    }
     metadata = {"name": name, "namespace": "vision"}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": {"pytorchReplicaSpecs": replicas}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": metadata,
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
 
 
 @contextmanager

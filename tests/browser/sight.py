@@ -1,4 +1,6 @@
-"""What should a person see? Counted from kubectl's JSON by code that shares nothing with Fairlead's."""
+"""What should a person see? Counted from kubectl's JSON by code that shares nothing with
+Fairlead's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from tests.kube.kubectl import Kubectl, KubectlError
 from tests.waiting import wait_until
 
 JOB_KINDS = ("mpijobs", "tfjobs", "pytorchjobs")
-BOARD_WORDS = {"Failed": "Failed", "Succeeded": "Succeeded", "Suspended": "Pending", "Restarting": "Running", "Running": "Running"}
+BOARD_WORDS = {
+    "Failed": "Failed",
+    "Succeeded": "Succeeded",
+    "Suspended": "Pending",
+    "Restarting": "Running",
+    "Running": "Running",
+}
 SETTLE_SECONDS = 20.0
 
 
@@ -31,9 +39,13 @@ class Sight:
         return {node["metadata"]["name"] for node in self.kubectl.get("nodes")}
 
     def jobs(self) -> dict[str, str]:
-        """`namespace/type/name` -> board word, by the order of conditions of the CLI contract, with the overlay of a Pending pod."""
+        """`namespace/type/name` -> board word, by the order of conditions of the CLI contract, with
+        the overlay of a Pending pod.
+        """
         pods = self.kubectl.get("pods")
-        return {self._key(job): self._word(job, pods) for kind in JOB_KINDS for job in self._all(kind)}
+        return {
+            self._key(job): self._word(job, pods) for kind in JOB_KINDS for job in self._all(kind)
+        }
 
     def job_counts(self) -> Counter[str]:
         return Counter(self.jobs().values())
@@ -50,26 +62,43 @@ class Sight:
 
     @staticmethod
     def _word(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
-        true = {each["type"] for each in job.get("status", {}).get("conditions") or [] if each["status"] == "True"}
-        word = next((board for condition, board in BOARD_WORDS.items() if condition in true), "Pending")
+        true = {
+            each["type"]
+            for each in job.get("status", {}).get("conditions") or []
+            if each["status"] == "True"
+        }
+        word = next(
+            (board for condition, board in BOARD_WORDS.items() if condition in true), "Pending"
+        )
         metadata = job["metadata"]
         own = [
             pod
             for pod in pods
             if pod["metadata"]["namespace"] == metadata["namespace"]
-            and pod["metadata"].get("labels", {}).get("training.kubeflow.org/job-name") == metadata["name"]
+            and pod["metadata"].get("labels", {}).get("training.kubeflow.org/job-name")
+            == metadata["name"]
         ]
         waits = any(pod["status"]["phase"] == "Pending" for pod in own)
         return "Pending" if "Running" in true and word == "Running" and waits else word
 
     def used_gpus_by_namespace(self) -> Counter[str]:
-        """Whole GPUs of pods that quota has admitted (no gate of ours) and that have not ended, on a node or not yet."""
+        """Whole GPUs of pods that quota has admitted (no gate of ours) and that have not ended, on
+        a node or not yet.
+        """
         used: Counter[str] = Counter()
         for pod in self.kubectl.get("pods"):
             gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", ())]
-            if "fairlead.io/quota" not in gates and pod["status"]["phase"] not in ("Succeeded", "Failed"):
-                limits = [container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]]
-                used[pod["metadata"]["namespace"]] += sum(int(each.get("nvidia.com/gpu", 0)) for each in limits)
+            if "fairlead.io/quota" not in gates and pod["status"]["phase"] not in (
+                "Succeeded",
+                "Failed",
+            ):
+                limits = [
+                    container.get("resources", {}).get("limits", {})
+                    for container in pod["spec"]["containers"]
+                ]
+                used[pod["metadata"]["namespace"]] += sum(
+                    int(each.get("nvidia.com/gpu", 0)) for each in limits
+                )
         return used
 
 
@@ -78,12 +107,21 @@ def shown(number: float) -> str:
     return f"{number:.0f}" if abs(number - round(number)) < 0.05 else f"{number:.1f}"
 
 
-def soon(what: str, seen: Callable[[], Any], expected: Callable[[], Any], seconds: float = SETTLE_SECONDS) -> None:
-    """The page and kubectl agree at some moment: the cluster lives, so one of them may be a step ahead."""
+def soon(
+    what: str, seen: Callable[[], Any], expected: Callable[[], Any], seconds: float = SETTLE_SECONDS
+) -> None:
+    """The page and kubectl agree at some moment: the cluster lives, so one of them may be a step
+    ahead.
+    """
     looks: list[tuple[Any, Any]] = []
 
     def agree() -> bool:
         looks.append((seen(), expected()))
         return bool(looks[-1][0] == looks[-1][1])
 
-    wait_until(lambda: "{}: the page shows {!r}, kubectl says {!r}".format(what, *looks[-1]), agree, seconds, 0.3)
+    wait_until(
+        lambda: ("{}: the page shows {!r}, kubectl says {!r}").format(what, *looks[-1]),
+        agree,
+        seconds,
+        0.3,
+    )

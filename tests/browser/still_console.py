@@ -21,7 +21,9 @@ def served(world: Ports) -> Iterator[str]:
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"
     loop = asyncio.new_event_loop()
     task = loop.create_task(server.service(sock).run())
-    thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.gather(task, return_exceptions=True)))
+    thread = threading.Thread(
+        target=lambda: loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    )
     thread.start()
     try:
         urllib.request.urlopen(f"{address}/api/v1/overview", timeout=60).read()

@@ -1,4 +1,6 @@
-"""What a page says when the world under it is not as it was: a job deleted, a server upgraded, names that reorder the text beside them."""
+"""What a page says when the world under it is not as it was: a job deleted, a server upgraded,
+names that reorder the text beside them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from tests.console.clusters import cluster, gpu_node, pod, quota_tree, reading, 
 from tests.console.worlds import still_world
 
 
-def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_its_name(browser: Browser, simulated: Sight) -> None:
+def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_its_name(
+    browser: Browser, simulated: Sight
+) -> None:
     name = "short-lived"
     with window(browser, simulated.url) as tab:
         simulated.kubectl.apply([pytorch_job(name)])
@@ -25,7 +29,9 @@ def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_
         expect(tab.at("job-tabs")).to_be_visible()
         for other in ("state-outdated", "state-error", "freshness"):
             expect(tab.at(other)).to_have_count(0)
-        expect(gone.get_by_role("link", name="Back to Training jobs")).to_have_attribute("href", "/jobs")
+        expect(gone.get_by_role("link", name=("Back to Training jobs"))).to_have_attribute(
+            "href", "/jobs"
+        )
         tab.keep("job-deleted")
 
         tab.page.set_viewport_size({"width": 390, "height": 800})
@@ -36,8 +42,14 @@ def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_
     simulated.kubectl.delete("pytorchjob", name, "-n", "vision")
 
 
-NO_STORAGE = "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('off', 'SecurityError') } })"
-UPGRADED = {"en-US": "Fairlead was upgraded. Reload this page.", "zh-CN": "Fairlead 已升级，请重新加载此页面。"}
+NO_STORAGE = (
+    "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('off', "
+    "'SecurityError') } })"
+)
+UPGRADED = {
+    "en-US": "Fairlead was upgraded. Reload this page.",
+    "zh-CN": "Fairlead 已升级，请重新加载此页面。",
+}
 
 
 ANOTHER_BUILD = """{
@@ -59,7 +71,9 @@ def upgrade(tab: Window) -> None:
 
 
 @pytest.mark.parametrize("locale", sorted(UPGRADED))
-def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(browser: Browser, simulated: Sight, locale: str) -> None:
+def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(
+    browser: Browser, simulated: Sight, locale: str
+) -> None:
     with window(browser, simulated.url, locale) as tab:
         loads: list[str] = []
         tab.open("/jobs", "jobs")
@@ -78,7 +92,9 @@ def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(browser: Bro
         tab.keep(f"upgraded-{locale}")
 
 
-def test_a_browser_that_keeps_nothing_is_told_and_never_loads_by_itself(browser: Browser, simulated: Sight) -> None:
+def test_a_browser_that_keeps_nothing_is_told_and_never_loads_by_itself(
+    browser: Browser, simulated: Sight
+) -> None:
     with window(browser, simulated.url) as tab:
         loads: list[str] = []
         tab.page.add_init_script(NO_STORAGE)
@@ -108,9 +124,18 @@ def test_a_script_that_an_upgrade_took_away_is_no_bug(browser: Browser, simulate
         tab.complaints = [line for line in tab.complaints if line not in script_errors]
 
 
-def test_marks_of_direction_are_seen_and_reorder_nothing(browser: Browser, simulated: Sight) -> None:
-    name, reason, message = "direction", "\u202edesreveR", "user\u200b \u05e9\u05dc\u05d5\u05dd \u2066left\u2069"
-    with warning(simulated, name, reason, message), window(browser, simulated.url, height=2400) as tab:
+def test_marks_of_direction_are_seen_and_reorder_nothing(
+    browser: Browser, simulated: Sight
+) -> None:
+    name, reason, message = (
+        "direction",
+        "\u202edesreveR",
+        "user\u200b \u05e9\u05dc\u05d5\u05dd \u2066left\u2069",
+    )
+    with (
+        warning(simulated, name, reason, message),
+        window(browser, simulated.url, height=2400) as tab,
+    ):
         tab.open("/overview", "overview")
         said = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
         expect(said).to_contain_text("⟨U+202E⟩desreveR")
@@ -119,7 +144,9 @@ def test_marks_of_direction_are_seen_and_reorder_nothing(browser: Browser, simul
         tab.keep("marks-of-direction")
 
 
-def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browser: Browser, simulated: Sight) -> None:
+def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(
+    browser: Browser, simulated: Sight
+) -> None:
     node = next(name for name in sorted(simulated.counts().nodes) if "a100" in name)
     late = {
         "ok": False,
@@ -131,8 +158,15 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
     }
     with window(browser, simulated.url, height=1800) as tab:
         asked: list[str] = []
-        tab.page.on("request", lambda request: asked.append(request.url) if "/charts/gpu-duty-cycle" in request.url else None)
-        tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
+        tab.page.on(
+            "request",
+            lambda request: (
+                asked.append(request.url) if "/charts/gpu-duty-cycle" in request.url else None
+            ),
+        )
+        tab.page.route(
+            "**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late)
+        )
         tab.open(f"/nodes/{node}", "node")
         chart = tab.at("panel-gpu-duty-cycle")
         expect(chart.get_by_role("alert")).to_contain_text("did not respond in time")
@@ -141,7 +175,9 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
         chart.get_by_role("button", name="Retry").click()
         expect(chart.locator("canvas").first).to_be_visible()
 
-        tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
+        tab.page.route(
+            "**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late)
+        )
         tab.page.evaluate(ASK_ALL)
         expect(tab.at("chart-old")).to_contain_text("Older data is shown")
         expect(chart.locator("canvas").first).to_be_visible()
@@ -163,7 +199,10 @@ def test_names_as_long_as_they_may_be_move_nothing_aside(browser: Browser) -> No
         pod(LONG, LONG, {"nvidia.com/gpu": 1}, namespace=space),
         pod("w" * 253, LONG, {"nvidia.com/gpu": 1}, namespace=space, job=job),
     ]
-    cards = [reading(LONG, index, holder=members[index], uuid=f"GPU-{index}{'0' * 249}") for index in range(2)]
+    cards = [
+        reading(LONG, index, holder=members[index], uuid=f"GPU-{index}{'0' * 249}")
+        for index in range(2)
+    ]
     world = still_world(cluster([node], members, [job], gpus=cards, quota=quota_tree()))
     pages = [
         ("/overview", "overview"),
@@ -185,6 +224,8 @@ def test_names_as_long_as_they_may_be_move_nothing_aside(browser: Browser) -> No
             for width in (390, 1024, 1440):
                 tab.page.set_viewport_size({"width": width, "height": 1000})
                 settle(tab)
-                wrong += [f"{address[:40]} at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS)]
+                wrong += [
+                    (f"{address[:40]} at {width}: {each}") for each in tab.page.evaluate(SIDEWAYS)
+                ]
         tab.keep("names-of-253-letters")
     assert not wrong, "\n".join(wrong)

@@ -1,4 +1,6 @@
-"""Do the four boards show what kubectl says, on the simulated and on a real cluster, in both languages?"""
+"""Do the four boards show what kubectl says, on the simulated and on a real cluster, in both
+languages?
+"""
 
 from __future__ import annotations
 
@@ -70,13 +72,19 @@ def summary(tab: Window, name: str) -> tuple[float, ...]:
 def test_the_cluster_board(browser: Browser, sight: Sight, language: str) -> None:
     with window(browser, sight.url, LOCALES[language]) as tab:
         tab.open("/overview", "overview")
-        assert tab.page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
+        assert (
+            tab.page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
+        )
         for title in TITLES[language]:
             expect(tab.page.get_by_role("heading", name=title, exact=True).first).to_be_visible()
         soon(
             "GPU nodes",
             lambda: summary(tab, "nodes"),
-            lambda: (len(sight.counts().nodes), sight.counts().allocated_nodes, sight.counts().unhealthy_nodes),
+            lambda: (
+                len(sight.counts().nodes),
+                sight.counts().allocated_nodes,
+                sight.counts().unhealthy_nodes,
+            ),
         )
         soon(
             "GPUs",
@@ -84,7 +92,9 @@ def test_the_cluster_board(browser: Browser, sight: Sight, language: str) -> Non
             lambda: (sight.counts().gpus, sight.counts().allocated, sight.counts().unhealthy),
         )
         soon(
-            "all GPU nodes", lambda: number(tab.at("panel-total-gpu-nodes").locator(".big").inner_text()), lambda: len(sight.counts().nodes)
+            "all GPU nodes",
+            lambda: number(tab.at("panel-total-gpu-nodes").locator(".big").inner_text()),
+            lambda: len(sight.counts().nodes),
         )
         for word in ("Running", "Pending", "Succeeded", "Failed"):
             soon(
@@ -105,7 +115,10 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
         expect(line).to_be_visible()
         assert silent and set(line.locator("a").all_inner_texts()) == silent
         assert str(len(silent)) in tab.at("sentence").inner_text()
-        assert tab.page.locator("main [data-testid^=panel-]").first.get_attribute("data-testid") == "panel-attention"
+        assert (
+            tab.page.locator("main [data-testid^=panel-]").first.get_attribute("data-testid")
+            == "panel-attention"
+        )
         broken = tab.at("attention-gpu-broken").first
         name = broken.locator("a").first.inner_text().split(" GPU ")[0]
         broken.locator("a").first.click()
@@ -113,8 +126,12 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
         expect(tab.page.get_by_text("XID").first).to_be_visible()
 
 
-def test_every_card_is_listed_with_who_has_it_and_how_it_feels(browser: Browser, simulated: Sight) -> None:
-    """The exporter's own page says how warm each card is, kubectl how many each node has; a node alone is charted alone."""
+def test_every_card_is_listed_with_who_has_it_and_how_it_feels(
+    browser: Browser, simulated: Sight
+) -> None:
+    """The exporter's own page says how warm each card is, kubectl how many each node has; a node
+    alone is charted alone.
+    """
     with window(browser, simulated.url, height=1600) as tab:
         tab.open("/devices?size=100", "devices")
         soon(
@@ -122,7 +139,11 @@ def test_every_card_is_listed_with_who_has_it_and_how_it_feels(browser: Browser,
             lambda: Counter(tab.column("devices", "Node").values()),
             lambda: Counter({name: node.total for name, node in simulated.counts().nodes.items()}),
         )
-        warm = [text for text in tab.column("devices", "GPU Temperature").values() if text.endswith(" °C")]
+        warm = [
+            text
+            for text in tab.column("devices", ("GPU Temperature")).values()
+            if text.endswith(" °C")
+        ]
         assert len(warm) >= simulated.counts().gpus - simulated.counts().unhealthy
         node = sorted(simulated.counts().nodes)[0]
         tab.open(f"/devices?gpu_node={node}", "devices")
@@ -137,11 +158,19 @@ def test_every_card_is_listed_with_who_has_it_and_how_it_feels(browser: Browser,
 
 
 @BOTH
-def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(browser: Browser, simulated: Sight, language: str) -> None:
+def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(
+    browser: Browser, simulated: Sight, language: str
+) -> None:
     def holding(namespace: str) -> set[str]:
         pods = [pod for pod in simulated.kubectl.get("pods") if pod["spec"].get("nodeName")]
-        live = [pod for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed") and _asks_gpu(pod)]
-        return {pod["metadata"]["name"] for pod in live if pod["metadata"]["namespace"] == namespace}
+        live = [
+            pod
+            for pod in pods
+            if pod["status"]["phase"] not in ("Succeeded", "Failed") and _asks_gpu(pod)
+        ]
+        return {
+            pod["metadata"]["name"] for pod in live if pod["metadata"]["namespace"] == namespace
+        }
 
     with window(browser, simulated.url, LOCALES[language], height=1400) as tab:
         tab.open("/overview", "overview")
@@ -150,7 +179,11 @@ def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(browser
         namespace = first.locator(".mono").inner_text()
         first.click()
         expect(tab.at("page-holders")).to_be_visible()
-        soon("holders", lambda: {key.split("/")[1] for key in tab.column("holders", "Pod")}, lambda: holding(namespace))
+        soon(
+            "holders",
+            lambda: {key.split("/")[1] for key in tab.column("holders", "Pod")},
+            lambda: holding(namespace),
+        )
         used = tab.at("panel-container-gpu-memory")
         used.scroll_into_view_if_needed()
         expect(used.locator(".chart-canvas")).to_be_visible()
@@ -158,8 +191,14 @@ def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(browser
 
 
 def _asks_gpu(pod: dict[str, Any]) -> bool:
-    limits = [container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]]
-    return any(int(each.get(name, 0)) for each in limits for name in ("nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu"))
+    limits = [
+        container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]
+    ]
+    return any(
+        int(each.get(name, 0))
+        for each in limits
+        for name in ("nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu")
+    )
 
 
 @BOTH
@@ -168,7 +207,11 @@ def test_the_nodes_board(browser: Browser, sight: Sight, language: str) -> None:
     with window(browser, sight.url, LOCALES[language], height=1400) as tab:
         tab.open("/nodes", "nodes")
         counts = sight.counts().nodes
-        soon("GPU nodes in the table", lambda: set(tab.column("nodes", heads["total"])) & set(counts), lambda: set(sight.counts().nodes))
+        soon(
+            "GPU nodes in the table",
+            lambda: set(tab.column("nodes", heads["total"])) & set(counts),
+            lambda: set(sight.counts().nodes),
+        )
         soon(
             "GPUs of each node",
             lambda: {name: tab.column("nodes", heads["total"])[name] for name in counts},
@@ -186,9 +229,17 @@ def test_the_nodes_board(browser: Browser, sight: Sight, language: str) -> None:
 def test_the_jobs_board(browser: Browser, sight: Sight, language: str) -> None:
     with window(browser, sight.url, LOCALES[language], height=1400) as tab:
         tab.open("/jobs?size=500", "jobs")
-        soon("jobs", lambda: len(tab.column("jobs", HEADS[language]["job status"])), lambda: len(sight.jobs()))
+        soon(
+            "jobs",
+            lambda: len(tab.column("jobs", HEADS[language][("job status")])),
+            lambda: len(sight.jobs()),
+        )
         if language == "en":
-            soon("states of the jobs", lambda: sorted(statuses(tab)), lambda: sorted(sight.jobs().values()))
+            soon(
+                "states of the jobs",
+                lambda: sorted(statuses(tab)),
+                lambda: sorted(sight.jobs().values()),
+            )
         tab.keep(f"{sight.name}-jobs-{language}")
 
 
@@ -201,11 +252,19 @@ def test_the_quota_board(browser: Browser, simulated: Sight, language: str) -> N
     with window(browser, simulated.url, LOCALES[language], height=1800) as tab:
         tab.open("/quota", "quota")
         for resource in ("cpu", "memory", "nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu"):
-            expect(tab.page.get_by_role("heading", name=HEADS[language]["quota"].format(resource), exact=True)).to_be_visible()
+            expect(
+                tab.page.get_by_role(
+                    "heading", name=HEADS[language]["quota"].format(resource), exact=True
+                )
+            ).to_be_visible()
         soon(
             "GPUs used by namespaces of the tree",
             lambda: used_gpus(tab, language),
-            lambda: {name: used for name, used in simulated.used_gpus_by_namespace().items() if name in used_gpus(tab, language)},
+            lambda: {
+                name: used
+                for name, used in simulated.used_gpus_by_namespace().items()
+                if name in used_gpus(tab, language)
+            },
         )
         tab.keep(f"simulated-quota-{language}")
 
@@ -214,13 +273,21 @@ def used_gpus(tab: Window, language: str) -> dict[str, int]:
     """Namespace -> used GPUs, from the rows of leaves."""
     box = tab.at("panel-quota-nvidia-com-gpu")
     heads = box.locator("thead th").evaluate_all("cells => cells.map(cell => cell.title)")
-    used = next(index for index, text in enumerate(heads) if text.startswith(HEADS[language]["used"]))
-    rows = box.locator("tbody tr[data-key]").evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))")
-    return {row[1]: int(number(row[used])) for row in rows if row[1] and row[1] not in ("-", "(all)")}
+    used = next(
+        index for index, text in enumerate(heads) if text.startswith(HEADS[language]["used"])
+    )
+    rows = box.locator("tbody tr[data-key]").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+    )
+    return {
+        row[1]: int(number(row[used])) for row in rows if row[1] and row[1] not in ("-", "(all)")
+    }
 
 
 @BOTH
-def test_a_cluster_without_a_quota_tree_says_so(browser: Browser, real: Sight, language: str) -> None:
+def test_a_cluster_without_a_quota_tree_says_so(
+    browser: Browser, real: Sight, language: str
+) -> None:
     with window(browser, real.url, LOCALES[language]) as tab:
         tab.page.goto(f"{real.url}/quota")
         expect(tab.at("page-quota")).to_be_visible()

@@ -1,4 +1,6 @@
-"""What the console depends on: the page Health, and what fails of it told on every other page, once."""
+"""What the console depends on: the page Health, and what fails of it told on every other page,
+once.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from fairlead.model.dependency import DependencyLooks, ServerLook
 
 WELL = ServerLook("https://10.0.0.1:6443", "v1.36.3", 0.012, 0.0)
 REFUSED = "Prometheus `http://prom:9090` refused the connection"
-PAGES = [("/overview", "overview"), ("/nodes", "nodes"), ("/gpus", "holders"), ("/jobs", "jobs"), ("/quota", "quota"), ("/mine", "mine")]
+PAGES = [
+    ("/overview", "overview"),
+    ("/nodes", "nodes"),
+    ("/gpus", "holders"),
+    ("/jobs", "jobs"),
+    ("/quota", "quota"),
+    ("/mine", "mine"),
+]
 
 
 class Told:
@@ -30,13 +39,24 @@ class Told:
 def failing(tab: Window) -> list[str]:
     """Names of the dependencies that this page says fail."""
     found = tab.page.locator("[data-testid^=health-fails-]")
-    return [(each.get_attribute("data-testid") or "").removeprefix("health-fails-") for each in found.all()]
+    return [
+        (each.get_attribute("data-testid") or "").removeprefix("health-fails-")
+        for each in found.all()
+    ]
 
 
-@pytest.mark.parametrize(("locale", "name", "state"), [("en-US", "Prometheus", "Failed"), ("zh-CN", "Prometheus 监控", "故障")])
-def test_what_fails_is_told_on_every_page_and_leads_to_the_page_health(browser: Browser, locale: str, name: str, state: str) -> None:
+@pytest.mark.parametrize(
+    ("locale", "name", "state"),
+    [("en-US", "Prometheus", "Failed"), ("zh-CN", "Prometheus 监控", "故障")],
+)
+def test_what_fails_is_told_on_every_page_and_leads_to_the_page_health(
+    browser: Browser, locale: str, name: str, state: str
+) -> None:
     told = Told(DependencyLooks(WELL, ServerLook("http://prom:9090", failure=REFUSED)))
-    with served(structs.replace(still_world(living_cluster()), dependencies=told)) as url, window(browser, url, locale) as tab:
+    with (
+        served(structs.replace(still_world(living_cluster()), dependencies=told)) as url,
+        window(browser, url, locale) as tab,
+    ):
         for address, page in PAGES:
             tab.open(address, page)
             banner = tab.at("health-fails-prometheus")
@@ -49,7 +69,10 @@ def test_what_fails_is_told_on_every_page_and_leads_to_the_page_health(browser: 
         row = tab.at("health-prometheus")
         expect(row).to_contain_text(state)
         expect(row).to_contain_text("--prometheus")
-        assert tab.at("table-health").locator("tbody tr").first.get_attribute("data-testid") == "health-prometheus"
+        assert (
+            tab.at("table-health").locator("tbody tr").first.get_attribute("data-testid")
+            == "health-prometheus"
+        )
         assert failing(tab) == []
 
 
@@ -68,13 +91,17 @@ def test_what_the_page_itself_says_of_an_input_is_not_said_twice(browser: Browse
 
 def test_all_well_is_said_nowhere_but_on_its_page(browser: Browser) -> None:
     with (
-        served(structs.replace(still_world(living_cluster()), dependencies=Told(DependencyLooks(WELL)))) as url,
+        served(
+            structs.replace(still_world(living_cluster()), dependencies=Told(DependencyLooks(WELL)))
+        ) as url,
         window(browser, url) as tab,
     ):
         tab.open("/overview", "overview")
         tab.page.keyboard.press("g")
         tab.page.keyboard.press("h")
         expect(tab.at("page-health")).to_be_visible()
-        expect(tab.at("health-cluster-api")).to_contain_text("https://10.0.0.1:6443 responds in 12 ms, version v1.36.3.")
+        expect(tab.at("health-cluster-api")).to_contain_text(
+            "https://10.0.0.1:6443 responds in 12 ms, version v1.36.3."
+        )
         expect(tab.page.locator("tr[data-state=fail]")).to_have_count(0)
         assert failing(tab) == []

@@ -1,4 +1,6 @@
-"""One job's page in a browser: its life, its tabs by keyboard, its log beside what kubectl shows."""
+"""One job's page in a browser: its life, its tabs by keyboard,
+its log beside what kubectl shows.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from tests.browser.chromium import window
 from tests.browser.sight import Sight, soon
 
 
-def test_a_log_is_the_one_that_kubectl_shows_and_tabs_go_by_keyboard(browser: Browser, simulated: Sight) -> None:
+def test_a_log_is_the_one_that_kubectl_shows_and_tabs_go_by_keyboard(
+    browser: Browser, simulated: Sight
+) -> None:
     key = next(key for key, word in sorted(simulated.jobs().items()) if word == "Running")
     namespace, _, name = key.split("/")
     with window(browser, simulated.url) as tab:
@@ -37,15 +41,22 @@ def test_a_log_is_the_one_that_kubectl_shows_and_tabs_go_by_keyboard(browser: Br
         expect(tab.at("job-life")).to_contain_text("Running")
 
 
-def test_an_instance_that_does_not_exist_is_said_in_both_languages(browser: Browser, simulated: Sight) -> None:
+def test_an_instance_that_does_not_exist_is_said_in_both_languages(
+    browser: Browser, simulated: Sight
+) -> None:
     key = next(key for key, word in sorted(simulated.jobs().items()) if word == "Running")
-    for locale, words in (("en-US", "Instance <b>gone</b> no longer exists."), ("zh-CN", "实例 <b>gone</b> 已不存在。")):
+    for locale, words in (
+        ("en-US", ("Instance <b>gone</b> no longer exists.")),
+        ("zh-CN", ("实例 <b>gone</b> 已不存在。")),
+    ):
         with window(browser, simulated.url, locale) as tab:
             tab.open(f"/jobs/{key}?tab=logs&instance=%3Cb%3Egone%3C%2Fb%3E", "job")
             expect(tab.at("log-state")).to_have_text(words)
 
 
-def test_a_job_that_runs_well_has_the_events_that_kubectl_shows_and_its_images_in_its_life(browser: Browser, simulated: Sight) -> None:
+def test_a_job_that_runs_well_has_the_events_that_kubectl_shows_and_its_images_in_its_life(
+    browser: Browser, simulated: Sight
+) -> None:
     pulled = {(each["namespace"], each["name"]) for each in pulled_pods(simulated)}
     for key in sorted(key for key, word in simulated.jobs().items() if word == "Running"):
         namespace, kind, name = key.split("/")
@@ -53,7 +64,9 @@ def test_a_job_that_runs_well_has_the_events_that_kubectl_shows_and_its_images_i
         if mine:
             break
     else:
-        raise AssertionError("no image of a running job was pulled within the hour: the test shows nothing")
+        raise AssertionError(
+            "no image of a running job was pulled within the hour: the test shows nothing"
+        )
     with window(browser, simulated.url) as tab:
         tab.open(f"/jobs/{namespace}/{kind}/{name}?tab=events", "job")
         body = tab.page.locator("#tab-body")
@@ -64,4 +77,6 @@ def test_a_job_that_runs_well_has_the_events_that_kubectl_shows_and_its_images_i
 
 
 def pulled_pods(sight: Sight) -> list[dict[str, str]]:
-    return [each["involvedObject"] for each in sight.kubectl.get("events") if each["reason"] == "Pulled"]
+    return [
+        each["involvedObject"] for each in sight.kubectl.get("events") if each["reason"] == "Pulled"
+    ]

@@ -1,8 +1,9 @@
-"""Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut, contrast, names, headings.
+"""Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut,
+contrast, names, headings.
 
-`axe-core` judges what it knows; what it does not (a control outside the window or cut by its box, blocks in another order than they
-are seen) is asked of the browser's own boxes. A run tries two of the twelve looks, chosen at random;
-`FAIRLEAD_TURN=all` tries all.
+`axe-core` judges what it knows; what it does not (a control outside the window or cut by its box,
+blocks in another order than they are seen) is asked of the browser's own boxes. A run tries two of
+the twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
 """
 
 from __future__ import annotations
@@ -20,9 +21,14 @@ from tests.turns import in_turn
 
 WIDTHS: Final = (320, 390, 640, 1024, 1440, 2560)
 """640: a window of 1280 at 200 % zoom."""
-AXE: Final = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+AXE: Final = (
+    Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+)
 LOOKS: Final = tuple(
-    (world, locale, scheme) for world in ("default", "faults", "empty") for locale in ("en-US", "zh-CN") for scheme in ("light", "dark")
+    (world, locale, scheme)
+    for world in ("default", "faults", "empty")
+    for locale in ("en-US", "zh-CN")
+    for scheme in ("light", "dark")
 )
 CUT: Final = """() => {
     const found = [];
@@ -73,7 +79,13 @@ VIOLATIONS: Final = """async () => {
 
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
     """(address, page) of all pages; details of the first thing that there is."""
-    boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
+    boards = [
+        ("/overview", "overview"),
+        ("/nodes", "nodes"),
+        ("/jobs", "jobs"),
+        ("/quota", "quota"),
+        ("/quota/tree", "quota-tree"),
+    ]
     boards += [
         ("/devices", "devices"),
         ("/serving", "serving"),
@@ -85,14 +97,22 @@ def pages_of(sight: Sight) -> list[tuple[str, str]]:
     ]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
     details = [(f"/nodes/{name}", "node") for name in nodes[:1]]
-    details += [(f"/jobs/{key}{tab}", "job") for key in jobs[:1] for tab in ("", "?tab=logs", "?tab=yaml")]
-    panels = [(f"/nodes?open={name}", "nodes") for name in nodes[:1]] + [(f"/jobs?open={key}", "jobs") for key in jobs[:1]]
+    details += [
+        (f"/jobs/{key}{tab}", "job") for key in jobs[:1] for tab in ("", "?tab=logs", "?tab=yaml")
+    ]
+    panels = [(f"/nodes?open={name}", "nodes") for name in nodes[:1]] + [
+        (f"/jobs?open={key}", "jobs") for key in jobs[:1]
+    ]
     spaces = sorted({key.split("/")[0] for key in jobs})
-    return boards + details + panels + [(f"/mine?namespace={space}", "mine") for space in spaces[:1]]
+    return (
+        boards + details + panels + [(f"/mine?namespace={space}", "mine") for space in spaces[:1]]
+    )
 
 
 @pytest.mark.parametrize(("world", "locale", "scheme"), in_turn(LOOKS, 6))
-def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str, scheme: str) -> None:
+def test_every_page_is_whole_at_every_width(
+    browser: Browser, request: pytest.FixtureRequest, world: str, locale: str, scheme: str
+) -> None:
     sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
     wrong: list[str] = []
     with window(browser, sight.url, locale, 1440, 1400, scheme) as tab:
@@ -104,9 +124,14 @@ def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.Fi
             for width in WIDTHS:
                 tab.page.set_viewport_size({"width": width, "height": 1000})
                 settle(tab)
-                wrong += [f"{address} at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(OTHER_ORDER)]
+                wrong += [
+                    f"{address} at {width}: {each}"
+                    for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(OTHER_ORDER)
+                ]
                 if width in (390, 1440):
-                    tab.keep(f"look-{world}-{locale}-{scheme}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
+                    tab.keep(
+                        f"look-{world}-{locale}-{scheme}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}"
+                    )
             tab.page.set_viewport_size({"width": 1440, "height": 1400})
     assert not wrong, "\n".join(wrong)
 
@@ -120,8 +145,13 @@ def cut_texts(tab: Window) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize(("world", "locale"), in_turn(tuple((world, locale) for world, locale, scheme in LOOKS if scheme == "light"), 6))
-def test_no_text_is_cut(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str) -> None:
+@pytest.mark.parametrize(
+    ("world", "locale"),
+    in_turn(tuple((world, locale) for world, locale, scheme in LOOKS if scheme == "light"), 6),
+)
+def test_no_text_is_cut(
+    browser: Browser, request: pytest.FixtureRequest, world: str, locale: str
+) -> None:
     sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
     wrong: list[str] = []
     with window(browser, sight.url, locale, 1440, 1000) as tab:
@@ -134,16 +164,22 @@ def test_no_text_is_cut(browser: Browser, request: pytest.FixtureRequest, world:
                 tab.page.set_viewport_size({"width": width, "height": 1000})
                 settle(tab)
                 wrong += [f"{address} at {width}: {each}" for each in cut_texts(tab)]
-                tab.keep(f"cut-{world}-{locale}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
+                tab.keep(
+                    f"cut-{world}-{locale}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}"
+                )
             if address == "/devices" and world != "empty":
                 tab.page.set_viewport_size({"width": 1440, "height": 1000})
                 settle(tab)
-                assert tab.at("table-devices").evaluate("box => box.scrollWidth <= box.clientWidth"), "columns are out of sight at 1440"
+                assert tab.at("table-devices").evaluate(
+                    "box => box.scrollWidth <= box.clientWidth"
+                ), "columns are out of sight at 1440"
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-US", "dark"), ("zh-CN", "light")])
-def test_what_opens_over_a_page_is_whole_too(browser: Browser, simulated: Sight, locale: str, scheme: str) -> None:
+def test_what_opens_over_a_page_is_whole_too(
+    browser: Browser, simulated: Sight, locale: str, scheme: str
+) -> None:
     """The box that finds everything with hits of the server, and the commands of an object."""
     node = sorted(simulated.node_names())[0]
     wrong: list[str] = []
@@ -155,12 +191,18 @@ def test_what_opens_over_a_page_is_whole_too(browser: Browser, simulated: Sight,
             tab.page.evaluate(AXE.read_text(encoding="utf-8"))
             tab.at("action-command-node").click()
             expect(tab.at("equal-commands").get_by_role("button").first).to_be_focused()
-            wrong += [f"commands at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)]
+            wrong += [
+                f"commands at {width}: {each}"
+                for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)
+            ]
             tab.keep(f"look-commands-{locale}-{scheme}-{width}")
             tab.page.keyboard.press("Escape")
             tab.page.keyboard.press("/")
             tab.page.keyboard.type("job-name=")
             expect(tab.at("find-more")).to_be_visible()
-            wrong += [f"box at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)]
+            wrong += [
+                f"box at {width}: {each}"
+                for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)
+            ]
             tab.keep(f"look-box-{locale}-{scheme}-{width}")
     assert not wrong, "\n".join(wrong)

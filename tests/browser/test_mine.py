@@ -1,4 +1,6 @@
-"""My work in the browser: who one is, is chosen by keyboard and kept; what could start now is started by the line that stands beside it."""
+"""My work in the browser: who one is, is chosen by keyboard and kept; what could start now is
+started by the line that stands beside it.
+"""
 
 from __future__ import annotations
 
@@ -37,26 +39,52 @@ def test_who_i_am_is_chosen_and_kept(browser: Browser, simulated: Sight) -> None
         expect(tab.at("panel-starts")).to_be_visible()
         choose(tab, "user", users[-1])
         expect(tab.page).to_have_url(f"{simulated.url}/mine?user={users[-1]}")
-        soon("my jobs", lambda: {key.split("/")[2] for key in tab.column("jobs", "Job Name")}, lambda: jobs_of(simulated, users[-1]))
+        soon(
+            "my jobs",
+            lambda: {key.split("/")[2] for key in tab.column("jobs", ("Job Name"))},
+            lambda: jobs_of(simulated, users[-1]),
+        )
         tab.open("/nodes", "nodes")
         tab.open("/mine", "mine")
         expect(tab.page).to_have_url(f"{simulated.url}/mine?user={users[-1]}")
         choose(tab, "namespace", answer(simulated)["allNamespaces"][0])
-        expect(tab.page).to_have_url(f"{simulated.url}/mine?namespace={answer(simulated)['allNamespaces'][0]}")
+        expect(tab.page).to_have_url(
+            f"{simulated.url}/mine?namespace={answer(simulated)['allNamespaces'][0]}"
+        )
 
 
 def jobs_of(sight: Sight, user: str) -> set[str]:
     """Names of jobs whose own metadata name the user, as kubectl has them."""
     jobs = [job for kind in JOB_KINDS for job in sight.kubectl.get(kind)]
-    return {job["metadata"]["name"] for job in jobs if job["metadata"].get("annotations", {}).get("arena.kubeflow.org/username") == user}
+    return {
+        job["metadata"]["name"]
+        for job in jobs
+        if job["metadata"].get("annotations", {}).get("arena.kubeflow.org/username") == user
+    }
 
 
-def test_the_line_beside_what_could_start_now_starts_it(browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path) -> None:
-    """Of shared memory, where the laptop's own jobs come and go least: as it stands, in a shell of the person's own."""
-    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "KUBECONFIG": str(laptop.kubeconfig), "HOME": str(tmp_path)}
+def test_the_line_beside_what_could_start_now_starts_it(
+    browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path
+) -> None:
+    """Of shared memory, where the laptop's own jobs come and go least: as it stands, in a shell of
+    the person's own.
+    """
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "KUBECONFIG": str(laptop.kubeconfig),
+        "HOME": str(tmp_path),
+    }
 
     def shell(command: str) -> str:
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, env=environment, check=False)
+        done = subprocess.run(
+            command,
+            shell=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment,
+            check=False,
+        )
         assert done.returncode == 0, (command, done.stderr)
         return done.stdout
 
@@ -72,4 +100,8 @@ def test_the_line_beside_what_could_start_now_starts_it(browser: Browser, laptop
 
 
 def starts(sight: Sight, place: str) -> list[dict[str, Any]]:
-    return [each for each in answer(sight, f"?namespace={place}")["starts"] if each["resource"] == "aliyun.com/gpu-mem" and each["amount"]]
+    return [
+        each
+        for each in answer(sight, f"?namespace={place}")["starts"]
+        if each["resource"] == "aliyun.com/gpu-mem" and each["amount"]
+    ]

@@ -1,4 +1,6 @@
-"""Does a board keep its place in the address, and follow the cluster by itself? Filter, sort, reload, Back, change, markup."""
+"""Does a board keep its place in the address, and follow the cluster by itself? Filter, sort,
+reload, Back, change, markup.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,35 @@ def query(tab: Window) -> dict[str, list[str]]:
 
 
 def in_table(tab: Window, table: str = "nodes") -> list[str]:
-    keys: list[str] = tab.at(f"table-{table}").locator("tbody tr[data-key]").evaluate_all("rows => rows.map(row => row.dataset.key)")
+    keys: list[str] = (
+        tab.at(f"table-{table}")
+        .locator("tbody tr[data-key]")
+        .evaluate_all("rows => rows.map(row => row.dataset.key)")
+    )
     return keys
 
 
-def test_a_filter_stands_in_the_address_and_survives_reload_and_back(browser: Browser, sight: Sight) -> None:
+def test_a_filter_stands_in_the_address_and_survives_reload_and_back(
+    browser: Browser, sight: Sight
+) -> None:
     with window(browser, sight.url, height=1400) as tab:
         tab.open("/nodes", "nodes")
         expect(tab.at("table-nodes").locator("tbody tr[data-key^='gpu']").first).to_be_visible()
         everybody = in_table(tab)
         one = next(name for name in everybody if name.startswith("gpu"))
         tab.at("filter-q").fill(one)
-        soon("the filtered table", lambda: in_table(tab), lambda: [name for name in everybody if one in name])
+        soon(
+            "the filtered table",
+            lambda: in_table(tab),
+            lambda: [name for name in everybody if one in name],
+        )
         assert query(tab)["q"] == [one]
         tab.page.reload()
-        soon("the table after a reload", lambda: in_table(tab), lambda: [name for name in everybody if one in name])
+        soon(
+            "the table after a reload",
+            lambda: in_table(tab),
+            lambda: [name for name in everybody if one in name],
+        )
         expect(tab.at("filter-q")).to_have_value(one)
         tab.page.go_back()
         soon("the table after Back", lambda: in_table(tab), lambda: everybody)
@@ -56,7 +72,11 @@ def test_a_click_on_a_head_sorts_and_says_so(browser: Browser, sight: Sight) -> 
         for direction in ("descending", "ascending"):
             head.get_by_role("button").click()
             expect(head).to_have_attribute("aria-sort", direction)
-            soon(f"{direction} order", lambda: totals(tab), lambda d=direction: sorted(totals(tab), reverse=d == "descending"))  # type: ignore[misc]
+            soon(
+                f"{direction} order",
+                lambda: totals(tab),
+                lambda d=direction: sorted(totals(tab), reverse=d == "descending"),
+            )  # type: ignore[misc]
         assert query(tab)["sort"] == ["gpusTotal"]
         tab.page.reload()
         expect(head).to_have_attribute("aria-sort", "ascending")
@@ -74,12 +94,17 @@ def test_a_count_of_jobs_leads_to_the_filtered_list(browser: Browser, sight: Sig
         assert query(tab)["job_status"] == ["Failed"]
         soon(
             "failed jobs",
-            lambda: {text.split()[0] for text in tab.column("jobs", "Job Status").values()} | {len(in_table(tab, "jobs"))},
+            lambda: (
+                {text.split()[0] for text in tab.column("jobs", ("Job Status")).values()}
+                | {len(in_table(tab, "jobs"))}
+            ),
             lambda: {"Failed", sight.job_counts()["Failed"]},
         )
 
 
-def test_the_top_links_of_document_000_lead_to_the_boards(browser: Browser, simulated: Sight) -> None:
+def test_the_top_links_of_document_000_lead_to_the_boards(
+    browser: Browser, simulated: Sight
+) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/overview", "overview")
         for link, page in (("Nodes", "nodes"), ("TrainingJobs", "jobs"), ("Quota", "quota")):
@@ -98,7 +123,9 @@ def test_a_new_job_appears_by_itself_and_moves_nothing(browser: Browser, simulat
         scrolled = tab.page.evaluate("scrollY")
         simulated.kubectl.apply([pytorch_job(name)])
         try:
-            tab.page.get_by_text(name, exact=True).first.wait_for(state="attached", timeout=CHANGE_SECONDS * 1000)
+            tab.page.get_by_text(name, exact=True).first.wait_for(
+                state="attached", timeout=CHANGE_SECONDS * 1000
+            )
             assert tab.page.evaluate("scrollY") == scrolled
         finally:
             simulated.kubectl.delete("pytorchjob", name, "-n", "vision")
@@ -131,9 +158,13 @@ def test_charts_draw_and_have_a_table(browser: Browser, simulated: Sight) -> Non
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 1920])
 @pytest.mark.parametrize("board", ["overview", "nodes", "jobs", "quota"])
-def test_every_board_is_kept_for_people_to_look_at(browser: Browser, simulated: Sight, board: str, width: int, scheme: str) -> None:
+def test_every_board_is_kept_for_people_to_look_at(
+    browser: Browser, simulated: Sight, board: str, width: int, scheme: str
+) -> None:
     with window(browser, simulated.url, width=width, scheme=scheme) as tab:
         tab.open(f"/{board}", board)
         tab.page.wait_for_timeout(500)
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width, "nothing hangs over the edge"
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width, (
+            "nothing hangs over the edge"
+        )
         tab.keep(f"look-{board}-{width}-{scheme}")

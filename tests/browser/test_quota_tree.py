@@ -1,4 +1,6 @@
-"""Does "what if" on the page of the quota tree name who would be admitted and who evicted? The numbers are those of the 40-core demo."""
+"""Does "what if" on the page of the quota tree name who would be admitted and who evicted? The
+numbers are those of the 40-core demo.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from fairlead.wire.files.snapshot_file import SavedSnapshot, render_snapshot
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The console over a saved cluster: a.1 and a.2 hold all 40 cores, and b.1, which is guaranteed nothing, waits for 10."""
+    """The console over a saved cluster: a.1 and a.2 hold all 40 cores, and b.1, which is guaranteed
+    nothing, waits for 10.
+    """
     yield from served(poor(), tmp_path_factory.mktemp("quota"))
 
 
@@ -40,8 +44,15 @@ def test_a_raised_minimum_names_who_goes_and_who_comes(browser: Browser, console
         tab.at("action-what-if").click()
         fill(tab, "root.b.1", "min", "10")
         expect(tab.at("what-if-sentence")).to_have_text("2 pods would be admitted, 2 evicted.")
-        assert set(tab.column("what-if-leaves", "Running").items()) == {("root.a.1", "4 → 3"), ("root.a.2", "4 → 3"), ("root.b.1", "0 → 2")}
-        assert sorted(tab.column("what-if-evicted", "Elastic Quota Name").values()) == ["root.a.1", "root.a.2"]
+        assert set(tab.column("what-if-leaves", "Running").items()) == {
+            ("root.a.1", ("4 → 3")),
+            ("root.a.2", ("4 → 3")),
+            ("root.b.1", ("0 → 2")),
+        }
+        assert sorted(tab.column("what-if-evicted", ("Elastic Quota Name")).values()) == [
+            "root.a.1",
+            "root.a.2",
+        ]
         assert set(tab.column("what-if-admitted", "Pod")) == {"ns3/web-ns3-0", "ns3/web-ns3-1"}
         tab.keep("quota-what-if")
         tab.at("action-undo").click()
@@ -49,7 +60,9 @@ def test_a_raised_minimum_names_who_goes_and_who_comes(browser: Browser, console
         expect(tab.at("bound-root.b.1-cpu-min")).to_have_value("0")
 
 
-def test_a_tree_that_would_be_refused_says_why_at_its_cell(browser: Browser, console: Server) -> None:
+def test_a_tree_that_would_be_refused_says_why_at_its_cell(
+    browser: Browser, console: Server
+) -> None:
     with window(browser, console.url) as tab:
         tab.open("/quota/tree?whatif=1", "quota-tree")
         fill(tab, "root.a.1", "min", "11")
@@ -61,7 +74,9 @@ def test_a_tree_that_would_be_refused_says_why_at_its_cell(browser: Browser, con
         expect(tab.at("bound-root.a.1-cpu-min")).to_have_attribute("aria-invalid", "true")
 
 
-def test_typing_in_a_cell_moves_no_row_and_tab_goes_to_the_next_cell(browser: Browser, console: Server) -> None:
+def test_typing_in_a_cell_moves_no_row_and_tab_goes_to_the_next_cell(
+    browser: Browser, console: Server
+) -> None:
     with window(browser, console.url) as tab:
         tab.open("/quota/tree?whatif=1", "quota-tree")
         cell = tab.at("bound-root.a.1-cpu-min")
@@ -73,7 +88,9 @@ def test_typing_in_a_cell_moves_no_row_and_tab_goes_to_the_next_cell(browser: Br
         expect(tab.at("bound-root.a.1-cpu-max")).to_be_focused()
 
 
-def test_the_board_lists_who_waits_and_a_row_tells_the_numbers(browser: Browser, console: Server) -> None:
+def test_the_board_lists_who_waits_and_a_row_tells_the_numbers(
+    browser: Browser, console: Server
+) -> None:
     with window(browser, console.url) as tab:
         tab.open("/quota", "quota")
         assert tab.column("quota-waiting", "Reason") == {
@@ -94,11 +111,17 @@ WORDS = {"en-US": "over max by 5 cores", "zh-CN": "超出上限 5 核"}
 
 
 @pytest.mark.parametrize("locale", WORDS)
-def test_a_node_that_uses_more_than_its_max_says_by_how_much(browser: Browser, tmp_path: Path, locale: str) -> None:
-    """20 of the 40 cores are used in root.a.1, whose max was lowered to 15: in the table, in the tree and on its page, and nowhere else."""
+def test_a_node_that_uses_more_than_its_max_says_by_how_much(
+    browser: Browser, tmp_path: Path, locale: str
+) -> None:
+    """20 of the 40 cores are used in root.a.1, whose max was lowered to 15: in the table, in the
+    tree and on its page, and nowhere else.
+    """
     a, b = demo().children
     lowered = replace(a.children[0], max={"cpu": 15_000})
-    for server in served(replace(demo(), children=(replace(a, children=(lowered, a.children[1])), b)), tmp_path):
+    for server in served(
+        replace(demo(), children=(replace(a, children=(lowered, a.children[1])), b)), tmp_path
+    ):
         with window(browser, server.url, locale) as tab:
             for path, page, table in (
                 ("/quota", "quota", "quota-cpu"),
@@ -106,9 +129,21 @@ def test_a_node_that_uses_more_than_its_max_says_by_how_much(browser: Browser, t
                 ("/quota/tree", "quota-tree", "quota-tree"),
             ):
                 tab.open(path, page)
-                used = tab.column(table, "Used Quota" if table == "quota-cpu" else {"en-US": "Used", "zh-CN": "已用"}[locale])
+                used = tab.column(
+                    table,
+                    "Used Quota"
+                    if table == "quota-cpu"
+                    else {"en-US": "Used", "zh-CN": "已用"}[locale],
+                )
                 assert used.pop("root.a.1").split("\n") == ["20", WORDS[locale]]
-                assert used == {"root": "40", "root.a": "40", "root.a.2": "20", "root.b": "0", "root.b.1": "0", "root.b.2": "0"}
+                assert used == {
+                    "root": "40",
+                    "root.a": "40",
+                    "root.a.2": "20",
+                    "root.b": "0",
+                    "root.b.1": "0",
+                    "root.b.2": "0",
+                }
                 tab.keep(f"quota-over-max-{table}-{locale}")
 
 
@@ -123,7 +158,9 @@ def test_a_broken_tree_says_so(browser: Browser, tmp_path: Path) -> None:
             expect(tab.at("sentence")).to_contain_text("The quota tree is invalid")
 
 
-def test_the_tree_on_the_board_is_walked_by_keys_and_asks_what_if_in_place(browser: Browser, console: Server) -> None:
+def test_the_tree_on_the_board_is_walked_by_keys_and_asks_what_if_in_place(
+    browser: Browser, console: Server
+) -> None:
     with window(browser, console.url) as tab:
         tab.open("/quota", "quota")
         grid = tab.page.get_by_role("treegrid")

@@ -44,7 +44,9 @@ def seconds_to_rows(browser: Browser, url: str) -> float:
 
 
 def test_rows_of_the_nodes_board_are_there_in_time(browser: Browser, url: str) -> None:
-    """Within the budget, or (on a machine busy with other work) hardly later than those of a cluster of two nodes."""
+    """Within the budget, or (on a machine busy with other work) hardly later than those of a
+    cluster of two nodes.
+    """
     with served(still_world(living_cluster())) as small:
         baseline = min(seconds_to_rows(browser, small) for _ in range(TRIES))
         took = min(seconds_to_rows(browser, url) for _ in range(TRIES))
@@ -78,7 +80,9 @@ def test_no_board_fills_the_document(browser: Browser, url: str, path: str, boar
         tab.keep(f"large-{board}")
 
 
-def test_a_group_of_five_hundred_pods_unfolds_in_place_by_keyboard(browser: Browser, url: str) -> None:
+def test_a_group_of_five_hundred_pods_unfolds_in_place_by_keyboard(
+    browser: Browser, url: str
+) -> None:
     with window(browser, url, width=1440, height=1400) as tab:
         tab.open("/gpus?by=namespace", "holders")
         rows = tab.at("table-holders-namespace").locator("tr[data-row]")
@@ -116,8 +120,17 @@ def test_a_group_of_five_hundred_pods_unfolds_in_place_by_keyboard(browser: Brow
 
 
 def test_a_quota_tree_of_a_thousand_leaves_does_not_fill_it_either(browser: Browser) -> None:
-    bounds = {"cpu": 1000, "memory": 1 << 30, "nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 1, "aliyun.com/gpu": 1}
-    leaves = tuple(QuotaNode(f"leaf-{n:04}", f"root.leaf-{n:04}", "root", bounds, bounds, (f"team-{n:04}",)) for n in range(1000))
+    bounds = {
+        "cpu": 1000,
+        "memory": 1 << 30,
+        "nvidia.com/gpu": 1,
+        "aliyun.com/gpu-mem": 1,
+        "aliyun.com/gpu": 1,
+    }
+    leaves = tuple(
+        QuotaNode(f"leaf-{n:04}", f"root.leaf-{n:04}", "root", bounds, bounds, (f"team-{n:04}",))
+        for n in range(1000)
+    )
     whole = {name: 1000 * amount for name, amount in bounds.items()}
     tree = QuotaNode("root", "root", min=whole, max=whole, children=leaves)
     with (
@@ -128,7 +141,12 @@ def test_a_quota_tree_of_a_thousand_leaves_does_not_fill_it_either(browser: Brow
         expect(tab.at("table-quota-tree").locator("tr[data-row]").first).to_be_visible()
         expect(tab.at("table-quota-cpu").locator("tr[data-row]").first).to_be_visible()
         # tables that others have moved out of sight leave the document a moment later
-        wait_until(lambda: f"{dom_nodes(tab)} nodes are fewer", lambda: dom_nodes(tab) < DOM_NODES, 30.0, 0.1)
+        wait_until(
+            lambda: f"{dom_nodes(tab)} nodes are fewer",
+            lambda: dom_nodes(tab) < DOM_NODES,
+            30.0,
+            0.1,
+        )
         tab.keep("large-quota")
 
 
@@ -138,7 +156,9 @@ def test_sorting_answers_at_once(browser: Browser, url: str) -> None:
         took = []
         for column in ("GPU Utilization", "Used GPU Memory", "Allocated GPUs"):
             head = tab.at("table-nodes").locator("thead th").filter(has_text=column).first
-            with tab.page.expect_response(lambda answer: "/api/v1/nodes?" in answer.url and "sort=" in answer.url):
+            with tab.page.expect_response(
+                lambda answer: "/api/v1/nodes?" in answer.url and "sort=" in answer.url
+            ):
                 started = time.monotonic()
                 head.get_by_role("button").click()
             took.append(time.monotonic() - started)

@@ -1,4 +1,6 @@
-"""The page of serving jobs says what `arena serve list` and kubectl say, on both clusters, and is found by search."""
+"""The page of serving jobs says what `arena serve list` and kubectl say, on both clusters, and is
+found by search.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from tests.kube.servers import run_arena
 from tests.waiting import wait_until
 
 NAMESPACE = "default"
-LOCALES = {"en-US": ("Serving jobs", "Serving", "Ready", "NotReady"), "zh-CN": ("推理服务", "推理服务", "就绪", "未就绪")}
+LOCALES = {
+    "en-US": (("Serving jobs"), "Serving", "Ready", "NotReady"),
+    "zh-CN": ("推理服务", "推理服务", "就绪", "未就绪"),
+}
 
 
 def arena(sight: Sight, *words: str) -> str:
@@ -23,16 +28,43 @@ def arena(sight: Sight, *words: str) -> str:
 
 
 def told(sight: Sight) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in json.loads(arena(sight, "list", "-n", NAMESPACE, "-o", "json"))}
+    return {
+        each["name"]: each
+        for each in json.loads(arena(sight, "list", "-n", NAMESPACE, "-o", "json"))
+    }
 
 
 @pytest.fixture
 def served(sight: Sight) -> Iterator[Sight]:
     """One job that is ready on two pods, and one that asks for more GPUs than any node has."""
-    arena(sight, "custom", "--name=web", "--version=v1", "--replicas=2", "--restful-port=5000", "--image=i", "-n", NAMESPACE)
-    arena(sight, "custom", "--name=huge", "--version=v2", "--gpus=99", "--restful-port=5000", "--image=i", "-n", NAMESPACE)
+    arena(
+        sight,
+        "custom",
+        "--name=web",
+        "--version=v1",
+        "--replicas=2",
+        "--restful-port=5000",
+        "--image=i",
+        "-n",
+        NAMESPACE,
+    )
+    arena(
+        sight,
+        "custom",
+        "--name=huge",
+        "--version=v2",
+        "--gpus=99",
+        "--restful-port=5000",
+        "--image=i",
+        "-n",
+        NAMESPACE,
+    )
     try:
-        wait_until("both pods of web are available", lambda: told(sight)["web"]["availableInstances"] == 2, 60)
+        wait_until(
+            "both pods of web are available",
+            lambda: told(sight)["web"]["availableInstances"] == 2,
+            60,
+        )
         yield sight
     finally:
         for name in ("web", "huge"):
@@ -42,10 +74,15 @@ def served(sight: Sight) -> Iterator[Sight]:
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_the_page_says_what_arena_says_and_why_a_job_is_not_ready(browser: Browser, served: Sight, locale: str) -> None:
+def test_the_page_says_what_arena_says_and_why_a_job_is_not_ready(
+    browser: Browser, served: Sight, locale: str
+) -> None:
     title, menu, ready, not_ready = LOCALES[locale]
     jobs = told(served)
-    pods = {pod["metadata"]["name"] for pod in served.kubectl.get("pods", "-n", NAMESPACE, "-l", "servingName=web")}
+    pods = {
+        pod["metadata"]["name"]
+        for pod in served.kubectl.get("pods", "-n", NAMESPACE, "-l", "servingName=web")
+    }
     with window(browser, served.url, locale) as tab:
         tab.open("/overview", "overview")
         tab.page.keyboard.press("Control+k")
@@ -54,18 +91,26 @@ def test_the_page_says_what_arena_says_and_why_a_job_is_not_ready(browser: Brows
         tab.page.keyboard.press("Enter")
         expect(tab.at("page-serving")).to_be_visible()
         assert urlsplit(tab.page.url).path == "/serving"
-        keys = {name: f"{NAMESPACE}/Custom/{name}/{jobs[name]['version']}" for name in ("web", "huge")}
+        keys = {
+            name: f"{NAMESPACE}/Custom/{name}/{jobs[name]['version']}" for name in ("web", "huge")
+        }
 
         def column(head: str) -> dict[str, str]:
             seen = tab.column("serving", head)
             return {name: seen.get(key, "") for name, key in keys.items()}
 
-        soon("addresses", lambda: column({"en-US": "Address", "zh-CN": "地址"}[locale]), lambda: {name: jobs[name]["ip"] for name in keys})
+        soon(
+            "addresses",
+            lambda: column({"en-US": "Address", "zh-CN": "地址"}[locale]),
+            lambda: {name: jobs[name]["ip"] for name in keys},
+        )
         available = {"en-US": "Pods available", "zh-CN": "可用 Pod"}[locale]
         soon("available pods", lambda: column(available), lambda: {"web": "2 / 2", "huge": "0 / 1"})
         status = column({"en-US": "Status", "zh-CN": "状态"}[locale])
         assert status["web"] == ready
-        assert status["huge"].startswith(not_ready) and "99" in status["huge"], "the reason is readable without hovering"
+        assert status["huge"].startswith(not_ready) and "99" in status["huge"], (
+            "the reason is readable without hovering"
+        )
         tab.keep(f"serving-{served.name}-{locale}")
         tab.page.locator(f"tr[data-key='{keys['web']}']").click()
         expect(tab.at("side-panel").locator(".side-head h2")).to_have_text("web")

@@ -1,4 +1,6 @@
-"""Does the console show two people on one card? Document 003's notebooks, as kubectl knows them and as the page says it."""
+"""Does the console show two people on one card? Document 003's notebooks, as kubectl knows them and
+as the page says it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ NOTEBOOKS = ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.y
 NODE = "cn-zhangjiakou.192.168.3.184"
 GRANT = "fairlead.io/gpu-allocation"
 REFERENCE_GRANT = "scheduler.framework.gpushare.allocation"
-ASKS_FOUR = {"containers": [{"name": "pytorch", "image": "x", "resources": {"limits": {"aliyun.com/gpu-mem": "4"}}}]}
+ASKS_FOUR = {
+    "containers": [
+        {"name": "pytorch", "image": "x", "resources": {"limits": {"aliyun.com/gpu-mem": "4"}}}
+    ]
+}
 FOURTH: dict[str, Any] = {
     "apiVersion": "kubeflow.org/v1",
     "kind": "PyTorchJob",
@@ -47,17 +53,28 @@ def granted_mib(laptop: Laptop) -> dict[str, int]:
     for pod in laptop.kubectl.get("pods"):
         grant = pod["metadata"].get("annotations", {}).get(GRANT)
         if grant:
-            found[f"default/{pod['metadata']['name']}"] = sum(part["mib"] for parts in json.loads(grant).values() for part in parts)
+            found[f"default/{pod['metadata']['name']}"] = sum(
+                part["mib"] for parts in json.loads(grant).values() for part in parts
+            )
     return found
 
 
 def seats_on(sight: Sight, node: str) -> dict[str, str]:
     """`index namespace/pod` -> units there, from the annotation that the reference knows, too."""
     found: dict[str, str] = {}
-    for pod in sight.kubectl.get("pods", "--field-selector", f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"):
+    for pod in sight.kubectl.get(
+        "pods",
+        "--field-selector",
+        f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed",
+    ):
         metadata = pod["metadata"]
-        for cards in json.loads(metadata.get("annotations", {}).get(REFERENCE_GRANT, "{}")).values():
-            found |= {f"{index} {metadata['namespace']}/{metadata['name']}": str(units) for index, units in cards.items()}
+        for cards in json.loads(
+            metadata.get("annotations", {}).get(REFERENCE_GRANT, "{}")
+        ).values():
+            found |= {
+                (f"{index} {metadata['namespace']}/{metadata['name']}"): str(units)
+                for index, units in cards.items()
+            }
     return found
 
 
@@ -70,9 +87,13 @@ def card_rows(column: dict[str, str]) -> dict[str, str]:
     return {key: text for key, text in column.items() if key.isdigit()}
 
 
-def test_the_seats_of_every_shared_node_are_those_of_kubectl(browser: Browser, sight: Sight) -> None:
+def test_the_seats_of_every_shared_node_are_those_of_kubectl(
+    browser: Browser, sight: Sight
+) -> None:
     nodes = [
-        node["metadata"]["name"] for node in sight.kubectl.get("nodes") if int(node["status"]["capacity"].get("aliyun.com/gpu-mem", 0))
+        node["metadata"]["name"]
+        for node in sight.kubectl.get("nodes")
+        if int(node["status"]["capacity"].get("aliyun.com/gpu-mem", 0))
     ]
     busy = [node for node in nodes if seats_on(sight, node)]
     assert busy
@@ -81,25 +102,41 @@ def test_the_seats_of_every_shared_node_are_those_of_kubectl(browser: Browser, s
             tab.open(f"/nodes/{node}", "node")
 
             def shown() -> dict[str, str]:
-                return {key.rsplit("/", 1)[0]: text for key, text in seat_rows(tab.column("node-gpus", "Units")).items()}
+                return {
+                    key.rsplit("/", 1)[0]: text
+                    for key, text in seat_rows(tab.column("node-gpus", "Units")).items()
+                }
 
-            soon(f"who sits where on {node}", shown, lambda node=node: seats_on(sight, node))  # type: ignore[misc]
+            soon((f"who sits where on {node}"), shown, lambda node=node: seats_on(sight, node))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
     ("locale", "scheme", "memory", "units", "free", "word"),
-    [("en-US", "light", "Allocated GPU Memory", "Units", "Free", "units"), ("zh-CN", "dark", "已分配GPU显存", "单位", "空闲", "个单位")],
+    [
+        ("en-US", "light", ("Allocated GPU Memory"), "Units", "Free", "units"),
+        ("zh-CN", "dark", "已分配GPU显存", "单位", "空闲", "个单位"),
+    ],
     ids=["English, light", "Chinese, dark"],
 )
 def test_the_page_of_the_node_says_who_has_how_much_of_the_card(
-    browser: Browser, shared: Laptop, locale: str, scheme: str, memory: str, units: str, free: str, word: str
+    browser: Browser,
+    shared: Laptop,
+    locale: str,
+    scheme: str,
+    memory: str,
+    units: str,
+    free: str,
+    word: str,
 ) -> None:
     with window(browser, shared.console.url, locale, scheme=scheme) as tab:
         tab.open(f"/nodes/{NODE}", "node")
         expect(tab.at("sentence")).to_contain_text(f"14 {word}")
         told = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
         assert set(told.values()) == {"4,308 MiB"}
-        page = {key.split()[1].rsplit("/", 1)[0]: text for key, text in seat_rows(tab.column("node-gpus", memory)).items()}
+        page = {
+            key.split()[1].rsplit("/", 1)[0]: text
+            for key, text in seat_rows(tab.column("node-gpus", memory)).items()
+        }
         assert page == told
         assert card_rows(tab.column("node-gpus", units)) == {"0": "12 / 14"}
         assert card_rows(tab.column("node-gpus", free)) == {"0": f"2 {word}"}
@@ -129,7 +166,9 @@ def test_the_map_leads_to_the_card_with_its_units(browser: Browser, shared: Lapt
         expect(tab.at("map-card")).to_contain_text("4,308 MiB")
         tab.page.keyboard.press("Enter")
         expect(tab.at("page-holders")).to_be_visible()
-        assert parse_qs(urlsplit(tab.page.url).query)["node"] == [NODE], "several pods hold it: all that are on its node"
+        assert parse_qs(urlsplit(tab.page.url).query)["node"] == [NODE], (
+            "several pods hold it: all that are on its node"
+        )
 
 
 def test_boards_count_fractions_of_cards(browser: Browser, shared: Laptop) -> None:
@@ -146,12 +185,16 @@ def test_the_fourth_is_told_what_the_best_card_has_free(browser: Browser, shared
     with window(browser, shared.console.url) as tab:
         tab.open("/jobs/default/pytorchjob/fourth", "job")
         expect(tab.at("why-no-room")).to_contain_text("need 4 GiB, largest free 2 GiB")
-        expect(tab.at("sentence")).to_have_text("Waiting for 4.0 GiB of shared GPU memory; 0 of 1 instance running.")
+        expect(tab.at("sentence")).to_have_text(
+            "Waiting for 4.0 GiB of shared GPU memory; 0 of 1 instance running."
+        )
         tab.open("/jobs", "jobs")
         assert tab.column("jobs", "Request GPUs") == {"default/pytorchjob/fourth": "4.0 GiB"}
 
 
-def test_a_card_that_changes_its_mode_says_so_without_a_reload(browser: Browser, shared: Laptop) -> None:
+def test_a_card_that_changes_its_mode_says_so_without_a_reload(
+    browser: Browser, shared: Laptop
+) -> None:
     with window(browser, shared.console.url) as tab:
         tab.open(f"/nodes/{NODE}", "node")
         expect(tab.at("notice-draining")).to_have_count(0)
@@ -159,7 +202,11 @@ def test_a_card_that_changes_its_mode_says_so_without_a_reload(browser: Browser,
         try:
             expect(tab.at("notice-draining")).to_be_visible()
             expect(tab.at("notice-closed")).to_be_visible()
-            soon("what is free on it", lambda: card_rows(tab.column("node-gpus", "Free")), lambda: {"0": "0 units"})
+            soon(
+                "what is free on it",
+                lambda: card_rows(tab.column("node-gpus", "Free")),
+                lambda: {"0": ("0 units")},
+            )
         finally:
             shared.kubectl.run("label", "node", NODE, "cgpu=true", "--overwrite")
         expect(tab.at("notice-draining")).to_have_count(0)

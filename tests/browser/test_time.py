@@ -1,4 +1,6 @@
-"""The badge of a simulated cluster moves its time: by mouse and by keyboard, in both languages; a real cluster has no such badge."""
+"""The badge of a simulated cluster moves its time: by mouse and by keyboard, in both languages; a
+real cluster has no such badge.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_pause_step_and_resume(browser: Browser, world: Laptop) -> None:
         shown = tab.at("badge-simulated").inner_text()
         stood = face(world)["now"]
         tab.page.wait_for_timeout(2200)
-        assert (tab.at("badge-simulated").inner_text(), face(world)["now"]) == (shown, stood), "nothing moves, not even the badge"
+        assert (tab.at("badge-simulated").inner_text(), face(world)["now"]) == (shown, stood), (
+            "nothing moves, not even the badge"
+        )
         tab.at("time-step").click()
         expect(tab.at("time-happened")).to_contain_text(re.compile(r"\d+ writes?:"))
         assert str(face(world)["now"]) >= str(stood)
@@ -66,7 +70,9 @@ def test_speed_is_chosen_or_typed_and_a_bad_one_is_told(browser: Browser, world:
         assert face(world)["speed"] == 1
 
 
-def test_a_long_run_is_asked_again_shows_its_progress_and_ends_with_a_pause(browser: Browser, world: Laptop) -> None:
+def test_a_long_run_is_asked_again_shows_its_progress_and_ends_with_a_pause(
+    browser: Browser, world: Laptop
+) -> None:
     with window(browser, world.console.url, scheme="dark") as tab:
         opened(tab)
         before = str(face(world)["now"])
@@ -97,7 +103,10 @@ def test_a_short_run_needs_no_question(browser: Browser, world: Laptop) -> None:
         before = face(world)
         tab.at("time-panel").get_by_role("button", name="+1h", exact=True).click()
         expect(tab.at("badge-simulated")).not_to_contain_text("advancing")
-        tab.page.wait_for_function("() => !document.querySelector('[data-testid=badge-simulated]').textContent.includes('%')")
+        tab.page.wait_for_function(
+            "() => "
+            "!document.querySelector('[data-testid=badge-simulated]').textContent.includes('%')"
+        )
         assert str(face(world)["now"])[:13] > str(before["now"])[:13], "an hour later"
 
 
@@ -124,7 +133,10 @@ def test_the_keyboard_alone_is_enough(browser: Browser, world: Laptop) -> None:
 
 
 def test_chinese_and_an_order_from_elsewhere(browser: Browser, world: Laptop) -> None:
-    with window(browser, world.console.url, locale="zh-CN", scheme="dark") as tab, window(browser, world.console.url) as other:
+    with (
+        window(browser, world.console.url, locale="zh-CN", scheme="dark") as tab,
+        window(browser, world.console.url) as other,
+    ):
         opened(other)
         tab.open("/overview", "overview")
         other.at("time-pause").click()

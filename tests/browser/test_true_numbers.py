@@ -1,4 +1,6 @@
-"""Are the numbers that were once wrong right now, on the page, counted anew from kubectl's JSON of a simulated and of a real cluster?"""
+"""Are the numbers that were once wrong right now, on the page, counted anew from kubectl's JSON of
+a simulated and of a real cluster?
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ ALLOCATION = "scheduler.framework.gpushare.allocation"
 def bound_at(pod: dict[str, Any]) -> str:
     """When the scheduler bound it, as kubectl has it; "" for one that waits."""
     conditions = pod["status"].get("conditions") or []
-    return next((each["lastTransitionTime"] for each in conditions if each["type"] == "PodScheduled" and each["status"] == "True"), "")
+    return next(
+        (
+            each["lastTransitionTime"]
+            for each in conditions
+            if each["type"] == "PodScheduled" and each["status"] == "True"
+        ),
+        "",
+    )
 
 
 def seconds(text: str) -> float:
@@ -28,22 +37,34 @@ def seconds(text: str) -> float:
 
 
 def held(pod: dict[str, Any]) -> int:
-    return sum(int(each.get("resources", {}).get("limits", {}).get(GPU, 0)) for each in pod["spec"]["containers"])
+    return sum(
+        int(each.get("resources", {}).get("limits", {}).get(GPU, 0))
+        for each in pod["spec"]["containers"]
+    )
 
 
 def holding(sight: Sight) -> list[dict[str, Any]]:
     """Pods that hold whole cards and run, on nodes that are heard of."""
     heard = {name for name, node in sight.counts().nodes.items() if node.is_ready}
     running = [pod for pod in sight.kubectl.get("pods") if pod["status"]["phase"] == "Running"]
-    return [pod for pod in running if held(pod) and bound_at(pod) and pod["spec"]["nodeName"] in heard]
+    return [
+        pod for pod in running if held(pod) and bound_at(pod) and pod["spec"]["nodeName"] in heard
+    ]
 
 
 def free_cards(sight: Sight) -> int:
     """Whole cards that the next pod could have: of nodes that are Ready and take pods."""
     free = 0
-    pods = [pod for pod in sight.kubectl.get("pods") if pod["status"]["phase"] not in ("Succeeded", "Failed")]
+    pods = [
+        pod
+        for pod in sight.kubectl.get("pods")
+        if pod["status"]["phase"] not in ("Succeeded", "Failed")
+    ]
     for node in sight.kubectl.get("nodes"):
-        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"]["conditions"])
+        ready = any(
+            each["type"] == "Ready" and each["status"] == "True"
+            for each in node["status"]["conditions"]
+        )
         if not ready or node["spec"].get("unschedulable"):
             continue
         here = [pod for pod in pods if pod["spec"].get("nodeName") == node["metadata"]["name"]]
@@ -59,7 +80,9 @@ def given_cards(pods: list[dict[str, Any]]) -> set[str]:
     """Indexes of the cards of which any pod has a part."""
     given: dict[str, int] = defaultdict(int)
     for pod in pods:
-        for parts in json.loads(pod["metadata"].get("annotations", {}).get(ALLOCATION, "{}")).values():
+        for parts in json.loads(
+            pod["metadata"].get("annotations", {}).get(ALLOCATION, "{}")
+        ).values():
             for index, units in parts.items():
                 given[index] += units
     return {index for index, units in given.items() if units}
@@ -72,10 +95,14 @@ def number(text: str) -> int:
 
 
 def shown_free(tab: Window) -> int:
-    """What stands in the pools: free cards of each, and those of which nobody can say which they are."""
+    """What stands in the pools: free cards of each, and those of which nobody can say which they
+    are.
+    """
     pools = tab.page.locator(".pools .rank")
     named = [number(text) for text in pools.locator("> .num:not(.note)").all_inner_texts()]
-    unnamed = [number(text) for text in pools.locator("> .note").filter(has_text="more").all_inner_texts()]
+    unnamed = [
+        number(text) for text in pools.locator("> .note").filter(has_text="more").all_inner_texts()
+    ]
     return sum(named) + sum(unnamed)
 
 
@@ -85,15 +112,29 @@ def test_cards_are_held_since_their_pod_was_bound(browser: Browser, sight: Sight
     pod = (waited or pods)[0]
     with window(browser, sight.url, height=1600) as tab:
         tab.open(f"/nodes/{pod['spec']['nodeName']}", "node")
-        row = tab.page.locator("main tr").filter(has_text=pod["metadata"]["name"]).filter(has=tab.page.locator("time")).first
+        row = (
+            tab.page.locator("main tr")
+            .filter(has_text=pod["metadata"]["name"])
+            .filter(has=tab.page.locator("time"))
+            .first
+        )
         expect(row).to_be_visible()
         name = f"--field-selector=metadata.name={pod['metadata']['name']}"
 
         def bound() -> list[float]:
-            """A pod that was made again under its name was bound later than the one that was seen first."""
-            return [seconds(bound_at(each)) for each in sight.kubectl.get("pods", "-n", pod["metadata"]["namespace"], name)]
+            """A pod that was made again under its name was bound later than the one that was seen
+            first.
+            """
+            return [
+                seconds(bound_at(each))
+                for each in sight.kubectl.get("pods", "-n", pod["metadata"]["namespace"], name)
+            ]
 
-        soon("bound", lambda: [seconds(row.locator("time").first.get_attribute("datetime") or "")], bound)
+        soon(
+            "bound",
+            lambda: [seconds(row.locator("time").first.get_attribute("datetime") or "")],
+            bound,
+        )
 
 
 def test_free_is_what_the_next_pod_could_have(browser: Browser, sight: Sight) -> None:
@@ -108,10 +149,18 @@ def test_the_legend_has_a_place_for_every_card(browser: Browser, sight: Sight) -
         tab.open("/overview", "overview")
         legend = tab.page.locator(".legend")
         expect(legend).to_be_visible()
-        soon("cards in the legend", lambda: cards_in(legend.locator(".legend-item").all_inner_texts()), lambda: sight.counts().gpus)
+        soon(
+            "cards in the legend",
+            lambda: cards_in(legend.locator(".legend-item").all_inner_texts()),
+            lambda: sight.counts().gpus,
+        )
 
 
 def cards_in(items: list[str]) -> int:
     """What is said of some of the cards beside their state is left out; a scale counts none."""
-    counted = [text for text in items if re.search(r"[a-z]\s*\d[\d,]*$", text.strip()) and not text.startswith(BESIDE)]
+    counted = [
+        text
+        for text in items
+        if re.search(r"[a-z]\s*\d[\d,]*$", text.strip()) and not text.startswith(BESIDE)
+    ]
     return sum(number(text) for text in counted)

@@ -1,4 +1,6 @@
-"""Does every way lead on? Esc, a click without a move, `j`, a wrong address, a filter, a server that is gone."""
+"""Does every way lead on? Esc, a click without a move, `j`, a wrong address, a filter, a server
+that is gone.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,18 @@ CLICK_A_CELL = """canvas => {
     const { left, top } = canvas.getBoundingClientRect();
     canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: left + 8, clientY: top + 50 }));
 }"""
-"""On the first cell, below the head of its group and its node's name. A click without any pointer event before it, as after a page
-that scrolled under a resting pointer."""
+"""On the first cell, below the head of its group and its node's name. A click without any pointer
+event before it, as after a page that scrolled under a resting pointer.
+"""
 
 
 def path(tab: Window) -> str:
     return urlsplit(tab.page.url).path
 
 
-def test_esc_leads_from_a_detail_page_to_its_board_as_it_was_left(browser: Browser, simulated: Sight) -> None:
+def test_esc_leads_from_a_detail_page_to_its_board_as_it_was_left(
+    browser: Browser, simulated: Sight
+) -> None:
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url) as tab:
         tab.open(f"/nodes/{node}", "node")
@@ -47,7 +52,9 @@ def test_esc_leads_from_a_detail_page_to_its_board_as_it_was_left(browser: Brows
         assert parse_qs(urlsplit(tab.page.url).query)["q"] == [node]
 
 
-def test_esc_leads_whence_one_came_over_all_steps_on_the_page(browser: Browser, faults: Sight) -> None:
+def test_esc_leads_whence_one_came_over_all_steps_on_the_page(
+    browser: Browser, faults: Sight
+) -> None:
     with window(browser, faults.url) as tab:
         tab.open("/overview", "overview")
         tab.page.locator("main a[href*='/nodes/']").first.click()
@@ -79,7 +86,9 @@ def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sig
         expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
 
 
-def test_the_legend_lights_up_what_it_counts_and_says_so_in_the_address(browser: Browser, faults: Sight) -> None:
+def test_the_legend_lights_up_what_it_counts_and_says_so_in_the_address(
+    browser: Browser, faults: Sight
+) -> None:
     with window(browser, faults.url) as tab:
         tab.open("/overview", "overview")
         broken = tab.at("legend-broken")
@@ -107,7 +116,9 @@ def test_one_box_finds_everything_by_keyboard_alone(browser: Browser, simulated:
         expect(box.get_by_role("combobox")).to_be_focused()
         tab.page.keyboard.type(node)
         expect(box.get_by_role("option", selected=True)).to_contain_text(node)
-        expect(box.get_by_role("option").filter(has_text=f"kubectl describe node {node}")).to_be_visible()
+        expect(
+            box.get_by_role("option").filter(has_text=(f"kubectl describe node {node}"))
+        ).to_be_visible()
         tab.page.keyboard.press("Enter")
         expect(tab.at("page-node")).to_be_visible()
         assert path(tab) == f"/nodes/{node}"
@@ -130,7 +141,10 @@ def test_a_click_on_the_map_needs_no_move_before_it(browser: Browser, simulated:
         assert path(tab) == "/nodes"
         canvas.evaluate(CLICK_A_CELL)
         expect(tab.page).not_to_have_url(f"{simulated.url}/nodes")
-        assert path(tab).startswith(("/jobs/", "/gpus")) or path(tab) == f"/nodes/{chosen.split(' ')[0]}"
+        assert (
+            path(tab).startswith(("/jobs/", "/gpus"))
+            or path(tab) == f"/nodes/{chosen.split(' ')[0]}"
+        )
 
 
 def test_the_map_is_a_grid_for_keys_and_screen_readers(browser: Browser, faults: Sight) -> None:
@@ -165,13 +179,22 @@ def test_keys_walk_through_the_quotas(browser: Browser, simulated: Sight) -> Non
         expect(tab.page.locator("tr[data-row]").first).to_be_visible()
         for key, at in (("j", "0"), ("j", "1"), ("k", "0")):
             tab.page.keyboard.press(key)
-            soon(f"the row in focus after {key}", lambda: tab.page.evaluate(row), lambda at=at: at)  # type: ignore[misc]
+            soon(
+                (f"the row in focus after {key}"), lambda: tab.page.evaluate(row), lambda at=at: at
+            )  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    ("address", "board"), [("/nodes/nobody", "/nodes"), ("/jobs/a/mpijob/nobody", "/jobs"), ("/nodes?sort=nonsense", "/nodes")]
+    ("address", "board"),
+    [
+        ("/nodes/nobody", "/nodes"),
+        ("/jobs/a/mpijob/nobody", "/jobs"),
+        ("/nodes?sort=nonsense", "/nodes"),
+    ],
 )
-def test_a_wrong_address_leads_to_a_right_one(browser: Browser, simulated: Sight, address: str, board: str) -> None:
+def test_a_wrong_address_leads_to_a_right_one(
+    browser: Browser, simulated: Sight, address: str, board: str
+) -> None:
     with window(browser, simulated.url, "zh-CN") as tab:
         tab.page.goto(simulated.url + address)
         error = tab.at("state-error").first
@@ -211,27 +234,45 @@ def test_filters_stand_on_one_line(browser: Browser, simulated: Sight, address: 
         assert tab.page.locator(".filters").evaluate("line => line.scrollWidth <= line.clientWidth")
 
 
-def test_a_server_that_is_gone_is_noticed_within_seconds(browser: Browser, laptop: Laptop, tmp_path: Path) -> None:
+def test_a_server_that_is_gone_is_noticed_within_seconds(
+    browser: Browser, laptop: Laptop, tmp_path: Path
+) -> None:
     with (
-        running("console", f"--kubeconfig={laptop.kubeconfig}", log=tmp_path / "console.log") as server,
+        running(
+            "console", f"--kubeconfig={laptop.kubeconfig}", log=tmp_path / "console.log"
+        ) as server,
         window(browser, server.url, height=1800) as tab,
     ):
         tab.open("/overview", "overview")
         jobs = tab.at("panel-chart-jobs")
-        expect(jobs.locator(".chart-canvas").or_(jobs.get_by_test_id("state-empty"))).to_be_visible()
+        expect(
+            jobs.locator(".chart-canvas").or_(jobs.get_by_test_id("state-empty"))
+        ).to_be_visible()
         server.component.stop()
         expect(tab.at("state-server")).to_be_visible(timeout=15_000)
-        assert [tab.at(f"state-{word}").count() for word in ("error", "outdated", "server")] == [0, 0, 1]
+        assert [tab.at(f"state-{word}").count() for word in ("error", "outdated", "server")] == [
+            0,
+            0,
+            1,
+        ]
 
 
-def test_why_a_range_cannot_be_chosen_is_read_without_a_mouse(browser: Browser, simulated: Sight) -> None:
+def test_why_a_range_cannot_be_chosen_is_read_without_a_mouse(
+    browser: Browser, simulated: Sight
+) -> None:
     with window(browser, simulated.url, height=1800) as tab:
         tab.open("/overview", "overview")
         why = tab.at("choices-window-why")
         expect(why).to_have_text("Without Prometheus, only the last 60 minutes are kept.")
         week = tab.at("choices-window").get_by_role("radio", name="7d")
         expect(week).to_be_disabled()
-        assert week.evaluate("radio => document.getElementById(radio.getAttribute('aria-describedby')).textContent") == why.text_content()
+        assert (
+            week.evaluate(
+                "radio => "
+                "document.getElementById(radio.getAttribute('aria-describedby')).textContent"
+            )
+            == why.text_content()
+        )
         tab.at("choices-window").get_by_role("radio", checked=True).focus()
         for _ in range(9):
             tab.page.keyboard.press("ArrowRight")
@@ -249,8 +290,12 @@ TABLES = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_equal_commands_run(browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path, table: str) -> None:
-    """As they stand, in a shell of the person's own: with the kubeconfig of the laptop and our programs on the path."""
+def test_the_equal_commands_run(
+    browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path, table: str
+) -> None:
+    """As they stand, in a shell of the person's own: with the kubeconfig of the laptop and our
+    programs on the path.
+    """
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.goto(simulated.url + TABLES[table])
         tab.at(f"action-command-{table}").first.click()
@@ -268,7 +313,15 @@ def all_run(commands: list[str], laptop: Laptop, folder: Path) -> dict[str, Any]
         "HOME": str(folder),
     }
     for command in clients:
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, env=environment, check=False)
+        done = subprocess.run(
+            command,
+            shell=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment,
+            check=False,
+        )
         assert (done.returncode, done.stdout == "") == (0, False), f"{command}: {done.stderr}"
     words = shlex.split(curl)
     assert words[:2] == ["curl", "-s"], "a machine may have no curl: its address is asked here"
@@ -277,8 +330,12 @@ def all_run(commands: list[str], laptop: Laptop, folder: Path) -> dict[str, Any]
         return found
 
 
-def test_the_equal_commands_of_an_object_run(browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path) -> None:
-    """The first running job of the list, its node, and a pod that holds a card: on its page and in its panel the same."""
+def test_the_equal_commands_of_an_object_run(
+    browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path
+) -> None:
+    """The first running job of the list, its node, and a pod that holds a card: on its page and in
+    its panel the same.
+    """
     with window(browser, simulated.url, height=1600) as tab:
         tab.open("/jobs?job_status=Running", "jobs")
         key = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
@@ -290,14 +347,22 @@ def test_the_equal_commands_of_an_object_run(browser: Browser, laptop: Laptop, s
         assert all_run(whole, laptop, folder(tmp_path, "job"))["job"]["name"] == key.split("/")[-1]
         node = sorted(simulated.counts().nodes)[0]
         tab.open(f"/nodes/{node}", "node")
-        assert all_run(commands_of(tab, "node"), laptop, folder(tmp_path, "node"))["node"]["name"] == node
+        assert (
+            all_run(commands_of(tab, "node"), laptop, folder(tmp_path, "node"))["node"]["name"]
+            == node
+        )
         tab.open("/gpus?status=Running", "holders")
         open_first(tab)
         pod = tab.at("side-panel").locator("h2").inner_text()
         held = all_run(commands_of(tab, "holder"), laptop, folder(tmp_path, "pod"))
         assert f"{held['items'][0]['namespace']}/{held['items'][0]['name']}" == pod
         tab.open("/overview", "overview")
-        for panel, key in (("pools", "pools"), ("map", "nodes"), ("consumers", "items"), ("warnings", "recentWarnings")):
+        for panel, key in (
+            ("pools", "pools"),
+            ("map", "nodes"),
+            ("consumers", "items"),
+            ("warnings", "recentWarnings"),
+        ):
             assert all_run(commands_of(tab, panel), laptop, folder(tmp_path, panel))[key]
         tab.open("/quota", "quota")
         assert all_run(commands_of(tab, "tree"), laptop, folder(tmp_path, "tree"))["items"]
@@ -316,7 +381,9 @@ def folder(above: Path, name: str) -> Path:
 
 
 def commands_of(tab: Window, kind: str) -> list[str]:
-    """By keyboard: Enter opens the list and stands in it, Escape leads back to where it was opened."""
+    """By keyboard: Enter opens the list and stands in it, Escape
+    leads back to where it was opened.
+    """
     button = tab.at(f"action-command-{kind}")
     button.focus()
     tab.page.keyboard.press("Enter")
@@ -341,7 +408,9 @@ def copy_by_keyboard(tab: Window, box: Locator) -> None:
     wait_until("it is said", lambda: bool(tab.page.evaluate("said.includes('Copied')")))
 
 
-def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Browser, simulated: Sight) -> None:
+def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(
+    browser: Browser, simulated: Sight
+) -> None:
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -356,10 +425,16 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Br
         of_error = tab.at("request-id")
         shown = [of_error.locator(".mono").text_content()]
         copy_by_keyboard(tab, of_error)
-        shown.append(of_error.locator(".mono").text_content())  # the page asks again by itself, and each answer has an id
+        # the page asks again by itself, and each answer has an id
+        shown.append(of_error.locator(".mono").text_content())
         assert tab.page.evaluate("navigator.clipboard.readText()") in shown
-        trouble = '{"code": "not-ready", "error": "the cluster is still being read", "requestId": "r-77"}'
-        tab.page.route("**/api/v1/nodes*", lambda route: route.fulfill(status=404, content_type="application/json", body=trouble))
+        trouble = (
+            '{"code": "not-ready", "error": "the cluster is still being read", "requestId": "r-77"}'
+        )
+        tab.page.route(
+            "**/api/v1/nodes*",
+            lambda route: route.fulfill(status=404, content_type="application/json", body=trouble),
+        )
         tab.page.goto(f"{simulated.url}/nodes")
         of_server = tab.at("state-server").get_by_test_id("request-id")
         copy_by_keyboard(tab, of_server)
@@ -367,11 +442,21 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Br
 
 
 @pytest.mark.parametrize("way", ["by selection", "not at all"])
-def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(browser: Browser, simulated: Sight, way: str) -> None:
-    """A page that is not served over https has no clipboard of its own; a browser may refuse the other way, too."""
+def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(
+    browser: Browser, simulated: Sight, way: str
+) -> None:
+    """A page that is not served over https has no clipboard of its own; a browser may refuse the
+    other way, too.
+    """
     with window(browser, simulated.url) as tab:
-        tab.page.add_init_script("Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined })")
-        tab.page.add_init_script("addEventListener('copy', () => { window.taken = String(document.activeElement.value) })")
+        tab.page.add_init_script(
+            "Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined })"
+        )
+        tab.page.add_init_script(
+            "addEventListener('copy', () => { window.taken = "
+            "String(document.activeElement.value) "
+            "})"
+        )
         if way == "not at all":
             tab.page.add_init_script("Document.prototype.execCommand = () => false")
         node = sorted(simulated.counts().nodes)[0]
@@ -387,8 +472,13 @@ def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(browser: Bro
         expect(copy.get_by_role("button")).to_be_focused()
 
 
-def test_a_browser_that_keeps_nothing_shows_the_page_and_obeys(browser: Browser, simulated: Sight) -> None:
-    refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('off', 'SecurityError') } })"
+def test_a_browser_that_keeps_nothing_shows_the_page_and_obeys(
+    browser: Browser, simulated: Sight
+) -> None:
+    refuse = (
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('off', "
+        "'SecurityError') } })"
+    )
     with window(browser, simulated.url) as tab:
         tab.page.add_init_script(refuse)
         tab.open("/nodes", "nodes")
@@ -413,7 +503,9 @@ def test_the_box_shows_no_hits_of_an_older_question(browser: Browser, simulated:
         tab.page.unroute_all(behavior="ignoreErrors")
 
 
-def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(browser: Browser, simulated: Sight) -> None:
+def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(
+    browser: Browser, simulated: Sight
+) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/gpus?sort=name&size=1", "holders")
         pod = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
@@ -425,7 +517,9 @@ def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(browser: Browser
 
 
 @pytest.mark.parametrize("key", ["/", "Control+k", "?"])
-def test_esc_leaves_a_dialog_and_not_the_panel_behind_it(browser: Browser, simulated: Sight, key: str) -> None:
+def test_esc_leaves_a_dialog_and_not_the_panel_behind_it(
+    browser: Browser, simulated: Sight, key: str
+) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/nodes", "nodes")
         open_first(tab)
@@ -463,7 +557,9 @@ def test_a_page_of_the_address_is_the_page_that_is_told(browser: Browser, simula
 
 
 def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sight) -> None:
-    refusal = '{"code": "malformed", "error": "rows have no order by `gpusTotal`", "requestId": "r-78"}'
+    refusal = (
+        '{"code": "malformed", "error": "rows have no order by `gpusTotal`", "requestId": "r-78"}'
+    )
     with window(browser, simulated.url) as tab:
         tab.page.route(
             "**/api/v1/nodes?*gpusTotal*",
@@ -485,14 +581,18 @@ def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sig
         expect(tab.at("state-outdated")).to_have_count(0)
 
 
-def test_a_table_that_is_there_whole_is_taken_along_as_a_file(browser: Browser, simulated: Sight) -> None:
+def test_a_table_that_is_there_whole_is_taken_along_as_a_file(
+    browser: Browser, simulated: Sight
+) -> None:
     """Lists that come in pages ask the server for theirs; of these the page has every row."""
 
     def saved(name: str) -> list[dict[str, str]]:
         with tab.page.expect_download() as download:
             tab.at(f"csv-{name}").click()
         assert download.value.suggested_filename == f"{name}.csv"
-        return list(csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
+        return list(
+            csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines())
+        )
 
     with window(browser, simulated.url) as tab:
         node = sorted(simulated.counts().nodes)[0]
@@ -505,4 +605,6 @@ def test_a_table_that_is_there_whole_is_taken_along_as_a_file(browser: Browser, 
         tab.open(f"/jobs/{key}", "job")
         names = tab.at("table-job-instances").locator("tr[data-row] td:first-child .copied")
         expect(names.first).to_be_visible()
-        assert {row["name"] for row in saved(f"{key.split('/')[-1]}-instances")} >= set(names.all_text_contents())
+        assert {row["name"] for row in saved(f"{key.split('/')[-1]}-instances")} >= set(
+            names.all_text_contents()
+        )

@@ -1,4 +1,6 @@
-"""What the kubelet is told at once is a name; what the container gets is in a file that is written when it starts (deferred mode)."""
+"""What the kubelet is told at once is a name; what the container gets is in a file that is written
+when it starts (deferred mode).
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,16 @@ from fairlead.rules.devices.ids import token
 from fairlead.wire.kubelet.cdi import cdi_file_name, device_name, render_cdi
 
 SECONDS = 60.0
-SHOWS = 'echo "start $START"; cat /etc/parts; test -c /dev/fuse && echo device; echo over > /etc/parts || echo read-only'
+SHOWS = (
+    'echo "start $START"; cat /etc/parts; test -c /dev/fuse && echo device; echo over > '
+    "/etc/parts || echo read-only"
+)
 
 
 class DeferringAnswers(SimpleAnswers):
-    """START in the environment counts the starts of containers with the same ids. While `is_closed`, no file is written."""
+    """START in the environment counts the starts of containers with the same ids. While
+    `is_closed`, no file is written.
+    """
 
     async def allocate(self, ids: Sequence[str]) -> CdiDevices:
         return CdiDevices((device_name(token(RESOURCE, ids)),))
@@ -47,22 +54,47 @@ def answers(node: ControlPlane) -> Iterator[SimpleAnswers]:
         yield answering
 
 
-def test_the_file_is_read_when_the_container_is_made(node: ControlPlane, answers: SimpleAnswers) -> None:
-    """Init and app have the same ids, so one file; each reads what stands there at its own start."""
-    node.admin.create([pod("both", [container("app", SHOWS + "; sleep 1000000")], [container("prepare", SHOWS)])])
+def test_the_file_is_read_when_the_container_is_made(
+    node: ControlPlane, answers: SimpleAnswers
+) -> None:
+    """Init and app have the same ids, so one file; each reads
+    what stands there at its own start.
+    """
+    node.admin.create(
+        [
+            pod(
+                "both",
+                [container("app", SHOWS + ("; sleep 1000000"))],
+                [container("prepare", SHOWS)],
+            )
+        ]
+    )
     wait_until("both runs", lambda: phase(node, "both") == "Running", SECONDS)
     (first, _, _), (second, _, _) = answers.starts
     assert first == second
     for name, number in (("prepare", 1), ("app", 2)):
-        wait_until(f"{name} has said all", lambda name=name: "read-only" in log(node, "both", name), SECONDS)
-        lines = [line for line in log(node, "both", name).splitlines() if "can't create" not in line]
+        wait_until(
+            f"{name} has said all",
+            lambda name=name: "read-only" in log(node, "both", name),
+            SECONDS,
+        )
+        lines = [
+            line for line in log(node, "both", name).splitlines() if ("can't create") not in line
+        ]
         assert lines == [f"start {number}", "of a card", "device", "read-only"]
 
 
 def test_without_its_file_no_container_is_made(node: ControlPlane, answers: SimpleAnswers) -> None:
     answers.is_closed = True
     node.admin.create([pod("closed", [container("app", "sleep 1000000")])])
-    wait_until("it is told", lambda: "CDI device injection failed: unresolvable CDI devices fairlead.io/gpu=alloc-" in told(node), SECONDS)
+    wait_until(
+        "it is told",
+        lambda: (
+            "CDI device injection failed: unresolvable CDI devices fairlead.io/gpu=alloc-"
+            in told(node)
+        ),
+        SECONDS,
+    )
     assert phase(node, "closed") == "Pending"
 
 
@@ -73,12 +105,30 @@ def allocatable(node: ControlPlane) -> str | None:
 
 def container(name: str, program: str) -> dict[str, Any]:
     resources = {"limits": {RESOURCE: "2"}}
-    return {"name": name, "image": BUSYBOX, "imagePullPolicy": "Never", "command": ["sh", "-c", program], "resources": resources}
+    return {
+        "name": name,
+        "image": BUSYBOX,
+        "imagePullPolicy": "Never",
+        "command": ["sh", "-c", program],
+        "resources": resources,
+    }
 
 
-def pod(name: str, containers: Sequence[dict[str, Any]], init: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    spec = {"nodeName": NODE, "containers": [*containers], "initContainers": [*init], "terminationGracePeriodSeconds": 0}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+def pod(
+    name: str, containers: Sequence[dict[str, Any]], init: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    spec = {
+        "nodeName": NODE,
+        "containers": [*containers],
+        "initContainers": [*init],
+        "terminationGracePeriodSeconds": 0,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
 
 
 def phase(node: ControlPlane, name: str) -> str:

@@ -1,6 +1,8 @@
-"""Documents 001 and 003 on a real node, their YAML with only the image replaced: what a container gets, and what a person sees.
+"""Documents 001 and 003 on a real node, their YAML with only the image replaced: what a container
+gets, and what a person sees.
 
-What a newcomer gets wrong: no GPU is here. The image's program says what it was given, and the one that wants too much ends by itself.
+What a newcomer gets wrong: no GPU is here. The image's program says what it was given, and the one
+that wants too much ends by itself.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ Total :      15
 
 Allocated/Total GPU Memory In Cluster:  8/15 (53%)
 """
-"""Both of docs/spec/gpu-sharing.md#inspect, which has document 001's text, with this node's name and address.
+"""Both of docs/spec/gpu-sharing.md#inspect, which has document 001's text, with this node's name
+and address.
 """
 
 
@@ -54,22 +57,35 @@ def line(whole_line: Line) -> Iterator[Line]:
     admin = whole_line.cluster.admin
     admin.run("apply", "--server-side", "-f", str(POLICIES))
     asks = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": "default"}}
-    asks["spec"] = {"containers": [{"name": "c", "image": "x", "resources": {"limits": {MEMORY: "1"}}}]}
+    asks["spec"] = {
+        "containers": [{"name": "c", "image": "x", "resources": {"limits": {MEMORY: "1"}}}]
+    }
 
     def scheduler() -> str:
-        made = json.loads(admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(asks)))
+        made = json.loads(
+            admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(asks))
+        )
         return str(made["spec"]["schedulerName"])
 
     wait_until("the policies are in force", lambda: scheduler() == "fairlead-scheduler", SECONDS)
     yield whole_line
-    for name in {path.name for path in MANIFESTS.glob("*.yaml")} & {"app-6g-v1.yaml", "gpu_deployment.yaml", *SHARED}:
+    for name in {path.name for path in MANIFESTS.glob("*.yaml")} & {
+        "app-6g-v1.yaml",
+        "gpu_deployment.yaml",
+        *SHARED,
+    }:
         admin.run("delete", "-f", str(MANIFESTS / name), "--ignore-not-found", "--wait=false")
     whole_line.label(cgpu=None)
     admin.run("delete", "-f", str(POLICIES))
     wait_until("no policy names a scheduler", lambda: scheduler() == "default-scheduler", SECONDS)
 
 
-SHARED = ("app-3g-v1-shared.yaml", "mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml")
+SHARED = (
+    "app-3g-v1-shared.yaml",
+    "mem_deployment.yaml",
+    "mem_deployment-2.yaml",
+    "mem_deployment-3.yaml",
+)
 
 
 def test_document_001(line: Line) -> None:
@@ -85,9 +101,15 @@ def test_document_001(line: Line) -> None:
     wait_until("the card drains", lambda: line.modes() == {card["uuid"]: "draining"}, SECONDS)
     wait_until("and is not given away", lambda: line.shown(WHOLE) == ("1", "0"), SECONDS)
     assert line.shown(MEMORY)[1] in (None, "0")
-    assert line.inspected() == FIRST_LOOK, "in the document's order: the pod that has the whole card still runs"
+    assert line.inspected() == FIRST_LOOK, (
+        "in the document's order: the pod that has the whole card still runs"
+    )
     remove(line, "app-3g-v1.yaml")
-    wait_until("its memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("15", "15")), SECONDS)
+    wait_until(
+        "its memory",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("15", "15")),
+        SECONDS,
+    )
     wait_until("their count", lambda: line.shown("aliyun.com/gpu-count") == ("1", "1"), SECONDS)
     assert line.inspected() == FIRST_LOOK
 
@@ -101,7 +123,11 @@ def test_document_001(line: Line) -> None:
     apply(line, "app-6g-v1.yaml", TAKES_TOO_MUCH)
     wait_until("it is started again", lambda: line.restarts("app-6g-v1-0") >= 1, SECONDS)
     assert LINE_E in line.log("app-6g-v1-0", "app-6g-v1")
-    wait_until("kubectl says so", lambda: "CrashLoopBackOff" in line.cluster.admin.run("get", "pods", "-n", "default"), SECONDS)
+    wait_until(
+        "kubectl says so",
+        lambda: "CrashLoopBackOff" in line.cluster.admin.run("get", "pods", "-n", "default"),
+        SECONDS,
+    )
     assert [line.restarts(name) for name in both] == [0, 0]
     assert "Allocated :  12 (80%)" in line.inspected("-d")
 
@@ -111,38 +137,68 @@ def test_document_001(line: Line) -> None:
     remove(line, "app-6g-v1.yaml")
     assert [line.phase(name) for name in both] == ["Running", "Running"]
     remove(line, "app-3g-v1-shared.yaml")
-    wait_until("it is whole again", lambda: (line.shown(WHOLE), line.shown(MEMORY)[1]) == (("1", "1"), "0"), SECONDS)
+    wait_until(
+        "it is whole again",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)[1]) == (("1", "1"), "0"),
+        SECONDS,
+    )
 
 
 def test_document_003(line: Line) -> None:
     line.use("1xTesla-T4")
-    wait_until("a whole card", lambda: line.shown(WHOLE) == ("1", "1") and line.cards()[0]["model"] == "Tesla T4", SECONDS)
+    wait_until(
+        "a whole card",
+        lambda: line.shown(WHOLE) == ("1", "1") and line.cards()[0]["model"] == ("Tesla T4"),
+        SECONDS,
+    )
     apply(line, "gpu_deployment.yaml")
-    wait_until("one of two runs", lambda: sorted(phases(line, "tf-notebook-gpu")) == ["Pending", "Running"], SECONDS)
-    (waits,) = [name for name, phase in named(line, "tf-notebook-gpu").items() if phase == "Pending"]
+    wait_until(
+        "one of two runs",
+        lambda: sorted(phases(line, "tf-notebook-gpu")) == ["Pending", "Running"],
+        SECONDS,
+    )
+    (waits,) = [
+        name for name, phase in named(line, "tf-notebook-gpu").items() if phase == "Pending"
+    ]
     told = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
     wait_until("it says why", lambda: any(told in each for each in line.events(waits)), SECONDS)
     remove(line, "gpu_deployment.yaml")
 
     line.label(cgpu="true")
-    wait_until("its memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("14", "14")), SECONDS)
+    wait_until(
+        "its memory",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("14", "14")),
+        SECONDS,
+    )
     names = ("tf-notebook", "tf-notebook-2", "tf-notebook-3")
     for number, name in enumerate(names):
         apply(line, SHARED[1 + number])
-        wait_until(lambda name=name: f"{name} runs", lambda name=name: phases(line, name) == ["Running"], SECONDS)
+        wait_until(
+            lambda name=name: f"{name} runs",
+            lambda name=name: phases(line, name) == ["Running"],
+            SECONDS,
+        )
     for name in names:
         (pod,) = named(line, name)
         assert f"limit_bytes {4308 << 20} " in "\n".join(given(line, pod, "tf-notebook"))
     assert "Allocated :" in line.inspected("-d") and "12 (85%)" in line.inspected("-d")
 
-    fourth = MANIFESTS.joinpath("mem_deployment-3.yaml").read_text(encoding="utf-8").replace("tf-notebook-3", "tf-notebook-4")
+    fourth = (
+        MANIFESTS.joinpath("mem_deployment-3.yaml")
+        .read_text(encoding="utf-8")
+        .replace("tf-notebook-3", "tf-notebook-4")
+    )
     send(line, fourth, TELLS)
     (pod,) = wait_for_pods(line, "tf-notebook-4")
-    wait_until("the fourth says why", lambda: any("need 4 GiB, largest free 2 GiB" in each for each in line.events(pod)), SECONDS)
+    wait_until(
+        "the fourth says why",
+        lambda: any(("need 4 GiB, largest free 2 GiB") in each for each in line.events(pod)),
+        SECONDS,
+    )
     line.cluster.admin.run("delete", "deployment,service", "tf-notebook-4", "-n", "default")
 
 
-# --- helpers ------------------------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def apply(line: Line, name: str, image: str = TELLS) -> None:
@@ -159,7 +215,11 @@ def send(line: Line, text: str, image: str) -> None:
 def remove(line: Line, name: str) -> None:
     line.cluster.admin.run("delete", "-n", "default", "-f", str(MANIFESTS / name))
     app = name.removesuffix(".yaml").removesuffix("-shared")
-    wait_until("its pods are gone", lambda: not named(line, "tf-notebook-gpu" if app == "gpu_deployment" else app), SECONDS)
+    wait_until(
+        "its pods are gone",
+        lambda: not named(line, "tf-notebook-gpu" if app == "gpu_deployment" else app),
+        SECONDS,
+    )
 
 
 def named(line: Line, app: str) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""The node's agent where the runtime does CDI: what a container gets is said when it starts (deferred)."""
+"""The node's agent where the runtime does CDI: what a container gets is said when it starts
+(deferred).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,8 @@ def test_document_003(one_card: Line) -> None:
     agent_cases.one_card_first(one_card, "deferred")
 
 
-@pytest.mark.parametrize("case", (*agent_cases.CASES, *agent_faults.FAULTS), ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    "case", (*agent_cases.CASES, *agent_faults.FAULTS), ids=lambda case: case.__name__
+)
 def test_on_two_cards(line: Line, case: agent_cases.Case) -> None:
     case(line)

@@ -1,4 +1,6 @@
-"""Kubernetes objects for tests, written as an API server would send them, and read back through `wire.kube` into a snapshot."""
+"""Kubernetes objects for tests, written as an API server would send them, and read back through
+`wire.kube` into a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def node(
         "status": {
             "capacity": capacity or {},
             "allocatable": {**(capacity or {}), **(allocatable or {})},
-            "addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": ip}],
+            "addresses": [
+                {"type": "Hostname", "address": name},
+                {"type": "InternalIP", "address": ip},
+            ],
             "conditions": [{"type": "Ready", "status": ready}] if ready else None,
         },
     }
@@ -63,13 +68,24 @@ def pod(
     }
 
 
-def topology_map(devices: dict[str, str], links: list[list[str]], bandwidths: list[list[float]]) -> dict[str, str]:
+def topology_map(
+    devices: dict[str, str], links: list[list[str]], bandwidths: list[list[float]]
+) -> dict[str, str]:
     """The data of a node's topology ConfigMap."""
-    return {"devices": json.dumps(devices), "linkType": json.dumps(links), "bandwidth": json.dumps(bandwidths)}
+    return {
+        "devices": json.dumps(devices),
+        "linkType": json.dumps(links),
+        "bandwidth": json.dumps(bandwidths),
+    }
 
 
 def reading(
-    node: str, index: int, total_gib: float | None, used_gib: float | None, duty: float | None, holders: Iterable[tuple[str, str]] = ()
+    node: str,
+    index: int,
+    total_gib: float | None,
+    used_gib: float | None,
+    duty: float | None,
+    holders: Iterable[tuple[str, str]] = (),
 ) -> GpuReading:
     """A device's newest values, None = it does not say; `holders` as (namespace, pod)."""
     return GpuReading(
@@ -91,7 +107,9 @@ def snapshot_of(
     sources: dict[str, Source] | None = None,
 ) -> ClusterSnapshot:
     """Through JSON bytes and the decoder that lists go through."""
-    decoded_nodes = [parse_node(msgspec.json.decode(json.dumps(each), type=WireNode)) for each in nodes]
+    decoded_nodes = [
+        parse_node(msgspec.json.decode(json.dumps(each), type=WireNode)) for each in nodes
+    ]
     decoded_pods = [parse_pod(msgspec.json.decode(json.dumps(each), type=WirePod)) for each in pods]
     return build_snapshot(
         nodes=decoded_nodes,

@@ -1,4 +1,6 @@
-"""`arena` in this process or in its own, and the smallest kubeconfig that leads it to a server of the test."""
+"""`arena` in this process or in its own, and the smallest kubeconfig that leads it to a server of
+the test.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,15 @@ def environment(home: Path, **env: str) -> dict[str, str]:
 
 
 def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs `arena` here: a process of its own costs a third of a second, which few tests are about."""
+    """Runs `arena` here: a process of its own costs a third of a
+    second, which few tests are about.
+    """
     return run_main("arena", arguments, environment(home, **env))
 
 
-def run_main(program: str, arguments: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run_main(
+    program: str, arguments: Sequence[str], env: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     """Runs `program` in this process with this environment. Its stdin is that of pytest: empty."""
     out, err = _utf8_stream(), _utf8_stream()
     with patch.dict(os.environ, env, clear=True), redirect_stdout(out), redirect_stderr(err):
@@ -39,7 +45,9 @@ def run_main(program: str, arguments: Sequence[str], env: Mapping[str, str]) -> 
 
 
 def arena_process(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """For tests of the process: the locale and hash seed with which Python starts, an exit status."""
+    """For tests of the process: the locale and hash seed with
+    which Python starts, an exit status.
+    """
     return subprocess.run(
         [*PROGRAM, *arguments],
         capture_output=True,

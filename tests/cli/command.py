@@ -11,7 +11,14 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
+from fairlead.cli.frame.context import (
+    ClusterJobs,
+    ClusterObjects,
+    ClusterReader,
+    ClusterServings,
+    Context,
+    TimeOfLaptop,
+)
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.jobs import SnapshotJobs
@@ -22,7 +29,9 @@ from fairlead.run.machine import OwnMachine
 
 
 class OneWorld:
-    def __init__(self, reader: ClusterReader, setup: QuotaSetup | BuiltInQuota | None = None) -> None:
+    def __init__(
+        self, reader: ClusterReader, setup: QuotaSetup | BuiltInQuota | None = None
+    ) -> None:
         self._reader = reader
         self._setup = setup
 
@@ -84,7 +93,15 @@ def run_command(
     messages = Messages(program, err, now=lambda: 0.0)
     world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup)
     context = Context(
-        program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None), OwnMachine(env or {})
+        program,
+        global_options(args),
+        messages,
+        world,
+        out,
+        env or {},
+        lambda: 0.0,
+        sleep or (lambda _: None),
+        OwnMachine(env or {}),
     )
     status = module.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())

@@ -1,4 +1,6 @@
-"""Job objects for tests, as their controllers write them, read back through each kind's own wire struct into a snapshot."""
+"""Job objects for tests, as their controllers write them, read back through each kind's own wire
+struct into a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from fairlead.model.source import Source
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
 CREATED: Final = datetime(2026, 1, 5, 10, 0, 0, tzinfo=UTC).timestamp()
-SPECS: Final = {"MPIJob": "mpiReplicaSpecs", "TFJob": "tfReplicaSpecs", "PyTorchJob": "pytorchReplicaSpecs"}
+SPECS: Final = {
+    "MPIJob": "mpiReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "PyTorchJob": "pytorchReplicaSpecs",
+}
 VERSIONS: Final = {"MPIJob": "v2beta1", "TFJob": "v1", "PyTorchJob": "v1"}
 
 
@@ -42,7 +48,9 @@ def job(
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
 ) -> Object:
-    """`roles`: replicas and GPUs of each; `states`: types of its true conditions; times in seconds after CREATED."""
+    """`roles`: replicas and GPUs of each; `states`: types of its true conditions; times in seconds
+    after CREATED.
+    """
     return {
         "apiVersion": f"kubeflow.org/{VERSIONS[kind]}",
         "kind": kind,
@@ -54,9 +62,16 @@ def job(
             "labels": labels or {},
             "annotations": annotations or {},
         },
-        "spec": {SPECS[kind]: {role: _replica(replicas, gpus) for role, (replicas, gpus) in roles.items()}},
+        "spec": {
+            SPECS[kind]: {
+                role: _replica(replicas, gpus) for role, (replicas, gpus) in roles.items()
+            }
+        },
         "status": {
-            "conditions": [{"type": state, "status": "True", "lastTransitionTime": moment(started or 0)} for state in states],
+            "conditions": [
+                {"type": state, "status": "True", "lastTransitionTime": moment(started or 0)}
+                for state in states
+            ],
             **({} if started is None else {"startTime": moment(started)}),
             **({} if ended is None else {"completionTime": moment(ended)}),
         },
@@ -65,7 +80,10 @@ def job(
 
 def _replica(replicas: int, gpus: int) -> Object:
     limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
-    return {"replicas": replicas, "template": {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}}
+    return {
+        "replicas": replicas,
+        "template": {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}},
+    }
 
 
 def job_pod(
@@ -84,7 +102,11 @@ def job_pod(
     """`owner`: kind of the controller that owns it; the job itself by default."""
     metadata = of["metadata"]
     uid = f"uid-{owner}-{name}" if owner else metadata["uid"]
-    state = {"running": {"startedAt": moment(created)}} if phase == "Running" else {"waiting": {"reason": "ContainerCreating"}}
+    state = (
+        {"running": {"startedAt": moment(created)}}
+        if phase == "Running"
+        else {"waiting": {"reason": "ContainerCreating"}}
+    )
     return {
         "metadata": {
             "name": name,
@@ -93,15 +115,29 @@ def job_pod(
             "creationTimestamp": moment(created),
             "labels": {
                 "training.kubeflow.org/job-name": metadata["name"],
-                "training.kubeflow.org/operator-name": "mpi-operator" if of["kind"] == "MPIJob" else f"{of['kind'].lower()}-controller",
+                "training.kubeflow.org/operator-name": "mpi-operator"
+                if of["kind"] == "MPIJob"
+                else f"{of['kind'].lower()}-controller",
                 "training.kubeflow.org/replica-type": role,
                 "training.kubeflow.org/replica-index": index,
             },
-            "ownerReferences": [{"kind": owner or of["kind"], "name": metadata["name"], "uid": uid, "controller": True}],
+            "ownerReferences": [
+                {
+                    "kind": owner or of["kind"],
+                    "name": metadata["name"],
+                    "uid": uid,
+                    "controller": True,
+                }
+            ],
         },
         "spec": {
             "nodeName": on,
-            "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": str(gpus)} if gpus else {}}}],
+            "containers": [
+                {
+                    "name": "main",
+                    "resources": {"limits": {"nvidia.com/gpu": str(gpus)} if gpus else {}},
+                }
+            ],
         },
         "status": {
             "phase": phase,
@@ -134,7 +170,9 @@ def cluster(
     """Read so many seconds after CREATED."""
     return ClusterSnapshot(
         jobs=tuple(sorted((as_job(each) for each in jobs), key=lambda each: each.key)),
-        pods=tuple(sorted((as_pod(each) for each in pods), key=lambda each: (each.namespace, each.name))),
+        pods=tuple(
+            sorted((as_pod(each) for each in pods), key=lambda each: (each.namespace, each.name))
+        ),
         gpus=tuple(readings),
         sources=sources or {},
         events=tuple(events),

@@ -1,4 +1,6 @@
-"""Objects of serving jobs as an API server sends them, and a small cluster of them for the verbs of `serve`."""
+"""Objects of serving jobs as an API server sends them, and a small cluster of them for the verbs of
+`serve`.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ from fairlead.wire.jobs.serving import (
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
 
-def meta(name: str, type_: str, of: str, version: str, namespace: str = "default", **labels: str) -> Object:
+def meta(
+    name: str, type_: str, of: str, version: str, namespace: str = "default", **labels: str
+) -> Object:
     own = {"servingType": type_, "servingName": of, "servingVersion": version}
     return {
         "name": name,
@@ -47,7 +51,15 @@ def meta(name: str, type_: str, of: str, version: str, namespace: str = "default
     }
 
 
-def deployment(of: str, version: str, *, type_: str = "custom-serving", replicas: int = 1, available: int = 0, **more: Any) -> Object:
+def deployment(
+    of: str,
+    version: str,
+    *,
+    type_: str = "custom-serving",
+    replicas: int = 1,
+    available: int = 0,
+    **more: Any,
+) -> Object:
     """`limits`: of its one container. Anything else in `more` is the metadata's."""
     limits = more.pop("limits", {})
     template = {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}
@@ -58,10 +70,23 @@ def deployment(of: str, version: str, *, type_: str = "custom-serving", replicas
     }
 
 
-def service(of: str, version: str, ports: Mapping[str, int], *, type_: str = "custom-serving", **more: Any) -> Object:
+def service(
+    of: str, version: str, ports: Mapping[str, int], *, type_: str = "custom-serving", **more: Any
+) -> Object:
     """`node_ports` by port name; `balancer` an address; the rest of `more` is the metadata's."""
-    node_ports, balancer, ip = more.pop("node_ports", {}), more.pop("balancer", ""), more.pop("ip", "10.96.0.7")
-    told = [{"name": name, "port": port, **({"nodePort": node_ports[name]} if name in node_ports else {})} for name, port in ports.items()]
+    node_ports, balancer, ip = (
+        more.pop("node_ports", {}),
+        more.pop("balancer", ""),
+        more.pop("ip", "10.96.0.7"),
+    )
+    told = [
+        {
+            "name": name,
+            "port": port,
+            **({"nodePort": node_ports[name]} if name in node_ports else {}),
+        }
+        for name, port in ports.items()
+    ]
     return {
         "metadata": meta(f"{of}-{version}", type_, of, version, **more),
         "spec": {"clusterIP": ip, "ports": told},
@@ -69,24 +94,48 @@ def service(of: str, version: str, ports: Mapping[str, int], *, type_: str = "cu
     }
 
 
-def serving_pod(of: str, version: str, name: str, *, type_: str = "custom-serving", on: str = "n1", **more: Any) -> Object:
+def serving_pod(
+    of: str, version: str, name: str, *, type_: str = "custom-serving", on: str = "n1", **more: Any
+) -> Object:
     """`phase`, `limits`, `ready`, `restarts`; the rest of `more` is the metadata's."""
-    phase, limits, ready = more.pop("phase", "Running"), more.pop("limits", {}), more.pop("ready", True)
+    phase, limits, ready = (
+        more.pop("phase", "Running"),
+        more.pop("limits", {}),
+        more.pop("ready", True),
+    )
     status = {"name": "main", "ready": ready, "restartCount": more.pop("restarts", 0)}
-    state = {"running": {"startedAt": moment(0)}} if phase == "Running" else {"waiting": {"reason": "ContainerCreating"}}
+    state = (
+        {"running": {"startedAt": moment(0)}}
+        if phase == "Running"
+        else {"waiting": {"reason": "ContainerCreating"}}
+    )
     return {
         "metadata": meta(name, type_, of, version, **more),
         "spec": {"nodeName": on, "containers": [{"name": "main", "resources": {"limits": limits}}]},
-        "status": {"phase": phase, "hostIP": "10.0.0.1" if on else "", "containerStatuses": [{**status, "state": state}] if on else []},
+        "status": {
+            "phase": phase,
+            "hostIP": "10.0.0.1" if on else "",
+            "containerStatuses": [{**status, "state": state}] if on else [],
+        },
     }
 
 
 def inference_service(of: str, version: str, url: str = "", **more: Any) -> Object:
-    return {"metadata": meta(of, "kserve", of, version, **more), "status": {"url": url} if url else {}}
+    return {
+        "metadata": meta(of, "kserve", of, version, **more),
+        "status": {"url": url} if url else {},
+    }
 
 
-def claim(name: str, modes: Sequence[str], *, phase: str = "Bound", deleted: bool = False, **more: Any) -> Object:
-    metadata = {"name": name, "namespace": more.pop("namespace", "default"), "creationTimestamp": moment(0), "annotations": more or None}
+def claim(
+    name: str, modes: Sequence[str], *, phase: str = "Bound", deleted: bool = False, **more: Any
+) -> Object:
+    metadata = {
+        "name": name,
+        "namespace": more.pop("namespace", "default"),
+        "creationTimestamp": moment(0),
+        "annotations": more or None,
+    }
     if deleted:
         metadata["deletionTimestamp"] = moment(5)
     return {"metadata": metadata, "spec": {"accessModes": list(modes)}, "status": {"phase": phase}}
@@ -97,11 +146,15 @@ def _read(objects: Sequence[Object], wire: type[Any], parse: Any) -> list[Any]:
 
 
 class Servings:
-    """`cli.context.ClusterServings` of objects. `sources` replace those of a cluster that says everything; `units` by node."""
+    """`cli.context.ClusterServings` of objects. `sources` replace those of a cluster that says
+    everything; `units` by node.
+    """
 
     def __init__(self, **objects: Any) -> None:
         self._deployments = _read(objects.get("deployments", ()), WireDeployment, parse_deployment)
-        self._inference = _read(objects.get("inference", ()), WireInferenceService, parse_inference_service)
+        self._inference = _read(
+            objects.get("inference", ()), WireInferenceService, parse_inference_service
+        )
         self._services = _read(objects.get("services", ()), WireService, parse_service)
         self._pods = _read(objects.get("pods", ()), WirePod, parse_pod)
         self._claims = _read(objects.get("claims", ()), WireClaim, parse_claim)
@@ -113,7 +166,9 @@ class Servings:
     def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
         found = servings_of([*self._inference, *self._deployments], self._services, self._pods)
         wanted = [each for each in found if namespace in ("", each.namespace)]
-        wanted = [each for each in wanted if name in ("", each.name) and version in ("", each.version)]
+        wanted = [
+            each for each in wanted if name in ("", each.name) and version in ("", each.version)
+        ]
         names = ("deployments.apps", "inferenceservices.serving.kserve.io", "services", "pods")
         sources = {each: Source(each) for each in names} | dict(self._sources)
         return FoundServings(tuple(wanted), self._units, sources, CREATED + self._after)
@@ -122,7 +177,10 @@ class Servings:
         self.deleted.append(serving.workload.name)
 
     def read_claims(self, namespace: str) -> FoundClaims:
-        return FoundClaims(tuple(each for each in self._claims if namespace in ("", each.namespace)), CREATED + self._after)
+        return FoundClaims(
+            tuple(each for each in self._claims if namespace in ("", each.namespace)),
+            CREATED + self._after,
+        )
 
 
 class _Logs:
@@ -155,6 +213,16 @@ def run_serving(line: str, cluster: Servings | None) -> Printed:
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, "arena").parse(rest)
     messages = Messages("arena", err, now=lambda: 0.0)
-    context = Context("arena", global_options(args), messages, _World(cluster), out, {}, lambda: 0.0, lambda _: None, OwnMachine({}))
+    context = Context(
+        "arena",
+        global_options(args),
+        messages,
+        _World(cluster),
+        out,
+        {},
+        lambda: 0.0,
+        lambda _: None,
+        OwnMachine({}),
+    )
     status = module.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())

@@ -1,4 +1,6 @@
-"""Runs `arena submit …` in this process against a small cluster that keeps what is created, or against none."""
+"""Runs `arena submit …` in this process against a small cluster that keeps what is created, or
+against none.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,29 @@ import pytest
 import yaml
 from tests.cli.command import Printed
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
+from fairlead.cli.frame.context import (
+    ClusterJobs,
+    ClusterObjects,
+    ClusterReader,
+    ClusterServings,
+    Context,
+    TimeOfLaptop,
+)
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import NotAsWritten, OutsideError, UserError
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.submission import Served
-from fairlead.model.actions import CreateObject, DeleteObject, Manifest, ObjectAction, ObjectRef, Outcome, PatchObject, Result
+from fairlead.model.actions import (
+    CreateObject,
+    DeleteObject,
+    Manifest,
+    ObjectAction,
+    ObjectRef,
+    Outcome,
+    PatchObject,
+    Result,
+)
 from fairlead.run.machine import OwnMachine
 
 SERVED: Final[Mapping[str, Sequence[str]]] = {
@@ -32,11 +50,13 @@ SERVED: Final[Mapping[str, Sequence[str]]] = {
 
 
 class KeepingCluster:
-    """`versions` by kind; `full` names objects that exist (`NAME`, or `KIND NAME` of one of several), `broken` those whose creation fails,
-    `bad_parents` those that cannot adopt.
+    """`versions` by kind; `full` names objects that exist (`NAME`, or `KIND NAME` of one of
+    several), `broken` those whose creation fails, `bad_parents` those that cannot adopt.
     """
 
-    def __init__(self, versions: Mapping[str, Sequence[str]] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, versions: Mapping[str, Sequence[str]] | None = None, **settings: Any
+    ) -> None:
         self.versions = SERVED if versions is None else versions
         self.user: str = settings.get("user", "")
         self.priorities: Mapping[str, bool | None] = settings.get("priorities", {})
@@ -54,7 +74,12 @@ class KeepingCluster:
         if self.unreachable:
             raise OutsideError("kubernetes", "no answer")
         fields = self.spec_fields if with_fields_of else None
-        return Served(tuple(self.versions.get(kind.KIND, ())), fields, self.user, self.priorities.get(priority))
+        return Served(
+            tuple(self.versions.get(kind.KIND, ())),
+            fields,
+            self.user,
+            self.priorities.get(priority),
+        )
 
     def submitter(self) -> str:
         return self.user
@@ -63,7 +88,9 @@ class KeepingCluster:
         is_served = manifest["apiVersion"].rpartition("/")[2] in self.versions.get(kind.KIND, ())
         if self.unreachable:
             raise OutsideError("kubernetes", "no answer")
-        if not is_served or (self.spec_fields is not None and not manifest["spec"].keys() <= self.spec_fields):
+        if not is_served or (
+            self.spec_fields is not None and not manifest["spec"].keys() <= self.spec_fields
+        ):
             self.calls.append(f"refused {manifest['apiVersion']}")
             raise NotAsWritten("kubernetes", "not so")
         return self._create(manifest, namespace)
@@ -73,7 +100,9 @@ class KeepingCluster:
             case CreateObject():
                 return self._create(action.manifest, action.namespace)
             case PatchObject():
-                return self._adopt(action.target, action.patch["metadata"]["ownerReferences"][0]["name"])
+                return self._adopt(
+                    action.target, action.patch["metadata"]["ownerReferences"][0]["name"]
+                )
             case DeleteObject():
                 self.deleted.append(f"{action.target.kind} {action.target.name}")
                 return Outcome()
@@ -82,20 +111,32 @@ class KeepingCluster:
         name = manifest["metadata"]["name"]
         self.calls.append(f"create {manifest['kind']} {name}")
         if name in self.broken:
-            return Outcome(Result.REFUSED, failure=OutsideError("kubernetes", f"cannot make {name}"))
+            return Outcome(
+                Result.REFUSED, failure=OutsideError("kubernetes", (f"cannot make {name}"))
+            )
         if name in self.full or f"{manifest['kind']} {name}" in self.full:
             return Outcome(Result.THERE, failure=OutsideError("kubernetes", f"{name} is there"))
         self.created.append({**manifest})
-        return Outcome(made={**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{name}", "namespace": namespace}})
+        return Outcome(
+            made={
+                **manifest,
+                "metadata": {**manifest["metadata"], "uid": f"uid-{name}", "namespace": namespace},
+            }
+        )
 
     def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
         self.calls.append(f"get {manifest['kind']} {manifest['metadata']['name']}")
-        return manifest["metadata"]["name"] in self.full or f"{manifest['kind']} {manifest['metadata']['name']}" in self.full
+        return (
+            manifest["metadata"]["name"] in self.full
+            or (f"{manifest['kind']} {manifest['metadata']['name']}") in self.full
+        )
 
     def _adopt(self, child: ObjectRef, owner: str) -> Outcome:
         self.calls.append(f"adopt {child.kind} {child.name}")
         if owner in self.bad_parents:
-            return Outcome(Result.REFUSED, failure=OutsideError("kubernetes", "secrets may not be patched"))
+            return Outcome(
+                Result.REFUSED, failure=OutsideError("kubernetes", ("secrets may not be patched"))
+            )
         return Outcome()
 
 
@@ -129,17 +170,29 @@ class SubmitWorld:
         raise AssertionError(f"{name} is no submit")
 
 
-def submit(line: str | Sequence[str], cluster: KeepingCluster | None = None, env: Mapping[str, str] | None = None) -> Printed:
-    """`line` follows `arena submit`. Errors come as exceptions, as `main` sees them; what was printed before hangs on them as `printed`."""
+def submit(
+    line: str | Sequence[str],
+    cluster: KeepingCluster | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Printed:
+    """`line` follows `arena submit`. Errors come as exceptions, as `main` sees them; what was
+    printed before hangs on them as `printed`.
+    """
     return create(["submit", *(shlex.split(line) if isinstance(line, str) else line)], cluster, env)
 
 
-def serve(line: str | Sequence[str], cluster: KeepingCluster | None = None, env: Mapping[str, str] | None = None) -> Printed:
+def serve(
+    line: str | Sequence[str],
+    cluster: KeepingCluster | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Printed:
     """`line` follows `arena serve`."""
     return create(["serve", *(shlex.split(line) if isinstance(line, str) else line)], cluster, env)
 
 
-def create(argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str, str] | None) -> Printed:
+def create(
+    argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str, str] | None
+) -> Printed:
     verb, rest = split_verb(argv, "arena")
     assert verb is not None, argv
     out, err = io.StringIO(), io.StringIO()
@@ -149,7 +202,9 @@ def create(argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str
     messages = Messages("arena", err, now=lambda: 0.0)
     world = SubmitWorld(cluster, options.namespace or "default")
     env = env or {"HOME": "/nonexistent"}
-    context = Context("arena", options, messages, world, out, env, lambda: 0.0, lambda _: None, OwnMachine(env))
+    context = Context(
+        "arena", options, messages, world, out, env, lambda: 0.0, lambda _: None, OwnMachine(env)
+    )
     try:
         status = module.run(args, context)
     except Exception as error:
@@ -162,11 +217,15 @@ def dry_run(line: str | Sequence[str], env: Mapping[str, str] | None = None) -> 
     """The objects that `--dry-run` prints without any cluster."""
     words = shlex.split(line) if isinstance(line, str) else list(line)
     place = words.index("--") if "--" in words else len(words)
-    return list(yaml.safe_load_all(submit([*words[:place], "--dry-run", *words[place:]], env=env).out))
+    return list(
+        yaml.safe_load_all(submit([*words[:place], "--dry-run", *words[place:]], env=env).out)
+    )
 
 
 def at(document: Any, path: str) -> Any:
-    """`spec.runPolicy`, `metadata.labels.a/b` by its last key, `0` for a place in a list; None when it is not there."""
+    """`spec.runPolicy`, `metadata.labels.a/b` by its last key, `0` for a place in a list; None when
+    it is not there.
+    """
     for key in path.split("|"):
         if isinstance(document, list):
             document = document[int(key)] if int(key) < len(document) else None

@@ -1,4 +1,6 @@
-"""Verbs open no file: what a person names is read by `context.machine` (`.importlinter` forbids the libraries)."""
+"""Verbs open no file: what a person names is read by `context.machine` (`.importlinter` forbids the
+libraries).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLI = Path(__file__).resolve().parents[2] / "src" / "fairlead" / "cli"
-OPENING = {"open", "read_text", "write_text", "read_bytes", "exists", "mkdir", "unlink", "expanduser"}
+OPENING = {
+    "open",
+    "read_text",
+    "write_text",
+    "read_bytes",
+    "exists",
+    "mkdir",
+    "unlink",
+    "expanduser",
+}
 STREAMS = {"frame/standard_streams.py"}
 """Descriptors 0 to 2, where they are closed: /dev/null is opened for them."""
 
@@ -15,7 +26,13 @@ STREAMS = {"frame/standard_streams.py"}
 def opened(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            name = (
+                node.func.id
+                if isinstance(node.func, ast.Name)
+                else node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else ""
+            )
             if name in OPENING:
                 yield f"{path.relative_to(CLI)}:{node.lineno} {name}"
 

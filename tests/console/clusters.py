@@ -21,7 +21,12 @@ GATED = ("fairlead.io/quota",)
 
 
 def gpu_node(
-    name: str = "gpu-1", gpus: int = 4, *, ready: str = "True", labels: dict[str, str] | None = None, cordoned: bool = False
+    name: str = "gpu-1",
+    gpus: int = 4,
+    *,
+    ready: str = "True",
+    labels: dict[str, str] | None = None,
+    cordoned: bool = False,
 ) -> Node:
     """An exclusive node."""
     return Node(
@@ -39,8 +44,18 @@ def gpu_node(
 
 def shared_node(name: str = "share-1", cards: int = 2, units: int = 40) -> Node:
     """Cards of `units` GiB each, divided by memory."""
-    slots = tuple(GpuSlot(index, f"GPU-{name}-{index}", index, "NVIDIA A100", units * 1024, units, mode="shared") for index in range(cards))
-    amounts = {"cpu": 32_000, "memory": 256 << 30, "aliyun.com/gpu-mem": cards * units, "aliyun.com/gpu-count": cards}
+    slots = tuple(
+        GpuSlot(
+            index, f"GPU-{name}-{index}", index, ("NVIDIA A100"), units * 1024, units, mode="shared"
+        )
+        for index in range(cards)
+    )
+    amounts = {
+        "cpu": 32_000,
+        "memory": 256 << 30,
+        "aliyun.com/gpu-mem": cards * units,
+        "aliyun.com/gpu-count": cards,
+    }
     return Node(
         name,
         uid=f"uid-{name}",
@@ -54,7 +69,12 @@ def shared_node(name: str = "share-1", cards: int = 2, units: int = 40) -> Node:
 
 
 def cpu_node(name: str = "cpu-1") -> Node:
-    return Node(name, capacity={"cpu": 8000, "memory": 32 << 30}, conditions=(Condition("Ready", "True"),), created_at=EPOCH - 86_400)
+    return Node(
+        name,
+        capacity={"cpu": 8000, "memory": 32 << 30},
+        conditions=(Condition("Ready", "True"),),
+        created_at=EPOCH - 86_400,
+    )
 
 
 def pod(
@@ -72,7 +92,11 @@ def pod(
 ) -> Pod:
     """Running when it has a node, else Pending; limits are requests too."""
     amounts = limits or {}
-    labels = {"training.kubeflow.org/job-name": job.name, "training.kubeflow.org/replica-type": role} if job else {}
+    labels = (
+        {"training.kubeflow.org/job-name": job.name, "training.kubeflow.org/replica-type": role}
+        if job
+        else {}
+    )
     return Pod(
         namespace,
         name,
@@ -109,7 +133,10 @@ def training_job(
         name,
         uid=f"uid-job-{name}",
         roles=(Role("worker", workers, limits={"nvidia.com/gpu": gpus}),),
-        conditions=(Condition("Created", "True", at=created_at), Condition(state, "True", at=created_at + 10)),
+        conditions=(
+            Condition("Created", "True", at=created_at),
+            Condition(state, "True", at=created_at + 10),
+        ),
         created_at=created_at,
         started_at=None if state == "Created" else created_at + 10,
         finished_at=finished_at,
@@ -146,7 +173,9 @@ def reading(
         "570.1",
         idle_since,
         EPOCH,
-        (GpuHolder(holder.namespace, holder.name, "main", "exclusive", used_mib, total_mib, ratio),) if holder else (),
+        (GpuHolder(holder.namespace, holder.name, "main", "exclusive", used_mib, total_mib, ratio),)
+        if holder
+        else (),
     )
 
 
@@ -158,7 +187,9 @@ def quota_tree() -> QuotaNode:
         min={"cpu": 40_000},
         max={"cpu": 40_000},
         children=(
-            QuotaNode("a", "root.a", "root", {"cpu": 10_000}, {"cpu": 30_000}, ("team-a", "team-b")),
+            QuotaNode(
+                "a", "root.a", "root", {"cpu": 10_000}, {"cpu": 30_000}, ("team-a", "team-b")
+            ),
             QuotaNode("b", "root.b", "root", {"cpu": 20_000}, {}, ("team-c",)),
         ),
     )
@@ -195,28 +226,56 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def living_cluster() -> ClusterSnapshot:
     """Two kinds of GPU node, a running and a failed job, a quota tree, a name that is markup."""
     job, failed = training_job(), training_job("gpt", state="Failed", finished_at=EPOCH - 100)
-    pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1, "cpu": 4000}, job=job) for n in range(2)]
+    pods = [
+        pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1, "cpu": 4000}, job=job)
+        for n in range(2)
+    ]
     gpus = [reading(index=n, holder=pods[n] if n < 2 else None) for n in range(4)]
-    sources = {"nodes": Source("nodes", good_at=EPOCH), "tfjobs": Source("tfjobs", "missing", "no `tfjobs` here", "install its CRD")}
+    sources = {
+        "nodes": Source("nodes", good_at=EPOCH),
+        "tfjobs": Source("tfjobs", "missing", ("no `tfjobs` here"), ("install its CRD")),
+    }
     nodes = [gpu_node(labels={"note": MARKUP}), shared_node(), cpu_node()]
     return cluster(nodes, pods, [job, failed], gpus, quota_tree(), sources=sources)
 
 
 def large_cluster(nodes: int = 5000, jobs: int = 2000, other_pods: int = 30_000) -> ClusterSnapshot:
-    """Nodes of eight cards, jobs of ten pods with two GPUs each, and pods without GPUs; every card reports."""
-    machines = [gpu_node(f"gpu-{n:05d}", 8, labels={f"label-{k}": f"value-{n % 7}" for k in range(12)}) for n in range(nodes)]
-    work = [training_job(f"job-{n:04d}", 10, 2, namespace=f"team-{n % 40:02d}") for n in range(jobs)]
+    """Nodes of eight cards, jobs of ten pods with two GPUs each, and pods without GPUs; every card
+    reports.
+    """
+    machines = [
+        gpu_node(f"gpu-{n:05d}", 8, labels={f"label-{k}": f"value-{n % 7}" for k in range(12)})
+        for n in range(nodes)
+    ]
+    work = [
+        training_job(f"job-{n:04d}", 10, 2, namespace=f"team-{n % 40:02d}") for n in range(jobs)
+    ]
     members = [
-        pod(f"{job.name}-worker-{k}", f"gpu-{(n * 10 + k) // 4 % nodes:05d}", {"nvidia.com/gpu": 2}, namespace=job.namespace, job=job)
+        pod(
+            f"{job.name}-worker-{k}",
+            f"gpu-{(n * 10 + k) // 4 % nodes:05d}",
+            {"nvidia.com/gpu": 2},
+            namespace=job.namespace,
+            job=job,
+        )
         for n, job in enumerate(work)
         for k in range(10)
     ]
-    others = [pod(f"web-{n:05d}", f"gpu-{n % nodes:05d}", {"cpu": 500}, namespace=f"team-{n % 40:02d}") for n in range(other_pods)]
+    others = [
+        pod(f"web-{n:05d}", f"gpu-{n % nodes:05d}", {"cpu": 500}, namespace=f"team-{n % 40:02d}")
+        for n in range(other_pods)
+    ]
     seats: dict[str, list[Pod]] = {}
     for member in members:
         seats.setdefault(member.node, []).extend([member, member])
     readings = [
-        reading(node.name, n, 40_000.0 + n, (n * 13 % 100) / 100, holder=seats[node.name][n] if n < len(seats.get(node.name, ())) else None)
+        reading(
+            node.name,
+            n,
+            40_000.0 + n,
+            (n * 13 % 100) / 100,
+            holder=seats[node.name][n] if n < len(seats.get(node.name, ())) else None,
+        )
         for node in machines
         for n in range(8)
     ]

@@ -21,18 +21,35 @@ def demo() -> QuotaNode:
     a = (leaf("root.a.1", "root.a", "ns1"), leaf("root.a.2", "root.a", "ns2"))
     b = (leaf("root.b.1", "root.b", "ns3"), leaf("root.b.2", "root.b", "ns4"))
     half = {"cpu": 20_000}
-    inner = tuple(QuotaNode(name, name, "root", half, {"cpu": 40_000}, children=below) for name, below in (("root.a", a), ("root.b", b)))
+    inner = tuple(
+        QuotaNode(name, name, "root", half, {"cpu": 40_000}, children=below)
+        for name, below in (("root.a", a), ("root.b", b))
+    )
     return QuotaNode("root", "root", "", {"cpu": 40_000}, {"cpu": 40_000}, children=inner)
 
 
 def five(namespace: str, number: int, *, waits: bool = False) -> Pod:
-    made = pod(f"web-{namespace}-{number}", "" if waits else "gpu-1", {"cpu": 5000}, namespace=namespace, gates=GATED if waits else ())
-    return replace(made, owners=(Owner("ReplicaSet", "web", f"uid-{namespace}", True),), created_at=EPOCH - 100 + number)
+    made = pod(
+        f"web-{namespace}-{number}",
+        "" if waits else "gpu-1",
+        {"cpu": 5000},
+        namespace=namespace,
+        gates=GATED if waits else (),
+    )
+    return replace(
+        made,
+        owners=(Owner("ReplicaSet", "web", f"uid-{namespace}", True),),
+        created_at=EPOCH - 100 + number,
+    )
 
 
 def full() -> BoardState:
     """Both leaves of a borrow all that b does not use: 4 and 4 run, and one more waits in each."""
-    pods = [five(namespace, number, waits=number == 4) for namespace in ("ns1", "ns2") for number in range(5)]
+    pods = [
+        five(namespace, number, waits=number == 4)
+        for namespace in ("ns1", "ns2")
+        for number in range(5)
+    ]
     return BoardState(cluster(pods=pods, quota=demo()), EPOCH)
 
 

@@ -14,7 +14,10 @@ T4_MIB = 15_079
 
 def t4(name: str = "t4", **more: object) -> Node:
     """Document 003's card of 14 units."""
-    return msgspec.structs.replace(node(name, (14,), slots={0: {"memory_mib": T4_MIB, "model": "Tesla T4", **more}}), uid=f"uid-{name}")
+    return msgspec.structs.replace(
+        node(name, (14,), slots={0: {"memory_mib": T4_MIB, "model": ("Tesla T4"), **more}}),
+        uid=f"uid-{name}",
+    )
 
 
 def notebook(number: int, **more: object) -> Pod:

@@ -1,4 +1,6 @@
-"""Whatever a stranger asks and whatever a device says: a refusal or an answer, never a bug, and never a number JSON does not know."""
+"""Whatever a stranger asks and whatever a device says: a refusal or an answer, never a bug, and
+never a number JSON does not know.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,28 @@ from fairlead.model.devices.gpu import GpuHolder, GpuReading
 
 from .clusters import EPOCH, cluster, gpu_node, living_cluster, pod, training_job
 
-LISTS = {endpoint.name: endpoint for endpoint in ENDPOINTS if endpoint.name in ("nodes", "jobs", "quota_usage")}
+LISTS = {
+    endpoint.name: endpoint
+    for endpoint in ENDPOINTS
+    if endpoint.name in ("nodes", "jobs", "quota_usage")
+}
 PICTURE = BoardState(living_cluster(), EPOCH)
 ROWS = {"nodes": PICTURE.nodes, "jobs": PICTURE.jobs, "quota_usage": PICTURE.quota}
 NUMBERS = st.none() | st.floats(width=32) | st.floats(0, 1)
-NAMES = st.sampled_from([each.name for endpoint in LISTS.values() for each in endpoint.parameters] + ["from", "to", "step", "top", "x"])
-TEXTS = st.text(max_size=12) | st.sampled_from(["-name", "name,-status", "gpusTotal", "csv", "1", "500", "9" * 30, "2026-01-05T08:00:00Z"])
+NAMES = st.sampled_from(
+    [each.name for endpoint in LISTS.values() for each in endpoint.parameters]
+    + ["from", "to", "step", "top", "x"]
+)
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["-name", "name,-status", "gpusTotal", "csv", "1", "500", "9" * 30, "2026-01-05T08:00:00Z"]
+)
 PARAMETERS = st.lists(st.tuples(NAMES, TEXTS), max_size=5)
 
 
 @given(st.sampled_from(sorted(LISTS)), PARAMETERS)
-def test_any_list_query_is_answered_or_refused_with_a_hint(name: str, parameters: list[tuple[str, str]]) -> None:
+def test_any_list_query_is_answered_or_refused_with_a_hint(
+    name: str, parameters: list[tuple[str, str]]
+) -> None:
     try:
         query = parse_list_query(parameters, LISTS[name])
         found = page_of(matching(ROWS[name], query), query)  # type: ignore[type-var]
@@ -40,7 +53,9 @@ def test_any_list_query_is_answered_or_refused_with_a_hint(name: str, parameters
 
 
 @given(st.sampled_from(sorted(CHART_QUERIES)), PARAMETERS)
-def test_any_chart_request_is_answered_or_refused_with_a_hint(name: str, parameters: list[tuple[str, str]]) -> None:
+def test_any_chart_request_is_answered_or_refused_with_a_hint(
+    name: str, parameters: list[tuple[str, str]]
+) -> None:
     try:
         asked = parse_chart_request(parameters, CHART_QUERIES[name], EPOCH)
         assert 0 <= asked.start <= asked.end
@@ -80,7 +95,13 @@ def test_whatever_devices_say_the_answers_are_json(readings: list[GpuReading]) -
     job = training_job()
     pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job) for n in range(2)]
     seen = BoardState(cluster([gpu_node()], pods, [job], readings), EPOCH)
-    answers = [seen.overview, seen.gpu_map, seen.node("gpu-1"), seen.job(*job.key), [e.row for e in seen.nodes.entries]]
+    answers = [
+        seen.overview,
+        seen.gpu_map,
+        seen.node("gpu-1"),
+        seen.job(*job.key),
+        [e.row for e in seen.nodes.entries],
+    ]
     text = msgspec.json.encode(answers).decode()
     json.loads(text, parse_constant=lambda word: (_ for _ in ()).throw(AssertionError(word)))
     assert list(samples_of(seen))

@@ -41,12 +41,21 @@ def silent(of: Node, since: float) -> Node:
 
 
 def waiting(of: Pod, reason: str, ended: float | None = None, restarts: int = 0) -> Pod:
-    status = ContainerStatus("main", restarts=restarts, state=ContainerState.WAITING, reason=reason, last_finished_at=ended)
+    status = ContainerStatus(
+        "main",
+        restarts=restarts,
+        state=ContainerState.WAITING,
+        reason=reason,
+        last_finished_at=ended,
+    )
     return replace(of, statuses=(status,))
 
 
 def reading(index: int, **more: object) -> GpuReading:
-    return msgspec.convert({"node": "gpu-1", "index": index, "uuid": f"GPU-gpu-1-{index}", "read_at": EPOCH, **more}, GpuReading)
+    return msgspec.convert(
+        {"node": "gpu-1", "index": index, "uuid": f"GPU-gpu-1-{index}", "read_at": EPOCH, **more},
+        GpuReading,
+    )
 
 
 def test_a_sound_cluster_needs_nobody() -> None:
@@ -54,9 +63,23 @@ def test_a_sound_cluster_needs_nobody() -> None:
 
 
 def test_silent_nodes_are_one_line_with_their_gpus_the_longest_first() -> None:
-    seen = lines(cluster([silent(node("gpu-2"), EPOCH - 60), silent(node("gpu-10"), EPOCH - 1860), node("gpu-1")], []))
+    seen = lines(
+        cluster(
+            [
+                silent(node("gpu-2"), EPOCH - 60),
+                silent(node("gpu-10"), EPOCH - 1860),
+                node("gpu-1"),
+            ],
+            [],
+        )
+    )
     (line,) = seen
-    assert (line.kind, line.level, line.count, line.sentence.values["gpus"]) == ("node-silent", "broken", 2, 16)
+    assert (line.kind, line.level, line.count, line.sentence.values["gpus"]) == (
+        "node-silent",
+        "broken",
+        2,
+        16,
+    )
     assert [each.name for each in line.objects] == ["gpu-10", "gpu-2"]
     assert line.since == "2026-01-05T07:29:00Z", "half an hour and a minute before 8 o'clock"
     assert line.command == "kubectl describe node gpu-10"
@@ -64,7 +87,9 @@ def test_silent_nodes_are_one_line_with_their_gpus_the_longest_first() -> None:
 
 def test_what_a_pod_of_a_silent_node_says_of_itself_is_old() -> None:
     crashed = waiting(pod("crashes", "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 60, 4)
-    assert [line.kind for line in lines(cluster([silent(node("gpu-1"), EPOCH - 60)], [crashed]))] == ["node-silent"]
+    assert [
+        line.kind for line in lines(cluster([silent(node("gpu-1"), EPOCH - 60)], [crashed]))
+    ] == ["node-silent"]
 
 
 def test_an_xid_is_told_with_what_it_means_and_when() -> None:
@@ -81,7 +106,10 @@ def test_an_xid_is_told_with_what_it_means_and_when() -> None:
 
 def test_broken_cards_are_told_apart_by_their_xid_and_one_without_says_so() -> None:
     faults = ((0, 79), (1, None), (2, 48), (3, 79))
-    broken = tuple(reading(index, healthy=False, last_xid=xid, last_xid_at=EPOCH - HOUR if xid else None) for index, xid in faults)
+    broken = tuple(
+        reading(index, healthy=False, last_xid=xid, last_xid_at=EPOCH - HOUR if xid else None)
+        for index, xid in faults
+    )
     found = lines(replace(cluster([node("gpu-1")], []), gpus=broken))
     assert [(line.sentence.text, line.since is not None) for line in found] == [
         ("2 GPUs broken: XID 79, GPU has fallen off the bus", True),
@@ -92,10 +120,17 @@ def test_broken_cards_are_told_apart_by_their_xid_and_one_without_says_so() -> N
 
 def test_gpus_that_a_node_no_longer_offers_are_counted_where_nobody_names_them() -> None:
     (line,) = lines(cluster([node("gpu-1", healthy=6)], []))
-    assert (line.kind, line.count, line.sentence.values["gpus"], line.since) == ("gpu-withheld", 1, 2, None)
+    assert (line.kind, line.count, line.sentence.values["gpus"], line.since) == (
+        "gpu-withheld",
+        1,
+        2,
+        None,
+    )
 
 
-@pytest.mark.parametrize(("since_grace", "told"), [(121.0, ["pod-stuck"]), (119.0, []), (-30.0, [])])
+@pytest.mark.parametrize(
+    ("since_grace", "told"), [(121.0, ["pod-stuck"]), (119.0, []), (-30.0, [])]
+)
 def test_a_pod_is_stuck_two_minutes_after_its_grace(since_grace: float, told: list[str]) -> None:
     going = replace(pod("goes", "gpu-1", gpus=1), deleted_at=EPOCH - since_grace)
     assert [line.kind for line in lines(cluster([node("gpu-1")], [going]))] == told
@@ -103,7 +138,9 @@ def test_a_pod_is_stuck_two_minutes_after_its_grace(since_grace: float, told: li
 
 def test_crash_loops_and_images_stand_apart() -> None:
     crashes = waiting(pod("crashes", "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)
-    pulls = replace(waiting(pod("pulls", "gpu-1", gpus=1), "ImagePullBackOff"), phase=PodPhase.PENDING)
+    pulls = replace(
+        waiting(pod("pulls", "gpu-1", gpus=1), "ImagePullBackOff"), phase=PodPhase.PENDING
+    )
     seen = lines(cluster([node("gpu-1")], [crashes, pulls]))
     assert [(line.kind, line.count) for line in seen] == [("pod-crashing", 1), ("pod-image", 1)]
     assert (seen[0].sentence.values["restarts"], seen[0].since) == (5, "2026-01-05T07:58:30Z")
@@ -112,32 +149,63 @@ def test_crash_loops_and_images_stand_apart() -> None:
 
 def test_a_name_is_one_word_of_its_command() -> None:
     odd = "x; reboot $(id) 'y'"
-    (line,) = lines(cluster([node("gpu-1")], [waiting(pod(odd, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)]))
+    (line,) = lines(
+        cluster(
+            [node("gpu-1")], [waiting(pod(odd, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)]
+        )
+    )
     assert shlex.split(line.command) == ["kubectl", "-n", "team-a", "logs", odd, "--previous"]
 
 
 @pytest.mark.parametrize(("waited", "told"), [(601.0, ["pod-unschedulable"]), (599.0, [])])
 def test_who_finds_no_node_for_ten_minutes_is_told(waited: float, told: list[str]) -> None:
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
-    waits = replace(pod("waits", "", gpus=9), phase=PodPhase.PENDING, created_at=EPOCH - waited, conditions=unscheduled)
+    waits = replace(
+        pod("waits", "", gpus=9),
+        phase=PodPhase.PENDING,
+        created_at=EPOCH - waited,
+        conditions=unscheduled,
+    )
     assert [line.kind for line in lines(cluster([node("gpu-1")], [waits]))] == told
 
 
 def test_pods_without_gpus_are_nobodys_business_here() -> None:
-    assert lines(cluster([node("gpu-1")], [waiting(pod("web", "gpu-1"), "CrashLoopBackOff", EPOCH - 90, 5)])) == []
+    assert (
+        lines(
+            cluster(
+                [node("gpu-1")], [waiting(pod("web", "gpu-1"), "CrashLoopBackOff", EPOCH - 90, 5)]
+            )
+        )
+        == []
+    )
 
 
 def test_a_gated_pod_is_not_called_unschedulable() -> None:
-    gated = replace(pod("gated", "", gpus=1), phase=PodPhase.PENDING, gates=(QUOTA_GATE,), created_at=EPOCH - HOUR)
+    gated = replace(
+        pod("gated", "", gpus=1),
+        phase=PodPhase.PENDING,
+        gates=(QUOTA_GATE,),
+        created_at=EPOCH - HOUR,
+    )
     assert lines(cluster([node("gpu-1")], [gated])) == []
 
 
 def test_at_most_seven_lines_the_broken_before_the_waiting() -> None:
     xids = (48, 62, 64, 74, 79, 95, 119)
-    broken = tuple(reading(index, healthy=False, last_xid=xid, last_xid_at=EPOCH) for index, xid in enumerate(xids))
+    broken = tuple(
+        reading(index, healthy=False, last_xid=xid, last_xid_at=EPOCH)
+        for index, xid in enumerate(xids)
+    )
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable"),)
-    waits = replace(pod("waits", "", gpus=9), phase=PodPhase.PENDING, created_at=EPOCH - HOUR, conditions=unscheduled)
-    seen = lines(replace(cluster([silent(node("gpu-2"), EPOCH - 60), node("gpu-1")], [waits]), gpus=broken))
+    waits = replace(
+        pod("waits", "", gpus=9),
+        phase=PodPhase.PENDING,
+        created_at=EPOCH - HOUR,
+        conditions=unscheduled,
+    )
+    seen = lines(
+        replace(cluster([silent(node("gpu-2"), EPOCH - 60), node("gpu-1")], [waits]), gpus=broken)
+    )
     assert len(seen) == 7 and {line.level for line in seen} == {"broken"}
 
 
@@ -147,11 +215,16 @@ def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
         for name, waited in (("new", 599), ("late", 601), ("early", 900))
     ]
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
-    pods = [any_pod(f"{job.name}-worker-0", "", {"nvidia.com/gpu": 9}, job=job, conditions=unscheduled) for job in jobs]
+    pods = [
+        any_pod(f"{job.name}-worker-0", "", {"nvidia.com/gpu": 9}, job=job, conditions=unscheduled)
+        for job in jobs
+    ]
     (line,) = lines(cluster([node("gpu-1")], pods, jobs))
     assert (line.kind, line.level, line.count) == ("jobs-waiting", "waiting", 2)
     assert [each.name for each in line.objects] == ["early", "late"]
-    assert line.why is not None and line.why.text == "needs 9 GPUs on one node; the largest of 1, gpu-1, has 8"
+    assert line.why is not None and line.why.text == (
+        "needs 9 GPUs on one node; the largest of 1, gpu-1, has 8"
+    )
     assert line.sentence.text == "2 jobs are waiting"
     assert line.command == "arena get early --type=pytorchjob -n team-a --explain"
 
@@ -162,7 +235,10 @@ def test_a_starved_quota_is_told_in_a_unit_that_people_read() -> None:
             StarvedLeaf("root.a", "memory", "bytes", min=128 << 30, used=12 << 30, waiting_pods=1),
             "1 pod waits; the worst has 12 of 128 GiB (memory)",
         ),
-        (StarvedLeaf("root.a", "cpu", "cores", min=8, used=2.5, waiting_pods=2), "2 pods wait; the worst has 2.5 of 8 cores (cpu)"),
+        (
+            StarvedLeaf("root.a", "cpu", "cores", min=8, used=2.5, waiting_pods=2),
+            "2 pods wait; the worst has 2.5 of 8 cores (cpu)",
+        ),
         (
             StarvedLeaf("root.a", "nvidia.com/gpu", "count", min=4, used=0, waiting_pods=2),
             "2 pods wait; the worst has 0 of 4 (nvidia.com/gpu)",
@@ -173,9 +249,13 @@ def test_a_starved_quota_is_told_in_a_unit_that_people_read() -> None:
 
 
 def test_a_job_that_its_owner_suspended_needs_nobody() -> None:
-    assert lines(cluster([node("gpu-1")], [], [training_job(state="Suspended", suspended=True)])) == []
+    assert (
+        lines(cluster([node("gpu-1")], [], [training_job(state="Suspended", suspended=True)])) == []
+    )
 
 
 def test_three_are_named_and_the_others_counted() -> None:
-    (line,) = lines(cluster([silent(node(f"gpu-{number}"), EPOCH - number) for number in range(1, 6)], []))
+    (line,) = lines(
+        cluster([silent(node(f"gpu-{number}"), EPOCH - number) for number in range(1, 6)], [])
+    )
     assert ([each.name for each in line.objects], line.more) == (["gpu-5", "gpu-4", "gpu-3"], 2)

@@ -24,7 +24,11 @@ from .quota_demo import crowded, demo
 from .worlds import StillCluster, still_world
 
 
-@pytest.mark.parametrize(("watched_seconds", "is_ready"), [(60.0, True), (-1.0, False)], ids=["asked lately", "asked long ago"])
+@pytest.mark.parametrize(
+    ("watched_seconds", "is_ready"),
+    [(60.0, True), (-1.0, False)],
+    ids=[("asked lately"), ("asked long ago")],
+)
 async def test_the_next_picture_has_ready_what_somebody_asked_for(
     watched_seconds: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,7 +49,9 @@ async def test_the_next_picture_has_ready_what_somebody_asked_for(
 
 
 async def test_a_part_is_made_when_a_page_asks_for_it_in_the_present_board_state() -> None:
-    known = BoardStates(still_world(living_cluster()), TopicVersions(), lambda: 1.0, lambda seconds: None)
+    known = BoardStates(
+        still_world(living_cluster()), TopicVersions(), lambda: 1.0, lambda seconds: None
+    )
     first = await known.latest()
     assert await known.latest("jobs", "quota") is first
     assert {"jobs", "quota"} <= vars(first).keys() and "overview" not in vars(first)
@@ -71,7 +77,9 @@ def test_a_board_state_goes_when_nobody_has_it_any_more() -> None:
             gc.enable()
 
 
-async def test_time_that_somebody_moved_makes_the_picture_old(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_time_that_somebody_moved_makes_the_picture_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(board_states, "CPU_SHARE", 1e9)
     driver = Driver(small_world(), 1.0)
     world = msgspec.structs.replace(still_world(living_cluster()), timekeeper=driver)
@@ -87,11 +95,19 @@ def test_a_card_that_an_operator_takes_out_concerns_the_pages_that_show_cards() 
     versions, before = TopicVersions(), living_cluster()
     versions.update(before, before.gpus)
     known = versions.as_text()
-    versions.update(msgspec.structs.replace(before, withheld={before.nodes[0].name: (0,)}), before.gpus)
-    assert {topic for topic, version in versions.as_text().items() if version != known[topic]} == {"nodes", "gpus", "overview"}
+    versions.update(
+        msgspec.structs.replace(before, withheld={before.nodes[0].name: (0,)}), before.gpus
+    )
+    assert {topic for topic, version in versions.as_text().items() if version != known[topic]} == {
+        "nodes",
+        "gpus",
+        "overview",
+    }
 
 
-def test_what_a_quota_plan_asks_of_budgets_is_a_change_of_the_quota_board_and_the_trees_status_is_none() -> None:
+def test_what_a_quota_plan_asks_of_budgets_is_a_change_of_the_quota_board_and_the_trees_status_is_none() -> (
+    None
+):
     versions = TopicVersions()
     tree = QuotaTree("elasticquotatree", "kube-system", quota_tree())
     before = replace(living_cluster(), quota_tree=tree)
@@ -100,9 +116,19 @@ def test_what_a_quota_plan_asks_of_budgets_is_a_change_of_the_quota_board_and_th
     versions.update(replace(before, quota_tree=replace(tree, status={"observedGeneration": 2})), ())
     assert versions.as_text() == first
     versions.update(replace(before, budgets=(Budget("team-a", "web", allowed=1),)), ())
-    assert {topic for topic, version in versions.as_text().items() if version != first[topic]} == {"quota"}
+    assert {topic for topic, version in versions.as_text().items() if version != first[topic]} == {
+        "quota"
+    }
     second = versions.as_text()
     fault = Violation("root", "BadShape", "root: unknown field", stops=True)
     broken = replace(tree, faults=(fault,))
-    versions.update(replace(before, quota=None, quota_tree=broken, budgets=(Budget("team-a", "web", allowed=1),)), ())
-    assert {topic for topic, version in versions.as_text().items() if version != second[topic]} == {"quota", "overview"}
+    versions.update(
+        replace(
+            before, quota=None, quota_tree=broken, budgets=(Budget("team-a", "web", allowed=1),)
+        ),
+        (),
+    )
+    assert {topic for topic, version in versions.as_text().items() if version != second[topic]} == {
+        "quota",
+        "overview",
+    }

@@ -1,4 +1,6 @@
-"""Charts: what may be asked, how each source spells it, which source answers, and what the built-in series keeps."""
+"""Charts: what may be asked, how each source spells it, which source answers, and what the built-in
+series keeps.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,11 @@ def test_without_a_range_the_last_half_hour_is_meant() -> None:
 
 def test_times_are_milliseconds_or_rfc3339() -> None:
     text = datetime.fromtimestamp(EPOCH - 600, UTC).isoformat().replace("+00:00", "Z")
-    assert request(f"from={text}").start == request(f"from={int((EPOCH - 600) * 1000)}").start == EPOCH - 600
+    assert (
+        request(f"from={text}").start
+        == request(f"from={int((EPOCH - 600) * 1000)}").start
+        == EPOCH - 600
+    )
 
 
 def test_the_default_start_is_no_time_before_time() -> None:
@@ -85,9 +91,15 @@ def test_there_are_never_more_than_240_points(seconds: float, step: int) -> None
 def test_filters_become_matchers_of_the_sources_own_labels() -> None:
     asked = request("gpu_node=a&gpu_node=b.2&GPU=3")
     assert [promql_of(asked, spelling) for spelling in DUTY.spellings] == [
-        'avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{node_name=~"a|b\\\\.2",gpu="3",})',
+        (
+            "avg by (node_name,gpu,uuid) (100 * "
+            'fairlead_gpu_utilization_ratio{node_name=~"a|b\\\\.2",gpu="3",})'
+        ),
         'avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{Hostname=~"a|b\\\\.2",gpu="3",})',
-        'avg by (node_name,minor_number,uuid) (nvidia_gpu_duty_cycle{allocate_mode!="share",node_name=~"a|b\\\\.2",minor_number="3",})',
+        (
+            "avg by (node_name,minor_number,uuid) "
+            '(nvidia_gpu_duty_cycle{allocate_mode!="share",node_name=~"a|b\\\\.2",minor_number="3",})'
+        ),
     ]
 
 
@@ -97,10 +109,15 @@ def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
     asked = request("holder=b/y&holder=a/x&holder=b/z.1&gpu_node=n", query.name)
     by = "avg by (node_name,gpu,uuid,namespace_name,pod_name,container_name)"
     assert promql_of(asked, query.spellings[0]) == (
-        f'{by} (100 * fairlead_container_gpu_utilization_ratio{{node_name="n",namespace_name="a",pod_name="x",}})'
-        f' or {by} (100 * fairlead_container_gpu_utilization_ratio{{node_name="n",namespace_name="b",pod_name=~"y|z\\\\.1",}})'
+        f"{by} (100 * "
+        f'fairlead_container_gpu_utilization_ratio{{node_name="n",namespace_name="a",pod_name="x",}})'
+        f" or {by} (100 * "
+        f'fairlead_container_gpu_utilization_ratio{{node_name="n",namespace_name="b",pod_name=~"y|z\\\\.1",}})'
     )
-    assert [is_wanted({"namespace": space, "pod": pod, "node": "n"}, asked.filters) for space, pod in ("ax", "bx", "by")] == [
+    assert [
+        is_wanted({"namespace": space, "pod": pod, "node": "n"}, asked.filters)
+        for space, pod in ("ax", "bx", "by")
+    ] == [
         True,
         False,
         True,
@@ -113,12 +130,15 @@ async def test_what_only_a_prometheus_keeps_is_said_without_one() -> None:
     query = CHART_QUERIES["gpu-pcie"]
     asked = request(f"gpu_node=n&from={int((EPOCH - 7200) * 1000)}", query.name)
     assert promql_of(asked, query.spellings[0]) == (
-        'max by (node_name,gpu,uuid,direction) (rate(fairlead_gpu_pcie_bytes_total{node_name="n",}[120s])) / 1048576'
+        "max by (node_name,gpu,uuid,direction) "
+        '(rate(fairlead_gpu_pcie_bytes_total{node_name="n",}[120s])) / 1048576'
     )
     state = BoardState(cluster(), EPOCH)
     kept = chart_answer(query, asked, history_lines(History(), query, asked), state, History())
     assert [(each.code, each.source) for each in kept.warnings] == [("history-none", "built-in")]
-    followed = chart_answer(query, asked, await prometheus_lines(Answers(), query, asked), state, History())
+    followed = chart_answer(
+        query, asked, await prometheus_lines(Answers(), query, asked), state, History()
+    )
     assert [each.code for each in followed.warnings] == ["chart-empty"]
 
 
@@ -134,7 +154,9 @@ def test_a_uuid_filters_by_uuid() -> None:
 def test_a_card_by_its_index_or_by_its_uuid_is_one_or_the_other() -> None:
     asked = request("GPU=GPU-1&GPU=3&gpu_node=n")
     of = "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio"
-    assert promql_of(asked, DUTY.spellings[0]) == f'{of}{{node_name="n",gpu="3",}}) or {of}{{node_name="n",uuid=~"(?i)GPU-1",}})'
+    assert promql_of(asked, DUTY.spellings[0]) == (
+        f'{of}{{node_name="n",gpu="3",}}) or {of}{{node_name="n",uuid=~"(?i)GPU-1",}})'
+    )
     cards = [
         {"node": "n", "gpu": "3", "uuid": "GPU-0"},
         {"node": "n", "gpu": "0", "uuid": "GPU-1"},
@@ -146,16 +168,26 @@ def test_a_card_by_its_index_or_by_its_uuid_is_one_or_the_other() -> None:
 def test_charts_read_filters_as_lists_do() -> None:
     """In any case of letters; names in Kubernetes have small ones only."""
     asked = request("gpu_node=GPU-1&GPU=gpu-GPU-1-0")
-    assert (
-        promql_of(asked, DUTY.spellings[1])
-        == 'avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{Hostname="gpu-1",UUID=~"(?i)gpu-GPU-1-0",})'
+    assert promql_of(asked, DUTY.spellings[1]) == (
+        "avg by (Hostname,gpu,UUID) "
+        '(DCGM_FI_DEV_GPU_UTIL{Hostname="gpu-1",UUID=~"(?i)gpu-GPU-1-0",})'
     )
     history = History()
     history.add(EPOCH, samples_of(running_board_state()))
     assert [line.labels["gpu"] for line in history_lines(history, DUTY, asked).lines] == ["0"]
-    assert promql_of(request("path=Root.A", "quota-used"), CHART_QUERIES["quota-used"].spellings[0]).count('path=~"(?i)Root\\\\.A"') == 1
+    assert (
+        promql_of(
+            request("path=Root.A", "quota-used"), CHART_QUERIES["quota-used"].spellings[0]
+        ).count('path=~"(?i)Root\\\\.A"')
+        == 1
+    )
     seen = running_board_state()
-    listed = matching(seen.gpus, ListQuery(filters=parse_filters([("gpu_node", "GPU-1"), ("GPU", "gpu-GPU-1-0"), ("GPU", "1")])))
+    listed = matching(
+        seen.gpus,
+        ListQuery(
+            filters=parse_filters([("gpu_node", "GPU-1"), ("GPU", "gpu-GPU-1-0"), ("GPU", "1")])
+        ),
+    )
     assert [row.index for row in listed] == [0, 1]
 
 
@@ -168,14 +200,21 @@ class Answers:
         self.metric, self.lines, self.count = metric, lines, count
         self.asked: list[str] = []
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
         self.asked.append(promql)
         if not self.metric or self.metric not in promql:
             return []
         if promql.startswith("count("):
             return [SeriesLine({}, ((end, float(self.count)),))]
-        labels = [{"Hostname": f"gpu-{n}", "gpu": "0", "UUID": f"GPU-{n}"} for n in range(self.lines)]
-        return [SeriesLine(label, ((start, float(n)), (start + 2 * step, float("nan")))) for n, label in enumerate(labels)]
+        labels = [
+            {"Hostname": f"gpu-{n}", "gpu": "0", "UUID": f"GPU-{n}"} for n in range(self.lines)
+        ]
+        return [
+            SeriesLine(label, ((start, float(n)), (start + 2 * step, float("nan"))))
+            for n, label in enumerate(labels)
+        ]
 
 
 async def test_the_first_spelling_with_data_answers_under_our_labels() -> None:
@@ -186,17 +225,31 @@ async def test_the_first_spelling_with_data_answers_under_our_labels() -> None:
         {"node": "gpu-1", "gpu": "0", "uuid": "GPU-1"},
         {"node": "gpu-0", "gpu": "0", "uuid": "GPU-0"},
     ], "the higher mean first"
-    assert found.lines[0].points == [((EPOCH - 30) * 1000, 1.0), ((EPOCH - 15) * 1000, None), (EPOCH * 1000, None)]
+    assert found.lines[0].points == [
+        ((EPOCH - 30) * 1000, 1.0),
+        ((EPOCH - 15) * 1000, None),
+        (EPOCH * 1000, None),
+    ]
     assert found.query == "avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{})"
     _, whether_it_begins, theirs = series.asked
-    assert "fairlead_gpu_utilization_ratio" in whether_it_begins and "DCGM" not in whether_it_begins and "DCGM" in theirs
+    assert (
+        "fairlead_gpu_utilization_ratio" in whether_it_begins
+        and "DCGM" not in whether_it_begins
+        and "DCGM" in theirs
+    )
 
 
 class Beginning(Answers):
-    """DCGM's families have been there for a while; ours, whatever the reason, have no point yet and will have one soon."""
+    """DCGM's families have been there for a while; ours, whatever the reason, have no point yet and
+    will have one soon.
+    """
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
-        if start == end == EPOCH - 1 and promql.startswith("count(avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio"):
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
+        if start == end == EPOCH - 1 and promql.startswith(
+            "count(avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio"
+        ):
             self.asked.append(promql)
             return [SeriesLine({}, ((end, 1.0),))]
         return await super().query_range(promql, start, end, step)
@@ -205,9 +258,14 @@ class Beginning(Answers):
 async def test_a_chart_keeps_to_our_metrics_while_they_begin() -> None:
     series = Beginning("DCGM_FI_DEV_GPU_UTIL")
     asked = request(f"to={int((EPOCH - 1) * 1000)}")
-    assert (asked.end, asked.until) == (EPOCH - 15, EPOCH - 1), "the newest point that there can be is older than the newest sample"
+    assert (asked.end, asked.until) == (EPOCH - 15, EPOCH - 1), (
+        "the newest point that there can be is older than the newest sample"
+    )
     found = await prometheus_lines(series, DUTY, asked)
-    assert (found.lines, found.query) == ([], "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{})")
+    assert (found.lines, found.query) == (
+        [],
+        "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{})",
+    )
     assert not [promql for promql in series.asked if "DCGM" in promql]
     answer = chart_answer(DUTY, asked, found, BoardState(cluster(), EPOCH), History())
     assert [(each.code, each.message) for each in answer.warnings] == [
@@ -239,12 +297,18 @@ async def test_no_data_anywhere_is_an_empty_answer_with_the_first_query() -> Non
 class Broken:
     name = "prometheus"
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
-        raise OutsideError("prometheus", "http://127.0.0.1:1 refused the connection", "set --prometheus")
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
+        raise OutsideError(
+            "prometheus", ("http://127.0.0.1:1 refused the connection"), ("set --prometheus")
+        )
 
 
 class Hanging(Broken):
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
         await asyncio.Event().wait()
         return []
 
@@ -263,7 +327,10 @@ async def test_a_prometheus_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPat
 def running_board_state(at: float = EPOCH, ratio: float = 0.5) -> BoardState:
     job = training_job(workers=1)
     holder = pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 1}, job=job)
-    gpus = [reading(index=0, holder=holder, used_mib=8192, ratio=ratio), reading(index=1, ratio=0.0)]
+    gpus = [
+        reading(index=0, holder=holder, used_mib=8192, ratio=ratio),
+        reading(index=1, ratio=0.0),
+    ]
     return BoardState(cluster([gpu_node(gpus=2)], [holder], [job], gpus, quota_tree()), at)
 
 
@@ -276,13 +343,19 @@ def test_its_lines_carry_the_same_labels_as_those_of_prometheus() -> None:
     for sample in samples_of(running_board_state()):
         labels = set(CHART_QUERIES[sample.query].spellings[0].labels.values())
         assert {label for label, _ in sample.labels} == labels, sample.query
-        assert set(CHART_QUERIES[sample.query].filters.values()) <= {HOLDER, *(label for label, _ in sample.labels)}, sample.query
+        assert set(CHART_QUERIES[sample.query].filters.values()) <= {
+            HOLDER,
+            *(label for label, _ in sample.labels),
+        }, sample.query
 
 
 def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
     history = History()
     for tick in range(3):
-        history.add(EPOCH - 30 + 15 * tick, samples_of(running_board_state(EPOCH - 30 + 15 * tick, 0.1 * tick)))
+        history.add(
+            EPOCH - 30 + 15 * tick,
+            samples_of(running_board_state(EPOCH - 30 + 15 * tick, 0.1 * tick)),
+        )
     found = history_lines(history, DUTY, request(f"from={int((EPOCH - 45) * 1000)}"))
     assert [line.labels["gpu"] for line in found.lines] == ["0", "1"]
     assert [value for _, value in found.lines[0].points] == [None, 0, 10, 20]
@@ -305,11 +378,15 @@ def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
         ("gpu-power", "", 4.5),
     ],
 )
-def test_what_is_counted_is_never_averaged_and_what_is_measured_is(query: str, line: str, expected: float) -> None:
+def test_what_is_counted_is_never_averaged_and_what_is_measured_is(
+    query: str, line: str, expected: float
+) -> None:
     history = History()
     for tick, value in enumerate((4.0, 5.0)):
         history.add(EPOCH - 15 + 15 * tick, [LineSample(query, (("line", line),), value)])
-    found = history_lines(history, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
+    found = history_lines(
+        history, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query)
+    )
     assert [value for _, value in found.lines[0].points] == [None, None, expected]
 
 
@@ -321,7 +398,11 @@ def test_a_container_s_lines_are_of_its_card_and_its_percentage_of_its_limit() -
     )
     held = structs.replace(reading(total_mib=16_000), holders=parts)
     found = samples_of(BoardState(cluster([gpu_node()], gpus=[held]), EPOCH))
-    lines = {(each.query, dict(each.labels)["pod"]): each.value for each in found if each.query.startswith("container-")}
+    lines = {
+        (each.query, dict(each.labels)["pod"]): each.value
+        for each in found
+        if each.query.startswith("container-")
+    }
     assert lines == {
         ("container-gpu-memory-used", "alone"): 4000,
         ("container-gpu-memory-percent", "alone"): 25,
@@ -337,7 +418,11 @@ def test_the_memory_of_a_node_that_no_container_has_is_the_rest_and_unknown_whil
     def rest(*holders: GpuHolder) -> list[float]:
         held = structs.replace(reading(total_mib=16_000, used_mib=5000), holders=holders)
         found = samples_of(BoardState(cluster([gpu_node(gpus=1)], gpus=[held]), EPOCH))
-        return [each.value for each in found if each.query == "node-gpu-memory" and dict(each.labels)["line"] == "rest"]
+        return [
+            each.value
+            for each in found
+            if each.query == "node-gpu-memory" and dict(each.labels)["line"] == "rest"
+        ]
 
     known, unknown = GpuHolder("a", "p", "c", memory_used_mib=4200.0), GpuHolder("a", "q", "c")
     assert [rest(known), rest(known, unknown), rest()] == [[800], [], [5000]]
@@ -349,12 +434,20 @@ def test_a_pod_s_card_s_power_and_its_restarts_are_lines_of_the_pod() -> None:
     holders = (GpuHolder("team-a", "p", "c"), GpuHolder("team-a", "p", "d"))
     held = structs.replace(reading(), power_watts=300.0, holders=holders)
     seen = BoardState(cluster([gpu_node(gpus=1)], [holder], gpus=[held]), EPOCH)
-    found = [(each.query, dict(each.labels)["pod"], each.value) for each in samples_of(seen) if each.query.startswith("pod-")]
+    found = [
+        (each.query, dict(each.labels)["pod"], each.value)
+        for each in samples_of(seen)
+        if each.query.startswith("pod-")
+    ]
     assert found == [("pod-gpu-power", "p", 300), ("pod-restarts", "p", 4)]
 
 
 def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
-    (sample,) = [each for each in samples_of(running_board_state()) if each.query == "instance-gpu-memory-percent"]
+    (sample,) = [
+        each
+        for each in samples_of(running_board_state())
+        if each.query == "instance-gpu-memory-percent"
+    ]
     assert sample.value == 10
     assert dict(sample.labels) == {
         "namespace": "team-a",
@@ -367,18 +460,33 @@ def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
 
 def test_an_empty_chart_says_why() -> None:
     asked = request()
-    silent = BoardState(cluster(sources={"gpu-telemetry": telemetry("failing", "http://10.0.0.1:9400 does not answer")}), EPOCH)
+    silent = BoardState(
+        cluster(
+            sources={
+                "gpu-telemetry": telemetry("failing", ("http://10.0.0.1:9400 does not answer"))
+            }
+        ),
+        EPOCH,
+    )
     answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), silent, History())
-    assert [(each.code, each.message) for each in answer.warnings] == [("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")]
-    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), History())
-    assert [(each.code, each.values) for each in answer.warnings] == [("chart-empty", {"query": DUTY.name})]
+    assert [(each.code, each.message) for each in answer.warnings] == [
+        ("prometheus-unreachable", ("http://10.0.0.1:9400 does not answer"))
+    ]
+    answer = chart_answer(
+        DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), History()
+    )
+    assert [(each.code, each.values) for each in answer.warnings] == [
+        ("chart-empty", {"query": DUTY.name})
+    ]
 
 
 def test_a_range_longer_than_the_built_in_hour_is_told() -> None:
     asked = request(f"from={int((EPOCH - 7200) * 1000)}")
     history = History()
     history.add(EPOCH, samples_of(running_board_state()))
-    answer = chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history)
+    answer = chart_answer(
+        DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history
+    )
     assert [each.code for each in answer.warnings] == ["history-off"]
 
 
@@ -386,10 +494,20 @@ def test_while_the_past_is_read_a_chart_says_so() -> None:
     history = History()
     asked = request()
     history.is_being_read = True
-    codes = [each.code for each in chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history).warnings]
+    codes = [
+        each.code
+        for each in chart_answer(
+            DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history
+        ).warnings
+    ]
     assert "history-syncing" in codes
     history.is_being_read = False
-    codes = [each.code for each in chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history).warnings]
+    codes = [
+        each.code
+        for each in chart_answer(
+            DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history
+        ).warnings
+    ]
     assert "history-syncing" not in codes
 
 
@@ -400,8 +518,14 @@ def test_the_heat_map_has_a_line_per_node_and_a_point_per_card() -> None:
 
 def test_the_heat_map_knows_the_filters_of_cards_and_no_others() -> None:
     seen = running_board_state()
-    for text, points in (("gpu_node=GPU-1&GPU=1", [(1, 0)]), ("GPU=gpu-gpu-1-0", [(0, 50)]), ("gpu_node=", [(0, 50), (1, 0)])):
-        (line,) = heatmap(seen, parse_heatmap_filters([tuple(part.split("=")) for part in text.split("&")])).series  # type: ignore[misc]
+    for text, points in (
+        ("gpu_node=GPU-1&GPU=1", [(1, 0)]),
+        ("GPU=gpu-gpu-1-0", [(0, 50)]),
+        ("gpu_node=", [(0, 50), (1, 0)]),
+    ):
+        (line,) = heatmap(
+            seen, parse_heatmap_filters([tuple(part.split("=")) for part in text.split("&")])
+        ).series  # type: ignore[misc]
         assert line.points == points, text
     assert heatmap(seen, parse_heatmap_filters([("gpu_node", "gpu-2")])).total == 0
     for name in ("job_name", "from", "top"):

@@ -1,4 +1,6 @@
-"""The list of GPUs: one row per card, its state as on the map, filters, order and the file for spreadsheets."""
+"""The list of GPUs: one row per card, its state as on the map, filters, order and the file for
+spreadsheets.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from fairlead.console.pages.list_query import parse_list_query
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.node import Node
 
-from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, living_cluster, pod, reading, shared_node
+from .clusters import (
+    CARD_MIB,
+    EPOCH,
+    cluster,
+    cpu_node,
+    gpu_node,
+    living_cluster,
+    pod,
+    reading,
+    shared_node,
+)
 
 GPU = {"nvidia.com/gpu": 1}
 GPUS = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "gpus")
@@ -24,13 +36,20 @@ GPUS = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "gpus")
 def board_state() -> BoardState:
     """gpu-1: held and idle, free, broken; share-1: a quarter held, free."""
     holder = pod("a", "gpu-1", GPU)
-    shared = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
+    shared = pod(
+        "b",
+        "share-1",
+        {"aliyun.com/gpu-mem": 10},
+        grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)},
+    )
     gpus = [
         reading(index=0, holder=holder, ratio=0.0, idle_since=EPOCH - 90),
         reading(index=1, ratio=None),
         reading(index=2, healthy=False, ratio=0.5),
     ]
-    return BoardState(cluster([gpu_node(gpus=3), shared_node(), cpu_node()], [holder, shared], gpus=gpus), EPOCH)
+    return BoardState(
+        cluster([gpu_node(gpus=3), shared_node(), cpu_node()], [holder, shared], gpus=gpus), EPOCH
+    )
 
 
 def found(text: str) -> list[ListedGpu]:
@@ -64,7 +83,13 @@ def test_a_row_has_everything_about_its_card_and_numbers_that_nobody_knows_are_n
         "idleSeconds": 90,
     }
     assert (last.node, last.index, last.mode, last.holders) == ("share-1", 1, "share", [])
-    assert (last.util_percent, last.memory_used_mib, last.temperature_c, last.power_w, last.idle_seconds) == (None,) * 5
+    assert (
+        last.util_percent,
+        last.memory_used_mib,
+        last.temperature_c,
+        last.power_w,
+        last.idle_seconds,
+    ) == (None,) * 5
 
 
 def test_there_is_a_row_for_every_cell_of_the_map_in_the_same_state() -> None:
@@ -75,14 +100,22 @@ def test_there_is_a_row_for_every_cell_of_the_map_in_the_same_state() -> None:
 
 def test_a_pod_that_must_be_on_a_card_is_its_holder() -> None:
     seen = BoardState(cluster([gpu_node(gpus=2)], [pod("a", "gpu-1", GPU)]), EPOCH)
-    assert [(entry.row.state, entry.row.holders) for entry in seen.gpus.entries] == [("allocated", ["team-a/a"]), ("free", [])]
+    assert [(entry.row.state, entry.row.holders) for entry in seen.gpus.entries] == [
+        ("allocated", ["team-a/a"]),
+        ("free", []),
+    ]
 
 
 def test_draining_is_a_state_and_no_mode() -> None:
     node = shared_node(cards=1)
     slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
-    seen = BoardState(cluster([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))]), EPOCH)
-    assert [(entry.row.state, entry.row.mode) for entry in seen.gpus.entries] == [("draining", "share")]
+    seen = BoardState(
+        cluster([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))]),
+        EPOCH,
+    )
+    assert [(entry.row.state, entry.row.mode) for entry in seen.gpus.entries] == [
+        ("draining", "share")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +148,10 @@ def test_the_choices_of_each_filter_are_told() -> None:
 
 def test_the_file_has_a_line_per_gpu() -> None:
     head, first, *rest = render_csv(found(""), ListedGpu).decode("utf-8-sig").splitlines()
-    assert head.startswith("node,index,uuid,model,mode,state,health,holders,units,unitsAllocated,utilPercent")
-    assert first.startswith("gpu-1,0,GPU-gpu-1-0,NVIDIA H200,exclusive,allocated,Healthy,team-a/a,0")
+    assert head.startswith(
+        "node,index,uuid,model,mode,state,health,holders,units,unitsAllocated,utilPercent"
+    )
+    assert first.startswith(
+        "gpu-1,0,GPU-gpu-1-0,NVIDIA H200,exclusive,allocated,Healthy,team-a/a,0"
+    )
     assert len(rest) == 4

@@ -1,4 +1,6 @@
-"""The page Health: each dependency is judged from what was seen, and only what somebody wants can be broken."""
+"""The page Health: each dependency is judged from what was seen, and only what somebody wants can
+be broken.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,20 @@ ORDER = [
 """As docs/spec/console.md names them (3.9)."""
 
 
-def rows(snapshot: ClusterSnapshot | None = None, looks: DependencyLooks | None = ANSWERED, **more: object) -> dict[str, HealthRow]:
+def rows(
+    snapshot: ClusterSnapshot | None = None,
+    looks: DependencyLooks | None = ANSWERED,
+    **more: object,
+) -> dict[str, HealthRow]:
     state = BoardState(snapshot or cluster([]), EPOCH)
-    facts = HealthFacts(state.snapshot, tuple(each for each in state.occupancy.nodes if each.gpus_total), looks, False, 3600.0, "/")
+    facts = HealthFacts(
+        state.snapshot,
+        tuple(each for each in state.occupancy.nodes if each.gpus_total),
+        looks,
+        False,
+        3600.0,
+        "/",
+    )
     return {row.name: row for row in health_rows(structs.replace(facts, **more))}
 
 
@@ -63,29 +76,48 @@ def test_all_of_the_contract_in_its_order() -> None:
 
 def test_the_api_server_with_address_version_and_latency() -> None:
     row = rows()["cluster-api"]
-    assert (row.state, said(row), row.setting) == ("ok", "https://10.0.0.1:6443 responds in 12 ms, version v1.36.3", None)
+    assert (row.state, said(row), row.setting) == (
+        "ok",
+        "https://10.0.0.1:6443 responds in 12 ms, version v1.36.3",
+        None,
+    )
 
 
 def test_an_api_server_that_does_not_answer_fails_in_its_own_words() -> None:
-    row = rows(looks=DependencyLooks(structs.replace(WELL, failure="nobody listens", hint="start it")))["cluster-api"]
+    row = rows(
+        looks=DependencyLooks(structs.replace(WELL, failure=("nobody listens"), hint=("start it")))
+    )["cluster-api"]
     assert (row.state, said(row)) == ("fail", "nobody listens (start it)")
     assert row.setting is not None
 
 
 def test_what_cannot_be_read_any_more_is_named_and_no_failure_of_the_whole() -> None:
-    found = rows(sources(Source("nodes"), Source("pods", SourceState.FAILING, "timed out"), Source("mpijobs", SourceState.SYNCING)))
+    found = rows(
+        sources(
+            Source("nodes"),
+            Source("pods", SourceState.FAILING, ("timed out")),
+            Source("mpijobs", SourceState.SYNCING),
+        )
+    )
     assert found["cluster-api"].state == "warn"
     assert "pods" in said(found["cluster-api"]) and "mpijobs" in said(found["cluster-api"])
     assert found["cluster-api"].sources == ["pods"]
 
 
 def test_a_slow_api_server_needs_a_look() -> None:
-    assert rows(looks=DependencyLooks(structs.replace(WELL, seconds=1.01)))["cluster-api"].state == "warn"
+    assert (
+        rows(looks=DependencyLooks(structs.replace(WELL, seconds=1.01)))["cluster-api"].state
+        == "warn"
+    )
 
 
-@pytest.mark.parametrize(("forbidden", "state"), [("pods", "fail"), ("nodes", "fail"), ("mpijobs", "warn"), (None, "ok")])
+@pytest.mark.parametrize(
+    ("forbidden", "state"), [("pods", "fail"), ("nodes", "fail"), ("mpijobs", "warn"), (None, "ok")]
+)
 def test_permissions(forbidden: str | None, state: str) -> None:
-    row = rows(sources(Source("nodes"), *([Source(forbidden, SourceState.FORBIDDEN)] if forbidden else [])))["permissions"]
+    row = rows(
+        sources(Source("nodes"), *([Source(forbidden, SourceState.FORBIDDEN)] if forbidden else []))
+    )["permissions"]
     assert (row.state, row.sources) == (state, [forbidden] if forbidden else [])
     assert forbidden is None or forbidden in said(row)
 
@@ -99,10 +131,24 @@ def test_prometheus_address_error_and_series() -> None:
     prometheus = ServerLook("http://prom:9090", "2.42.0", 0.003, series=120)
     assert rows()["prometheus"].state == "off"
     row = rows(looks=DependencyLooks(WELL, prometheus))["prometheus"]
-    assert (row.state, said(row)) == ("ok", "http://prom:9090 responds in 3 ms, version 2.42.0; it has 120 GPU series")
-    assert rows(looks=DependencyLooks(WELL, structs.replace(prometheus, series=0)))["prometheus"].state == "warn"
-    row = rows(looks=DependencyLooks(WELL, structs.replace(prometheus, failure="Prometheus `http://prom:9090`: refused")))["prometheus"]
-    assert (row.state, said(row), row.sources) == ("fail", "Prometheus `http://prom:9090`: refused", [])
+    assert (row.state, said(row)) == (
+        "ok",
+        "http://prom:9090 responds in 3 ms, version 2.42.0; it has 120 GPU series",
+    )
+    assert (
+        rows(looks=DependencyLooks(WELL, structs.replace(prometheus, series=0)))["prometheus"].state
+        == "warn"
+    )
+    row = rows(
+        looks=DependencyLooks(
+            WELL, structs.replace(prometheus, failure=("Prometheus `http://prom:9090`: refused"))
+        )
+    )["prometheus"]
+    assert (row.state, said(row), row.sources) == (
+        "fail",
+        "Prometheus `http://prom:9090`: refused",
+        [],
+    )
     assert row.setting is not None and "--prometheus" in row.setting.text
 
 
@@ -118,10 +164,15 @@ def test_telemetry_by_nodes() -> None:
     readings = [reading("a", 0), reading("a", 1), reading("b", 0), reading("b", 1, ratio=None)]
 
     def told(gpus: list[object], source: Source) -> HealthRow:
-        return rows(structs.replace(cluster(nodes, gpus=gpus), sources={source.name: source}))["gpu-telemetry"]
+        return rows(structs.replace(cluster(nodes, gpus=gpus), sources={source.name: source}))[
+            "gpu-telemetry"
+        ]
 
     row = told(readings, telemetry())
-    assert (row.state, said(row)) == ("warn", "all cards of 1 of 2 GPU nodes report; not all cards report on b")
+    assert (row.state, said(row)) == (
+        "warn",
+        "all cards of 1 of 2 GPU nodes report; not all cards report on b",
+    )
     assert told([*readings[:3], reading("b", 1)], telemetry()).state == "ok"
     assert told([], telemetry()).state == "fail"
     assert told(readings, telemetry("off")).state == "off"
@@ -133,16 +184,25 @@ def test_telemetry_by_nodes() -> None:
 def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_not() -> None:
     """As the warning of the pages counts (`notices.series_missing`), which names the same nodes."""
     gpus = [reading("a", 0, healthy=False), reading("a", 1), reading("a", 2, ratio=None)]
-    snapshot = structs.replace(cluster([gpu_node("a", 3)], gpus=gpus), sources={"gpu-telemetry": telemetry()})
+    snapshot = structs.replace(
+        cluster([gpu_node("a", 3)], gpus=gpus), sources={"gpu-telemetry": telemetry()}
+    )
     warning = BoardState(snapshot, EPOCH).series_missing
     assert warning is not None and warning.values["nodes"] == "a"
     row = rows(snapshot)["gpu-telemetry"]
-    assert (row.state, said(row)) == ("warn", "all cards of 0 of 1 GPU node report; not all cards report on a")
+    assert (row.state, said(row)) == (
+        "warn",
+        "all cards of 0 of 1 GPU node report; not all cards report on a",
+    )
 
 
 def component(name: str, app: str, ready: bool | None) -> Pod:
     conditions = () if ready is None else (Condition("Ready", str(ready)),)
-    return structs.replace(pod(name, namespace="fairlead-system"), labels={"app.kubernetes.io/name": app}, conditions=conditions)
+    return structs.replace(
+        pod(name, namespace="fairlead-system"),
+        labels={"app.kubernetes.io/name": app},
+        conditions=conditions,
+    )
 
 
 @pytest.mark.parametrize(
@@ -150,8 +210,16 @@ def component(name: str, app: str, ready: bool | None) -> Pod:
     [
         ([], "off", "no pod has the label app.kubernetes.io/name=fairlead-cluster-exporter"),
         ([True, True], "ok", "2 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system"),
-        ([True, False], "warn", "1 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system"),
-        ([False, None], "fail", "0 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system"),
+        (
+            [True, False],
+            "warn",
+            "1 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system",
+        ),
+        (
+            [False, None],
+            "fail",
+            "0 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system",
+        ),
     ],
 )
 def test_a_component_by_its_pods(ready: list[bool | None], state: str, text: str) -> None:
@@ -161,9 +229,16 @@ def test_a_component_by_its_pods(ready: list[bool | None], state: str, text: str
 
 
 def test_a_pod_that_has_ended_is_no_replica_that_is_missing() -> None:
-    ended = structs.replace(component("old", "fairlead-cluster-exporter", False), phase=PodPhase.FAILED)
-    row = rows(cluster([], [ended, component("new", "fairlead-cluster-exporter", True)]))["cluster-exporter"]
-    assert (row.state, said(row)) == ("ok", "1 of 1 pod of fairlead-cluster-exporter ready, in fairlead-system")
+    ended = structs.replace(
+        component("old", "fairlead-cluster-exporter", False), phase=PodPhase.FAILED
+    )
+    row = rows(cluster([], [ended, component("new", "fairlead-cluster-exporter", True)]))[
+        "cluster-exporter"
+    ]
+    assert (row.state, said(row)) == (
+        "ok",
+        "1 of 1 pod of fairlead-cluster-exporter ready, in fairlead-system",
+    )
 
 
 def test_labels_of_components_are_those_that_are_deployed() -> None:
@@ -172,43 +247,80 @@ def test_labels_of_components_are_those_that_are_deployed() -> None:
 
     from fairlead import settings
 
-    deployed = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "deploy").glob("*.yaml"))
-    for name in (settings.CLUSTER_EXPORTER_POD, settings.GPU_EXTENDER_POD, settings.NODE_AGENT_POD, settings.QUOTA_CONTROLLER_POD):
+    deployed = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (Path(__file__).parents[2] / "deploy").glob("*.yaml")
+    )
+    for name in (
+        settings.CLUSTER_EXPORTER_POD,
+        settings.GPU_EXTENDER_POD,
+        settings.NODE_AGENT_POD,
+        settings.QUOTA_CONTROLLER_POD,
+    ):
         assert f"labels: {{app.kubernetes.io/name: {name}, " in deployed
 
 
 def test_sharing_without_sharing_nodes_is_off_and_with_them_somebody_must_do_it() -> None:
-    assert {name: rows(cluster([gpu_node("a", 1)]))[name].state for name in ("sharing-extender", "device-plugin")} == {
+    assert {
+        name: rows(cluster([gpu_node("a", 1)]))[name].state
+        for name in ("sharing-extender", "device-plugin")
+    } == {
         "sharing-extender": "off",
         "device-plugin": "off",
     }
     node = shared_node("share-1")
     found = rows(cluster([node]))
     assert (found["sharing-extender"].state, found["device-plugin"].state) == ("warn", "ok")
-    silent = structs.replace(node, name="share-2", labels={"cgpu": "true"}, allocatable={}, capacity={})
+    silent = structs.replace(
+        node, name="share-2", labels={"cgpu": "true"}, allocatable={}, capacity={}
+    )
     row = rows(cluster([node, silent]))["device-plugin"]
-    assert (row.state, said(row)) == ("warn", "1 of 2 nodes that share GPUs offers parts of GPUs; no parts of GPUs are offered by share-2")
+    assert (row.state, said(row)) == (
+        "warn",
+        (
+            "1 of 2 nodes that share GPUs offers parts of GPUs; no parts of GPUs are offered by "
+            "share-2"
+        ),
+    )
     assert rows(cluster([silent]))["device-plugin"].state == "fail"
     unhealthy = structs.replace(node, allocatable={**node.allocatable, GPU_MEMORY: 0})
     assert rows(cluster([unhealthy]))["device-plugin"].state == "fail"
 
 
 def test_the_quota_controller_is_wanted_where_there_is_a_tree() -> None:
-    assert rows(sources(Source("elasticquotatrees", SourceState.MISSING)))["quota-controller"].state == "off"
+    assert (
+        rows(sources(Source("elasticquotatrees", SourceState.MISSING)))["quota-controller"].state
+        == "off"
+    )
     assert rows(sources(Source("elasticquotatrees")))["quota-controller"].state == "off"
     root = quota_tree()
-    tree = structs.replace(sources(Source("elasticquotatrees")), quota=root, quota_tree=QuotaTree("elasticquotatree", "kube-system", root))
+    tree = structs.replace(
+        sources(Source("elasticquotatrees")),
+        quota=root,
+        quota_tree=QuotaTree("elasticquotatree", "kube-system", root),
+    )
     assert rows(tree)["quota-controller"].state == "warn"
     served = structs.replace(tree, pods=(component("q", "fairlead-quota-controller", True),))
     assert rows(served)["quota-controller"].state == "ok"
-    broken = structs.replace(served, sources={"elasticquotatrees": Source("elasticquotatrees", SourceState.FAILING, "min is above max")})
+    broken = structs.replace(
+        served,
+        sources={
+            "elasticquotatrees": Source(
+                "elasticquotatrees", SourceState.FAILING, ("min is above max")
+            )
+        },
+    )
     row = rows(broken)["quota-controller"]
     assert (row.state, row.sources) == ("warn", ["elasticquotatrees"])
     assert said(row).startswith("min is above max; 1 of 1 pod")
 
 
 def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
-    served = {"pytorchjobs.kubeflow.org": ("v1", "v9"), "mpijobs.kubeflow.org": ("v2beta1",), "jobs.other.io": ("v1",)}
+    served = {
+        "pytorchjobs.kubeflow.org": ("v1", "v9"),
+        "mpijobs.kubeflow.org": ("v2beta1",),
+        "jobs.other.io": ("v1",),
+    }
     row = rows(looks=DependencyLooks(WELL, served=served))["job-kinds"]
     assert (row.state, said(row)) == ("ok", "served: MPIJob v2beta1, PyTorchJob v1")
     assert rows(looks=DependencyLooks(WELL, served={}))["job-kinds"].state == "off"
@@ -217,7 +329,12 @@ def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
 
 
 def test_fluid_by_what_is_served() -> None:
-    assert rows(looks=DependencyLooks(WELL, served={"datasets.data.fluid.io": ("v1alpha1",)}))["fluid"].state == "ok"
+    assert (
+        rows(looks=DependencyLooks(WELL, served={"datasets.data.fluid.io": ("v1alpha1",)}))[
+            "fluid"
+        ].state
+        == "ok"
+    )
     assert rows(looks=DependencyLooks(WELL, served={}))["fluid"].state == "off"
     assert rows(looks=DependencyLooks(WELL, served=None))["fluid"].state == "off"
 
@@ -240,13 +357,17 @@ def test_clocks(ahead: float | None, state: str, text: str) -> None:
 
 def test_a_simulated_cluster_plays_its_components_and_has_its_own_time() -> None:
     found = rows(cluster([shared_node("s")]), is_simulated=True)
-    assert {found[name].state for name in ("cluster-exporter", "sharing-extender", "device-plugin")} == {"ok"}
+    assert {
+        found[name].state for name in ("cluster-exporter", "sharing-extender", "device-plugin")
+    } == {"ok"}
     assert (found["clock-skew"].state, found["clock-skew"].setting) == ("off", None)
 
 
 def test_a_saved_snapshot_has_no_servers() -> None:
     found = rows(looks=None)
-    assert {found[name].state for name in ("cluster-api", "permissions", "prometheus", "clock-skew")} == {"off"}
+    assert {
+        found[name].state for name in ("cluster-api", "permissions", "prometheus", "clock-skew")
+    } == {"off"}
 
 
 def test_the_sentence_says_what_is_worst() -> None:
@@ -254,7 +375,9 @@ def test_the_sentence_says_what_is_worst() -> None:
     assert health_sentence(rows().values()).text == "All dependencies in use are OK."
     assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use failed."
     slow = DependencyLooks(structs.replace(WELL, seconds=2.0))
-    assert health_sentence(rows(looks=slow).values()).text == "1 of 4 dependencies in use needs attention."
+    assert health_sentence(rows(looks=slow).values()).text == (
+        "1 of 4 dependencies in use needs attention."
+    )
 
 
 class Servers:
@@ -274,7 +397,10 @@ class Servers:
 async def test_servers_are_asked_once_in_a_while_however_many_look() -> None:
     now = [100.0]
     health, servers = AskedHealth(lambda: now[0]), Servers()
-    assert await asyncio.gather(*(health.looks(servers, "x") for _ in range(20))) == [DependencyLooks(WELL)] * 20
+    assert (
+        await asyncio.gather(*(health.looks(servers, "x") for _ in range(20)))
+        == [DependencyLooks(WELL)] * 20
+    )
     now[0] += KEPT_SECONDS - 0.1
     await health.looks(servers, "x")
     assert servers.asked == 1
@@ -295,7 +421,10 @@ async def test_it_answers_before_the_caches_are_filled() -> None:
     from fairlead.apps.console_server import ConsoleServer
 
     server = ConsoleServer(
-        structs.replace(still_world(sources(Source("nodes", SourceState.SYNCING)), is_ready=False), dependencies=Servers())
+        structs.replace(
+            still_world(sources(Source("nodes", SourceState.SYNCING)), is_ready=False),
+            dependencies=Servers(),
+        )
     )
     facts = await AskedHealth().facts(server.world, server.board_states, 60.0, "/")
     found = {row.name: row.state for row in health_rows(facts)}

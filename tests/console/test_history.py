@@ -53,7 +53,9 @@ def test_a_past_that_no_slot_is_left_for_does_not_overwrite_the_present() -> Non
     history = History()
     history.add(START + SLOTS * TICK_SECONDS, [duty(9.0)])
     history.add_past(START, [duty(1.0)])
-    ((*_, (_, newest)),) = history.read("gpu-duty-cycle", START, START + SLOTS * TICK_SECONDS, TICK_SECONDS).values()
+    ((*_, (_, newest)),) = history.read(
+        "gpu-duty-cycle", START, START + SLOTS * TICK_SECONDS, TICK_SECONDS
+    ).values()
     assert newest == 9.0
 
 
@@ -99,7 +101,10 @@ def test_a_full_ring_forgets_the_lines_silent_the_longest() -> None:
     history = History(lines_max=2)
     for tick in range(4):
         history.add(START + tick * TICK_SECONDS, [duty(1.0, (("gpu", str(tick)),))])
-    assert [labels[0][1] for labels in history.read("gpu-duty-cycle", START, START, 15)] == ["2", "3"]
+    assert [labels[0][1] for labels in history.read("gpu-duty-cycle", START, START, 15)] == [
+        "2",
+        "3",
+    ]
 
 
 def test_another_history_empties_the_ring() -> None:
@@ -107,7 +112,10 @@ def test_another_history_empties_the_ring() -> None:
     history.add(START, [duty(1.0)])
     history.add(START - 600, [duty(2.0)])
     assert history.line_count == 1
-    assert history.read("gpu-duty-cycle", START - 600, START, 600)[CARD] == [(START - 600, 2.0), (START, None)]
+    assert history.read("gpu-duty-cycle", START - 600, START, 600)[CARD] == [
+        (START - 600, 2.0),
+        (START, None),
+    ]
 
 
 def test_a_thread_reads_while_new_lines_are_written() -> None:
@@ -140,14 +148,18 @@ def test_a_thread_reads_while_new_lines_are_written() -> None:
 
 
 def test_a_tick_that_is_written_in_parts_is_one() -> None:
-    """Room is made when its last part has come, and not before: 3 lines at most, of 2 old and 3 new ones."""
+    """Room is made when its last part has come, and not before: 3 lines at most, of 2 old and 3 new
+    ones.
+    """
     history, old, new = History(lines_max=3), "ab", "cde"
     history.add(START, [duty(1.0, (("gpu", name),)) for name in old])
     for name in new:
         history.add(START + TICK_SECONDS, [duty(2.0, (("gpu", name),))], is_last=False)
     assert history.line_count == 5
     history.add(START + TICK_SECONDS, ())
-    assert {labels[0][1] for labels in history.ticks("gpu-duty-cycle", START + TICK_SECONDS)} == set(new)
+    assert {
+        labels[0][1] for labels in history.ticks("gpu-duty-cycle", START + TICK_SECONDS)
+    } == set(new)
 
 
 def test_it_is_due_once_per_tick() -> None:
@@ -166,5 +178,9 @@ def test_it_says_what_a_plain_dictionary_says(steps: list[tuple[int, float]]) ->
         history.add(START + tick * TICK_SECONDS, [duty(value)])
         model[tick] = value
     if model:
-        points = history.read("gpu-duty-cycle", START, START + tick * TICK_SECONDS, TICK_SECONDS)[CARD]
-        assert [value for _, value in points] == [model.get(each) if each > tick - SLOTS else None for each in range(tick + 1)]
+        points = history.read("gpu-duty-cycle", START, START + tick * TICK_SECONDS, TICK_SECONDS)[
+            CARD
+        ]
+        assert [value for _, value in points] == [
+            model.get(each) if each > tick - SLOTS else None for each in range(tick + 1)
+        ]

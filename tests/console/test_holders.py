@@ -1,10 +1,21 @@
-"""Every pod that holds a GPU is a row, whatever made it, and its groups add up to what the cluster says is allocated."""
+"""Every pod that holds a GPU is a row, whatever made it, and its groups add up to what the cluster
+says is allocated.
+"""
 
 from __future__ import annotations
 
 import pytest
 from msgspec import structs
-from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, quota_tree, reading, training_job
+from tests.console.clusters import (
+    EPOCH,
+    cluster,
+    gpu_node,
+    living_cluster,
+    pod,
+    quota_tree,
+    reading,
+    training_job,
+)
 from tests.console.some_cluster import some_cluster
 
 from fairlead.console.boards.board_state import BoardState
@@ -24,7 +35,9 @@ USER = "arena.kubeflow.org/console-user"
 
 
 def owned(of: Pod, kind: str, name: str, **labels: str) -> Pod:
-    return structs.replace(of, owners=(Owner(kind, name, "uid", True),), labels={**of.labels, **labels})
+    return structs.replace(
+        of, owners=(Owner(kind, name, "uid", True),), labels={**of.labels, **labels}
+    )
 
 
 def holders(seen: BoardState) -> list[Holder]:
@@ -35,7 +48,12 @@ def test_all_that_hold_are_there_and_nobody_else() -> None:
     job = training_job()
     pods = [
         pod("bert-worker-0", "gpu-1", GPU, job=job),
-        owned(pod("web-5d4f-x2", "gpu-1", GPU), "ReplicaSet", "web-5d4f", **{"pod-template-hash": "5d4f"}),
+        owned(
+            pod("web-5d4f-x2", "gpu-1", GPU),
+            "ReplicaSet",
+            "web-5d4f",
+            **{"pod-template-hash": "5d4f"},
+        ),
         owned(pod("db-0", "gpu-1", GPU), "StatefulSet", "db"),
         pod("notebook", "gpu-1", GPU),
         pod("waits", "", GPU),
@@ -59,19 +77,30 @@ def test_a_replica_set_that_no_deployment_made_keeps_its_name() -> None:
 
 def test_a_launcher_that_a_batch_job_made_is_of_its_training_job() -> None:
     job = training_job()
-    launcher = structs.replace(pod("bert-launcher", "gpu-1", GPU, job=job), owners=(Owner("Job", "bert-launcher", "uid-batch", True),))
-    seen = BoardState(cluster([gpu_node()], [launcher, pod("bert-worker-0", "gpu-1", GPU, job=job)], [job]), EPOCH)
+    launcher = structs.replace(
+        pod("bert-launcher", "gpu-1", GPU, job=job),
+        owners=(Owner("Job", "bert-launcher", "uid-batch", True),),
+    )
+    seen = BoardState(
+        cluster([gpu_node()], [launcher, pod("bert-worker-0", "gpu-1", GPU, job=job)], [job]), EPOCH
+    )
     assert {(row.owner_kind, row.owner) for row in holders(seen)} == {("PyTorchJob", "bert")}
     assert seen.holders_sentence.values["owners"] == 1
 
 
 def of_job(name: str, created_at: float, uid: str = "uid-of-job") -> Pod:
     """A pod of a batch Job, made then."""
-    return structs.replace(pod(f"{name}-x7", "gpu-1", GPU), owners=(Owner("Job", name, uid, True),), created_at=created_at)
+    return structs.replace(
+        pod(f"{name}-x7", "gpu-1", GPU),
+        owners=(Owner("Job", name, uid, True),),
+        created_at=created_at,
+    )
 
 
 MINUTE = int(EPOCH) // 60
-"""The CronJob controller names a Job `NAME-MINUTE`, the minutes since the epoch for which it was due."""
+"""The CronJob controller names a Job `NAME-MINUTE`, the minutes since the epoch for which it was
+due.
+"""
 
 
 @pytest.mark.parametrize(
@@ -87,24 +116,40 @@ MINUTE = int(EPOCH) // 60
         (f"{MINUTE}", EPOCH, ("Job", f"{MINUTE}")),
     ],
 )
-def test_a_scheduled_job_is_its_cron_jobs_and_a_number_in_a_name_makes_none(name: str, created_at: float, owner: tuple[str, str]) -> None:
+def test_a_scheduled_job_is_its_cron_jobs_and_a_number_in_a_name_makes_none(
+    name: str, created_at: float, owner: tuple[str, str]
+) -> None:
     (row,) = holders(BoardState(cluster([gpu_node()], [of_job(name, created_at)]), EPOCH))
     assert (row.owner_kind, row.owner) == owner
 
 
 def test_a_job_that_was_read_says_itself_who_made_it() -> None:
     by_hand = Workload("Job", "batch/v1", "team-a", f"own-{MINUTE}", "uid-own")
-    due = Workload("Job", "batch/v1", "team-a", "odd-name", "uid-due", owner="uid-cron", owner_kind="CronJob")
+    due = Workload(
+        "Job", "batch/v1", "team-a", "odd-name", "uid-due", owner="uid-cron", owner_kind="CronJob"
+    )
     cron = Workload("CronJob", "batch/v1", "team-a", "weekly", "uid-cron")
     pods = [of_job(f"own-{MINUTE}", EPOCH, "uid-own"), of_job("odd-name", EPOCH, "uid-due")]
-    seen = BoardState(structs.replace(cluster([gpu_node()], pods), workloads=(by_hand, due, cron)), EPOCH)
-    assert {(row.owner_kind, row.owner) for row in holders(seen)} == {("Job", f"own-{MINUTE}"), ("CronJob", "weekly")}
-    without = BoardState(structs.replace(cluster([gpu_node()], pods), workloads=(by_hand, due)), EPOCH)
-    assert {(row.owner_kind, row.owner) for row in holders(without)} == {("Job", f"own-{MINUTE}"), ("Job", "odd-name")}
+    seen = BoardState(
+        structs.replace(cluster([gpu_node()], pods), workloads=(by_hand, due, cron)), EPOCH
+    )
+    assert {(row.owner_kind, row.owner) for row in holders(seen)} == {
+        ("Job", f"own-{MINUTE}"),
+        ("CronJob", "weekly"),
+    }
+    without = BoardState(
+        structs.replace(cluster([gpu_node()], pods), workloads=(by_hand, due)), EPOCH
+    )
+    assert {(row.owner_kind, row.owner) for row in holders(without)} == {
+        ("Job", f"own-{MINUTE}"),
+        ("Job", "odd-name"),
+    }
 
 
 def idle_for(idle: float, bound: float, ratio: float = 0.0) -> int | None:
-    held = pod("holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - bound)])
+    held = pod(
+        "holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - bound)]
+    )
     card = reading(holder=held, ratio=ratio, idle_since=EPOCH - idle if not ratio else None)
     (row,) = holders(BoardState(cluster([gpu_node(gpus=1)], [held], [], [card]), EPOCH))
     return row.idle_seconds
@@ -117,15 +162,26 @@ def test_a_pod_is_idle_no_longer_than_it_holds_its_cards() -> None:
 def test_busy_is_not_unknown() -> None:
     held = pod("holds", "gpu-1", {"nvidia.com/gpu": 2})
     assert idle_for(0.0, 600) == 1
-    for ratios, idle in (((0.0, 0.5), 0), ((0.0, 0.0), 200), ((0.0, None), None), ((0.5, None), 0), ((None, None), None)):
+    for ratios, idle in (
+        ((0.0, 0.5), 0),
+        ((0.0, 0.0), 200),
+        ((0.0, None), None),
+        ((0.5, None), 0),
+        ((None, None), None),
+    ):
         since = [EPOCH - 200 if ratio == 0.0 else None for ratio in ratios]
-        cards = [reading(index=n, holder=held, ratio=ratio, idle_since=since[n]) for n, ratio in enumerate(ratios)]
+        cards = [
+            reading(index=n, holder=held, ratio=ratio, idle_since=since[n])
+            for n, ratio in enumerate(ratios)
+        ]
         (row,) = holders(BoardState(cluster([gpu_node(gpus=2)], [held], [], cards), EPOCH))
         assert row.idle_seconds == idle, ratios
 
 
 def test_a_card_is_held_since_its_pod_was_bound_and_not_since_it_was_made() -> None:
-    bound = pod("holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - 100)])
+    bound = pod(
+        "holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - 100)]
+    )
     assert bound.created_at == EPOCH - 300
     (row,) = holders(BoardState(cluster([gpu_node()], [bound]), EPOCH))
     assert row.held_since == timestamp(EPOCH - 100)
@@ -136,12 +192,25 @@ def test_user_and_leaf_are_those_of_the_pod_else_of_its_job_and_namespace() -> N
     own = pod("own", "gpu-1", GPU, namespace="nobodys")
     pods = [pod("bert-worker-0", "gpu-1", GPU, job=job), structs.replace(own, labels={USER: "bob"})]
     seen = holders(BoardState(cluster([gpu_node()], pods, [job], quota=quota_tree()), EPOCH))
-    assert {(row.name, row.user, row.quota_path) for row in seen} == {("bert-worker-0", "ann", "root.a"), ("own", "bob", "")}
+    assert {(row.name, row.user, row.quota_path) for row in seen} == {
+        ("bert-worker-0", "ann", "root.a"),
+        ("own", "bob", ""),
+    }
 
 
 def test_on_a_silent_node_nobody_knows_how_a_pod_fares() -> None:
     held = pod("holds", "gpu-1", GPU)
-    (row,) = holders(BoardState(cluster([gpu_node(ready="Unknown")], [held], [], [reading(holder=held, ratio=0.0, idle_since=1.0)]), EPOCH))
+    (row,) = holders(
+        BoardState(
+            cluster(
+                [gpu_node(ready="Unknown")],
+                [held],
+                [],
+                [reading(holder=held, ratio=0.0, idle_since=1.0)],
+            ),
+            EPOCH,
+        )
+    )
     assert (row.status, row.idle_seconds) == ("Unknown", None)
 
 
@@ -153,7 +222,10 @@ def test_holders_add_up_to_what_is_allocated_by_any_grouping(first: int) -> None
         assert sum(row.gpus for row in rows) == pytest.approx(allocated, abs=1e-3), seed
         for by in GROUPINGS:
             groups = [entry.row for entry in holder_groups(rows, by).entries]
-            assert sum(group.gpus for group in groups) == pytest.approx(allocated, abs=1e-3), (seed, by)
+            assert sum(group.gpus for group in groups) == pytest.approx(allocated, abs=1e-3), (
+                seed,
+                by,
+            )
             assert sum(group.pods for group in groups) == len(rows), (seed, by)
 
 
@@ -162,7 +234,13 @@ def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
     """`web` is in the name of `web-2`, and of some nobody knows the user or the leaf."""
     named = structs.replace(pod("named", "gpu-1", GPU), labels={USER: "ann"})
     elsewhere = pod("web", "gpu-1", GPU, namespace="team-b")
-    pods = [pod("web", "gpu-1", GPU), pod("web-2", "gpu-1", GPU), named, elsewhere, owned(pod("db-0", "gpu-1", GPU), "StatefulSet", "db")]
+    pods = [
+        pod("web", "gpu-1", GPU),
+        pod("web-2", "gpu-1", GPU),
+        named,
+        elsewhere,
+        owned(pod("db-0", "gpu-1", GPU), "StatefulSet", "db"),
+    ]
     seen = BoardState(cluster([gpu_node(gpus=8)], pods, quota=quota_tree()), EPOCH)
     groups = [entry.row for entry in holder_groups(holders(seen), by).entries]
     assert sum(group.pods for group in groups) == len(pods)
@@ -175,7 +253,9 @@ def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
 
 
 def test_who_may_see_some_namespaces_is_told_of_those_alone() -> None:
-    snapshot = cluster([gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")])
+    snapshot = cluster(
+        [gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")]
+    )
     seen = BoardState(snapshot, EPOCH)
     rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, {}, (), seen.idle, {"team-a"})
     assert [entry.row.name for entry in rows.entries] == ["mine"]

@@ -1,4 +1,6 @@
-"""The guard around every request: a body whose length nobody announced is bounded while it is read."""
+"""The guard around every request: a body whose length nobody
+announced is bounded while it is read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Since when a card does nothing follows from its series: to the last busy moment or gap, and no further."""
+"""Since when a card does nothing follows from its series: to the last busy moment or gap, and no
+further.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def lived(values: list[float | None]) -> History:
         ([0.99, 0.5], 1),
     ],
 )
-def test_the_built_in_history_knows_it_at_the_first_look(values: list[float | None], idle_ticks: int | None) -> None:
+def test_the_built_in_history_knows_it_at_the_first_look(
+    values: list[float | None], idle_ticks: int | None
+) -> None:
     expected = {} if idle_ticks is None else {"GPU-a": EPOCH - 15 * idle_ticks}
     assert idle_in_history(lived(values), EPOCH + 7).since == expected
 
@@ -60,7 +64,9 @@ def test_a_card_idle_for_longer_than_the_history_reaches_back_stays_idle_for_ove
     for look in range(8):
         now = EPOCH + 60 * look + 7
         for tick in range(1, 5) if look else ():
-            history.add(EPOCH + 60 * (look - 1) + 15 * tick, [LineSample("gpu-duty-cycle", LABELS, 0.0)])
+            history.add(
+                EPOCH + 60 * (look - 1) + 15 * tick, [LineSample("gpu-duty-cycle", LABELS, 0.0)]
+            )
         told = idle_in_history(history, now, told)
         seconds.append(now - told.since["GPU-a"])
     assert seconds == [3592 + 60 * look for look in range(8)]
@@ -69,7 +75,9 @@ def test_a_card_idle_for_longer_than_the_history_reaches_back_stays_idle_for_ove
 @pytest.mark.parametrize("value", [80.0, None], ids=["busy", "a gap"])
 def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> None:
     before = IdleTimes(EPOCH - 60, {"GPU-a": EPOCH - 7200})
-    assert idle_in_history(lived([0.0] * 230 + [value] + [0.0] * 9), EPOCH, before).since == {"GPU-a": EPOCH - 15 * 8}
+    assert idle_in_history(lived([0.0] * 230 + [value] + [0.0] * 9), EPOCH, before).since == {
+        "GPU-a": EPOCH - 15 * 8
+    }
     assert idle_in_history(lived([0.0] * 239 + [value]), EPOCH, before).since == {}
 
 
@@ -99,12 +107,17 @@ class TellingSeries:
     def __init__(self, family: str, lines: list[SeriesLine]) -> None:
         self.family, self.lines, self.asked = family, lines, 0
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
         self.asked += 1
         return self.lines if self.family in promql else []
 
 
-@pytest.mark.parametrize(("family", "label"), [("fairlead_gpu_utilization_ratio", "uuid"), ("DCGM_FI_DEV_GPU_UTIL", "UUID")])
+@pytest.mark.parametrize(
+    ("family", "label"),
+    [("fairlead_gpu_utilization_ratio", "uuid"), ("DCGM_FI_DEV_GPU_UTIL", "UUID")],
+)
 def test_prometheus_is_asked_in_the_spellings_that_it_has(family: str, label: str) -> None:
     points = tuple((EPOCH - 600 * back, 0.0 if back < 18 else 90.0) for back in reversed(range(30)))
     series = TellingSeries(family, [SeriesLine({label: "GPU-a"}, points)])
@@ -115,13 +128,25 @@ def test_where_some_nodes_have_another_exporter_idle_cards_of_all_are_known() ->
     """A card that both tell of is as our own family has it."""
 
     class Both:
-        async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        async def query_range(
+            self, promql: str, start: float, end: float, step: float
+        ) -> list[SeriesLine]:
             def idle(back: int) -> tuple[tuple[float, float], ...]:
                 return tuple((EPOCH - 600 * each, 0.0) for each in reversed(range(back)))
 
             if "fairlead" in promql:
-                return [SeriesLine({"uuid": "GPU-a"}, idle(10)), SeriesLine({"uuid": "GPU-both"}, idle(8))]
-            return [SeriesLine({"UUID": "GPU-b"}, idle(20)), SeriesLine({"UUID": "GPU-both"}, idle(30))] if "DCGM" in promql else []
+                return [
+                    SeriesLine({"uuid": "GPU-a"}, idle(10)),
+                    SeriesLine({"uuid": "GPU-both"}, idle(8)),
+                ]
+            return (
+                [
+                    SeriesLine({"UUID": "GPU-b"}, idle(20)),
+                    SeriesLine({"UUID": "GPU-both"}, idle(30)),
+                ]
+                if "DCGM" in promql
+                else []
+            )
 
     found = asyncio.run(idle_in_series(Both(), EPOCH)).since  # type: ignore[arg-type]
     assert found == {"GPU-a": EPOCH - 6000, "GPU-b": EPOCH - 12_000, "GPU-both": EPOCH - 4800}
@@ -143,7 +168,9 @@ def test_a_gap_that_prometheus_leaves_out_ends_idleness() -> None:
     ],
     ids=["known to the series", "busy since they were asked", "the reader knows more", "busy now"],
 )
-def test_series_lengthen_what_the_reader_saw(seen: float | None, told: float, told_at: float, since: float | None) -> None:
+def test_series_lengthen_what_the_reader_saw(
+    seen: float | None, told: float, told_at: float, since: float | None
+) -> None:
     card = reading(ratio=0.0 if seen else 0.5, idle_since=seen)
     (longer,) = with_longer_idle([card], IdleTimes(told_at, {card.uuid: told}))
     assert longer.idle_since == since
@@ -153,12 +180,22 @@ def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_toget
     history = History(tick_seconds=36, slots=100)
 
     def sample(pod: str, container: str, percent: float) -> LineSample:
-        labels = {"node": "n", "gpu": "0", "uuid": "GPU-a", "namespace": "team", "pod": pod, "container": container}
+        labels = {
+            "node": "n",
+            "gpu": "0",
+            "uuid": "GPU-a",
+            "namespace": "team",
+            "pod": pod,
+            "container": container,
+        }
         return LineSample("container-gpu-utilization", tuple(labels.items()), percent)
 
     for tick in range(50):
         busy = 50.0 if tick < 20 else 0.0
-        history.add(EPOCH + 36 * tick, [sample("p", "main", busy), sample("p", "side", 0.0), sample("q", "main", 99.0)])
+        history.add(
+            EPOCH + 36 * tick,
+            [sample("p", "main", busy), sample("p", "side", 0.0), sample("q", "main", 99.0)],
+        )
     told = idle_hours_in_history(history, EPOCH + 36 * 49)
     assert told.hours_by_key == {("team", "p", "GPU-a"): pytest.approx(0.3)}
 
@@ -173,9 +210,18 @@ def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_toget
         (0.5, None, 6.0, 1.5, 1.5),
         (0.5, None, 0.0, 20.0, 0.0),
     ],
-    ids=["busy now, idle before", "idle again", "the series begin later", "held later", "another of its name before", "never"],
+    ids=[
+        "busy now, idle before",
+        "idle again",
+        "the series begin later",
+        "held later",
+        "another of its name before",
+        "never",
+    ],
 )
-def test_idle_hours_of_who_holds(ratio: float, idle_since: float | None, told: float, held_hours: float, hours: float) -> None:
+def test_idle_hours_of_who_holds(
+    ratio: float, idle_since: float | None, told: float, held_hours: float, hours: float
+) -> None:
     bound = Condition("PodScheduled", "True", at=EPOCH - 3600 * held_hours)
     holder = pod("p", "gpu-1", {"nvidia.com/gpu": 1}, conditions=[bound])
     gpu = reading(ratio=ratio, idle_since=idle_since, holder=holder)

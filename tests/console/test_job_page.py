@@ -29,19 +29,35 @@ def bound(name: str, at: float, started: float | None, **status: Any) -> Pod:
     state = ContainerState.WAITING if started is None else ContainerState.RUNNING
     made = pod(name, "gpu-1", {"nvidia.com/gpu": 1}, job=training_job())
     told = ContainerStatus("main", state=state, started_at=started, **status)
-    conditions = (Condition("PodScheduled", "True", at=at), Condition("fairlead.io/QuotaAdmitted", "True", at=at - 5))
+    conditions = (
+        Condition("PodScheduled", "True", at=at),
+        Condition("fairlead.io/QuotaAdmitted", "True", at=at - 5),
+    )
     return structs.replace(made, conditions=conditions, statuses=(told,))
 
 
-def steps(each: JobInstances, events: tuple[Event, ...] = ()) -> list[tuple[str, float, int | None]]:
-    return [(step.step, parse_time(step.at) - EPOCH, step.seconds) for step in job_life(each, events, EPOCH)]
+def steps(
+    each: JobInstances, events: tuple[Event, ...] = ()
+) -> list[tuple[str, float, int | None]]:
+    return [
+        (step.step, parse_time(step.at) - EPOCH, step.seconds)
+        for step in job_life(each, events, EPOCH)
+    ]
 
 
 def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -> None:
-    pods = (bound("bert-worker-0", EPOCH - 200, EPOCH - 150), bound("bert-worker-1", EPOCH - 180, EPOCH - 140))
+    pods = (
+        bound("bert-worker-0", EPOCH - 200, EPOCH - 150),
+        bound("bert-worker-1", EPOCH - 180, EPOCH - 140),
+    )
     pulled = tuple(
         Event(
-            "team-a", f"e{i}", reason="Pulled", object_uid=f"uid-bert-worker-{i}", object_name=f"bert-worker-{i}", at=EPOCH - 170 + 10 * i
+            "team-a",
+            f"e{i}",
+            reason="Pulled",
+            object_uid=f"uid-bert-worker-{i}",
+            object_name=f"bert-worker-{i}",
+            at=EPOCH - 170 + 10 * i,
         )
         for i in (0, 1)
     )
@@ -56,22 +72,49 @@ def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -
 
 
 def test_pods_that_start_at_different_times_are_told_in_the_order_of_meaning() -> None:
-    """One pod ran for 100 s before the last one was bound; the words, not the seconds, say what came after what."""
+    """One pod ran for 100 s before the last one was bound; the words, not the seconds, say what
+    came after what.
+    """
     early = bound("bert-worker-0", EPOCH - 200, EPOCH - 150)
-    pulled = Event("team-a", "e", reason="Pulled", object_uid="uid-bert-worker-0", object_name="bert-worker-0", at=EPOCH - 160)
-    waits, late = bound("bert-worker-1", EPOCH - 50, None), bound("bert-worker-1", EPOCH - 50, EPOCH - 20)
-    assert steps(JobInstances(training_job(), (early, waits)), (pulled,))[2:] == [("scheduled", -50, 0), ("running", -50, 50)]
-    assert steps(JobInstances(training_job(), (early, late)), (pulled,))[2:] == [("scheduled", -50, 30), ("running", -20, 20)]
+    pulled = Event(
+        "team-a",
+        "e",
+        reason="Pulled",
+        object_uid="uid-bert-worker-0",
+        object_name="bert-worker-0",
+        at=EPOCH - 160,
+    )
+    waits, late = (
+        bound("bert-worker-1", EPOCH - 50, None),
+        bound("bert-worker-1", EPOCH - 50, EPOCH - 20),
+    )
+    assert steps(JobInstances(training_job(), (early, waits)), (pulled,))[2:] == [
+        ("scheduled", -50, 0),
+        ("running", -50, 50),
+    ]
+    assert steps(JobInstances(training_job(), (early, late)), (pulled,))[2:] == [
+        ("scheduled", -50, 30),
+        ("running", -20, 20),
+    ]
     counts = [
-        [(step.count, step.of) for step in job_life(JobInstances(training_job(), (early, last)), (), EPOCH) if step.step == "running"]
+        [
+            (step.count, step.of)
+            for step in job_life(JobInstances(training_job(), (early, last)), (), EPOCH)
+            if step.step == "running"
+        ]
         for last in (waits, late)
     ]
     assert counts == [[(1, 2)], [(2, 2)]]
 
 
 def test_a_restart_before_the_last_pod_ran_does_not_go_back_in_time() -> None:
-    again = bound("bert-worker-0", EPOCH - 200, EPOCH - 100, restarts=1, last_finished_at=EPOCH - 110)
-    for started, last in ((EPOCH - 20, ("running", -20, 20)), (EPOCH - 150, ("restarted", -110, 110))):
+    again = bound(
+        "bert-worker-0", EPOCH - 200, EPOCH - 100, restarts=1, last_finished_at=EPOCH - 110
+    )
+    for started, last in (
+        (EPOCH - 20, ("running", -20, 20)),
+        (EPOCH - 150, ("restarted", -110, 110)),
+    ):
         other = bound("bert-worker-1", EPOCH - 180, started)
         assert steps(JobInstances(training_job(), (again, other)))[-1] == last
 
@@ -92,7 +135,9 @@ def test_a_job_whose_pods_came_anew_did_not_wait_for_quota_all_that_time() -> No
         ("scheduled", -100, 40),
         ("running", -60, 60),
     ]
-    assert [(step.count, step.of) for step in job_life(each, (), EPOCH) if step.step == "pods"] == [(2, 2)]
+    assert [(step.count, step.of) for step in job_life(each, (), EPOCH) if step.step == "pods"] == [
+        (2, 2)
+    ]
 
 
 def test_one_pod_that_came_anew_moves_nothing_of_the_others() -> None:
@@ -100,8 +145,15 @@ def test_one_pod_that_came_anew_moves_nothing_of_the_others() -> None:
     old = made(bound("bert-worker-0", EPOCH - 1300, EPOCH - 1200), 1379)
     late = made(pod("bert-worker-1", job=job, gates=GATED), 60)
     each = JobInstances(job, (old, late))
-    assert steps(each) == [("created", -1380, 80), ("scheduled", -1300, 100), ("running", -1200, 1140), ("pods", -60, 60)]
-    assert [(step.count, step.of) for step in job_life(each, (), EPOCH) if step.step == "pods"] == [(1, 2)]
+    assert steps(each) == [
+        ("created", -1380, 80),
+        ("scheduled", -1300, 100),
+        ("running", -1200, 1140),
+        ("pods", -60, 60),
+    ]
+    assert [(step.count, step.of) for step in job_life(each, (), EPOCH) if step.step == "pods"] == [
+        (1, 2)
+    ]
 
 
 @pytest.mark.parametrize(("ago", "told"), [(1321, False), (1320, False), (1319, True)])
@@ -116,12 +168,19 @@ def test_what_nobody_tells_is_left_out() -> None:
     assert steps(JobInstances(job)) == [("created", -300, 300)]
     assert steps(JobInstances(structs.replace(job, created_at=None))) == []
     gated = pod("bert-worker-0", job=job, gates=GATED)
-    assert [step for step, _, _ in steps(JobInstances(job, (gated, bound("bert-worker-1", EPOCH - 9, None))))] == ["created", "scheduled"]
+    assert [
+        step
+        for step, _, _ in steps(JobInstances(job, (gated, bound("bert-worker-1", EPOCH - 9, None))))
+    ] == ["created", "scheduled"]
 
 
 def test_of_two_pods_one_may_be_scheduled() -> None:
     waiting = pod("bert-worker-1", job=training_job())
-    life = job_life(JobInstances(training_job(), (bound("bert-worker-0", EPOCH - 200, None), waiting)), (), EPOCH)
+    life = job_life(
+        JobInstances(training_job(), (bound("bert-worker-0", EPOCH - 200, None), waiting)),
+        (),
+        EPOCH,
+    )
     assert [(step.count, step.of) for step in life if step.step == "scheduled"] == [(1, 2)]
 
 
@@ -140,7 +199,9 @@ def test_an_end_says_how_and_lasts_no_time() -> None:
 
 
 def test_only_what_began_has_a_log_and_who_has_none_says_why() -> None:
-    waits = ContainerStatus("main", state=ContainerState.WAITING, reason="ImagePullBackOff", message="no such image")
+    waits = ContainerStatus(
+        "main", state=ContainerState.WAITING, reason="ImagePullBackOff", message=("no such image")
+    )
     late = structs.replace(bound("bert-worker-0", EPOCH, None), statuses=(waits,), phase="Pending")
     runs = bound("bert-worker-1", EPOCH, EPOCH - 1)
     first, second = instance_logs(JobInstances(training_job(), (late, runs), chief=runs))
@@ -150,7 +211,9 @@ def test_only_what_began_has_a_log_and_who_has_none_says_why() -> None:
 
 
 def test_a_pod_of_somebody_else_is_refused_whatever_its_name() -> None:
-    own = structs.replace(bound("bert-worker-0", EPOCH, EPOCH), init_containers=(Container("code"),))
+    own = structs.replace(
+        bound("bert-worker-0", EPOCH, EPOCH), init_containers=(Container("code"),)
+    )
     each = JobInstances(training_job(), (own,))
     assert chosen_container(each, "", "") == (own, "main")
     assert chosen_container(each, "bert-worker-0", "code") == (own, "code")
@@ -160,7 +223,9 @@ def test_a_pod_of_somebody_else_is_refused_whatever_its_name() -> None:
     assert isinstance(none, Refusal) and "no log: 0 of " in none.reason
     over = training_job(state="Succeeded")
     gone = chosen_container(JobInstances(over), "", "")
-    assert isinstance(gone, Refusal) and gone.reason.endswith("the job has ended and its pods are gone")
+    assert isinstance(gone, Refusal) and gone.reason.endswith(
+        "the job has ended and its pods are gone"
+    )
 
 
 SECRET = "hunter2"
@@ -176,11 +241,24 @@ def test_no_secret_of_a_manifest_is_shown_and_each_place_is_named() -> None:
             {"name": "MODEL", "value": "bert"},
             {"name": "FROM", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}},
         ],
-        "args": ["train", f"--api-key={SECRET}", "--token", SECRET, "--epochs=3", f"run --password {SECRET} x"],
+        "args": [
+            "train",
+            f"--api-key={SECRET}",
+            "--token",
+            SECRET,
+            "--epochs=3",
+            f"run --password {SECRET} x",
+        ],
     }
     embedded = {"kind": "Secret", "stringData": {"password": SECRET}, "data": {"a": SECRET}}
-    last = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"value":"{SECRET}"}}', "kept": "yes"}
-    manifest = {"metadata": {"managedFields": fields, "annotations": last}, "spec": {"containers": [container], "extra": [embedded]}}
+    last = {
+        "kubectl.kubernetes.io/last-applied-configuration": f'{{"value":"{SECRET}"}}',
+        "kept": "yes",
+    }
+    manifest = {
+        "metadata": {"managedFields": fields, "annotations": last},
+        "spec": {"containers": [container], "extra": [embedded]},
+    }
     shown, redacted = shown_manifest(manifest)
     assert SECRET not in repr(shown)
     assert shown["metadata"] == {"annotations": {"kept": "yes"}}
@@ -204,7 +282,15 @@ def test_no_secret_of_a_manifest_is_shown_and_each_place_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"tail": "0"}, {"tail": "10001"}, {"tail": "-1"}, {"tail": "٣"}, {"follow": "yes"}, {"previous": "true", "follow": "true"}]
+    "asked",
+    [
+        {"tail": "0"},
+        {"tail": "10001"},
+        {"tail": "-1"},
+        {"tail": "٣"},
+        {"follow": "yes"},
+        {"previous": "true", "follow": "true"},
+    ],
 )
 def test_a_wish_that_cannot_be_is_refused_by_name(asked: dict[str, str]) -> None:
     with pytest.raises(UserError, match=f"`{next(iter(asked))}`"):
@@ -212,6 +298,9 @@ def test_a_wish_that_cannot_be_is_refused_by_name(asked: dict[str, str]) -> None
 
 
 def test_a_wish_is_bounded_unless_it_is_followed() -> None:
-    whole, followed = parse_wish("main", {}), parse_wish("main", {"follow": "true", "tail": "10000"})
+    whole, followed = (
+        parse_wish("main", {}),
+        parse_wish("main", {"follow": "true", "tail": "10000"}),
+    )
     assert (whole.tail_lines, whole.limit_bytes, whole.follow) == (500, 2 << 20, False)
     assert (followed.tail_lines, followed.limit_bytes, followed.follow) == (10_000, 0, True)

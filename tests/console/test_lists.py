@@ -1,4 +1,6 @@
-"""Lists: strict parameters, search, filters, sorting with null last, pages, and files for spreadsheets."""
+"""Lists: strict parameters, search, filters, sorting with null last, pages, and files for
+spreadsheets.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.rows import Entry, RowSet, by_count, keys_of, matching, page_of, sortable_keys, sorted_rows
+from fairlead.console.boards.rows import (
+    Entry,
+    RowSet,
+    by_count,
+    keys_of,
+    matching,
+    page_of,
+    sortable_keys,
+    sorted_rows,
+)
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.envelope import Json, Sentence
@@ -36,7 +47,13 @@ class Sample(Json, frozen=True):
 
 
 def row_set(*rows: Sample) -> RowSet[Sample]:
-    return RowSet(Sample, [Entry(row, f"{row.name}\n{row.team}".lower(), {"team": (row.team.lower(),)}) for row in rows])
+    return RowSet(
+        Sample,
+        [
+            Entry(row, f"{row.name}\n{row.team}".lower(), {"team": (row.team.lower(),)})
+            for row in rows
+        ],
+    )
 
 
 def names(rows: list[Sample]) -> list[str]:
@@ -92,21 +109,42 @@ def test_only_plain_keys_are_sortable() -> None:
     assert sortable_keys(Sample) == ["name", "team", "loadPercent"]
 
 
-@pytest.mark.parametrize(("descending", "expected"), [(False, ["c", "a", "b", "n", "z"]), (True, ["a", "b", "c", "n", "z"])])
-def test_null_comes_last_both_ways_and_name_breaks_ties(descending: bool, expected: list[str]) -> None:
-    rows = [Sample("z"), Sample("b", load_percent=5.0), Sample("n"), Sample("a", load_percent=5.0), Sample("c", load_percent=1.0)]
-    assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("loadPercent", descending),)))) == expected
+@pytest.mark.parametrize(
+    ("descending", "expected"),
+    [(False, ["c", "a", "b", "n", "z"]), (True, ["a", "b", "c", "n", "z"])],
+)
+def test_null_comes_last_both_ways_and_name_breaks_ties(
+    descending: bool, expected: list[str]
+) -> None:
+    rows = [
+        Sample("z"),
+        Sample("b", load_percent=5.0),
+        Sample("n"),
+        Sample("a", load_percent=5.0),
+        Sample("c", load_percent=1.0),
+    ]
+    assert (
+        names(matching(row_set(*rows), ListQuery(sort=(SortKey("loadPercent", descending),))))
+        == expected
+    )
 
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_word_that_nobody_knows_comes_last_both_ways_as_null_does(descending: bool) -> None:
     rows = [Sample("a", ""), Sample("b", "x"), Sample("c", "x"), Sample("d", "")]
-    assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("team", descending),)))) == ["b", "c", "a", "d"]
+    assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("team", descending),)))) == [
+        "b",
+        "c",
+        "a",
+        "d",
+    ]
 
 
 def test_the_second_sort_key_orders_within_the_first() -> None:
     rows = [Sample("a", "x", 1.0), Sample("b", "y", 3.0), Sample("c", "x", 2.0)]
-    assert names(sorted_rows(rows, [SortKey("team", True), SortKey("loadPercent", True)], keys_of(Sample))) == ["b", "c", "a"]
+    assert names(
+        sorted_rows(rows, [SortKey("team", True), SortKey("loadPercent", True)], keys_of(Sample))
+    ) == ["b", "c", "a"]
 
 
 def test_search_ignores_case_and_looks_into_every_text_field() -> None:
@@ -125,15 +163,28 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS, st.lists(st.sampled_from([SortKey("loadPercent", True), SortKey("team"), SortKey("name", True)])), st.integers(1, 7))
-def test_sorting_and_paging_lose_and_double_no_row(rows: list[Sample], sort: list[SortKey], size: int) -> None:
+@given(
+    ROWS,
+    st.lists(
+        st.sampled_from([SortKey("loadPercent", True), SortKey("team"), SortKey("name", True)])
+    ),
+    st.integers(1, 7),
+)
+def test_sorting_and_paging_lose_and_double_no_row(
+    rows: list[Sample], sort: list[SortKey], size: int
+) -> None:
     found = matching(row_set(*rows), ListQuery(sort=tuple(sort)))
-    pages = [page_of(found, ListQuery(page=page, size=size)).rows for page in range(1, len(rows) // size + 3)]
+    pages = [
+        page_of(found, ListQuery(page=page, size=size)).rows
+        for page in range(1, len(rows) // size + 3)
+    ]
     assert sorted(id(row) for page in pages for row in page) == sorted(id(row) for row in rows)
 
 
 @given(ROWS, st.sets(st.sampled_from("xyz")))
-def test_a_filter_keeps_exactly_the_rows_that_answer_to_it(rows: list[Sample], teams: set[str]) -> None:
+def test_a_filter_keeps_exactly_the_rows_that_answer_to_it(
+    rows: list[Sample], teams: set[str]
+) -> None:
     found = matching(row_set(*rows), ListQuery(filters={"team": frozenset(teams)} if teams else {}))
     assert [id(row) for row in found] == [id(row) for row in rows if not teams or row.team in teams]
 
@@ -144,7 +195,9 @@ def read_csv(data: bytes) -> list[list[str]]:
 
 
 def test_a_file_has_all_columns_nested_ones_flattened_and_null_empty() -> None:
-    data = render_csv([Sample("gpu-1", load_percent=0.0, part=Part(3), tags=["a", "b"]), Sample("gpu-2")], Sample)
+    data = render_csv(
+        [Sample("gpu-1", load_percent=0.0, part=Part(3), tags=["a", "b"]), Sample("gpu-2")], Sample
+    )
     assert read_csv(data) == [
         ["name", "team", "loadPercent", "part.running", "tags"],
         ["gpu-1", "a", "0.0", "3", "a; b"],
@@ -179,7 +232,13 @@ class Waiter(Json, frozen=True):
 
 def test_a_file_has_no_sentences_for_other_languages_and_nothing_of_python() -> None:
     said = Sentence("told-x", {"n": None}, "x")
-    row = Waiter("a", [UserPart("ann", 4), UserPart(None, 7)], [Blocked("root", 8, None)], [said], Told("Full", [said], said))
+    row = Waiter(
+        "a",
+        [UserPart("ann", 4), UserPart(None, 7)],
+        [Blocked("root", 8, None)],
+        [said],
+        Told("Full", [said], said),
+    )
     assert read_csv(render_csv([row], Waiter)) == [
         ["name", "byUser", "blocked", "waiting.reason"],
         ["a", "ann=4;=7", "node=root asks=8 max=", "Full"],
@@ -189,8 +248,12 @@ def test_a_file_has_no_sentences_for_other_languages_and_nothing_of_python() -> 
 def test_no_cell_of_any_table_shows_a_value_of_python() -> None:
     for seen in (BoardState(living_cluster(), EPOCH), BoardState(crowded(demo()), EPOCH)):
         for rows in (seen.nodes, seen.gpus, seen.jobs, seen.holders, seen.quota, seen.waiting):
-            text = render_csv([entry.row for entry in rows.entries], rows.row_type).decode("utf-8-sig")
-            assert not [word for word in ("None", "True", "False", "{", "[", "told") if word in text], rows.row_type
+            text = render_csv([entry.row for entry in rows.entries], rows.row_type).decode(
+                "utf-8-sig"
+            )
+            assert not [
+                word for word in ("None", "True", "False", "{", "[", "told") if word in text
+            ], rows.row_type
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
@@ -200,9 +263,14 @@ def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(start: str) -> N
 
 
 def test_names_are_in_the_order_in_which_people_count() -> None:
-    """On every list, in its choices, and on the map; and the other way round where that is asked."""
+    """On every list, in its choices, and on the map; and the
+    other way round where that is asked.
+    """
     names = ["gpu-2", "gpu-10", "gpu-1", "gpu-9"]
-    seen = BoardState(cluster([gpu_node(name, 1) for name in names], gpus=[reading(name) for name in names]), EPOCH)
+    seen = BoardState(
+        cluster([gpu_node(name, 1) for name in names], gpus=[reading(name) for name in names]),
+        EPOCH,
+    )
     counted = ["gpu-1", "gpu-2", "gpu-9", "gpu-10"]
     assert [entry.row.name for entry in seen.nodes.entries] == counted
     assert [node.name for node in seen.gpu_map.nodes] == counted
@@ -213,7 +281,12 @@ def test_names_are_in_the_order_in_which_people_count() -> None:
         assert [row.name for row in matching(seen.nodes, asked)] == expected
 
 
-@given(st.lists(st.text(max_size=8) | st.from_regex(r"[a-z]{0,2}[0-9]{0,3}-?[0-9]{0,2}", fullmatch=True), max_size=12))
+@given(
+    st.lists(
+        st.text(max_size=8) | st.from_regex(r"[a-z]{0,2}[0-9]{0,3}-?[0-9]{0,2}", fullmatch=True),
+        max_size=12,
+    )
+)
 def test_any_names_have_an_order_which_does_not_depend_on_how_they_came(names: list[str]) -> None:
     turned = [*names[1:], *names[:1]]
     assert sorted(names, key=by_count) == sorted(turned, key=by_count)

@@ -1,4 +1,6 @@
-"""Warnings and staleness: what could not be read is said on the pages that need it, and only there."""
+"""Warnings and staleness: what could not be read is said on the
+pages that need it, and only there.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,20 @@ PAGES = ("overview", "nodes", "gpus", "jobs", "quota")
 
 
 def codes(page: str, *sources: Source) -> list[tuple[str, str]]:
-    return [(each.code, each.source) for each in warnings_of({source.name: source for source in sources}, page)]
+    return [
+        (each.code, each.source)
+        for each in warnings_of({source.name: source for source in sources}, page)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("state", "code"), [("syncing", "cache-syncing"), ("failing", "cache-syncing"), ("missing", "crd-missing"), ("forbidden", "forbidden")]
+    ("state", "code"),
+    [
+        ("syncing", "cache-syncing"),
+        ("failing", "cache-syncing"),
+        ("missing", "crd-missing"),
+        ("forbidden", "forbidden"),
+    ],
 )
 def test_every_state_but_ok_is_a_warning(state: str, code: str) -> None:
     assert codes("jobs", Source("mpijobs", state, "why", "what to do")) == [(code, "mpijobs")]
@@ -49,7 +60,14 @@ def test_a_job_kind_that_is_not_installed_is_no_news_on_the_cluster_board() -> N
 
 @pytest.mark.parametrize("state", ["off", "missing", "failing", "forbidden"])
 def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
-    (warning,) = warnings_of({"gpu-telemetry": telemetry(state, "http://10.0.0.1:9400 does not answer", "set `--gpu-pages`")}, "nodes")
+    (warning,) = warnings_of(
+        {
+            "gpu-telemetry": telemetry(
+                state, ("http://10.0.0.1:9400 does not answer"), ("set `--gpu-pages`")
+            )
+        },
+        "nodes",
+    )
     assert (warning.code, warning.message, warning.hint) == (
         "prometheus-unreachable",
         "http://10.0.0.1:9400 does not answer",
@@ -61,20 +79,45 @@ def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
     ("source", "code", "message"),
     [
         (Source("nodes", "syncing"), "cache-syncing", "`nodes` is still being read"),
-        (Source("nodes", "failing"), "cache-syncing", "`nodes` cannot be read now; the last good state is shown"),
-        (Source("gpu-telemetry", "syncing"), "cache-syncing", "`gpu-telemetry` is still being read"),
-        (Source("gpu-telemetry", "failing"), "prometheus-unreachable", "GPU telemetry cannot be read"),
-        (Source("gpu-telemetry", "off"), "prometheus-unreachable", "no source of GPU telemetry is configured"),
+        (
+            Source("nodes", "failing"),
+            "cache-syncing",
+            "`nodes` cannot be read now; the last good state is shown",
+        ),
+        (
+            Source("gpu-telemetry", "syncing"),
+            "cache-syncing",
+            "`gpu-telemetry` is still being read",
+        ),
+        (
+            Source("gpu-telemetry", "failing"),
+            "prometheus-unreachable",
+            "GPU telemetry cannot be read",
+        ),
+        (
+            Source("gpu-telemetry", "off"),
+            "prometheus-unreachable",
+            "no source of GPU telemetry is configured",
+        ),
     ],
 )
-def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(source: Source, code: str, message: str) -> None:
+def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(
+    source: Source, code: str, message: str
+) -> None:
     """A page fills its sentence with the value: an empty one would end in a colon."""
     (warning,) = warnings_of({source.name: source}, "nodes")
-    assert (warning.code, warning.message, warning.values["message"], warning.values["state"]) == (code, message, message, source.state)
+    assert (warning.code, warning.message, warning.values["message"], warning.values["state"]) == (
+        code,
+        message,
+        message,
+        source.state,
+    )
 
 
 def test_objects_that_cannot_be_read_are_told_though_the_source_is_well() -> None:
-    assert codes("nodes", Source("pods", "ok", "3 left out that cannot be read, such as `default/x`")) == [("truncated", "pods")]
+    assert codes(
+        "nodes", Source("pods", "ok", ("3 left out that cannot be read, such as `default/x`"))
+    ) == [("truncated", "pods")]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +130,17 @@ def test_objects_that_cannot_be_read_are_told_though_the_source_is_well() -> Non
         (EPOCH - 999, "forbidden", False),
     ],
 )
-def test_stale_is_a_needed_source_last_good_more_than_30_seconds_ago(good_at: float | None, state: str, stale: bool) -> None:
+def test_stale_is_a_needed_source_last_good_more_than_30_seconds_ago(
+    good_at: float | None, state: str, stale: bool
+) -> None:
     snapshot = ClusterSnapshot(sources={"pods": Source("pods", state, good_at=good_at)})
     assert is_stale(snapshot, "nodes", EPOCH) is stale
 
 
 def test_a_source_that_the_page_does_not_need_makes_nothing_stale() -> None:
-    snapshot = ClusterSnapshot(sources={"mpijobs": Source("mpijobs", "failing", good_at=EPOCH - 999)})
+    snapshot = ClusterSnapshot(
+        sources={"mpijobs": Source("mpijobs", "failing", good_at=EPOCH - 999)}
+    )
     assert not is_stale(snapshot, "quota", EPOCH)
     assert is_stale(snapshot, "jobs", EPOCH)
 
@@ -103,30 +150,52 @@ def test_simulated_time_that_runs_faster_ages_sources_no_faster() -> None:
     assert not is_stale(snapshot, "nodes", EPOCH, speed=60)
 
 
-@pytest.mark.parametrize(("reporting", "total", "warns"), [(0, 4, False), (3, 4, True), (4, 4, False), (0, 0, False)])
-def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(reporting: int, total: int, warns: bool) -> None:
-    nodes = [NodeOccupancy(Node("n"), GpuMode.EXCLUSIVE, gpus_total=total, gpus_reporting=reporting)]
+@pytest.mark.parametrize(
+    ("reporting", "total", "warns"), [(0, 4, False), (3, 4, True), (4, 4, False), (0, 0, False)]
+)
+def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(
+    reporting: int, total: int, warns: bool
+) -> None:
+    nodes = [
+        NodeOccupancy(Node("n"), GpuMode.EXCLUSIVE, gpus_total=total, gpus_reporting=reporting)
+    ]
     assert (series_missing(nodes) is not None) is warns
 
 
 def test_a_kind_of_job_that_nobody_asked_for_is_no_news() -> None:
     """Most clusters serve two or three of the eight."""
     sources = {
-        name: Source(name, state) for name, state in (("mpijobs", "ok"), ("rayjobs", "missing"), ("tfjobs", "missing"), ("pods", "ok"))
+        name: Source(name, state)
+        for name, state in (
+            ("mpijobs", "ok"),
+            ("rayjobs", "missing"),
+            ("tfjobs", "missing"),
+            ("pods", "ok"),
+        )
     }
     seen = BoardState(ClusterSnapshot(sources=sources), EPOCH)
     assert seen.warnings("jobs") == []
     assert [each.source for each in seen.warnings("jobs", {"tfjob", "mpijob"})] == ["tfjobs"]
-    assert [name for name in seen.missing_types if name in ("rayjob", "tfjob", "mpijob")] == ["rayjob", "tfjob"]
+    assert [name for name in seen.missing_types if name in ("rayjob", "tfjob", "mpijob")] == [
+        "rayjob",
+        "tfjob",
+    ]
 
 
 @pytest.mark.parametrize("asked", ["etjob", "deepspeedjob"])
 def test_two_kinds_of_one_resource_are_each_asked_for(asked: str) -> None:
-    seen = BoardState(ClusterSnapshot(sources={"trainingjobs": Source("trainingjobs", "missing")}), EPOCH)
+    seen = BoardState(
+        ClusterSnapshot(sources={"trainingjobs": Source("trainingjobs", "missing")}), EPOCH
+    )
     assert [each.source for each in seen.warnings("jobs", {asked})] == ["trainingjobs"]
     assert seen.missing_types == ["deepspeedjob", "etjob"]
 
 
 def test_a_kind_of_job_that_cannot_be_read_is_told_whoever_asks() -> None:
-    sources = {"rayjobs": Source("rayjobs", "forbidden"), "tfjobs": Source("tfjobs", "failing", good_at=EPOCH)}
-    assert [each.source for each in BoardState(ClusterSnapshot(sources=sources), EPOCH).warnings("jobs")] == ["rayjobs", "tfjobs"]
+    sources = {
+        "rayjobs": Source("rayjobs", "forbidden"),
+        "tfjobs": Source("tfjobs", "failing", good_at=EPOCH),
+    }
+    assert [
+        each.source for each in BoardState(ClusterSnapshot(sources=sources), EPOCH).warnings("jobs")
+    ] == ["rayjobs", "tfjobs"]

@@ -1,6 +1,8 @@
-"""Is the number of allocated GPUs one number? The sentences of the boards, the figures, the rows, the metrics and arena are compared.
+"""Is the number of allocated GPUs one number? The sentences of the boards, the figures, the rows,
+the metrics and arena are compared.
 
-Worlds are mixed of exclusive, shared, divided and broken cards. The expected number is counted here from the limits of the pods.
+Worlds are mixed of exclusive, shared, divided and broken cards. The expected number is counted here
+from the limits of the pods.
 """
 
 from __future__ import annotations
@@ -30,9 +32,16 @@ MIG_RESOURCE = "nvidia.com/mig-1g.10gb"
 
 
 def mig_node(name: str, cards: int) -> Node:
-    amounts = {"cpu": 32_000, "memory": 256 << 30, MIG_RESOURCE: cards * SLICES, "nvidia.com/gpu": 0}
+    amounts = {
+        "cpu": 32_000,
+        "memory": 256 << 30,
+        MIG_RESOURCE: cards * SLICES,
+        "nvidia.com/gpu": 0,
+    }
     labels = {"nvidia.com/mig.strategy": "mixed", "nvidia.com/gpu.count": str(cards)}
-    return structs.replace(gpu_node(name, cards, labels=labels), capacity=amounts, allocatable=amounts)
+    return structs.replace(
+        gpu_node(name, cards, labels=labels), capacity=amounts, allocatable=amounts
+    )
 
 
 def mixed(seed: int, *, divided: bool) -> tuple[ClusterSnapshot, Fraction]:
@@ -42,9 +51,14 @@ def mixed(seed: int, *, divided: bool) -> tuple[ClusterSnapshot, Fraction]:
     pods: list[Pod] = []
     gpus = []
     for number in range(chance.randint(1, 4)):
-        node, count = gpu_node(f"whole-{number}", 4, ready=chance.choice(("True", "True", "Unknown"))), chance.randint(0, 4)
+        node, count = (
+            gpu_node(f"whole-{number}", 4, ready=chance.choice(("True", "True", "Unknown"))),
+            chance.randint(0, 4),
+        )
         nodes.append(node)
-        pods += [pod(f"{node.name}-{place}", node.name, {"nvidia.com/gpu": 1}) for place in range(count)]
+        pods += [
+            pod(f"{node.name}-{place}", node.name, {"nvidia.com/gpu": 1}) for place in range(count)
+        ]
         gpus += [reading(node.name, place, healthy=chance.random() > 0.2) for place in range(4)]
         held += count
     for number in range(chance.randint(1, 3)):
@@ -55,7 +69,12 @@ def mixed(seed: int, *, divided: bool) -> tuple[ClusterSnapshot, Fraction]:
             granted = chance.randint(0, units)
             if granted:
                 grants = {"main": (Grant(f"GPU-{node.name}-{card}", card, granted),)}
-                pods.append(structs.replace(pod(f"{node.name}-{card}", node.name, {"aliyun.com/gpu-mem": granted}), grants=grants))
+                pods.append(
+                    structs.replace(
+                        pod(f"{node.name}-{card}", node.name, {"aliyun.com/gpu-mem": granted}),
+                        grants=grants,
+                    )
+                )
                 held += Fraction(granted, units)
     if divided:
         nodes.append(mig_node("divided", 2))
@@ -79,12 +98,18 @@ def test_what_is_allocated_is_one_number(seed: int, divided: bool) -> None:
     assert rounded_gpus(sum(entry.row.gpus_allocated for entry in board.nodes.entries)) == expected
     assert rounded_gpus(sum(pool.gpus_allocated for pool in overview.pools)) == expected
     summary = summarize(seen, all_instances(seen), EPOCH)
-    (metric,) = [family.values[0] for family in native_families(summary) if family.name == "fairlead_cluster_gpus_allocated"]
+    (metric,) = [
+        family.values[0]
+        for family in native_families(summary)
+        if family.name == "fairlead_cluster_gpus_allocated"
+    ]
     assert metric is not None and rounded_gpus(metric) == expected
     if not divided:  # arena knows no divided card (docs/project/limits.md)
         assert rounded_gpus(sum(report.gpus_allocated for report in report_nodes(seen))) == expected
 
 
-@pytest.mark.parametrize(("held", "shown"), [(24.95, 25), (24.5, 24.5), (2.25, 2.3), (8.04, 8), (0, 0)])
+@pytest.mark.parametrize(
+    ("held", "shown"), [(24.95, 25), (24.5, 24.5), (2.25, 2.3), (8.04, 8), (0, 0)]
+)
 def test_halves_are_rounded_up_as_arena_does(held: float, shown: float) -> None:
     assert gpu_count(held) == shown == rounded_gpus(held)

@@ -1,7 +1,9 @@
-"""One account of quota: the page Quota, My work, `quota tree`, the metrics and the sentences of a plan say the same numbers.
+"""One account of quota: the page Quota, My work, `quota tree`, the metrics and the sentences of a
+plan say the same numbers.
 
-Over random trees in clusters that have less or more than the mins promise, each settled first: who is admitted has no gate any more, who is
-evicted is gone. What could be borrowed is tried: a pod that asks for it is admitted, and one that asks for one more is not.
+Over random trees in clusters that have less or more than the mins promise, each settled first: who
+is admitted has no gate any more, who is evicted is gone. What could be borrowed is tried: a pod
+that asks for it is admitted, and one that asks for one more is not.
 """
 
 from __future__ import annotations
@@ -35,10 +37,18 @@ GPU = "nvidia.com/gpu"
 CLAIM = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", "", EPOCH - 5)
 
 
-def leaf(name: str, least: int, most: int | None = None, parent: str = "root", lend: int | None = None) -> QuotaNode:
+def leaf(
+    name: str, least: int, most: int | None = None, parent: str = "root", lend: int | None = None
+) -> QuotaNode:
     bound = {} if most is None else {GPU: most}
     return QuotaNode(
-        name, name, parent, {GPU: least}, bound, (name.replace("root.", "team-"),), lend_limit={} if lend is None else {GPU: lend}
+        name,
+        name,
+        parent,
+        {GPU: least},
+        bound,
+        (name.replace("root.", "team-"),),
+        lend_limit={} if lend is None else {GPU: lend},
     )
 
 
@@ -47,15 +57,28 @@ def root_of(amount: int, *children: QuotaNode) -> QuotaNode:
 
 
 def asks(namespace: str, number: int, gpus: int = 1, *, waits: bool = False, **more: Any) -> Pod:
-    made = pod(f"{namespace}-{number}", "" if waits else "gpu-1", {GPU: gpus}, namespace=namespace, gates=GATED if waits else ())
-    return replace(made, owners=(Owner("ReplicaSet", namespace, f"uid-{namespace}", True),), created_at=EPOCH - 500 + number, **more)
+    made = pod(
+        f"{namespace}-{number}",
+        "" if waits else "gpu-1",
+        {GPU: gpus},
+        namespace=namespace,
+        gates=GATED if waits else (),
+    )
+    return replace(
+        made,
+        owners=(Owner("ReplicaSet", namespace, f"uid-{namespace}", True),),
+        created_at=EPOCH - 500 + number,
+        **more,
+    )
 
 
 def seen(root: QuotaNode, there: int, *pods: Pod) -> ClusterSnapshot:
     """One node that has all the GPUs."""
     sources = {name: Source(name, good_at=EPOCH) for name in ("nodes", "pods", "elasticquotatrees")}
     whole = cluster([gpu_node(gpus=there)], pods, quota=root, sources=sources)
-    return replace(whole, quota_tree=QuotaTree("elasticquotatree", "kube-system", root), taken_at=EPOCH)
+    return replace(
+        whole, quota_tree=QuotaTree("elasticquotatree", "kube-system", root), taken_at=EPOCH
+    )
 
 
 def settled(snapshot: ClusterSnapshot) -> tuple[ClusterSnapshot, QuotaPlan]:
@@ -81,7 +104,9 @@ def settled(snapshot: ClusterSnapshot) -> tuple[ClusterSnapshot, QuotaPlan]:
 
 
 def random_snapshot(seed: int) -> ClusterSnapshot:
-    """Leaves whose mins are root's in all; half of the clusters have less than that. A claimant whose victims still stop in some."""
+    """Leaves whose mins are root's in all; half of the clusters have less than that. A claimant
+    whose victims still stop in some.
+    """
     chance = random.Random(seed)
     mins = [chance.randint(0, 10) for _ in range(chance.randint(2, 4))]
     total = max(1, sum(mins))
@@ -102,7 +127,9 @@ def random_snapshot(seed: int) -> ClusterSnapshot:
         waits = chance.random() < 0.4 or gpus > left
         left -= 0 if waits else gpus
         stops = not waits and chance.random() < 0.3
-        pods.append(asks(space, number, gpus, waits=waits, **({"deleted_at": EPOCH - 5} if stops else {})))
+        pods.append(
+            asks(space, number, gpus, waits=waits, **({"deleted_at": EPOCH - 5} if stops else {}))
+        )
     return seen(root_of(total, *leaves), there, *pods)
 
 
@@ -112,7 +139,9 @@ def metrics(snapshot: ClusterSnapshot) -> dict[str, dict[str, float]]:
     for family in native_families(summarize(snapshot, (), 0)):
         if family.name.startswith("fairlead_quota_") and family.metric.labels[-1] == "resource":
             pairs = zip(family.keys, family.values, strict=True)
-            found[family.name.removeprefix("fairlead_quota_")] = {key[0]: value or 0 for key, value in pairs if key[-1] == GPU}
+            found[family.name.removeprefix("fairlead_quota_")] = {
+                key[0]: value or 0 for key, value in pairs if key[-1] == GPU
+            }
     return found
 
 
@@ -123,7 +152,12 @@ def tree_told(snapshot: ClusterSnapshot) -> dict[str, dict[str, Any]]:
 
 
 def mine(board: BoardState, namespace: str) -> LeafResource:
-    [found] = [each for own in board.my_work("", namespace).leaves for each in own.resources if each.resource == GPU]
+    [found] = [
+        each
+        for own in board.my_work("", namespace).leaves
+        for each in own.resources
+        if each.resource == GPU
+    ]
     return found
 
 
@@ -140,13 +174,31 @@ def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
         if row.resource != GPU:
             continue
         path, node = row.path, printed[row.name]
-        texts = {key: float(node.get(key, {}).get(GPU, 0)) for key in ("used", "request", "borrowed", "claimed", "guaranteed", "min")}
+        texts = {
+            key: float(node.get(key, {}).get(GPU, 0))
+            for key in ("used", "request", "borrowed", "claimed", "guaranteed", "min")
+        }
         least = float(node.get("countedMin", node["min"]).get(GPU, texts["min"]))
         same(f"{path} min", page=row.min, metric=told["min"][path], tree=least)
-        same(f"{path} written", page=row.min_written, metric=told["min_written"][path], tree=texts["min"])
-        for key, page in {"used": row.used, "request": row.requested, "borrowed": row.borrowed, "claimed": row.claimed}.items():
+        same(
+            f"{path} written",
+            page=row.min_written,
+            metric=told["min_written"][path],
+            tree=texts["min"],
+        )
+        for key, page in {
+            "used": row.used,
+            "request": row.requested,
+            "borrowed": row.borrowed,
+            "claimed": row.claimed,
+        }.items():
             same(f"{path} {key}", page=page, metric=told[key][path], tree=texts[key])
-        same(f"{path} guaranteed", metric=told["guaranteed"][path], tree=texts["guaranteed"], both=min(row.used, row.min))
+        same(
+            f"{path} guaranteed",
+            metric=told["guaranteed"][path],
+            tree=texts["guaranteed"],
+            both=min(row.used, row.min),
+        )
         same(f"{path} over min", metric=told["borrowed"][path], both=max(0, row.used - row.min))
         for space in row.namespaces:
             own = mine(board, space) if row.min_written or row.max or row.used else None
@@ -164,14 +216,18 @@ def most_given(snapshot: ClusterSnapshot, namespace: str) -> int:
     state = quota_state(snapshot, EPOCH)
     kept = [each for each in state.pods if each.is_admitted or each.claim_since is not None]
     for gpus in range(1, 60):
-        [probe] = quota_state(seen(state.tree, 1, asks(namespace, 999, gpus, waits=True)), EPOCH).pods
+        [probe] = quota_state(
+            seen(state.tree, 1, asks(namespace, 999, gpus, waits=True)), EPOCH
+        ).pods
         plan = plan_quota(replace(state, pods=(*kept, probe)))
         if all(each.pod.name != probe.name for each in plan.admit):
             return gpus - 1
     return 60
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(40, 400, 40))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(40, 400, 40))]
+)
 def test_every_place_says_the_same_numbers(first: int) -> None:
     scarce = borrows = 0
     for seed in range(first, first + 40):
@@ -189,24 +245,45 @@ def test_every_place_says_the_same_numbers(first: int) -> None:
 
 
 def test_my_work_of_a_leaf_whose_min_counts_as_less() -> None:
-    """24 are promised and 20 there: a's 12 count as 10. It uses 12, b 8; a pod of 4 waits, and nothing is left to borrow."""
-    pods = [asks("team-a", number) for number in range(12)] + [asks("team-b", 20 + number) for number in range(8)]
-    snapshot, plan = settled(seen(root_of(24, leaf("root.a", 12), leaf("root.b", 12)), 20, *pods, asks("team-a", 40, 4, waits=True)))
+    """24 are promised and 20 there: a's 12 count as 10. It uses 12, b 8; a pod of 4 waits, and
+    nothing is left to borrow.
+    """
+    pods = [asks("team-a", number) for number in range(12)] + [
+        asks("team-b", 20 + number) for number in range(8)
+    ]
+    snapshot, plan = settled(
+        seen(
+            root_of(24, leaf("root.a", 12), leaf("root.b", 12)),
+            20,
+            *pods,
+            asks("team-a", 40, 4, waits=True),
+        )
+    )
     board = BoardState(snapshot, EPOCH)
     own = mine(board, "team-a")
     assert (own.used, own.guaranteed, own.borrowable) == (12, 10, 0)
     [row] = plan.waiting
     assert "root.a uses 12 of guaranteed 10" in row.message
     assert "configured 24, available 20, so 12 counts as 10" in row.message
-    assert run_command("quota why team-a/team-a-40", snapshot, "fairlead").out.splitlines()[0] == row.message
+    assert (
+        run_command(("quota why team-a/team-a-40"), snapshot, "fairlead").out.splitlines()[0]
+        == row.message
+    )
     told = metrics(snapshot)
-    numbers = {name: told[name]["root.a"] for name in ("min", "min_written", "used", "borrowed", "guaranteed")}
+    numbers = {
+        name: told[name]["root.a"]
+        for name in ("min", "min_written", "used", "borrowed", "guaranteed")
+    }
     assert numbers == {"min": 10, "min_written": 12, "used": 12, "borrowed": 2, "guaranteed": 10}
 
 
 def test_quota_tree_of_a_cluster_with_19_of_22_gpus() -> None:
-    """6 counts as 5, floor(6 x 19 / 22); a uses 6, so it borrows 1, in the table as in the sentence."""
-    pods = [asks("team-a", number) for number in range(6)] + [asks("team-b", 20 + number) for number in range(13)]
+    """6 counts as 5, floor(6 x 19 / 22); a uses 6, so it borrows 1, in the table as in the
+    sentence.
+    """
+    pods = [asks("team-a", number) for number in range(6)] + [
+        asks("team-b", 20 + number) for number in range(13)
+    ]
     root = root_of(22, leaf("root.a", 6), leaf("root.b", 16))
     snapshot, plan = settled(seen(root, 19, *pods, asks("team-a", 40, waits=True)))
     printed = run_command("quota tree", snapshot, "fairlead").out

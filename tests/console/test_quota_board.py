@@ -32,17 +32,27 @@ def rows(seen: BoardState, resource: str = "cpu") -> dict[str, QuotaRow]:
 
 
 def test_used_and_borrowed_come_from_the_pods_of_the_leafs_namespaces() -> None:
-    seen = board_state([gpu_node()], [cores("team-a", "x", 8), cores("team-b", "y", 4), cores("team-z", "z", 30)], quota=quota_tree())
+    seen = board_state(
+        [gpu_node()],
+        [cores("team-a", "x", 8), cores("team-b", "y", 4), cores("team-z", "z", 30)],
+        quota=quota_tree(),
+    )
     leaf = rows(seen)["root.a"]
     assert (leaf.unit, leaf.min, leaf.max, leaf.used, leaf.borrowed) == ("cores", 10, 30, 12, 2)
-    assert [(each.namespace, each.used) for each in leaf.by_namespace] == [("team-a", 8), ("team-b", 4)]
+    assert [(each.namespace, each.used) for each in leaf.by_namespace] == [
+        ("team-a", 8),
+        ("team-b", 4),
+    ]
 
 
 def test_what_pods_hold_that_should_be_gone_long_ago_is_told_beside_what_is_used() -> None:
-    """docs/spec/quota.md#timers: five minutes after its deletion a pod is no longer charged; its node gives
-    nothing back yet.
+    """docs/spec/quota.md#timers: five minutes after its deletion a pod is no longer charged; its
+    node gives nothing back yet.
     """
-    stuck = [structs.replace(cores("team-a", name, 8), deleted_at=EPOCH - ago) for name, ago in (("gone", 301), ("going", 299))]
+    stuck = [
+        structs.replace(cores("team-a", name, 8), deleted_at=EPOCH - ago)
+        for name, ago in (("gone", 301), ("going", 299))
+    ]
     seen = rows(board_state([gpu_node()], [*stuck, cores("team-b", "y", 4)], quota=quota_tree()))
     for path in ("root.a", "root"):
         assert (seen[path].used, seen[path].lost, seen[path].requested) == (12, 8, 12)
@@ -54,7 +64,11 @@ def test_an_unlimited_maximum_is_null() -> None:
 
 
 def test_inner_nodes_are_totals_and_know_their_place() -> None:
-    seen = rows(board_state([gpu_node()], [cores("team-a", "x", 8), cores("team-c", "y", 5)], quota=quota_tree()))
+    seen = rows(
+        board_state(
+            [gpu_node()], [cores("team-a", "x", 8), cores("team-c", "y", 5)], quota=quota_tree()
+        )
+    )
     assert (seen["root"].used, seen["root"].is_leaf, seen["root"].depth) == (13, False, 0)
     assert (seen["root.a"].parent, seen["root.a"].depth) == ("root", 1)
 
@@ -62,9 +76,16 @@ def test_inner_nodes_are_totals_and_know_their_place() -> None:
 @pytest.mark.parametrize(
     ("a_uses", "lent"),
     [(10, 0), (20, 0), (25, 5), (30, 10)],
-    ids=["nobody borrows", "the unallocated 10 is first come", "5 more come out of b's guarantee", "10 more"],
+    ids=[
+        "nobody borrows",
+        "the unallocated 10 is first come",
+        "5 more come out of b's guarantee",
+        "10 more",
+    ],
 )
-def test_lent_is_what_others_take_of_the_guarantee_beyond_the_unallocated(a_uses: int, lent: int) -> None:
+def test_lent_is_what_others_take_of_the_guarantee_beyond_the_unallocated(
+    a_uses: int, lent: int
+) -> None:
     seen = rows(board_state([gpu_node()], [cores("team-a", "x", a_uses)], quota=quota_tree()))
     assert (seen["root.b"].lent, seen["root.a"].lent) == (lent, 0)
 
@@ -74,11 +95,18 @@ def test_waiting_pods_and_jobs_are_counted_up_the_tree() -> None:
     waiting = pod("bert-worker-0", "", {"cpu": 4000}, namespace="team-c", job=job, gates=GATED)
     seen = rows(board_state(pods=[waiting], jobs=[job], quota=quota_tree()))
     for path in ("root.b", "root"):
-        assert (seen[path].waiting_pods, seen[path].waiting_jobs, seen[path].requested, seen[path].used) == (1, 1, 4, 0)
+        assert (
+            seen[path].waiting_pods,
+            seen[path].waiting_jobs,
+            seen[path].requested,
+            seen[path].used,
+        ) == (1, 1, 4, 0)
 
 
 def test_who_waits_is_counted_for_what_it_asks_and_nothing_else() -> None:
-    """A job that runs, with one more worker that waits for quota: no GPU is waited for, and the job does wait."""
+    """A job that runs, with one more worker that waits for quota: no GPU is waited for, and the job
+    does wait.
+    """
     job = training_job(namespace="team-c", gpus=0)
     runs = pod("bert-worker-0", "gpu-1", {"cpu": 4000}, namespace="team-c", job=job)
     waits = pod("bert-worker-1", "", {"cpu": 4000}, namespace="team-c", job=job, gates=GATED)
@@ -95,7 +123,9 @@ def test_a_job_that_its_owner_suspended_does_not_wait() -> None:
 
 
 def test_the_five_tables_are_always_there_and_others_follow() -> None:
-    root = QuotaNode("root", "root", min={"rdma/hca": 4}, max={"rdma/hca": 4}, namespaces=("team-a",))
+    root = QuotaNode(
+        "root", "root", min={"rdma/hca": 4}, max={"rdma/hca": 4}, namespaces=("team-a",)
+    )
     assert board_state(quota=root).quota_resources == (
         "cpu",
         "memory",
@@ -116,35 +146,54 @@ def test_the_sentence_names_leaves_that_wait_below_their_minimum() -> None:
     hungry = pod("x", "", {"cpu": 4000}, namespace="team-c", gates=GATED)
     seen = board_state([gpu_node()], [hungry, cores("team-a", "y", 12)], quota=quota_tree())
     assert seen.quota_sentence.code == "quota-starved"
-    assert seen.quota_sentence.text == "1 of 2 leaves borrows; 1 is below the guaranteed minimum while pods wait."
-    assert [(leaf.path, leaf.resource, leaf.min, leaf.used) for leaf in seen.overview.starved_leaves] == [("root.b", "cpu", 20, 0)]
+    assert seen.quota_sentence.text == (
+        "1 of 2 leaves borrows; 1 is below the guaranteed minimum while pods wait."
+    )
+    assert [
+        (leaf.path, leaf.resource, leaf.min, leaf.used) for leaf in seen.overview.starved_leaves
+    ] == [("root.b", "cpu", 20, 0)]
 
 
 def test_a_leaf_that_has_its_minimum_of_what_its_pods_wait_for_is_not_starved() -> None:
-    root = QuotaNode("root", "root", namespaces=("team-a",), min={"cpu": 10_000, "nvidia.com/gpu": 1}, max={})
+    root = QuotaNode(
+        "root", "root", namespaces=("team-a",), min={"cpu": 10_000, "nvidia.com/gpu": 1}, max={}
+    )
     ask = {"cpu": 1000, "nvidia.com/gpu": 1}
-    seen = board_state([gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask, gates=GATED)], quota=root)
+    seen = board_state(
+        [gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask, gates=GATED)], quota=root
+    )
     assert (seen.quota_sentence.code, seen.overview.starved_leaves) == ("quota", [])
     seen = board_state([gpu_node()], [pod("y", "", ask, gates=GATED)], quota=root)
-    assert [(leaf.path, leaf.resource) for leaf in seen.overview.starved_leaves] == [("root", "nvidia.com/gpu")]
+    assert [(leaf.path, leaf.resource) for leaf in seen.overview.starved_leaves] == [
+        ("root", "nvidia.com/gpu")
+    ]
 
 
 def test_without_a_tree_there_are_no_rows_and_a_sentence() -> None:
     seen = board_state()
-    assert (seen.quota_list, seen.quota_resources, seen.quota_sentence.code) == ([], (), "quota-none")
+    assert (seen.quota_list, seen.quota_resources, seen.quota_sentence.code) == (
+        [],
+        (),
+        "quota-none",
+    )
 
 
-@pytest.mark.parametrize("reason_is_the_plans", [True, False], ids=["the plan's reason", "another reason"])
+@pytest.mark.parametrize(
+    "reason_is_the_plans", [True, False], ids=[("the plan's reason"), ("another reason")]
+)
 def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans: bool) -> None:
-    """No page reads the condition's sentence: one of other words has the plan's clauses, too. A condition
-    with a reason that the plan does not give is shown as it is.
+    """No page reads the condition's sentence: one of other words has the plan's clauses, too. A
+    condition with a reason that the plan does not give is shown as it is.
     """
     before = full()
     row = next(row for row in before.waiting.entries if row.row.namespace == "ns1").row
     assert row.reason is not None
     reason = row.reason if reason_is_the_plans else "GatedByOthers"
     condition = Condition(QUOTA_CONDITION, "False", reason, "words of an older version", EPOCH)
-    pods = [replace(each, conditions=(condition,)) if each.namespace == "ns1" and each.gates else each for each in before.snapshot.pods]
+    pods = [
+        replace(each, conditions=(condition,)) if each.namespace == "ns1" and each.gates else each
+        for each in before.snapshot.pods
+    ]
     seen = BoardState(replace(before.snapshot, pods=tuple(pods)), EPOCH)
     pod = next(each for each in seen.snapshot.pods if each.conditions == (condition,))
     wait = why_pod_waits(pod)
@@ -153,4 +202,7 @@ def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans:
     assert [(each.code, each.values) for each in told] == (
         [(each.code, each.values) for each in row.clauses] if reason_is_the_plans else []
     )
-    assert row.clauses[0].code == "told-asks" and row.clauses[0].values == {"resource": "cpu", "asks": "5"}
+    assert row.clauses[0].code == "told-asks" and row.clauses[0].values == {
+        "resource": "cpu",
+        "asks": "5",
+    }

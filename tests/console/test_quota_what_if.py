@@ -1,4 +1,6 @@
-"""Who waits for quota and why, and what would happen if the tree were another: the numbers of the 40-core demo."""
+"""Who waits for quota and why, and what would happen if the tree were another: the numbers of the
+40-core demo.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +28,49 @@ def asked(seen: BoardState, *changes: BoundsChange) -> QuotaEffects:
 
 def test_who_waits_is_told_with_position_reason_sentence_and_numbers() -> None:
     first, second = waiting(full())
-    assert (first.unit, first.leaf, first.position, first.pods, first.reason) == ("ns1/web-ns1-4", "root.a.1", 1, 1, "OverMax")
+    assert (first.unit, first.leaf, first.position, first.pods, first.reason) == (
+        "ns1/web-ns1-4",
+        "root.a.1",
+        1,
+        1,
+        "OverMax",
+    )
     assert first.message == "cpu asks 5; root.a.1 uses 20 of max 20"
-    assert [(each.node, each.resource, each.unit, each.asks, each.used, each.max) for each in first.blocked] == [
+    assert [
+        (each.node, each.resource, each.unit, each.asks, each.used, each.max)
+        for each in first.blocked
+    ] == [
         ("root.a.1", "cpu", "cores", 5, 20, 20),
         ("root.a", "cpu", "cores", 5, 40, 40),
         ("root", "cpu", "cores", 5, 40, 40),
     ]
-    assert {(each.leaf, each.over) for each in first.borrowers} == {("root.a.1", 10), ("root.a.2", 10)}
+    assert {(each.leaf, each.over) for each in first.borrowers} == {
+        ("root.a.1", 10),
+        ("root.a.2", 10),
+    }
     assert second.leaf == "root.a.2"
     assert full().waiting_sentence.text == "2 pods wait for quota in 2 leaves."
 
 
 def test_what_has_room_waits_for_its_gate_only_and_comes_first() -> None:
-    seen = BoardState(cluster(pods=[five("ns1", 1, waits=True), five("ns1", 0)], quota=demo()), EPOCH)
-    assert [(row.unit, row.reason, row.position) for row in waiting(seen)] == [("ns1/web-ns1-1", None, 0)]
+    seen = BoardState(
+        cluster(pods=[five("ns1", 1, waits=True), five("ns1", 0)], quota=demo()), EPOCH
+    )
+    assert [(row.unit, row.reason, row.position) for row in waiting(seen)] == [
+        ("ns1/web-ns1-1", None, 0)
+    ]
 
 
 def test_waiting_units_are_found_by_leaf_reason_and_namespace() -> None:
     rows = full().waiting
-    for filters in ({"path": {"root.a.2"}}, {"namespace": {"ns2"}}, {"reason": {"overmax"}, "name": {"root.a.2"}}):
-        found = matching(rows, ListQuery(filters={key: frozenset(values) for key, values in filters.items()}))
+    for filters in (
+        {"path": {"root.a.2"}},
+        {"namespace": {"ns2"}},
+        {"reason": {"overmax"}, "name": {"root.a.2"}},
+    ):
+        found = matching(
+            rows, ListQuery(filters={key: frozenset(values) for key, values in filters.items()})
+        )
         assert [row.unit for row in found] == ["ns2/web-ns2-4"]
     assert rows.facets["reason"] == ["OverMax"]
 
@@ -57,18 +81,28 @@ def test_without_a_tree_nobody_waits_for_quota() -> None:
 
 
 def test_a_raised_minimum_evicts_who_borrows_it() -> None:
-    """b.1 asks for 2 x 5 of its min 10 while a.1 and a.2 hold all: one of each goes (scenario nginx3)."""
-    pods = [five(namespace, number) for namespace in ("ns1", "ns2") for number in range(4)] + [five("ns3", n, waits=True) for n in range(2)]
+    """b.1 asks for 2 x 5 of its min 10 while a.1 and a.2 hold all: one of each goes (scenario
+    nginx3).
+    """
+    pods = [five(namespace, number) for namespace in ("ns1", "ns2") for number in range(4)] + [
+        five("ns3", n, waits=True) for n in range(2)
+    ]
     seen = BoardState(cluster(pods=pods, quota=poor()), EPOCH)
     assert asked(seen).evicted_count == 0
     found = asked(seen, BoundsChange("root.b.1", "cpu", min="10"))
     assert found.valid
-    assert {(each.leaf, each.how) for each in found.evicted} == {("root.a.1", "evict"), ("root.a.2", "evict")}
+    assert {(each.leaf, each.how) for each in found.evicted} == {
+        ("root.a.1", "evict"),
+        ("root.a.2", "evict"),
+    }
     assert [(each.pod, each.leaf, each.is_guaranteed) for each in found.admitted] == [
         ("web-ns3-0", "root.b.1", True),
         ("web-ns3-1", "root.b.1", True),
     ]
-    assert {(each.name, each.running_before, each.running_after, each.waiting_after) for each in found.leaves} == {
+    assert {
+        (each.name, each.running_before, each.running_after, each.waiting_after)
+        for each in found.leaves
+    } == {
         ("root.a.1", 4, 3, 1),
         ("root.a.2", 4, 3, 1),
         ("root.b.1", 0, 2, 0),
@@ -96,10 +130,14 @@ def test_a_higher_ceiling_admits_who_waits_below_it() -> None:
         (BoundsChange("root.a.1", "rdma/hca", min="1"), "root.a.1", "UnknownResource"),
     ],
 )
-def test_a_tree_that_would_be_refused_says_why_and_nothing_else(change: BoundsChange, node: str, code: str) -> None:
+def test_a_tree_that_would_be_refused_says_why_and_nothing_else(
+    change: BoundsChange, node: str, code: str
+) -> None:
     found = asked(full(), change)
     assert not found.valid
-    assert (node, code) in {(fault.path, fault.code) for fault in found.faults if fault.level == "error"}
+    assert (node, code) in {
+        (fault.path, fault.code) for fault in found.faults if fault.level == "error"
+    }
     assert (found.admitted_count, found.evicted_count, found.leaves) == (0, 0, [])
 
 
@@ -111,7 +149,16 @@ def test_a_node_that_is_not_there_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{}", b'{"changes": [{"node": "a"}]}', b'{"changes": [], "x": 1}', b"\xff", b'{"changes": 7}']
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        (b'{"changes": [{"node": "a"}]}'),
+        (b'{"changes": [], "x": 1}'),
+        b"\xff",
+        b'{"changes": 7}',
+    ],
 )
 def test_what_is_no_question_is_refused_with_an_example(body: bytes) -> None:
     with pytest.raises(UserError) as refused:
@@ -124,4 +171,6 @@ def test_a_broken_tree_says_so_on_the_board() -> None:
     root = replace(demo(), children=(*demo().children, twice))
     seen = BoardState(cluster(pods=[five("ns1", 1, waits=True)], quota=root), EPOCH)
     assert seen.quota_sentence.code == "quota-invalid"
-    assert ("root.a.1", "DuplicateName", True) in {(fault.path, fault.code, fault.stops) for fault in seen.quota_faults}
+    assert ("root.a.1", "DuplicateName", True) in {
+        (fault.path, fault.code, fault.stops) for fault in seen.quota_faults
+    }

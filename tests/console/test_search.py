@@ -1,4 +1,6 @@
-"""What bears a text is found wherever it stands, told by the field, counted whole; held against a search that looks at every field."""
+"""What bears a text is found wherever it stands, told by the field, counted whole; held against a
+search that looks at every field.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, reading, shared_node, training_job
+from tests.console.clusters import (
+    EPOCH,
+    cluster,
+    gpu_node,
+    living_cluster,
+    pod,
+    reading,
+    shared_node,
+    training_job,
+)
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.search import search, searched
@@ -21,7 +32,9 @@ GPU = {"nvidia.com/gpu": 1}
 
 def found(snapshot: ClusterSnapshot, text: str, most: int = 50, **more: Any) -> list[SearchHit]:
     seen = BoardState(snapshot, EPOCH)
-    return search(searched(snapshot, seen.occupancy.nodes), seen.job_by_pod, text, most, **more).hits
+    return search(
+        searched(snapshot, seen.occupancy.nodes), seen.job_by_pod, text, most, **more
+    ).hits
 
 
 def told(hits: list[SearchHit]) -> list[tuple[str, str, str, str, str]]:
@@ -29,7 +42,9 @@ def told(hits: list[SearchHit]) -> list[tuple[str, str, str, str, str]]:
 
 
 def labelled(name: str, **labels: str) -> Pod:
-    return structs.replace(pod(name), labels={key.replace("_", "-"): value for key, value in labels.items()})
+    return structs.replace(
+        pod(name), labels={key.replace("_", "-"): value for key, value in labels.items()}
+    )
 
 
 def test_a_pod_is_found_by_name_uid_and_label() -> None:
@@ -38,17 +53,35 @@ def test_a_pod_is_found_by_name_uid_and_label() -> None:
     assert told(found(snapshot, "EB-1")) == [("pod", "web-1", "name", "web-1", "eb-1")]
     assert told(found(snapshot, "a-77b")) == [("pod", "web-1", "uid", "0f3a-77bc", "a-77b")]
     assert told(found(snapshot, "app=we")) == [("pod", "web-1", "label", "app=Web", "app=We")]
-    assert told(found(snapshot, "team-a/web")) == [("pod", "web-1", "name", "team-a/web-1", "team-a/web")]
+    assert told(found(snapshot, "team-a/web")) == [
+        ("pod", "web-1", "name", "team-a/web-1", "team-a/web")
+    ]
 
 
 def test_a_card_leads_to_its_node_and_a_job_is_found_by_its_uid() -> None:
     job = structs.replace(training_job(), uid="5d1e-aa01")
-    snapshot = cluster([gpu_node(), shared_node()], [pod("bert-worker-0", "gpu-1", GPU, job=job)], [job], [reading()])
+    snapshot = cluster(
+        [gpu_node(), shared_node()],
+        [pod("bert-worker-0", "gpu-1", GPU, job=job)],
+        [job],
+        [reading()],
+    )
     uuid = reading().uuid
     (card,) = found(snapshot, uuid.lower())
-    assert (card.kind, card.node, card.gpu_index, card.field, card.text) == ("gpu", "gpu-1", 0, "uuid", uuid)
-    assert {(hit.kind, hit.node, hit.gpu_index) for hit in found(snapshot, "GPU-share")} == {("gpu", "share-1", 0), ("gpu", "share-1", 1)}
-    assert [(hit.kind, hit.job, hit.field) for hit in found(snapshot, "5d1e")] == [("job", "pytorchjob/bert", "uid")]
+    assert (card.kind, card.node, card.gpu_index, card.field, card.text) == (
+        "gpu",
+        "gpu-1",
+        0,
+        "uuid",
+        uuid,
+    )
+    assert {(hit.kind, hit.node, hit.gpu_index) for hit in found(snapshot, "GPU-share")} == {
+        ("gpu", "share-1", 0),
+        ("gpu", "share-1", 1),
+    }
+    assert [(hit.kind, hit.job, hit.field) for hit in found(snapshot, "5d1e")] == [
+        ("job", "pytorchjob/bert", "uid")
+    ]
 
 
 def test_a_pod_says_where_it_leads() -> None:
@@ -59,7 +92,11 @@ def test_a_pod_says_where_it_leads() -> None:
         pod("done", "gpu-1", GPU, phase="Succeeded"),
         pod("waits", "", GPU),
     ]
-    hits = {hit.name: hit for hit in found(cluster([gpu_node()], pods, [job]), "team-a/") if hit.kind == "pod"}
+    hits = {
+        hit.name: hit
+        for hit in found(cluster([gpu_node()], pods, [job]), "team-a/")
+        if hit.kind == "pod"
+    }
     said = {name: (hit.job, hit.node, hit.holds_gpu) for name, hit in hits.items()}
     assert said == {
         "bert-worker-0": ("pytorchjob/bert", "gpu-1", True),
@@ -88,8 +125,14 @@ def test_a_few_letters_are_looked_for_in_no_id_and_a_label_only_where_an_equals_
 
 
 def test_who_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> None:
-    snapshot = cluster([gpu_node()], [pod("web-1"), pod("web-2", namespace="team-b")], [training_job(), training_job(namespace="team-b")])
-    assert {(hit.kind, hit.namespace) for hit in found(snapshot, "team-", namespaces={"team-a"})} == set()
+    snapshot = cluster(
+        [gpu_node()],
+        [pod("web-1"), pod("web-2", namespace="team-b")],
+        [training_job(), training_job(namespace="team-b")],
+    )
+    assert {
+        (hit.kind, hit.namespace) for hit in found(snapshot, "team-", namespaces={"team-a"})
+    } == set()
     assert {hit.namespace for hit in found(snapshot, "web", namespaces={"team-a"})} == {"team-a"}
     assert {hit.namespace for hit in found(snapshot, "bert", namespaces={"team-a"})} == {"team-a"}
     assert {hit.namespace for hit in found(snapshot, "team-b/", namespaces={"team-a"})} == set()
@@ -97,7 +140,9 @@ def test_who_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> Non
 
 def test_letters_that_grow_in_lower_case_do_not_tear_the_text() -> None:
     odd = pod("İstanbul-web")
-    assert told(found(cluster([], [odd]), "web")) == [("pod", "İstanbul-web", "name", "İstanbul-web", "İstanbul-web")]
+    assert told(found(cluster([], [odd]), "web")) == [
+        ("pod", "İstanbul-web", "name", "İstanbul-web", "İstanbul-web")
+    ]
 
 
 LETTERS = "ab-1"
@@ -111,7 +156,11 @@ def test_it_finds_what_a_look_at_every_field_finds(seed: int) -> None:
         return "".join(some.choice(LETTERS) for _ in range(length))
 
     pods = [
-        structs.replace(pod(f"{word(5)}{n}"), uid=f"{word(8)}-{n}", labels={word(2): word(3) for _ in range(some.randrange(4))})
+        structs.replace(
+            pod(f"{word(5)}{n}"),
+            uid=f"{word(8)}-{n}",
+            labels={word(2): word(3) for _ in range(some.randrange(4))},
+        )
         for n in range(30)
     ]
     snapshot = cluster([], pods)
@@ -121,7 +170,10 @@ def test_it_finds_what_a_look_at_every_field_finds(seed: int) -> None:
             for each in pods
             if asked in each.name
             or (len(asked) > 3 and asked in each.uid)
-            or ("=" in asked and any(asked in f"{key}={value}" for key, value in each.labels.items()))
+            or (
+                "=" in asked
+                and any(asked in f"{key}={value}" for key, value in each.labels.items())
+            )
         }
         hits = found(snapshot, asked)
         assert {hit.name for hit in hits} == expected, asked
@@ -130,5 +182,9 @@ def test_it_finds_what_a_look_at_every_field_finds(seed: int) -> None:
 
 def test_pods_that_cannot_be_read_are_told_and_not_a_cluster_without_pods() -> None:
     unread = Source("pods", SourceState.FORBIDDEN, "forbidden", "ask for the right")
-    answer = BoardState(structs.replace(living_cluster(), pods=(), sources={"pods": unread}), EPOCH).search("worker", 12)
-    assert [(warning.code, warning.source) for warning in answer.warnings] == [("forbidden", "pods")]
+    answer = BoardState(
+        structs.replace(living_cluster(), pods=(), sources={"pods": unread}), EPOCH
+    ).search("worker", 12)
+    assert [(warning.code, warning.source) for warning in answer.warnings] == [
+        ("forbidden", "pods")
+    ]

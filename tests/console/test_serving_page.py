@@ -1,4 +1,6 @@
-"""The page of serving jobs: ready or what keeps it from being ready, what its pods hold, where it is reached."""
+"""The page of serving jobs: ready or what keeps it from being ready, what its pods hold, where it
+is reached.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,27 @@ from fairlead.model.node import Condition
 
 GPU = {"nvidia.com/gpu": "1"}
 SERVING = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "serving")
-NO_NODE = Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+NO_NODE = Condition(
+    "PodScheduled",
+    "False",
+    "Unschedulable",
+    "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
+)
 
 
 def listed(*, refused: str = "", **objects: object) -> RowSet[ServingJob]:
-    """`deployments`, `inference`, `services`, `pods`: as an API server has them. `refused`: a pod without a node."""
+    """`deployments`, `inference`, `services`, `pods`: as an API server has them. `refused`: a pod
+    without a node.
+    """
     servings = Servings(**objects).read_servings("").servings
-    workloads = {each.uid: each for serving in servings for each in (serving.workload, *serving.workers)}
+    workloads = {
+        each.uid: each for serving in servings for each in (serving.workload, *serving.workers)
+    }
     services = {each.uid: each for serving in servings for each in serving.services}
     pods = [pod for serving in servings for pod in serving.pods]
-    pods = [structs.replace(pod, conditions=(NO_NODE,)) if pod.name == refused else pod for pod in pods]
+    pods = [
+        structs.replace(pod, conditions=(NO_NODE,)) if pod.name == refused else pod for pod in pods
+    ]
     state = BoardState(cluster([gpu_node("n1")], pods), EPOCH)
     return state.serving_jobs(ServingObjects(tuple(workloads.values()), tuple(services.values())))
 
@@ -42,9 +55,23 @@ def test_a_job_that_is_ready_says_where_it_is_and_what_it_holds() -> None:
         services=[service("fast", "v1", {"http-serving": 5000, "http-metrics": 9090})],
         pods=[serving_pod("fast", "v1", f"fast-{n}", limits=GPU, restarts=n) for n in range(2)],
     )
-    assert (row.status, row.waiting, row.desired, row.available, row.gpus) == ("Ready", None, 2, 2, 2)
-    assert (row.type, row.version, row.address, row.ports) == ("Custom", "v1", "10.96.0.7", ["RESTFUL:5000"])
-    assert [(each.name, each.status, each.node, each.ready, each.containers, each.restarts, each.gpus) for each in row.instances] == [
+    assert (row.status, row.waiting, row.desired, row.available, row.gpus) == (
+        "Ready",
+        None,
+        2,
+        2,
+        2,
+    )
+    assert (row.type, row.version, row.address, row.ports) == (
+        "Custom",
+        "v1",
+        "10.96.0.7",
+        ["RESTFUL:5000"],
+    )
+    assert [
+        (each.name, each.status, each.node, each.ready, each.containers, each.restarts, each.gpus)
+        for each in row.instances
+    ] == [
         ("fast-0", "Running", "n1", 1, 1, 0, 1),
         ("fast-1", "Running", "n1", 1, 1, 1, 1),
     ]
@@ -55,7 +82,9 @@ def test_what_keeps_a_job_is_the_word_of_its_first_pod_that_waits() -> None:
         deployments=[deployment("fast", "v1", replicas=2, available=1)],
         pods=[
             serving_pod("fast", "v1", "fast-0", limits=GPU),
-            serving_pod("fast", "v1", "fast-1", on="", phase="Pending", limits={"nvidia.com/gpu": "8"}),
+            serving_pod(
+                "fast", "v1", "fast-1", on="", phase="Pending", limits={"nvidia.com/gpu": "8"}
+            ),
         ],
         refused="fast-1",
     )
@@ -70,13 +99,25 @@ def test_pods_that_are_missing_or_start_are_counted() -> None:
         inference=[inference_service("c", "1", "http://c.example")],
         pods=[serving_pod("b", "1", "b-0", ready=False)],
     )
-    told = [(row.waiting.reason, row.waiting.message) for row in (missing, starting, none) if row.waiting]
+    told = [
+        (row.waiting.reason, row.waiting.message)
+        for row in (missing, starting, none)
+        if row.waiting
+    ]
     assert told == [
         ("PodsMissing", "0 of 3 pods exist; the Deployment controller creates the rest"),
         ("Starting", "1 of 1 pods run"),
-        ("PodsMissing", "no Deployment of this InferenceService exists yet; its operator creates it"),
+        (
+            "PodsMissing",
+            "no Deployment of this InferenceService exists yet; its operator creates it",
+        ),
     ]
-    assert (none.type, none.status, none.address, none.desired) == ("KServe", "NotReady", "http://c.example", 0)
+    assert (none.type, none.status, none.address, none.desired) == (
+        "KServe",
+        "NotReady",
+        "http://c.example",
+        0,
+    )
 
 
 def test_a_job_scaled_to_nothing_is_ready() -> None:
@@ -114,5 +155,8 @@ def test_filters_and_search(query: list[tuple[str, str]], found: list[str]) -> N
 
 
 def test_the_sentence_counts_what_is_ready_and_held() -> None:
-    found = rows(deployments=[deployment("a", "1", available=1), deployment("b", "1")], pods=[serving_pod("a", "1", "a-0", limits=GPU)])
+    found = rows(
+        deployments=[deployment("a", "1", available=1), deployment("b", "1")],
+        pods=[serving_pod("a", "1", "a-0", limits=GPU)],
+    )
     assert serving_sentence(found).text == "1 of 2 serving jobs ready; they hold 1 GPU."

@@ -1,4 +1,5 @@
-"""What a page says is so: since when cards are held, what a silent node still does, who owes figures.
+"""What a page says is so: since when cards are held, what a silent node still does, who owes
+figures.
 
 The clusters are written down here, and what is expected of them is what a person would count.
 """
@@ -24,7 +25,10 @@ BOUND = Condition("PodScheduled", "True", at=EPOCH - 480)
 def waited_long(ready: str = "True") -> BoardState:
     """Made 57 minutes ago, bound eight minutes ago."""
     job = training_job(created_at=EPOCH - 3420)
-    pods = [pod(f"bert-worker-{number}", "gpu-1", GPU, job=job, conditions=(BOUND,)) for number in range(2)]
+    pods = [
+        pod(f"bert-worker-{number}", "gpu-1", GPU, job=job, conditions=(BOUND,))
+        for number in range(2)
+    ]
     gpus = [reading(index=number, holder=pods[number]) for number in range(2)]
     return board_state([gpu_node(gpus=2, ready=ready)], pods, [job], gpus)
 
@@ -46,13 +50,18 @@ def test_cards_are_held_since_the_pod_was_bound() -> None:
         ((), EPOCH - 290),
     ],
 )
-def test_without_a_word_on_its_binding_the_kubelets_start_counts(conditions: tuple[Condition, ...], since: float) -> None:
+def test_without_a_word_on_its_binding_the_kubelets_start_counts(
+    conditions: tuple[Condition, ...], since: float
+) -> None:
     assert pod("a", "gpu-1", GPU, conditions=conditions).held_since == since
 
 
 def test_who_holds_nothing_holds_it_since_never() -> None:
     job = training_job(state="Created")
-    (row,) = [entry.row for entry in board_state([gpu_node()], [pod("bert-worker-0", job=job)], [job]).jobs.entries]
+    (row,) = [
+        entry.row
+        for entry in board_state([gpu_node()], [pod("bert-worker-0", job=job)], [job]).jobs.entries
+    ]
     assert row.held_seconds is None
     assert pod("a").held_since is None
 
@@ -73,7 +82,9 @@ def test_on_a_silent_node_nothing_is_said_to_run_or_to_be_well() -> None:
 def test_a_pod_that_is_to_go_is_terminating_on_a_silent_node_too() -> None:
     job = training_job(workers=1)
     going = structs.replace(pod("bert-worker-0", "gpu-1", GPU, job=job), deleted_at=EPOCH - 60)
-    detail = board_state([gpu_node(ready="Unknown")], [going], [job]).job("team-a", "pytorchjob", "bert")
+    detail = board_state([gpu_node(ready="Unknown")], [going], [job]).job(
+        "team-a", "pytorchjob", "bert"
+    )
     assert detail is not None
     assert [each.status for each in detail.instances] == ["Terminating"]
 
@@ -91,12 +102,16 @@ def test_a_card_that_was_broken_stays_so_when_its_node_falls_silent() -> None:
 
 
 def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named() -> None:
-    """Four cards, one broken, which reports: three are owed, of gpu-1; of gpu-2 two, and none comes."""
+    """Four cards, one broken, which reports: three are owed, of gpu-1; of gpu-2 two, and none
+    comes.
+    """
     broken = [reading(index=0, healthy=False), *(reading(index=index) for index in (1, 2, 3))]
     quiet = [reading("gpu-2", index, None, None) for index in range(2)]
     (warning,) = [
         each
-        for each in board_state([gpu_node(), gpu_node("gpu-2", 2)], gpus=[*broken, *quiet]).warnings("nodes")
+        for each in board_state(
+            [gpu_node(), gpu_node("gpu-2", 2)], gpus=[*broken, *quiet]
+        ).warnings("nodes")
         if each.code == "series-missing"
     ]
     assert warning.values == {"reporting": 3, "total": 5, "nodes": "gpu-2", "over": 4}
@@ -107,16 +122,28 @@ def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named()
 
 def test_a_broken_card_that_reports_hides_no_sound_one_that_does_not() -> None:
     """Its figures must not be counted in the place of another card's."""
-    gpus = [reading(index=0, healthy=False), reading(index=1, ratio=None), *(reading(index=index) for index in (2, 3))]
+    gpus = [
+        reading(index=0, healthy=False),
+        reading(index=1, ratio=None),
+        *(reading(index=index) for index in (2, 3)),
+    ]
     codes = [each.code for each in board_state([gpu_node()], gpus=gpus).warnings("nodes")]
     assert codes == ["series-missing"]
 
 
 def test_of_many_nodes_without_figures_three_are_named() -> None:
     nodes = [gpu_node(f"gpu-{number}", 1) for number in range(6)]
-    gpus = [reading("gpu-0", 0), *(reading(f"gpu-{number}", 0, None, None) for number in range(1, 6))]
+    gpus = [
+        reading("gpu-0", 0),
+        *(reading(f"gpu-{number}", 0, None, None) for number in range(1, 6)),
+    ]
     (warning,) = board_state(nodes, gpus=gpus).warnings("nodes")
-    assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …", "over": 1}
+    assert warning.values == {
+        "reporting": 1,
+        "total": 6,
+        "nodes": ("gpu-1, gpu-2, gpu-3, …"),
+        "over": 1,
+    }
     assert warning.message.endswith("; means cover the GPUs that report")
 
 
@@ -124,14 +151,21 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
 def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
     seen = some_cluster(seed)
     told = [each for each in seen.warnings("overview") if each.code == "series-missing"]
-    ratios = [card.reading.utilization_ratio for each in seen.occupancy.nodes for card in each.cards if card.reading]
+    ratios = [
+        card.reading.utilization_ratio
+        for each in seen.occupancy.nodes
+        for card in each.cards
+        if card.reading
+    ]
     known = [ratio for ratio in ratios if ratio is not None]
     for warning in told:
         assert warning.values["over"] == len(known) == seen.overview.gpus_reporting
-        assert seen.overview.gpu_util_percent == pytest.approx(100 * sum(known) / len(known), abs=0.01)
+        assert seen.overview.gpu_util_percent == pytest.approx(
+            100 * sum(known) / len(known), abs=0.01
+        )
 
 
-# --- numbers that stand in several places -------------------------------------------------------------------------------------------
+# --- numbers that stand in several places ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
@@ -148,12 +182,18 @@ def same_free(seen: BoardState) -> None:
     assert cells.count("free") == sum(pool.gpus_free for pool in board.pools)
     assert len(cells) == board.gpus.total == sum(pool.gpus for pool in board.pools)
     for pool in board.pools:
-        assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_allocated <= pool.gpus + 1e-6, "held is not free"
-        assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_unhealthy <= pool.gpus, "broken is not free"
+        assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_allocated <= pool.gpus + 1e-6, (
+            "held is not free"
+        )
+        assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_unhealthy <= pool.gpus, (
+            "broken is not free"
+        )
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
-def test_what_is_allocated_and_in_all_is_one_number_in_sentences_table_and_pools(first: int) -> None:
+def test_what_is_allocated_and_in_all_is_one_number_in_sentences_table_and_pools(
+    first: int,
+) -> None:
     for seed in range(first, first + 50):
         same_allocated(some_cluster(seed))
 
@@ -170,7 +210,11 @@ def same_allocated(seen: BoardState) -> None:
         assert one_decimal(count) == seen.nodes_sentence.values["gpus" if key == "total" else key]
     assert sum(row.gpus_allocated for row in rows) == pytest.approx(board.gpus.allocated)
     assert sum(row.gpus_total for row in rows) == board.gpus.total
-    assert sum(row.gpus_unhealthy for row in rows) == board.gpus.unhealthy == board.sentence.values["unhealthy"]
+    assert (
+        sum(row.gpus_unhealthy for row in rows)
+        == board.gpus.unhealthy
+        == board.sentence.values["unhealthy"]
+    )
     assert sum(pool.gpus_allocated for pool in board.pools) == pytest.approx(board.gpus.allocated)
 
 
@@ -181,25 +225,43 @@ def test_what_is_idle_is_one_number_in_sentences_attention_holders_and_my_work(f
 
 
 def same_idle(seen: BoardState) -> float:
-    """What a person would count: cards that are held, below 1 % for an hour, and held for an hour, on nodes that speak."""
+    """What a person would count: cards that are held, below 1 % for an hour, and held for an hour,
+    on nodes that speak.
+    """
     counted = 0.0
-    for node in (each for each in seen.occupancy.nodes if each.node.conditions[0].status != "Unknown"):
+    for node in (
+        each for each in seen.occupancy.nodes if each.node.conditions[0].status != "Unknown"
+    ):
         for card in node.cards:
-            quiet = card.reading is not None and card.reading.idle_since is not None and card.reading.idle_since <= EPOCH - 3600
-            counted += sum(each.ratio for each in card.holders if quiet and (each.pod.held_since or 0) <= EPOCH - 3600)
+            quiet = (
+                card.reading is not None
+                and card.reading.idle_since is not None
+                and card.reading.idle_since <= EPOCH - 3600
+            )
+            counted += sum(
+                each.ratio
+                for each in card.holders
+                if quiet and (each.pod.held_since or 0) <= EPOCH - 3600
+            )
     board = seen.overview
     assert board.idle_gpus == pytest.approx(counted)
     assert board.idle_gpus <= board.gpus.allocated + 1e-6, "what is idle is held"
     short = one_decimal(counted)
     lines = [line.sentence.values["n"] for line in board.attention if line.kind == "gpu-idle"]
     assert lines in ([short], []) and bool(lines) == bool(short)
-    assert seen.holders_sentence.values.get("idle", 0) == board.sentence.values.get("idle", 0) == short
+    assert (
+        seen.holders_sentence.values.get("idle", 0) == board.sentence.values.get("idle", 0) == short
+    )
     rows = [entry.row for entry in seen.holders.entries]
     assert sum(row.gpus_idle for row in rows) == pytest.approx(counted)
     assert all(row.gpus_idle <= row.gpus + 1e-6 for row in rows)
     for by in GROUPINGS:
-        assert sum(group.row.gpus_idle for group in holder_groups(rows, by).entries) == pytest.approx(counted)
-    assert sum(seen.my_work("", each).held.gpus_idle for each in seen.places.namespaces) == pytest.approx(counted)
+        assert sum(
+            group.row.gpus_idle for group in holder_groups(rows, by).entries
+        ) == pytest.approx(counted)
+    assert sum(
+        seen.my_work("", each).held.gpus_idle for each in seen.places.namespaces
+    ) == pytest.approx(counted)
     details = [detail for node in seen.snapshot.nodes if (detail := seen.node(node.name))]
     flagged = [card for detail in details for card in detail.gpus if "idle" in card.flags]
     assert bool(flagged) == bool(counted)
@@ -208,19 +270,34 @@ def same_idle(seen: BoardState) -> float:
 
 def test_of_a_pod_that_uses_one_of_its_cards_the_other_is_idle_in_every_place() -> None:
     held = structs.replace(pod("half", "gpu-1", {"nvidia.com/gpu": 2}), started_at=EPOCH - 9000)
-    gpus = [reading(index=0, ratio=0.0, idle_since=EPOCH - 7200, holder=held), reading(index=1, ratio=0.9, holder=held)]
+    gpus = [
+        reading(index=0, ratio=0.0, idle_since=EPOCH - 7200, holder=held),
+        reading(index=1, ratio=0.9, holder=held),
+    ]
     seen = board_state([gpu_node(gpus=2)], [held], gpus=gpus)
     (row,) = [entry.row for entry in seen.holders.entries]
     assert (row.idle_seconds, row.gpus_idle, row.gpu_hours_idle) == (0, 1, 2)
     assert seen.overview.sentence.text == "2 of 2 GPUs allocated, 1 of them idle for over an hour."
-    assert seen.holders_sentence.text == "1 pod of 1 owner hold 2 GPUs, 1 of them idle for over an hour."
-    assert [line.sentence.text for line in seen.overview.attention] == ["1 GPU held and idle for over an hour"]
+    assert seen.holders_sentence.text == (
+        "1 pod of 1 owner hold 2 GPUs, 1 of them idle for over an hour."
+    )
+    assert [line.sentence.text for line in seen.overview.attention] == [
+        "1 GPU held and idle for over an hour"
+    ]
 
 
 def test_who_just_got_a_card_that_was_idle_has_not_wasted_it() -> None:
     held = pod("new", "gpu-1", GPU)
-    seen = board_state([gpu_node(gpus=1)], [held], gpus=[reading(ratio=0.0, idle_since=EPOCH - 90_000, holder=held)])
-    assert (seen.overview.idle_gpus, seen.overview.attention, seen.holders_sentence.code) == (0, [], "holders")
+    seen = board_state(
+        [gpu_node(gpus=1)],
+        [held],
+        gpus=[reading(ratio=0.0, idle_since=EPOCH - 90_000, holder=held)],
+    )
+    assert (seen.overview.idle_gpus, seen.overview.attention, seen.holders_sentence.code) == (
+        0,
+        [],
+        "holders",
+    )
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
@@ -230,23 +307,34 @@ def test_nothing_is_free_on_a_node_that_takes_no_pods(first: int) -> None:
 
 
 def none_free_where_closed(seen: BoardState) -> None:
-    open_nodes = {row.name for row in (entry.row for entry in seen.nodes.entries) if row.status == "Ready" and row.schedulable}
+    open_nodes = {
+        row.name
+        for row in (entry.row for entry in seen.nodes.entries)
+        if row.status == "Ready" and row.schedulable
+    }
     for node in seen.gpu_map.nodes:
         states = {STATES[cell[0]] for cell in node.gpus}
         assert node.name in open_nodes or "free" not in states
         assert node.name not in open_nodes or not states & {"closed", "unreachable"}
 
 
-# --- one card, one answer ------------------------------------------------------------------------------------------------------------
+# --- one card, one answer -------------------------------------------------------------------------
 
 
 def answers(seen: BoardState) -> list[tuple[list[str], float | None, list[str], float | None]]:
-    """Of each card of gpu-1 who has it and what is granted of it: by the list, and by the node's page."""
+    """Of each card of gpu-1 who has it and what is granted of it: by the list, and by the node's
+    page.
+    """
     node = seen.node("gpu-1")
     assert node is not None
     listed = [entry.row for entry in seen.gpus.entries if entry.row.node == "gpu-1"]
     return [
-        (row.holders, row.memory_allocated_mib, [f"{each.namespace}/{each.name}" for each in card.pods], card.memory_allocated_mib)
+        (
+            row.holders,
+            row.memory_allocated_mib,
+            [f"{each.namespace}/{each.name}" for each in card.pods],
+            card.memory_allocated_mib,
+        )
         for row, card in zip(listed, node.gpus, strict=True)
     ]
 
@@ -262,17 +350,26 @@ def test_what_is_granted_of_a_card_that_somebody_may_have_nobody_knows(ready: st
 
 
 def test_a_card_that_a_pod_must_have_is_its_on_every_page() -> None:
-    """Two cards, and a pod that crashes again and again, of which no exporter tells anything, has both."""
+    """Two cards, and a pod that crashes again and again, of which no exporter tells anything, has
+    both.
+    """
     job = training_job(workers=1, gpus=2)
     lost = pod("lost", "gpu-1", {"nvidia.com/gpu": 2}, job=job)
-    seen = board_state([gpu_node(gpus=2)], [lost], [job], [reading(index=index, used_mib=5000.0) for index in range(2)])
+    seen = board_state(
+        [gpu_node(gpus=2)],
+        [lost],
+        [job],
+        [reading(index=index, used_mib=5000.0) for index in range(2)],
+    )
     assert answers(seen) == [(["team-a/lost"], CARD_MIB, ["team-a/lost"], CARD_MIB)] * 2
     node, detail = seen.node("gpu-1"), seen.job("team-a", "pytorchjob", "bert")
     assert node is not None and detail is not None
     assert [card.memory_free_mib for card in node.gpus] == [0, 0]
     assert [card.flags for card in node.gpus] == [[], []]
     (holder,) = [entry.row for entry in seen.holders.entries]
-    assert [each.gpu_indexes for each in (holder, node.pods[0], detail.instances[0])] == [[0, 1]] * 3
+    assert [each.gpu_indexes for each in (holder, node.pods[0], detail.instances[0])] == [
+        [0, 1]
+    ] * 3
 
 
 def test_of_cards_without_an_identity_nobody_says_which_a_pod_has() -> None:

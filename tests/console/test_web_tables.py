@@ -17,7 +17,13 @@ from fairlead.console.pages.quota import QuotaRow, WaitingUnit
 from fairlead.console.pages.serving.jobs import ServingJob
 
 BOARDS: Final = Path(__file__).parents[2] / "web" / "src" / "boards"
-TABLE: Final = re.compile(r"^(?:export )?function \w+\([^\n]*\): Column<(\w+)>\[\] \{$(.*?)^\}$", re.MULTILINE | re.DOTALL)
+TABLE: Final = re.compile(
+    (
+        r"^(?:export )?function \w+\([^\n]*\): "
+        r"Column<(\w+)>\[\] \{$(.*?)^\}$"
+    ),
+    re.MULTILINE | re.DOTALL,
+)
 COLUMN: Final = re.compile(r'^.*\{ (?:\.\.\.\w+, )?key: "([^"]+)".*$', re.MULTILINE)
 ROWS: Final = {
     "JobRow": JobRow,
@@ -34,7 +40,11 @@ def tables() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in sorted(BOARDS.rglob("*.tsx")):
         for name, body in TABLE.findall(path.read_text()):
-            sortable = [match[1] for match in COLUMN.finditer(body) if "unsortable" not in match[0] and "...plain" not in match[0]]
+            sortable = [
+                match[1]
+                for match in COLUMN.finditer(body)
+                if "unsortable" not in match[0] and "...plain" not in match[0]
+            ]
             found.setdefault(name, []).extend(sortable)
     return found
 

@@ -1,4 +1,6 @@
-"""A world that stands still until a test changes it: the ports the console reads, filled from one snapshot."""
+"""A world that stands still until a test changes it: the ports the console reads, filled from one
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +73,18 @@ class StillServings:
 
     async def read(self) -> ServingObjects:
         labels = {"servingType": "custom-serving", "servingName": "bert", "servingVersion": "v1"}
-        return ServingObjects((ServingWorkload("Deployment", "team-a", "bert-v1-custom-serving", labels=labels),))
+        return ServingObjects(
+            (ServingWorkload("Deployment", "team-a", "bert-v1-custom-serving", labels=labels),)
+        )
 
 
 def still_world(
-    snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None, speed: float = 1.0
+    snapshot: ClusterSnapshot,
+    *,
+    is_ready: bool = True,
+    source: Source | None = None,
+    series: Series | None = None,
+    speed: float = 1.0,
 ) -> Ports:
     """A world of this snapshot; its readings are those in it."""
     return Ports(

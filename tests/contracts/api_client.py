@@ -1,4 +1,6 @@
-"""A Kubernetes client with no opinions: a request in, status and decoded body out. The contract suite's only eyes."""
+"""A Kubernetes client with no opinions: a request in, status and decoded body out. The contract
+suite's only eyes.
+"""
 
 from __future__ import annotations
 
@@ -66,43 +68,82 @@ class ApiClient:
         return stranger
 
     def as_user(self, name: str, *groups: str, **more: str) -> ApiClient:
-        """The same credentials, asking to be taken for somebody else; `more` are further headers of impersonation (`uid`)."""
+        """The same credentials, asking to be taken for somebody else; `more` are further headers of
+        impersonation (`uid`).
+        """
         acting = copy.copy(self)
-        named = {f"Impersonate-{key.capitalize()}": value for key, value in {"user": name, **more}.items()}
-        acting._impersonation = [*named.items(), *(("Impersonate-Group", group) for group in groups)]
+        named = {
+            f"Impersonate-{key.capitalize()}": value
+            for key, value in {"user": name, **more}.items()
+        }
+        acting._impersonation = [
+            *named.items(),
+            *(("Impersonate-Group", group) for group in groups),
+        ]
         return acting
 
     def _load_pair(self) -> None:
         with tempfile.NamedTemporaryFile() as pair:
-            pair.write(base64.b64decode(self._user["client-certificate-data"]) + base64.b64decode(self._user["client-key-data"]))
+            pair.write(
+                base64.b64decode(self._user["client-certificate-data"])
+                + base64.b64decode(self._user["client-key-data"])
+            )
             pair.flush()
             self._tls.load_cert_chain(pair.name)
 
     def connect(self, seconds: float = 20.0) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self._address.hostname or "", self._address.port, timeout=seconds, context=self._tls)
+        return http.client.HTTPSConnection(
+            self._address.hostname or "", self._address.port, timeout=seconds, context=self._tls
+        )
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._user['token']}"} if "token" in self._user else {}
 
     def ask(
-        self, method: str, path: str, body: Any = None, *, query: dict[str, Any] | None = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> Answer:
         """One request; `body` is sent as it is when bytes, else as JSON."""
         connection = self.connect()
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-            given = {"Accept": "application/json", "Content-Type": "application/json", **self.headers(), **(headers or {})}
+            given = {
+                "Accept": "application/json",
+                "Content-Type": "application/json",
+                **self.headers(),
+                **(headers or {}),
+            }
             self._send(connection, method, _with_query(path, query), data, given)
             response = connection.getresponse()
             raw = response.read()
-            return Answer(response.status, _decoded(raw), {key.lower(): value for key, value in response.getheaders()})
+            return Answer(
+                response.status,
+                _decoded(raw),
+                {key.lower(): value for key, value in response.getheaders()},
+            )
         finally:
             connection.close()
 
-    def _send(self, connection: http.client.HTTPSConnection, method: str, target: str, data: bytes | None, headers: dict[str, str]) -> None:
+    def _send(
+        self,
+        connection: http.client.HTTPSConnection,
+        method: str,
+        target: str,
+        data: bytes | None,
+        headers: dict[str, str],
+    ) -> None:
         """As `connection.request`, with headers that may come twice."""
         connection.putrequest(method, target)
-        for name, value in (*headers.items(), *self._impersonation, ("Content-Length", str(len(data or b"")))):
+        for name, value in (
+            *headers.items(),
+            *self._impersonation,
+            ("Content-Length", str(len(data or b""))),
+        ):
             connection.putheader(name, value)
         connection.endheaders(data)
 
@@ -125,7 +166,9 @@ class ApiClient:
         return self.ask("GET", path, query=query, headers={"Accept": TABLE})
 
     @contextmanager
-    def watch(self, path: str, *, accept: str = "application/json", **query: Any) -> Iterator[Iterator[Object]]:
+    def watch(
+        self, path: str, *, accept: str = "application/json", **query: Any
+    ) -> Iterator[Iterator[Object]]:
         """The events of a watch as they come; the connection ends with the block."""
         connection = self.connect()
         try:

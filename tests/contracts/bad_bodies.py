@@ -32,7 +32,10 @@ _JSON = {
     "~a tab within a text": b'{"metadata":{"name":"a"},"data":{"a":"\t"}}',
     "~a zero byte in a name": b'{"metadata":{"name":"a\\u0000"}}',
     "~a byte order mark": b'\xef\xbb\xbf{"metadata":{"name":"a"}}',
-    "~twenty thousand levels": b'{"metadata":{"name":"a"},"x":' + b'{"a":' * 20_000 + b"1" + b"}" * 20_001,
+    ("~twenty thousand levels"): b'{"metadata":{"name":"a"},"x":'
+    + b'{"a":' * 20_000
+    + b"1"
+    + b"}" * 20_001,
     "~an apiVersion that is a number": b'{"apiVersion": 1, "metadata": {"name": "a"}}',
 }
 _STRICT_JSON = {
@@ -81,15 +84,44 @@ CASES = (
     *named(lambda name, body: Bad(f"YAML: {name}", "POST", MAPS, body, media=YAML), _YAML),
     *named(lambda name, body: Bad(f"kind: {name}", "POST", MAPS, body), _KINDS),
     Bad("kind: a pod for the deployments", "POST", DEPLOYMENTS, pod(), is_worded=False),
-    *(Bad(f"media type: {media}", "POST", MAPS, json.dumps(config_map()).encode(), media=media) for media in _MEDIA),
     *(
-        Bad(f"media type of a patch: {media}", "PATCH", f"{MAPS}/a", b"{}", media=media, there=A_MAP)
+        Bad((f"media type: {media}"), "POST", MAPS, json.dumps(config_map()).encode(), media=media)
+        for media in _MEDIA
+    ),
+    *(
+        Bad(
+            f"media type of a patch: {media}",
+            "PATCH",
+            f"{MAPS}/a",
+            b"{}",
+            media=media,
+            there=A_MAP,
+        )
         for media in ("text/plain", "application/json", "")
     ),
     *named(lambda name, body: Bad(f"size: {name}", "POST", MAPS, body), _SIZES),
-    Bad("size: a pod with annotations of 2 MiB", "POST", PODS, pod(annotations={"a": "x" * (2 * _MIB)})),
-    Bad("size: a patch of 2 MiB", "PATCH", f"{MAPS}/a", {"data": {"a": "x" * (2 * _MIB)}}, media=MERGE, there=A_MAP),
-    Bad("size: a patch of 4 MiB", "PATCH", f"{MAPS}/a", {"data": {"a": "x" * (4 * _MIB)}}, media=MERGE, there=A_MAP),
+    Bad(
+        "size: a pod with annotations of 2 MiB",
+        "POST",
+        PODS,
+        pod(annotations={"a": "x" * (2 * _MIB)}),
+    ),
+    Bad(
+        "size: a patch of 2 MiB",
+        "PATCH",
+        f"{MAPS}/a",
+        {"data": {"a": "x" * (2 * _MIB)}},
+        media=MERGE,
+        there=A_MAP,
+    ),
+    Bad(
+        "size: a patch of 4 MiB",
+        "PATCH",
+        f"{MAPS}/a",
+        {"data": {"a": "x" * (4 * _MIB)}},
+        media=MERGE,
+        there=A_MAP,
+    ),
     Bad(
         "size: ten thousand and one operations",
         "PATCH",
@@ -108,6 +140,20 @@ CASES = (
         there=A_POD,
         is_worded=False,
     ),
-    Bad("unknown field, strictly, in a strategic patch", "PATCH", f"{PODS}/a", {"spec": {"zip": 1}}, _STRICT, STRATEGIC, there=A_POD),
-    Bad("unknown field, ignored", "POST", MAPS, {"metadata": {"name": "a"}, "zip": {}}, {"fieldValidation": "Ignore"}),
+    Bad(
+        "unknown field, strictly, in a strategic patch",
+        "PATCH",
+        f"{PODS}/a",
+        {"spec": {"zip": 1}},
+        _STRICT,
+        STRATEGIC,
+        there=A_POD,
+    ),
+    Bad(
+        "unknown field, ignored",
+        "POST",
+        MAPS,
+        {"metadata": {"name": "a"}, "zip": {}},
+        {"fieldValidation": "Ignore"},
+    ),
 )

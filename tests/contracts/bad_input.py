@@ -1,6 +1,8 @@
-"""What is a bad request: a name, what is asked, and what of the answers is compared? `bad_bodies`, `bad_objects`, `bad_requests` list them.
+"""What is a bad request: a name, what is asked, and what of the answers is compared? `bad_bodies`,
+`bad_objects`, `bad_requests` list them.
 
-`{s}` in paths, bodies and queries stands for the case's namespace. Every case finds there what `there` has made and leaves nothing behind.
+`{s}` in paths, bodies and queries stands for the case's namespace. Every case finds there what
+`there` has made and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ A_JOB: tuple[str, Object] = (JOBS, job())
 
 @dataclass(frozen=True)
 class Bad:
-    """`is_worded`: messages are compared, too; not where they hold what differs by nature (whole objects, names of Go types, versions)."""
+    """`is_worded`: messages are compared, too; not where they hold what differs by nature (whole
+    objects, names of Go types, versions).
+    """
 
     name: str
     method: str
@@ -65,17 +69,29 @@ def answer(api: ApiClient, case: Bad, space: str) -> tuple[Any, ...]:
         assert made.status == 201, made.message
     path = placed(case.path)
     body = case.body if case.body is None or isinstance(case.body, bytes) else placed(case.body)
-    headers = {**({"Content-Type": case.media} if case.media is not None else {}), **({"Accept": case.accept} if case.accept else {})}
+    headers = {
+        **({"Content-Type": case.media} if case.media is not None else {}),
+        **({"Accept": case.accept} if case.accept else {}),
+    }
     told = api.ask(case.method, path, body, query=placed(case.query), headers=headers)
     is_bad = told.status >= 400
     message = told.message.replace(space, "{s}") if is_bad and case.is_worded else ""
-    return told.status, told.reason if is_bad else "", message, told.headers.get("warning", "") if case.is_worded else ""
+    return (
+        told.status,
+        told.reason if is_bad else "",
+        message,
+        told.headers.get("warning", "") if case.is_worded else "",
+    )
 
 
 def clean(api: ApiClient, case: Bad, space: str) -> None:
     """Take away what the case may have made."""
     for collection in {case.path, *(case.there[:1] if case.there else ())}:
         head, _, _ = collection.partition("?")
-        root = "/".join(head.split("/")[:7]) if head.startswith("/apis") else "/".join(head.split("/")[:6])
+        root = (
+            "/".join(head.split("/")[:7])
+            if head.startswith("/apis")
+            else "/".join(head.split("/")[:6])
+        )
         if "{s}" in root:
             api.delete(root.replace("{s}", space), gracePeriodSeconds=0)

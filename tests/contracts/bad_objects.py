@@ -1,4 +1,6 @@
-"""Objects that break the rules of their kind: names, labels, specs, and changes of what may not change."""
+"""Objects that break the rules of their kind: names, labels, specs, and changes of what may not
+change.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def _container(**more: Any) -> Object:
     return {"containers": [{"name": "main", "image": "x", **more}]}
 
 
-_TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}}
+_TEMPLATE = {
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}
+}
 
 
 def _with_spec(obj: Object, spec: Object) -> Object:
@@ -37,7 +41,16 @@ def _with_spec(obj: Object, spec: Object) -> Object:
 
 _NAMES = ("A", "a_b", "-a", "a-", "a.b", "a..b", "a" * 253, "a" * 254, "a b", "1", "a:b", "中")
 _LABELS: tuple[Object, ...] = (
-    *({"": "a"}, {"a/b/c": "x"}, {"/a": "x"}, {"A.b/c": "x"}, {"a b/c": "x"}, {"a.b/": "x"}, {"x" * 64: "a"}, {"x" * 254 + "/a": "b"}),
+    *(
+        {"": "a"},
+        {"a/b/c": "x"},
+        {"/a": "x"},
+        {"A.b/c": "x"},
+        {("a b/c"): "x"},
+        {"a.b/": "x"},
+        {"x" * 64: "a"},
+        {"x" * 254 + "/a": "b"},
+    ),
     *({"a": text} for text in ("-", "b c", "x" * 64, "", ".", "é")),
 )
 _ANNOTATIONS: tuple[Object, ...] = (
@@ -54,8 +67,15 @@ _METADATA: dict[str, Object] = {
     "a finalizer of nobody's domain": {"finalizers": ["plain"]},
     "an owner without uid": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
     "an owner without kind": {"ownerReferences": [{"apiVersion": "v1", "name": "x", "uid": "u"}]},
-    "an owner that is an event": {"ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "x", "uid": "x"}]},
-    "~two controllers": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": x, "uid": x, "controller": True} for x in "ab"]},
+    ("an owner that is an event"): {
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "x", "uid": "x"}]
+    },
+    ("~two controllers"): {
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": x, "uid": x, "controller": True}
+            for x in "ab"
+        ]
+    },
     "a uid of one's own": {"uid": "abc"},
 }
 _MAPS: dict[str, Object] = {
@@ -79,13 +99,23 @@ _BUDGETS: dict[str, Object] = {
 _CLASSES: dict[str, Object] = {
     "a system name": {"metadata": {"name": "system-foo"}, "value": 5},
     "too high": {"metadata": {"name": "bad-class"}, "value": 2000000000},
-    "an unknown policy": {"metadata": {"name": "bad-class"}, "value": 5, "preemptionPolicy": "Nope"},
+    ("an unknown policy"): {
+        "metadata": {"name": "bad-class"},
+        "value": 5,
+        "preemptionPolicy": "Nope",
+    },
 }
 _TAINTS: dict[str, list[Object]] = {
     "an unknown effect": [{"key": "a", "effect": "Nope"}],
-    "~the same taint twice": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}],
+    ("~the same taint twice"): [
+        {"key": "a", "effect": "NoSchedule"},
+        {"key": "a", "effect": "NoSchedule"},
+    ],
 }
-_EVENTS: dict[str, Object] = {"of nothing": {}, "of another namespace": {"involvedObject": {"kind": "Pod", "namespace": "zz"}}}
+_EVENTS: dict[str, Object] = {
+    ("of nothing"): {},
+    ("of another namespace"): {"involvedObject": {"kind": "Pod", "namespace": "zz"}},
+}
 _PODS = {
     "no containers": {"containers": []},
     "null containers": {"containers": None},
@@ -98,9 +128,15 @@ _PODS = {
     "dns servers": {"dnsConfig": {"nameservers": ["1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"]}},
     "dns search": {"dnsConfig": {"searches": ["A!"]}},
     "dns searches": {"dnsConfig": {"searches": [f"{number}.b" for number in range(33)]}},
-    "dns search dot": {"dnsConfig": {"searches": [".", "a_b.c."], "options": [{"name": "ndots", "value": "2"}]}},
+    ("dns search dot"): {
+        "dnsConfig": {"searches": [".", "a_b.c."], "options": [{"name": "ndots", "value": "2"}]}
+    },
     "dns option": {"dnsConfig": {"options": [{"value": "2"}]}},
-    "dns of all": {"dnsPolicy": "None", "restartPolicy": "Sometimes", "tolerations": [{"operator": "Equal"}]},
+    ("dns of all"): {
+        "dnsPolicy": "None",
+        "restartPolicy": "Sometimes",
+        "tolerations": [{"operator": "Equal"}],
+    },
     "grace": {"terminationGracePeriodSeconds": -1},
     "deadline 0": {"activeDeadlineSeconds": 0},
     "pull": _container(imagePullPolicy="Nope"),
@@ -109,10 +145,14 @@ _PODS = {
     "port big": _container(ports=[{"containerPort": 70000}]),
     "port proto": _container(ports=[{"containerPort": 80, "protocol": "FOO"}]),
     "port name": _container(ports=[{"containerPort": 80, "name": "A_b"}]),
-    "port dup name": _container(ports=[{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}]),
+    ("port dup name"): _container(
+        ports=[{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}]
+    ),
     "env no name": _container(env=[{"value": "x"}]),
     "env bad name": _container(env=[{"name": "a=b", "value": "x"}]),
-    "env both": _container(env=[{"name": "a", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
+    ("env both"): _container(
+        env=[{"name": "a", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
+    ),
     "mount absent": _container(volumeMounts=[{"name": "v", "mountPath": "/x"}]),
     "mount no path": {
         "volumes": [{"name": "v", "emptyDir": {}}],
@@ -128,7 +168,11 @@ _PODS = {
     "toleration exists value": {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]},
     "toleration no key": {"tolerations": [{"operator": "Equal", "value": "b"}]},
     "toleration effect": {"tolerations": [{"key": "a", "operator": "Exists", "effect": "Nope"}]},
-    "toleration seconds": {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}]},
+    ("toleration seconds"): {
+        "tolerations": [
+            {"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}
+        ]
+    },
     "nodeSelector": {"nodeSelector": {"a b": "c"}},
     "nodeName": {"nodeName": "A_"},
     "hostname": {"hostname": "A_"},
@@ -149,7 +193,13 @@ _PODS = {
             }
         }
     },
-    "affinity none": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}},
+    ("affinity none"): {
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}
+            }
+        }
+    },
     "affinity in empty": {
         "affinity": {
             "nodeAffinity": {
@@ -159,25 +209,55 @@ _PODS = {
             }
         }
     },
-    "~podaffinity topo": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": {}}]}}},
-    "~spread": {"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "x"}]},
+    "~podaffinity topo": {
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": {}}]
+            }
+        }
+    },
+    "~spread": {
+        "topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "x"}]
+    },
     "probe none": _container(livenessProbe={"periodSeconds": 1}),
-    "probe two": _container(livenessProbe={"exec": {"command": ["x"]}, "httpGet": {"path": "/", "port": 80}}),
-    "probe three": _container(readinessProbe={"tcpSocket": {"port": 80}, "grpc": {"port": 80}, "exec": {"command": ["x"]}}),
+    ("probe two"): _container(
+        livenessProbe={"exec": {"command": ["x"]}, "httpGet": {"path": "/", "port": 80}}
+    ),
+    ("probe three"): _container(
+        readinessProbe={"tcpSocket": {"port": 80}, "grpc": {"port": 80}, "exec": {"command": ["x"]}}
+    ),
     "probe command": _container(livenessProbe={"exec": {}}),
     "probe path": _container(livenessProbe={"httpGet": {"port": 80}}),
     "probe port": _container(startupProbe={"tcpSocket": {"port": 0}}),
     "probe port name": _container(livenessProbe={"httpGet": {"path": "/", "port": "A_b"}}),
     "probe no port": _container(livenessProbe={"httpGet": {"path": "/"}}),
-    "probe scheme": _container(livenessProbe={"httpGet": {"path": "/", "port": 80, "scheme": "FTP"}}),
-    "probe header": _container(livenessProbe={"httpGet": {"path": "/", "port": 80, "httpHeaders": [{"name": "a b", "value": "x"}]}}),
+    ("probe scheme"): _container(
+        livenessProbe={"httpGet": {"path": "/", "port": 80, "scheme": "FTP"}}
+    ),
+    ("probe header"): _container(
+        livenessProbe={
+            "httpGet": {"path": "/", "port": 80, "httpHeaders": [{"name": ("a b"), "value": "x"}]}
+        }
+    ),
     "probe grpc port": _container(livenessProbe={"grpc": {"port": 70000}}),
     "probe success": _container(livenessProbe={"exec": {"command": ["x"]}, "successThreshold": 2}),
-    "probe startup success": _container(startupProbe={"exec": {"command": ["x"]}, "successThreshold": 2}),
-    "probe grace": _container(livenessProbe={"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 0}),
-    "probe readiness grace": _container(readinessProbe={"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 5}),
-    "probe of all": _container(livenessProbe={"periodSeconds": 1}, imagePullPolicy="Nope", securityContext={"runAsUser": -1}),
-    "lifecycle two": _container(lifecycle={"preStop": {"exec": {"command": ["x"]}, "httpGet": {"port": 80}}}),
+    ("probe startup success"): _container(
+        startupProbe={"exec": {"command": ["x"]}, "successThreshold": 2}
+    ),
+    ("probe grace"): _container(
+        livenessProbe={"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 0}
+    ),
+    ("probe readiness grace"): _container(
+        readinessProbe={"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 5}
+    ),
+    ("probe of all"): _container(
+        livenessProbe={"periodSeconds": 1},
+        imagePullPolicy="Nope",
+        securityContext={"runAsUser": -1},
+    ),
+    "lifecycle two": _container(
+        lifecycle={"preStop": {"exec": {"command": ["x"]}, "httpGet": {"port": 80}}}
+    ),
     "lifecycle sleep": _container(lifecycle={"preStop": {"sleep": {"seconds": -1}}}),
     "user": {"securityContext": {"runAsUser": -1}},
     "user too high": {"securityContext": {"runAsUser": 2147483648}},
@@ -191,7 +271,11 @@ _PODS = {
     "image tab": {"containers": [{"name": "main", "image": "x\t"}]},
     "image blank": {"containers": [{"name": "main", "image": " "}]},
     "image empty": {"containers": [{"name": "main", "image": ""}]},
-    "init probe": {"initContainers": [{"name": "i", "image": "x", "livenessProbe": {"exec": {"command": ["x"]}}}]},
+    ("init probe"): {
+        "initContainers": [
+            {"name": "i", "image": "x", "livenessProbe": {"exec": {"command": ["x"]}}}
+        ]
+    },
     "sa twice": {"serviceAccountName": "nope", "serviceAccount": "other"},
     "sa of old": {"serviceAccount": "nope"},
     "probe neg": _container(livenessProbe={"exec": {"command": ["x"]}, "periodSeconds": -1}),
@@ -201,7 +285,12 @@ _PODS = {
     "gpu request only": _container(resources={"requests": {"nvidia.com/gpu": "1"}}),
     "res name": _container(resources={"limits": {"a b": "1"}}),
     "pod res extended": {"resources": {"limits": {"aliyun.com/gpu-mem": "4"}}},
-    "pod res extended twice": {"resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1", "cpu": "1"}}},
+    ("pod res extended twice"): {
+        "resources": {
+            "limits": {"nvidia.com/gpu": "1"},
+            "requests": {"nvidia.com/gpu": "1", "cpu": "1"},
+        }
+    },
     "pod res plain": {"resources": {"limits": {"foo": "1"}}},
     "pod res storage": {"resources": {"limits": {"ephemeral-storage": "1Gi"}}},
     "pod res order": {"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}},
@@ -243,9 +332,14 @@ _DEPLOYMENTS = {
             "spec": {"restartPolicy": "Never", "containers": [{"name": "m", "image": "x"}]},
         }
     },
-    "template no containers": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}},
+    ("template no containers"): {
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}
+    },
     "template label": {
-        "template": {"metadata": {"labels": {"app": "web", "a b": "c"}}, "spec": {"containers": [{"name": "m", "image": "x"}]}}
+        "template": {
+            "metadata": {"labels": {"app": "web", ("a b"): "c"}},
+            "spec": {"containers": [{"name": "m", "image": "x"}]},
+        }
     },
     "template deadline": {
         "template": {
@@ -263,7 +357,11 @@ _JOBS = {
     "mode": {"completionMode": "Nope"},
     "indexed": {"completionMode": "Indexed"},
     "~indexed big": {"completionMode": "Indexed", "completions": 1000000, "parallelism": 1000000},
-    "always": {"template": {"spec": {"restartPolicy": "Always", "containers": [{"name": "m", "image": "x"}]}}},
+    "always": {
+        "template": {
+            "spec": {"restartPolicy": "Always", "containers": [{"name": "m", "image": "x"}]}
+        }
+    },
     "replacement": {"podReplacementPolicy": "Nope"},
 }
 _CRON_JOBS = {
@@ -314,7 +412,13 @@ _CLAIMS = {
 }
 
 _SECRET = (SECRETS, {"metadata": {"name": "a"}, "data": {"a": "eA=="}})
-_CLAIM = (CLAIMS, {"metadata": {"name": "a"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+_CLAIM = (
+    CLAIMS,
+    {
+        "metadata": {"name": "a"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    },
+)
 _SERVICE = (SERVICES, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
 _FROZEN_MAP = (MAPS, {**config_map(data={"a": "x"}), "immutable": True})
 _CHANGES: dict[str, tuple[tuple[str, Object], Object]] = {
@@ -336,16 +440,35 @@ def _made(prefix: str, path: str, base: Object) -> Any:
 
 
 CASES = (
-    *(Bad(f"name of a ConfigMap: {name[:12]} {len(name)}", "POST", MAPS, config_map(name)) for name in (*_NAMES, "a/b", ".", "..", "a%")),
+    *(
+        Bad((f"name of a ConfigMap: {name[:12]} {len(name)}"), "POST", MAPS, config_map(name))
+        for name in (*_NAMES, "a/b", ".", "..", "a%")
+    ),
     *(
         Bad(
-            f"name of a Service: {name[:12]} {len(name)}", "POST", SERVICES, {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
+            f"name of a Service: {name[:12]} {len(name)}",
+            "POST",
+            SERVICES,
+            {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}},
         )
         for name in _NAMES
     ),
-    *(Bad(f"name of a namespace: {name}", "POST", "/api/v1/namespaces", {"metadata": {"name": name}}) for name in ("A_b", "a.b")),
+    *(
+        Bad(
+            f"name of a namespace: {name}",
+            "POST",
+            "/api/v1/namespaces",
+            {"metadata": {"name": name}},
+        )
+        for name in ("A_b", "a.b")
+    ),
     Bad("name of a node", "POST", "/api/v1/nodes", {"metadata": {"name": "A_b"}}),
-    Bad("name of a Role", "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/{s}/roles", {"metadata": {"name": "a/b"}, "rules": []}),
+    Bad(
+        "name of a Role",
+        "POST",
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{s}/roles",
+        {"metadata": {"name": "a/b"}, "rules": []},
+    ),
     Bad("name: none", "POST", MAPS, {"metadata": {}}),
     Bad("name: none of a namespace", "POST", "/api/v1/namespaces", {"metadata": {}}),
     Bad(
@@ -355,18 +478,41 @@ CASES = (
         {"metadata": {}, "spec": {"schedule": "@daily", "jobTemplate": job()["spec"]}},
         is_worded=False,
     ),
-    Bad("name: none of a definition", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"metadata": {}}, is_worded=False),
+    Bad(
+        "name: none of a definition",
+        "POST",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {"metadata": {}},
+        is_worded=False,
+    ),
     Bad("number: a version beyond all", "GET", MAPS, query={"resourceVersion": "9" * 25}),
     Bad("number: a version with a sign", "GET", MAPS, query={"resourceVersion": "+5"}),
     Bad("number: a limit with two signs", "GET", MAPS, query={"limit": "--5"}),
     Bad("number: a limit beyond all", "GET", MAPS, query={"limit": "9" * 25}),
     Bad("number: a limit with a sign", "GET", MAPS, query={"limit": "+5"}),
     Bad("number: a limit of other digits", "GET", MAPS, query={"limit": "²"}),
-    Bad("name: none of a priority class", "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {}, "value": 1}),
-    Bad("name: a bad beginning", "POST", MAPS, {"metadata": {"generateName": "A_"}}, is_worded=False),
+    Bad(
+        "name: none of a priority class",
+        "POST",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        {"metadata": {}, "value": 1},
+    ),
+    Bad(
+        "name: a bad beginning",
+        "POST",
+        MAPS,
+        {"metadata": {"generateName": "A_"}},
+        is_worded=False,
+    ),
     *(Bad(f"label: {labels}"[:60], "POST", MAPS, config_map(labels=labels)) for labels in _LABELS),
-    *(Bad(f"annotation: {given}"[:60], "POST", MAPS, config_map(annotations=given)) for given in _ANNOTATIONS),
-    *named(lambda name, metadata: Bad(f"metadata: {name}", "POST", MAPS, config_map(**metadata)), _METADATA),
+    *(
+        Bad((f"annotation: {given}")[:60], "POST", MAPS, config_map(annotations=given))
+        for given in _ANNOTATIONS
+    ),
+    *named(
+        lambda name, metadata: Bad((f"metadata: {name}"), "POST", MAPS, config_map(**metadata)),
+        _METADATA,
+    ),
     *named(_made("pod", PODS, pod()), _PODS),
     Bad("pod: an account that is not there, of a generated name", "POST", PODS, _GENERATED),
     *named(_made("deployment", DEPLOYMENTS, deployment()), _DEPLOYMENTS),
@@ -378,7 +524,11 @@ CASES = (
             CRON_JOBS,
             {
                 "metadata": {"name": "x"},
-                "spec": {"schedule": "* * * * *", "suspend": True, "jobTemplate": {"spec": {"template": _TEMPLATE}}},
+                "spec": {
+                    "schedule": ("* * * * *"),
+                    "suspend": True,
+                    "jobTemplate": {"spec": {"template": _TEMPLATE}},
+                },
             },
         ),
         _CRON_JOBS,
@@ -386,16 +536,46 @@ CASES = (
     *named(_made("service", SERVICES, {"metadata": {"name": "s"}, "spec": {}}), _SERVICES),
     *named(_made("claim", CLAIMS, {"metadata": {"name": "v"}, "spec": {}}), _CLAIMS),
     *named(lambda name, body: Bad(f"ConfigMap: {name}", "POST", MAPS, body), _MAPS),
-    *named(lambda name, body: Bad(f"Secret: {name}", "POST", SECRETS, {"metadata": {"name": "t"}, **body}), _SECRETS),
+    *named(
+        lambda name, body: Bad(
+            (f"Secret: {name}"), "POST", SECRETS, {"metadata": {"name": "t"}, **body}
+        ),
+        _SECRETS,
+    ),
     *named(_made("budget", BUDGETS, {"metadata": {"name": "t"}, "spec": {}}), _BUDGETS),
     *named(lambda name, body: Bad(f"priority class: {name}", "POST", CLASSES, body), _CLASSES),
     *named(
-        lambda name, taints: Bad(f"node: {name}", "POST", "/api/v1/nodes", {"metadata": {"name": "zz"}, "spec": {"taints": taints}}),
+        lambda name, taints: Bad(
+            f"node: {name}",
+            "POST",
+            "/api/v1/nodes",
+            {"metadata": {"name": "zz"}, "spec": {"taints": taints}},
+        ),
         _TAINTS,
     ),
-    *named(lambda name, body: Bad(f"event: {name}", "POST", "/api/v1/namespaces/{s}/events", {"metadata": {"name": "e"}, **body}), _EVENTS),
-    *named(lambda name, case: Bad(f"change: {name}", "PATCH", f"{case[0][0]}/a", case[1], media=MERGE, there=case[0]), _CHANGES),
-    Bad("change: the selector of a Deployment", "PATCH", f"{DEPLOYMENTS}/web", {"spec": _SELECTOR}, media=MERGE, there=A_DEPLOYMENT),
+    *named(
+        lambda name, body: Bad(
+            f"event: {name}",
+            "POST",
+            "/api/v1/namespaces/{s}/events",
+            {"metadata": {"name": "e"}, **body},
+        ),
+        _EVENTS,
+    ),
+    *named(
+        lambda name, case: Bad(
+            (f"change: {name}"), "PATCH", f"{case[0][0]}/a", case[1], media=MERGE, there=case[0]
+        ),
+        _CHANGES,
+    ),
+    Bad(
+        "change: the selector of a Deployment",
+        "PATCH",
+        f"{DEPLOYMENTS}/web",
+        {"spec": _SELECTOR},
+        media=MERGE,
+        there=A_DEPLOYMENT,
+    ),
     Bad(
         *("change: the template of a running Job", "PATCH", f"{JOBS}/a"),
         {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "z"}]}}}},

@@ -1,11 +1,22 @@
-"""Patches that do not apply, options that do not exist, selectors that do not parse, verbs that a path does not have."""
+"""Patches that do not apply, options that do not exist, selectors that do not parse, verbs that a
+path does not have.
+"""
 
 from __future__ import annotations
 
 import json
 
 from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC
-from tests.contracts.bad_input import A_DEPLOYMENT, A_MAP, A_POD, DEPLOYMENTS, MAPS, PODS, Bad, named
+from tests.contracts.bad_input import (
+    A_DEPLOYMENT,
+    A_MAP,
+    A_POD,
+    DEPLOYMENTS,
+    MAPS,
+    PODS,
+    Bad,
+    named,
+)
 from tests.contracts.objects import config_map, pod
 
 _MERGE = {
@@ -61,7 +72,9 @@ _OPERATIONS = {
     "add below an absent field": _operation("add", "/zz/a", value="1"),
     "move an absent field": [{"op": "move", "from": "/data/zz", "path": "/data/b"}],
     "copy an absent field": [{"op": "copy", "from": "/data/zz", "path": "/data/b"}],
-    "copies that double an object": [{"op": "copy", "from": "/data", "path": f"/data/{key}"} for key in "bc" * 20],
+    ("copies that double an object"): [
+        {"op": "copy", "from": "/data", "path": f"/data/{key}"} for key in "bc" * 20
+    ],
     "an index that is not there": _operation("add", "/metadata/finalizers/9", value="1"),
     "a path without a slash": _operation("add", "data/a", value="1"),
     "the whole object": _operation("replace", "", value={}),
@@ -106,27 +119,103 @@ _LIST_OPTIONS = (
     {"nonsense": "1"},
 )
 _LABEL_SELECTORS = (
-    *("a in b", "a=(b", "=x", "a=b c", "a b", "a=,", "a in ()", "a in (,)", "!", "!a=b", "a>b", "A B=c", "a notin", "a in (b"),
-    *(",", ",,", "a,,b", "a!b", "a===b", "a=b&c", "a=b_", "a/b/c=d", "a=" + "x" * 64, "x" * 64 + "=a"),
+    *(
+        "a in b",
+        "a=(b",
+        "=x",
+        "a=b c",
+        "a b",
+        "a=,",
+        "a in ()",
+        "a in (,)",
+        "!",
+        "!a=b",
+        "a>b",
+        "A B=c",
+        "a notin",
+        "a in (b",
+    ),
+    *(
+        ",",
+        ",,",
+        "a,,b",
+        "a!b",
+        "a===b",
+        "a=b&c",
+        "a=b_",
+        "a/b/c=d",
+        "a=" + "x" * 64,
+        "x" * 64 + "=a",
+    ),
     ",".join(f"a{number}=b" for number in range(5000)),
     f"a in ({','.join(f'v{number}' for number in range(5000))})",
 )
-_FIELD_SELECTORS = ("a", "a=b", "metadata.name", "=a", "metadata.name=a,", "metadata.name in (a)", "metadata.name=a=b", "spec.color=x")
+_FIELD_SELECTORS = (
+    "a",
+    "a=b",
+    "metadata.name",
+    "=a",
+    "metadata.name=a,",
+    "metadata.name in (a)",
+    "metadata.name=a=b",
+    "spec.color=x",
+)
 _VERBS = (
     *(("POST", f"{MAPS}/a"), ("PUT", MAPS), ("PATCH", MAPS), ("HEAD", MAPS), ("OPTIONS", MAPS)),
-    *(("DELETE", "/api/v1/configmaps"), ("POST", "/api/v1/configmaps"), ("DELETE", "/api/v1/namespaces")),
-    *(("GET", f"{PODS}/a/eviction"), ("GET", f"{PODS}/a/binding"), ("DELETE", f"{PODS}/a/status"), ("POST", f"{PODS}/a/status")),
-    *(("PUT", f"{PODS}/a/log"), ("DELETE", f"{PODS}/a/log"), ("POST", "/version"), ("DELETE", "/api"), ("PUT", "/healthz")),
+    *(
+        ("DELETE", "/api/v1/configmaps"),
+        ("POST", "/api/v1/configmaps"),
+        ("DELETE", "/api/v1/namespaces"),
+    ),
+    *(
+        ("GET", f"{PODS}/a/eviction"),
+        ("GET", f"{PODS}/a/binding"),
+        ("DELETE", f"{PODS}/a/status"),
+        ("POST", f"{PODS}/a/status"),
+    ),
+    *(
+        ("PUT", f"{PODS}/a/log"),
+        ("DELETE", f"{PODS}/a/log"),
+        ("POST", "/version"),
+        ("DELETE", "/api"),
+        ("PUT", "/healthz"),
+    ),
     *(
         ("GET", path)
-        for path in ("/api/v2/pods", "/apis/x/v1/y", "/nope", "/apis/apps/v9", "/apis/nope", "/api/v1/pods/a", "//api/v1/pods")
+        for path in (
+            "/api/v2/pods",
+            "/apis/x/v1/y",
+            "/nope",
+            "/apis/apps/v9",
+            "/apis/nope",
+            "/api/v1/pods/a",
+            "//api/v1/pods",
+        )
     ),
-    *(("GET", path) for path in ("/api/v1/namespaces/{s}/nodes", "/api/v1/namespaces/{s}/nodes/a", f"{PODS}/a/b/c", f"{MAPS}/a/scale")),
     *(
         ("GET", path)
-        for path in (f"{PODS}/%2e%2e", f"{PODS}/a%2Fb", "/api/v1/namespaces//pods", f"{PODS}/nobody/log", f"{PODS}/nobody/exec")
+        for path in (
+            "/api/v1/namespaces/{s}/nodes",
+            "/api/v1/namespaces/{s}/nodes/a",
+            f"{PODS}/a/b/c",
+            f"{MAPS}/a/scale",
+        )
     ),
-    *(("POST", f"{PODS}/nobody/exec?command=ls&stdout=true"), ("POST", f"{DEPLOYMENTS}/web/rollback"), ("GET", f"{DEPLOYMENTS}/web/scale")),
+    *(
+        ("GET", path)
+        for path in (
+            f"{PODS}/%2e%2e",
+            f"{PODS}/a%2Fb",
+            "/api/v1/namespaces//pods",
+            f"{PODS}/nobody/log",
+            f"{PODS}/nobody/exec",
+        )
+    ),
+    *(
+        ("POST", f"{PODS}/nobody/exec?command=ls&stdout=true"),
+        ("POST", f"{DEPLOYMENTS}/web/rollback"),
+        ("GET", f"{DEPLOYMENTS}/web/scale"),
+    ),
 )
 _DELETIONS = {
     "~another kind of options": {"kind": "Nope", "apiVersion": "v1"},
@@ -184,36 +273,113 @@ CASES = (
     *named(_patch(JSON_PATCH, A_MAP), _OPERATIONS),  # type: ignore[arg-type]
     *named(_patch(APPLY, None, fieldManager="x"), _APPLY),  # type: ignore[arg-type]
     Bad("apply: no manager", "PATCH", f"{MAPS}/a", config_map(), media=APPLY),
-    Bad("apply: an unknown field further down", "PATCH", f"{PODS}/a", pod(spec={"zip": 1}), {"fieldManager": "x"}, APPLY),
+    Bad(
+        "apply: an unknown field further down",
+        "PATCH",
+        f"{PODS}/a",
+        pod(spec={"zip": 1}),
+        {"fieldManager": "x"},
+        APPLY,
+    ),
     Bad("force for a merge patch", "PATCH", f"{MAPS}/a", {}, {"force": "true"}, MERGE, there=A_MAP),
-    *named(lambda name, query: Bad(f"options: {name}", "POST", MAPS, config_map(), query), _WRITE_OPTIONS),
+    *named(
+        lambda name, query: Bad((f"options: {name}"), "POST", MAPS, config_map(), query),
+        _WRITE_OPTIONS,
+    ),
     *(Bad(f"list: {json.dumps(query)}", "GET", MAPS, query=query) for query in _LIST_OPTIONS),
-    Bad("list: a version from the future", "GET", MAPS, query={"resourceVersion": "999999999999"}, is_worded=False),
+    Bad(
+        "list: a version from the future",
+        "GET",
+        MAPS,
+        query={"resourceVersion": "999999999999"},
+        is_worded=False,
+    ),
     Bad("list: a made-up token", "GET", MAPS, query={"continue": "!!!"}, is_worded=False),
-    *(Bad(f"labels: {text}"[:60], "GET", MAPS, query={"labelSelector": text}) for text in _LABEL_SELECTORS),
-    *(Bad(f"fields: {text}", "GET", MAPS, query={"fieldSelector": text}) for text in _FIELD_SELECTORS),
+    *(
+        Bad((f"labels: {text}")[:60], "GET", MAPS, query={"labelSelector": text})
+        for text in _LABEL_SELECTORS
+    ),
+    *(
+        Bad((f"fields: {text}"), "GET", MAPS, query={"fieldSelector": text})
+        for text in _FIELD_SELECTORS
+    ),
     *(
         Bad(f"fields of pods: {text}", "GET", PODS, query={"fieldSelector": text})
         for text in ("spec.color=x", "spec.nodeName", "status.phase=Nope")
     ),
-    *(Bad(f"verb: {method} {path}", method, path, {} if method in ("POST", "PUT", "PATCH") else None) for method, path in _VERBS),
+    *(
+        Bad(
+            f"verb: {method} {path}",
+            method,
+            path,
+            {} if method in ("POST", "PUT", "PATCH") else None,
+        )
+        for method, path in _VERBS
+    ),
     *(
         Bad(f"accept: {kind}", "GET", MAPS, accept=kind, is_worded=False)
         for kind in ("text/html", "application/xml", "application/json;as=Nope;v=v1;g=meta.k8s.io")
     ),
-    *named(lambda name, body: Bad(f"delete: {name}", "DELETE", f"{MAPS}/a", body, there=A_MAP), _DELETIONS),
+    *named(
+        lambda name, body: Bad((f"delete: {name}"), "DELETE", f"{MAPS}/a", body, there=A_MAP),
+        _DELETIONS,
+    ),
     Bad("delete: half an object", "DELETE", f"{MAPS}/a", b"{", there=A_MAP, is_worded=False),
     Bad("delete: nobody", "DELETE", f"{MAPS}/nobody"),
-    Bad("delete: a grace that is a text, in the query", "DELETE", f"{MAPS}/a", query={"gracePeriodSeconds": "x"}, there=A_MAP),
-    Bad("delete: an unknown policy, in the query", "DELETE", f"{MAPS}/a", query={"propagationPolicy": "Nope"}, there=A_MAP),
+    Bad(
+        "delete: a grace that is a text, in the query",
+        "DELETE",
+        f"{MAPS}/a",
+        query={"gracePeriodSeconds": "x"},
+        there=A_MAP,
+    ),
+    Bad(
+        "delete: an unknown policy, in the query",
+        "DELETE",
+        f"{MAPS}/a",
+        query={"propagationPolicy": "Nope"},
+        there=A_MAP,
+    ),
     Bad("delete: a broken selection", "DELETE", MAPS, query={"labelSelector": "a in b"}),
-    *(Bad(f"logs: {json.dumps(query)}", "GET", f"{PODS}/a/log", query=query, there=A_POD) for query in _LOGS),
-    *named(lambda name, body: Bad(f"binding: {name}", "POST", f"{PODS}/a/binding", body, there=A_POD), _BINDINGS),
-    *named(lambda name, body: Bad(f"eviction: {name}", "POST", f"{PODS}/a/eviction", body, there=A_POD), _EVICTIONS),
-    *named(lambda name, body: Bad(f"scale: {name}", "PATCH", f"{DEPLOYMENTS}/web/scale", body, media=MERGE, there=A_DEPLOYMENT), _SCALES),
+    *(
+        Bad((f"logs: {json.dumps(query)}"), "GET", f"{PODS}/a/log", query=query, there=A_POD)
+        for query in _LOGS
+    ),
+    *named(
+        lambda name, body: Bad(
+            (f"binding: {name}"), "POST", f"{PODS}/a/binding", body, there=A_POD
+        ),
+        _BINDINGS,
+    ),
+    *named(
+        lambda name, body: Bad(
+            (f"eviction: {name}"), "POST", f"{PODS}/a/eviction", body, there=A_POD
+        ),
+        _EVICTIONS,
+    ),
+    *named(
+        lambda name, body: Bad(
+            f"scale: {name}",
+            "PATCH",
+            f"{DEPLOYMENTS}/web/scale",
+            body,
+            media=MERGE,
+            there=A_DEPLOYMENT,
+        ),
+        _SCALES,
+    ),
     Bad("scale: nothing", "PUT", f"{DEPLOYMENTS}/web/scale", {}, there=A_DEPLOYMENT),
-    Bad("scale: another name", "PUT", f"{DEPLOYMENTS}/web/scale", {"metadata": {"name": "x"}, "spec": {"replicas": 1}}, there=A_DEPLOYMENT),
-    *named(lambda name, body: Bad(f"replace: {name}", "PUT", f"{MAPS}/a", body, there=A_MAP), _REPLACEMENTS),
+    Bad(
+        "scale: another name",
+        "PUT",
+        f"{DEPLOYMENTS}/web/scale",
+        {"metadata": {"name": "x"}, "spec": {"replicas": 1}},
+        there=A_DEPLOYMENT,
+    ),
+    *named(
+        lambda name, body: Bad((f"replace: {name}"), "PUT", f"{MAPS}/a", body, there=A_MAP),
+        _REPLACEMENTS,
+    ),
     Bad("replace: nobody", "PUT", f"{MAPS}/nobody", config_map("nobody")),
     Bad("create: nowhere", "POST", "/api/v1/namespaces/nowhere/configmaps", config_map()),
     Bad("create: with a version", "POST", MAPS, config_map(resourceVersion="7")),

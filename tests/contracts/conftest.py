@@ -1,4 +1,6 @@
-"""Both worlds behind one client: every test of this folder runs over the simulated and over the real API server."""
+"""Both worlds behind one client: every test of this folder runs over the simulated and over the
+real API server.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,20 @@ def api(request: pytest.FixtureRequest) -> ApiClient:
 @pytest.fixture
 def both(simulated: SimulatedServer, request: pytest.FixtureRequest) -> tuple[ApiClient, ApiClient]:
     """(simulated, real), for tests that compare answers instead of asserting them twice."""
-    return ApiClient("simulated", simulated.kubeconfig), ApiClient("real", request.getfixturevalue("control_plane").kubeconfig)
+    return ApiClient("simulated", simulated.kubeconfig), ApiClient(
+        "real", request.getfixturevalue("control_plane").kubeconfig
+    )
 
 
 @pytest.fixture(scope="module")
-def worlds(simulated: SimulatedServer, request: pytest.FixtureRequest) -> Iterator[list[tuple[ApiClient, str]]]:
+def worlds(
+    simulated: SimulatedServer, request: pytest.FixtureRequest
+) -> Iterator[list[tuple[ApiClient, str]]]:
     """The simulated and the real server, and in each a namespace for all cases of a module."""
-    kubeconfigs = {"simulated": simulated.kubeconfig, "real": request.getfixturevalue("control_plane").kubeconfig}
+    kubeconfigs = {
+        "simulated": simulated.kubeconfig,
+        "real": request.getfixturevalue("control_plane").kubeconfig,
+    }
     clients = [ApiClient(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
     found = [(client, new_space(client)) for client in clients]
     yield found
@@ -60,7 +69,9 @@ def space(api: ApiClient) -> Iterator[str]:
 
 
 def new_space(api: ApiClient) -> str:
-    """A fresh namespace with its default service account, which a real server demands before the first pod."""
+    """A fresh namespace with its default service account, which a real server demands before the
+    first pod.
+    """
     name = f"contract-{next(_numbers)}-{time.time_ns() % 1_000_000:06d}"
     assert api.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"

@@ -1,4 +1,5 @@
-"""Known differences between the simulated API server and the real one: each entry checks both and returns what it sees.
+"""Known differences between the simulated API server and the real one: each entry checks both and
+returns what it sees.
 
 `docs/reference/differences.md` is written from this list (`tools/docs_differences.py`), and
 `test_differences` asks both servers whether it is true.
@@ -13,7 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.contracts.api_client import APPLY, STRATEGIC, Answer, ApiClient
-from tests.contracts.objects import Object, config_map, config_maps, deployment, deployments, pod, pods
+from tests.contracts.objects import (
+    Object,
+    config_map,
+    config_maps,
+    deployment,
+    deployments,
+    pod,
+    pods,
+)
 
 Look = Callable[[ApiClient, str], str]
 
@@ -35,14 +44,26 @@ def _status(answer: Answer) -> str:
 
 
 def _asked(
-    method: str, path: str, body: Any = None, *, media: str = "application/json", accept: str = "application/json", **query: Any
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    media: str = "application/json",
+    accept: str = "application/json",
+    **query: Any,
 ) -> Look:
     """What status one request gets; `{s}` is the namespace."""
 
     def look(api: ApiClient, space: str) -> str:
-        sent = body if body is None or isinstance(body, bytes) else json.loads(json.dumps(body).replace("{s}", space))
+        sent = (
+            body
+            if body is None or isinstance(body, bytes)
+            else json.loads(json.dumps(body).replace("{s}", space))
+        )
         headers = {"Content-Type": media, "Accept": accept}
-        return _status(api.ask(method, path.replace("{s}", space), sent, query=query, headers=headers))
+        return _status(
+            api.ask(method, path.replace("{s}", space), sent, query=query, headers=headers)
+        )
 
     return look
 
@@ -57,12 +78,16 @@ def _warned(path: str, body: Object) -> Look:
     return look
 
 
-# --- apply -------------------------------------------------------------------------------------------------------------------------
+# --- apply ----------------------------------------------------------------------------------------
 
 
 def _managers(api: ApiClient, space: str) -> str:
     made = _applied(api, space, {"a": "1"}, "me").body["metadata"]
-    return f"`{made['managedFields'][0]['manager']}` is noted" if made.get("managedFields") else "no writer is noted"
+    return (
+        f"`{made['managedFields'][0]['manager']}` is noted"
+        if made.get("managedFields")
+        else ("no writer is noted")
+    )
 
 
 def _applied(api: ApiClient, space: str, data: dict[str, str], manager: str) -> Answer:
@@ -76,10 +101,12 @@ def _conflict(api: ApiClient, space: str) -> str:
 
 def _withdrawn(api: ApiClient, space: str) -> str:
     _applied(api, space, {"a": "1", "b": "2"}, "one")
-    return "is removed" if "b" not in _applied(api, space, {"a": "1"}, "one").body["data"] else "stays"
+    return (
+        "is removed" if "b" not in _applied(api, space, {"a": "1"}, "one").body["data"] else "stays"
+    )
 
 
-# --- objects -----------------------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def _token_volume(api: ApiClient, space: str) -> str:
@@ -96,7 +123,9 @@ def _wrong_type(api: ApiClient, space: str) -> str:
 
 def _two_families(api: ApiClient, space: str) -> str:
     spec = {"ipFamilies": ["IPv4", "IPv6"], "ports": [{"port": 80}]}
-    answer = api.post(f"/api/v1/namespaces/{space}/services", {"metadata": {"name": "a"}, "spec": spec})
+    answer = api.post(
+        f"/api/v1/namespaces/{space}/services", {"metadata": {"name": "a"}, "spec": spec}
+    )
     return f"{answer.status}, `… {answer.message.rpartition(': ')[2]}`"
 
 
@@ -112,7 +141,10 @@ def _version(api: ApiClient, space: str) -> str:
 
 _HOST_PORTS = [{"containerPort": port, "hostPort": 80} for port in (80, 81)]
 _JOB = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}
-_LABELLED_JOB = {"suspend": True, "template": {"metadata": {"labels": {"job-name": "other"}}, "spec": _JOB}}
+_LABELLED_JOB = {
+    "suspend": True,
+    "template": {"metadata": {"labels": {"job-name": "other"}}, "spec": _JOB},
+}
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 _TWICE = {"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}
 _MANY = {**deployment(), "spec": {**deployment()["spec"], "replicas": 2001, "paused": True}}
@@ -120,97 +152,258 @@ _MANY = {**deployment(), "spec": {**deployment()["spec"], "replicas": 2001, "pau
 _SCALER = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "scaleTargetRef": _TARGET}}
 _QUOTA = {"metadata": {"name": "a"}, "spec": {"hard": {"pods": "1"}}}
 _POLICY = {"metadata": {"name": "a"}, "spec": {"podSelector": {}}}
-_LIMITS = {"metadata": {"name": "a"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}
+_LIMITS = {
+    "metadata": {"name": "a"},
+    "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]},
+}
 
 DIFFERENCES = (
     Difference(
-        "Server-side apply", "who wrote a field", "`me` is noted", "no writer is noted", "no `managedFields`: apply is a merge", _managers
+        "Server-side apply",
+        "who wrote a field",
+        "`me` is noted",
+        "no writer is noted",
+        "no `managedFields`: apply is a merge",
+        _managers,
     ),
     Difference(
-        "Server-side apply", "two managers apply one field, without force", "409 Conflict", "200", "a merge has no conflicts", _conflict
+        "Server-side apply",
+        "two managers apply one field, without force",
+        "409 Conflict",
+        "200",
+        "a merge has no conflicts",
+        _conflict,
     ),
     Difference(
-        "Server-side apply", "a field that its manager no longer applies", "is removed", "stays", "its manager is unknown", _withdrawn
+        "Server-side apply",
+        "a field that its manager no longer applies",
+        "is removed",
+        "stays",
+        "its manager is unknown",
+        _withdrawn,
     ),
     Difference(
         *("Server-side apply", "a list with the same key twice", "500", "422 Invalid"),
         "refused by the rules of the kind, not by the schema",
-        _asked("PATCH", "/api/v1/namespaces/{s}/pods/a", pod(spec=_TWICE), media=APPLY, fieldManager="x"),
+        _asked(
+            "PATCH",
+            "/api/v1/namespaces/{s}/pods/a",
+            pod(spec=_TWICE),
+            media=APPLY,
+            fieldManager="x",
+        ),
     ),
     Difference(
-        *("Bodies", "a body of 500 levels", "201", "400 BadRequest", "200 levels are the limit (the real one: 10,000)"),
-        _asked("POST", "/api/v1/namespaces/{s}/configmaps", b'{"metadata":{"name":"a"},"x":' + b'{"a":' * 500 + b"1" + b"}" * 501),
+        *(
+            "Bodies",
+            "a body of 500 levels",
+            "201",
+            "400 BadRequest",
+            "200 levels are the limit (the real one: 10,000)",
+        ),
+        _asked(
+            "POST",
+            "/api/v1/namespaces/{s}/configmaps",
+            b'{"metadata":{"name":"a"},"x":' + b'{"a":' * 500 + b"1" + b"}" * 501,
+        ),
     ),
     Difference(
-        *("Bodies", "two YAML documents in one body", "201", "400 BadRequest", "the real one drops the second in silence"),
-        _asked("POST", "/api/v1/namespaces/{s}/configmaps", b"metadata: {name: a}\n---\nmetadata: {name: b}\n", media="application/yaml"),
+        *(
+            "Bodies",
+            "two YAML documents in one body",
+            "201",
+            "400 BadRequest",
+            "the real one drops the second in silence",
+        ),
+        _asked(
+            "POST",
+            "/api/v1/namespaces/{s}/configmaps",
+            b"metadata: {name: a}\n---\nmetadata: {name: b}\n",
+            media="application/yaml",
+        ),
     ),
     Difference(
-        *("Bodies", "a key twice, `fieldValidation=Strict`", "400 BadRequest", "201", "kubectl and other clients never send one"),
-        _asked("POST", "/api/v1/namespaces/{s}/configmaps", b'{"metadata":{"name":"a","name":"a"}}', fieldValidation="Strict"),
+        *(
+            "Bodies",
+            "a key twice, `fieldValidation=Strict`",
+            "400 BadRequest",
+            "201",
+            "kubectl and other clients never send one",
+        ),
+        _asked(
+            "POST",
+            "/api/v1/namespaces/{s}/configmaps",
+            b'{"metadata":{"name":"a","name":"a"}}',
+            fieldValidation="Strict",
+        ),
     ),
     Difference(
-        *("Bodies", "a text for an object in a strategic merge patch", "422, `… cannot restore struct from: string`"),
-        *("422, `… json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec`", "one decoder for all dialects"),
+        *(
+            "Bodies",
+            "a text for an object in a strategic merge patch",
+            "422, `… cannot restore struct from: string`",
+        ),
+        *(
+            (
+                "422, `… json: cannot unmarshal string into Go struct field Pod.spec of type "
+                "v1.PodSpec`"
+            ),
+            "one decoder for all dialects",
+        ),
         _wrong_type,
     ),
     *(
         Difference(
-            "Answers", f"`Accept: {media}`", "200", "406 NotAcceptable", "answers are JSON", _asked("GET", config_maps("{s}"), accept=media)
+            "Answers",
+            f"`Accept: {media}`",
+            "200",
+            "406 NotAcceptable",
+            "answers are JSON",
+            _asked("GET", config_maps("{s}"), accept=media),
         )
         for media in ("application/yaml", "application/vnd.kubernetes.protobuf")
     ),
-    Difference("Answers", "`/version`", "`v1.36.3`", "`v1.36.3+fairlead`", "it must not be mistaken for a real one", _version),
     Difference(
-        *("Paths", "the old `/api/v1/watch/…`", "200", "404 NotFound", "deprecated for years; `?watch=true` is there"),
+        "Answers",
+        "`/version`",
+        "`v1.36.3`",
+        "`v1.36.3+fairlead`",
+        "it must not be mistaken for a real one",
+        _version,
+    ),
+    Difference(
+        *(
+            "Paths",
+            "the old `/api/v1/watch/…`",
+            "200",
+            "404 NotFound",
+            "deprecated for years; `?watch=true` is there",
+        ),
         _asked("GET", "/api/v1/watch/namespaces/{s}/configmaps", timeoutSeconds=1),
     ),
-    Difference("Paths", "`/metrics`", "200", "404", "the laptop's metrics are its exporters'", _asked("GET", "/metrics")),
     Difference(
-        "Paths", "`/apis/apiregistration.k8s.io`", "200", "404", "no aggregated APIs", _asked("GET", "/apis/apiregistration.k8s.io")
+        "Paths",
+        "`/metrics`",
+        "200",
+        "404",
+        "the laptop's metrics are its exporters'",
+        _asked("GET", "/metrics"),
     ),
     Difference(
-        *("Paths", "`pods/exec` (`attach`, `port-forward`, `cp`, `debug`)", "400 BadRequest, `pod a does not have a host assigned`"),
-        *("501 NotImplemented, `pod a runs in a simulated cluster, where containers are scripts without a process or a network: no exec`",),
+        "Paths",
+        "`/apis/apiregistration.k8s.io`",
+        "200",
+        "404",
+        "no aggregated APIs",
+        _asked("GET", "/apis/apiregistration.k8s.io"),
+    ),
+    Difference(
+        *(
+            "Paths",
+            "`pods/exec` (`attach`, `port-forward`, `cp`, `debug`)",
+            "400 BadRequest, `pod a does not have a host assigned`",
+        ),
+        *(
+            (
+                "501 NotImplemented, `pod a runs in a simulated cluster, where containers are "
+                "scripts "
+                "without a process or a network: no exec`"
+            ),
+        ),
         "nothing runs inside",
         _exec,
     ),
-    Difference("Objects", "a new pod's token", "a projected volume", "no volume", "no container would read it", _token_volume),
     Difference(
-        *("Objects", "one host port twice in a pod", "422 Invalid", "201", "ports lead nowhere here"),
-        _asked("POST", "/api/v1/namespaces/{s}/pods", pod(spec={"containers": [{"name": "m", "image": "x", "ports": _HOST_PORTS}]})),
+        "Objects",
+        "a new pod's token",
+        "a projected volume",
+        "no volume",
+        "no container would read it",
+        _token_volume,
     ),
     Difference(
-        *("Objects", "a RuntimeClass that does not exist", "403 Forbidden", "201", "no runtime to choose"),
+        *(
+            "Objects",
+            "one host port twice in a pod",
+            "422 Invalid",
+            "201",
+            "ports lead nowhere here",
+        ),
+        _asked(
+            "POST",
+            "/api/v1/namespaces/{s}/pods",
+            pod(spec={"containers": [{"name": "m", "image": "x", "ports": _HOST_PORTS}]}),
+        ),
+    ),
+    Difference(
+        *(
+            "Objects",
+            "a RuntimeClass that does not exist",
+            "403 Forbidden",
+            "201",
+            "no runtime to choose",
+        ),
         _asked("POST", "/api/v1/namespaces/{s}/pods", pod(spec={"runtimeClassName": "nobody"})),
     ),
     Difference(
-        *("Objects", "a Job whose pods carry another Job's name", "422 Invalid", "201", "the label is overwritten"),
-        _asked("POST", "/apis/batch/v1/namespaces/{s}/jobs", {"metadata": {"name": "a"}, "spec": _LABELLED_JOB}),
+        *(
+            "Objects",
+            "a Job whose pods carry another Job's name",
+            "422 Invalid",
+            "201",
+            "the label is overwritten",
+        ),
+        _asked(
+            "POST",
+            "/apis/batch/v1/namespaces/{s}/jobs",
+            {"metadata": {"name": "a"}, "spec": _LABELLED_JOB},
+        ),
     ),
     Difference(
         *("Objects", "a Service of two families"),
-        "422, `… must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`",
+        (
+            "422, `… must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families "
+            "are specified`"
+        ),
         *("422, `… not configured on this cluster`", "the cluster has one family"),
         _two_families,
     ),
     Difference(
-        *("Objects", "2,001 replicas", "201", "422 Invalid", "a typing error shall not eat the laptop"),
+        *(
+            "Objects",
+            "2,001 replicas",
+            "201",
+            "422 Invalid",
+            "a typing error shall not eat the laptop",
+        ),
         _asked("POST", deployments("{s}"), _MANY),
     ),
     Difference(
         *("Kinds that are only kept", "a HorizontalPodAutoscaler", "201"),
-        "warns `the simulated cluster has no autoscaler: nothing is scaled and the status stays empty`",
+        (
+            "warns `the simulated cluster has no autoscaler: nothing is scaled and the status "
+            "stays empty`"
+        ),
         "no metrics API",
         _warned("/apis/autoscaling/v2/namespaces/{s}/horizontalpodautoscalers", _SCALER),
     ),
     Difference(
-        *("Kinds that are only kept", "a ResourceQuota", "201", "warns `the simulated cluster does not enforce resource quotas`"),
+        *(
+            "Kinds that are only kept",
+            "a ResourceQuota",
+            "201",
+            "warns `the simulated cluster does not enforce resource quotas`",
+        ),
         "the quota tree is what Fairlead is about",
         _warned("/api/v1/namespaces/{s}/resourcequotas", _QUOTA),
     ),
     Difference(
-        *("Kinds that are only kept", "a LimitRange", "201", "warns `the simulated cluster does not apply limit ranges`"),
+        *(
+            "Kinds that are only kept",
+            "a LimitRange",
+            "201",
+            "warns `the simulated cluster does not apply limit ranges`",
+        ),
         "no admission plugins",
         _warned("/api/v1/namespaces/{s}/limitranges", _LIMITS),
     ),

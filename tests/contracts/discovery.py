@@ -15,5 +15,7 @@ def discovered(api: ApiClient) -> dict[tuple[str, str, str], Any]:
         for group in api.ask("GET", path, headers={"Accept": _AGGREGATED}).body["items"]:
             for version in group["versions"]:
                 for resource in version["resources"]:
-                    found[group["metadata"].get("name", ""), version["version"], resource["resource"]] = resource
+                    found[
+                        group["metadata"].get("name", ""), version["version"], resource["resource"]
+                    ] = resource
     return found

@@ -27,8 +27,16 @@ def role(name: str, *rules: Object, **more: Any) -> Object:
 def binding(name: str, role: str, user: str, kind: str = "Role") -> Object:
     """For a user, or with `namespace/name` for a ServiceAccount."""
     namespace, slash, account = user.partition("/")
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace} if slash else {"kind": "User", "name": user}
-    return {"metadata": {"name": name}, "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role}, "subjects": [subject]}
+    subject = (
+        {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+        if slash
+        else {"kind": "User", "name": user}
+    )
+    return {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role},
+        "subjects": [subject],
+    }
 
 
 def roles(space: str, name: str = "") -> str:
@@ -45,15 +53,27 @@ def made(answer: Answer) -> Object:
     return body
 
 
-def ask_for(api: ApiClient, user: str, verb: str, resource: str, namespace: str = "", groups: Sequence[str] = (), **more: str) -> Object:
+def ask_for(
+    api: ApiClient,
+    user: str,
+    verb: str,
+    resource: str,
+    namespace: str = "",
+    groups: Sequence[str] = (),
+    **more: str,
+) -> Object:
     """The `status` of a SubjectAccessReview."""
     attributes = {"verb": verb, "resource": resource, "namespace": namespace, **more}
     spec = {"user": user, "groups": list(groups), "resourceAttributes": attributes}
-    status: Object = made(api.post(f"{AUTHORIZATION}/subjectaccessreviews", {"spec": spec}))["status"]
+    status: Object = made(api.post(f"{AUTHORIZATION}/subjectaccessreviews", {"spec": spec}))[
+        "status"
+    ]
     return status
 
 
-def until_allowed(api: ApiClient, user: str, verb: str, resource: str, namespace: str = "", **more: str) -> None:
+def until_allowed(
+    api: ApiClient, user: str, verb: str, resource: str, namespace: str = "", **more: str
+) -> None:
     """A real server reads its roles through a cache that lags a moment behind."""
     what = f"{user} may {verb} {resource}"
     until(what, lambda: bool(ask_for(api, user, verb, resource, namespace, **more)["allowed"]))

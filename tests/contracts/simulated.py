@@ -1,4 +1,6 @@
-"""The simulated cluster behind its HTTP server, on a thread of its own, for tests that look at it from outside."""
+"""The simulated cluster behind its HTTP server, on a thread of its own, for tests that look at it
+from outside.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class WrittenLogs:
 
     written: dict[tuple[str, str, str, bool], list[tuple[float, str]]] = field(default_factory=dict)
 
-    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
+    def lines(
+        self, namespace: str, pod: str, container: str, previous: bool
+    ) -> Sequence[tuple[float, str]] | None:
         return self.written.get((namespace, pod, container, previous), None if previous else ())
 
 
@@ -59,13 +63,19 @@ def simulated_server(
     cluster: StoredCluster | None = None,
     written: PodLogs | None = None,
 ) -> Iterator[SimulatedServer]:
-    """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for as long as the block lasts."""
+    """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for
+    as long as the block lasts.
+    """
     credentials, logs = make_credentials(), WrittenLogs()
     cluster = cluster or bare_cluster(clock, log_capacity)
     sock = bind_socket("127.0.0.1", 0)
     address = f"https://127.0.0.1:{sock.getsockname()[1]}"
-    (folder / "simulated.kubeconfig").write_bytes(render_kubeconfig(kubeconfig_entries(address, credentials)))
-    app = ApiServer(cluster, clock, [credentials.token], logs=written or logs, bookmark_seconds=bookmark_seconds)
+    (folder / "simulated.kubeconfig").write_bytes(
+        render_kubeconfig(kubeconfig_entries(address, credentials))
+    )
+    app = ApiServer(
+        cluster, clock, [credentials.token], logs=written or logs, bookmark_seconds=bookmark_seconds
+    )
     loop = asyncio.new_event_loop()
     ready = asyncio.Event()
     serving = loop.create_task(serve(app, sock=sock, ssl=credentials.ssl, ready=ready))

@@ -9,7 +9,18 @@ import pytest
 from tests.contracts import rights
 from tests.contracts.api_client import APPLY, JSON_PATCH, ApiClient, until
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
-from tests.contracts.rights import AUTHORIZATION, RBAC, ask_for, binding, bindings, made, role, roles, rule, until_allowed
+from tests.contracts.rights import (
+    AUTHORIZATION,
+    RBAC,
+    ask_for,
+    binding,
+    bindings,
+    made,
+    role,
+    roles,
+    rule,
+    until_allowed,
+)
 
 from fairlead.model.access import AccessRequest, Binding, Identity, Subject
 from fairlead_sim.access.judge import Policy, judge
@@ -33,7 +44,7 @@ def owner(api: ApiClient, space: str) -> ApiClient:
     return api.as_user("olga")
 
 
-# --- what is allowed, and how a no is said -------------------------------------------------------------------------------------------
+# --- what is allowed, and how a no is said --------------------------------------------------------
 
 
 def test_a_role_allows_what_its_rules_say(api: ApiClient, reader: ApiClient, space: str) -> None:
@@ -64,21 +75,51 @@ _HERE = "/api/v1/namespaces/{}"
         ("DELETE", f"{_HERE}/pods", "", "deletecollection", "pods", "{}"),
         ("POST", f"{_HERE}/pods/a/eviction", "a", "create", "pods/eviction", "{}"),
         ("POST", f"{_HERE}/pods/a/binding", "a", "create", "pods/binding", "{}"),
-        ("POST", f"{_HERE}/serviceaccounts/default/token", "default", "create", "serviceaccounts/token", "{}"),
-        ("PUT", "/apis/apps/v1/namespaces/{}/deployments/w/scale", "w", "update", "deployments/scale.apps", "{}"),
+        (
+            "POST",
+            f"{_HERE}/serviceaccounts/default/token",
+            "default",
+            "create",
+            "serviceaccounts/token",
+            "{}",
+        ),
+        (
+            "PUT",
+            "/apis/apps/v1/namespaces/{}/deployments/w/scale",
+            "w",
+            "update",
+            "deployments/scale.apps",
+            "{}",
+        ),
         ("GET", "/apis/no.such/v1/things", "", "list", "things.no.such", ""),
     ],
 )
 def test_what_no_rule_allows_is_forbidden(
-    reader: ApiClient, space: str, method: str, path: str, name: str, verb: str, resource: str, namespace: str
+    reader: ApiClient,
+    space: str,
+    method: str,
+    path: str,
+    name: str,
+    verb: str,
+    resource: str,
+    namespace: str,
 ) -> None:
     """`resource` is written `plural[/subresource][.group]`."""
-    answer = reader.ask(method, path.format(space), {} if method in ("POST", "PUT", "PATCH") else None)
+    answer = reader.ask(
+        method, path.format(space), {} if method in ("POST", "PUT", "PATCH") else None
+    )
     assert (answer.status, answer.reason) == (403, "Forbidden")
     place, _, group = resource.partition(".")
-    subject = place.partition("/")[0] + (f".{group}" if group else "") + (f' "{name.format(space)}"' if name else "")
+    subject = (
+        place.partition("/")[0]
+        + (f".{group}" if group else "")
+        + ((f' "{name.format(space)}"') if name else "")
+    )
     where = f'in the namespace "{namespace.format(space)}"' if namespace else "at the cluster scope"
-    assert answer.message == f'{subject} is forbidden: User "rita" cannot {verb} resource "{place}" in API group "{group}" {where}'
+    assert answer.message == (
+        f'{subject} is forbidden: User "rita" cannot {verb} resource "{place}" in API group '
+        f'"{group}" {where}'
+    )
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/metrics"])
@@ -89,34 +130,55 @@ def test_paths_are_forbidden_too(reader: ApiClient, path: str) -> None:
 
 
 def test_everybody_who_is_known_may_look_what_is_served(reader: ApiClient) -> None:
-    assert [reader.get(path).status for path in ("/api", "/apis", "/apis/apps/v1", "/openapi/v3", "/version")] == [200] * 5
+    assert [
+        reader.get(path).status
+        for path in ("/api", "/apis", "/apis/apps/v1", "/openapi/v3", "/version")
+    ] == [200] * 5
 
 
 def test_nobody_may_look(api: ApiClient) -> None:
     answer = api.as_stranger().get("/api/v1/namespaces/default/pods/a/log")
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.message == (
-        'pods "a" is forbidden: User "system:anonymous" cannot get resource "pods/log" in API group "" in the namespace "default"'
+        'pods "a" is forbidden: User "system:anonymous" cannot get resource "pods/log" in API '
+        'group "" in the namespace "default"'
     )
-    assert api.as_stranger().get("/apis").message == 'forbidden: User "system:anonymous" cannot get path "/apis"'
+    assert api.as_stranger().get("/apis").message == (
+        'forbidden: User "system:anonymous" cannot get path "/apis"'
+    )
 
 
-def test_an_apply_that_makes_the_object_takes_the_right_to_create(api: ApiClient, space: str) -> None:
+def test_an_apply_that_makes_the_object_takes_the_right_to_create(
+    api: ApiClient, space: str
+) -> None:
     made(api.post(roles(space), role("patcher", rule("patch get", "configmaps"))))
     made(api.post(bindings(space), binding("patcher", "patcher", "paul")))
     until_allowed(api, "paul", "patch", "configmaps", space)
     api.post(config_maps(space), config_map("there"))
     paul = api.as_user("paul")
-    assert paul.patch(config_maps(space, "there"), config_map("there"), APPLY, fieldManager="t", force="true").status == 200
+    assert (
+        paul.patch(
+            config_maps(space, "there"), config_map("there"), APPLY, fieldManager="t", force="true"
+        ).status
+        == 200
+    )
     refused = paul.patch(config_maps(space, "new"), config_map("new"), APPLY, fieldManager="t")
     assert (refused.status, refused.message) == (
         403,
-        f'configmaps "new" is forbidden: User "paul" cannot create resource "configmaps" in API group "" in the namespace "{space}"',
+        (
+            'configmaps "new" is forbidden: User "paul" cannot create resource "configmaps" in '
+            f'API group "" in the namespace "{space}"'
+        ),
     )
 
 
 def test_a_name_in_a_rule_is_that_object_alone(api: ApiClient, space: str) -> None:
-    made(api.post(roles(space), role("one", rule("get update list", "configmaps", resourceNames=["mine"]))))
+    made(
+        api.post(
+            roles(space),
+            role("one", rule(("get update list"), "configmaps", resourceNames=["mine"])),
+        )
+    )
     made(api.post(bindings(space), binding("one", "one", "nina")))
     until_allowed(api, "nina", "get", "configmaps", space, name="mine")
     nina = api.as_user("nina")
@@ -144,28 +206,38 @@ def test_what_is_taken_back_is_gone(api: ApiClient, reader: ApiClient, space: st
 def test_a_role_nobody_made_is_named_in_the_refusal(api: ApiClient, space: str) -> None:
     made(api.post(bindings(space), binding("ghost", "nobody-made-it", "gina")))
     wanted = (
-        f'pods is forbidden: User "gina" cannot list resource "pods" in API group "" in the namespace "{space}": '
+        'pods is forbidden: User "gina" cannot list resource "pods" in API group "" in the '
+        f'namespace "{space}": '
         'RBAC: role.rbac.authorization.k8s.io "nobody-made-it" not found'
     )
     gina = api.as_user("gina")
     until("the refusal names the role", lambda: gina.get(pods(space)).message == wanted)
-    status = made(gina.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": space}}))["status"]
+    status = made(
+        gina.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": space}})
+    )["status"]
     assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "nobody-made-it" not found'
     made(api.post(roles(space), role("creator", rule("create", "roles", [rights.GROUP]))))
     made(api.post(bindings(space), binding("creator", "creator", "gina")))
     until_allowed(api, "gina", "create", "roles", space, group=rights.GROUP)
     refused = gina.post(roles(space), role("r", rule("get", "pods")))
     assert refused.message.endswith(
-        'not currently held:\n{APIGroups:[""], Resources:["pods"], Verbs:["get"]}; resolution errors: '
+        'not currently held:\n{APIGroups:[""], Resources:["pods"], Verbs:["get"]}; resolution '
+        "errors: "
         '[roles.rbac.authorization.k8s.io "nobody-made-it" not found]'
     )
 
 
-# --- roles and bindings as objects ---------------------------------------------------------------------------------------------------
+# --- roles and bindings as objects ----------------------------------------------------------------
 
 
 def test_rights_one_has_may_be_given_away(owner: ApiClient, space: str) -> None:
-    assert owner.post(roles(space), role("r", rule("get list", "pods"), rule("update", "deployments/scale", ["apps"]))).status == 201
+    assert (
+        owner.post(
+            roles(space),
+            role("r", rule(("get list"), "pods"), rule("update", "deployments/scale", ["apps"])),
+        ).status
+        == 201
+    )
     assert owner.post(bindings(space), binding("r", "r", "bob")).status == 201
     assert owner.post(bindings(space), binding("v", "view", "bob", "ClusterRole")).status == 201
 
@@ -179,7 +251,8 @@ def test_rights_one_lacks_may_not(owner: ApiClient, space: str) -> None:
     answer = owner.post(roles(space), wanted)
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.message == (
-        'roles.rbac.authorization.k8s.io "r" is forbidden: user "olga" (groups=["system:authenticated"]) is attempting to grant RBAC '
+        'roles.rbac.authorization.k8s.io "r" is forbidden: user "olga" '
+        '(groups=["system:authenticated"]) is attempting to grant RBAC '
         "permissions not currently held:\n"
         '{APIGroups:[""], Resources:["nodes"], ResourceNames:["a"], Verbs:["get"]}\n'
         '{APIGroups:[""], Resources:["nodes"], ResourceNames:["b"], Verbs:["get"]}\n'
@@ -194,18 +267,29 @@ def test_nor_be_bound(owner: ApiClient, space: str) -> None:
     answer = owner.post(bindings(space), binding("x", "cluster-admin", "olga", "ClusterRole"))
     assert answer.status == 403
     assert answer.message == (
-        'rolebindings.rbac.authorization.k8s.io "x" is forbidden: user "olga" (groups=["system:authenticated"]) is attempting to grant '
-        'RBAC permissions not currently held:\n{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}'
+        'rolebindings.rbac.authorization.k8s.io "x" is forbidden: user "olga" '
+        '(groups=["system:authenticated"]) is attempting to grant '
+        'RBAC permissions not currently held:\n{APIGroups:["*"], Resources:["*"], '
+        'Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}'
     )
     answer = owner.post(bindings(space), binding("x", "nowhere", "olga", "ClusterRole"))
-    assert (answer.status, answer.message) == (404, 'rolebindings.rbac.authorization.k8s.io "nowhere" not found')
+    assert (answer.status, answer.message) == (
+        404,
+        ('rolebindings.rbac.authorization.k8s.io "nowhere" not found'),
+    )
 
 
 def test_nor_come_in_by_an_update(api: ApiClient, owner: ApiClient, space: str) -> None:
     made(api.post(roles(space), role("r", rule("get", "nodes"))))
-    assert owner.patch(roles(space, "r"), {"metadata": {"finalizers": []}}).status == 200  # nothing about rights
-    refused = owner.patch(roles(space, "r"), [{"op": "add", "path": "/rules/0/verbs/-", "value": "list"}], JSON_PATCH)
-    assert refused.status == 403 and '{APIGroups:[""], Resources:["nodes"], Verbs:["get" "list"]}' in refused.message
+    # nothing about rights
+    assert owner.patch(roles(space, "r"), {"metadata": {"finalizers": []}}).status == 200
+    refused = owner.patch(
+        roles(space, "r"), [{"op": "add", "path": "/rules/0/verbs/-", "value": "list"}], JSON_PATCH
+    )
+    assert (
+        refused.status == 403
+        and ('{APIGroups:[""], Resources:["nodes"], Verbs:["get" "list"]}') in refused.message
+    )
     assert owner.patch(roles(space, "r"), {"rules": [rule("get", "pods")]}).status == 200
 
 
@@ -227,13 +311,18 @@ def test_who_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
 
 def test_only_who_may_do_everything_gathers_roles(api: ApiClient, space: str) -> None:
     name = f"maker-{space}"
-    made(api.post(f"{RBAC}/clusterroles", role(name, rule("create", "clusterroles", [rights.GROUP]))))
+    made(
+        api.post(f"{RBAC}/clusterroles", role(name, rule("create", "clusterroles", [rights.GROUP])))
+    )
     made(api.post(f"{RBAC}/clusterrolebindings", binding(name, name, "mia", "ClusterRole")))
     until_allowed(api, "mia", "create", "clusterroles", group=rights.GROUP)
     gathers = {"clusterRoleSelectors": [{"matchLabels": {"never": space}}]}
-    answer = api.as_user("mia").post(f"{RBAC}/clusterroles", role(f"all-{space}", aggregationRule=gathers))
+    answer = api.as_user("mia").post(
+        f"{RBAC}/clusterroles", role(f"all-{space}", aggregationRule=gathers)
+    )
     told = (
-        f'clusterroles.rbac.authorization.k8s.io "all-{space}" is forbidden: must have cluster-admin privileges to use the aggregationRule'
+        f'clusterroles.rbac.authorization.k8s.io "all-{space}" is forbidden: must have '
+        "cluster-admin privileges to use the aggregationRule"
     )
     assert (answer.status, answer.message) == (403, told)
 
@@ -243,9 +332,20 @@ def test_a_gathered_role_has_the_rules_of_its_parts(api: ApiClient, space: str) 
     made(api.post(f"{RBAC}/clusterroles", role(f"whole-{space}", aggregationRule=gathers)))
     for number, verb in enumerate(("get", "list")):
         part = role(f"part-{number}-{space}", rule(verb, "things", ["x"]))
-        made(api.post(f"{RBAC}/clusterroles", {**part, "metadata": {**part["metadata"], "labels": {"part-of": space}}}))
+        made(
+            api.post(
+                f"{RBAC}/clusterroles",
+                {**part, "metadata": {**part["metadata"], "labels": {"part-of": space}}},
+            )
+        )
     path = f"{RBAC}/clusterroles/whole-{space}"
-    until("both rules are there", lambda: api.get(path).body["rules"] == [rule("get", "things", ["x"]), rule("list", "things", ["x"])])
+    until(
+        "both rules are there",
+        lambda: (
+            api.get(path).body["rules"]
+            == [rule("get", "things", ["x"]), rule("list", "things", ["x"])]
+        ),
+    )
     api.delete(f"{RBAC}/clusterroles/part-0-{space}")
     until("one is gone", lambda: api.get(path).body["rules"] == [rule("list", "things", ["x"])])
 
@@ -254,23 +354,40 @@ def test_a_gathered_role_has_the_rules_of_its_parts(api: ApiClient, space: str) 
 def test_the_role_of_a_binding_stays(api: ApiClient, space: str, change: dict[str, str]) -> None:
     made(api.post(bindings(space), binding("b", "r", "bob")))
     answer = api.patch(bindings(space, "b"), {"roleRef": change})
-    told = {"APIGroup": rights.GROUP, "Kind": change.get("kind", "Role"), "Name": change.get("name", "r")}
+    told = {
+        "APIGroup": rights.GROUP,
+        "Kind": change.get("kind", "Role"),
+        "Name": change.get("name", "r"),
+    }
     shown = "{" + ",".join(f'"{key}":"{value}"' for key, value in told.items()) + "}"
-    message = f'RoleBinding.rbac.authorization.k8s.io "b" is invalid: roleRef: Invalid value: {shown}: cannot change roleRef'
+    message = (
+        f'RoleBinding.rbac.authorization.k8s.io "b" is invalid: roleRef: Invalid value: {shown}: '
+        "cannot change roleRef"
+    )
     assert (answer.status, answer.message) == (422, message)
 
 
 def test_a_binding_is_completed(api: ApiClient, space: str) -> None:
-    body = {"metadata": {"name": "b"}, "roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "Group", "name": "g"}]}
+    body = {
+        "metadata": {"name": "b"},
+        "roleRef": {"kind": "Role", "name": "r"},
+        "subjects": [{"kind": "Group", "name": "g"}],
+    }
     stored = made(api.post(bindings(space), body))
     assert stored["roleRef"]["apiGroup"] == stored["subjects"][0]["apiGroup"] == rights.GROUP
-    assert api.put(bindings(space, "b"), {**body, "subjects": [{"kind": "User", "name": "u"}]}).body["subjects"] == [
-        {"kind": "User", "name": "u", "apiGroup": rights.GROUP}
-    ]
+    assert api.put(
+        bindings(space, "b"), {**body, "subjects": [{"kind": "User", "name": "u"}]}
+    ).body["subjects"] == [{"kind": "User", "name": "u", "apiGroup": rights.GROUP}]
 
 
 _FAULTY: list[tuple[str, dict[str, Any]]] = [
-    ("rolebindings", {"roleRef": {"kind": "Thing", "name": ""}, "subjects": [{"kind": "User"}, {"kind": "What", "name": "x"}]}),
+    (
+        "rolebindings",
+        {
+            "roleRef": {"kind": "Thing", "name": ""},
+            "subjects": [{"kind": "User"}, {"kind": "What", "name": "x"}],
+        },
+    ),
     (
         "rolebindings",
         {
@@ -278,31 +395,72 @@ _FAULTY: list[tuple[str, dict[str, Any]]] = [
             "subjects": [{"kind": "ServiceAccount", "name": "s", "apiGroup": "a"}],
         },
     ),
-    ("rolebindings", {"roleRef": {"kind": "Role", "name": ".."}, "subjects": [{"kind": "ServiceAccount", "name": "Not_a_name"}]}),
-    ("rolebindings", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "Group", "name": "g", "apiGroup": "no"}]}),
-    ("clusterrolebindings", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "ServiceAccount", "name": "s"}]}),
-    ("roles", {"rules": [{}, {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["pods"]}]}),
+    (
+        "rolebindings",
+        {
+            "roleRef": {"kind": "Role", "name": ".."},
+            "subjects": [{"kind": "ServiceAccount", "name": "Not_a_name"}],
+        },
+    ),
+    (
+        "rolebindings",
+        {
+            "roleRef": {"kind": "Role", "name": "r"},
+            "subjects": [{"kind": "Group", "name": "g", "apiGroup": "no"}],
+        },
+    ),
+    (
+        "clusterrolebindings",
+        {
+            "roleRef": {"kind": "Role", "name": "r"},
+            "subjects": [{"kind": "ServiceAccount", "name": "s"}],
+        },
+    ),
+    (
+        "roles",
+        {"rules": [{}, {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["pods"]}]},
+    ),
     ("roles", {"rules": [{"verbs": ["get"], "apiGroups": [""]}]}),
     ("clusterroles", {"rules": [{"nonResourceURLs": ["/x"]}], "aggregationRule": {}}),
 ]
 
 
 @pytest.mark.parametrize(("plural", "body"), _FAULTY)
-def test_faults_are_told_in_the_same_words(both: tuple[ApiClient, ApiClient], plural: str, body: dict[str, Any]) -> None:
+def test_faults_are_told_in_the_same_words(
+    both: tuple[ApiClient, ApiClient], plural: str, body: dict[str, Any]
+) -> None:
     scope = RBAC if plural.startswith("cluster") else f"{RBAC}/namespaces/default"
-    simulated, real = (api.post(f"{scope}/{plural}", {"metadata": {"name": "faulty"}, **body}) for api in both)
-    assert (simulated.status, simulated.message, simulated.body["details"]) == (422, real.message, real.body["details"])
+    simulated, real = (
+        api.post(f"{scope}/{plural}", {"metadata": {"name": "faulty"}, **body}) for api in both
+    )
+    assert (simulated.status, simulated.message, simulated.body["details"]) == (
+        422,
+        real.message,
+        real.body["details"],
+    )
 
 
-# --- what is there from the start ----------------------------------------------------------------------------------------------------
+# --- what is there from the start -----------------------------------------------------------------
 
 
 def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]) -> None:
     simulated, real = both
     for plural in ("clusterroles", "clusterrolebindings"):
-        found = {item["metadata"]["name"]: item for item in simulated.get(f"{RBAC}/{plural}").body["items"]}
-        ours = {name: item for name, item in found.items() if "kubernetes.io/bootstrapping" in item["metadata"].get("labels", {})}
-        assert {"cluster-admin", "system:basic-user", "system:discovery", "system:public-info-viewer"} <= set(ours)
+        found = {
+            item["metadata"]["name"]: item
+            for item in simulated.get(f"{RBAC}/{plural}").body["items"]
+        }
+        ours = {
+            name: item
+            for name, item in found.items()
+            if "kubernetes.io/bootstrapping" in item["metadata"].get("labels", {})
+        }
+        assert {
+            "cluster-admin",
+            "system:basic-user",
+            "system:discovery",
+            "system:public-info-viewer",
+        } <= set(ours)
         for name, item in ours.items():
             theirs = real.get(f"{RBAC}/{plural}/{name}").body
             for field in ("labels", "annotations"):
@@ -314,15 +472,23 @@ def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
 def test_namespaces_that_stay(api: ApiClient, name: str) -> None:
     answer = api.delete(f"/api/v1/namespaces/{name}")
-    assert (answer.status, answer.message) == (403, f'namespaces "{name}" is forbidden: this namespace may not be deleted')
+    assert (answer.status, answer.message) == (
+        403,
+        (f'namespaces "{name}" is forbidden: this namespace may not be deleted'),
+    )
 
 
-# --- the question itself -------------------------------------------------------------------------------------------------------------
+# --- the question itself --------------------------------------------------------------------------
 
 
 def test_a_review_names_the_binding(api: ApiClient, reader: ApiClient, space: str) -> None:
     status = ask_for(api, "rita", "get", "pods", space)
-    assert status == {"allowed": True, "reason": f'RBAC: allowed by RoleBinding "reader/{space}" of Role "reader" to User "rita"'}
+    assert status == {
+        "allowed": True,
+        "reason": (
+            f'RBAC: allowed by RoleBinding "reader/{space}" of Role "reader" to User "rita"'
+        ),
+    }
     assert ask_for(api, "rita", "get", "secrets", space) == {"allowed": False}
     assert ask_for(api, "anybody", "get", "secrets", groups=["system:masters"]) == {"allowed": True}
 
@@ -330,11 +496,24 @@ def test_a_review_names_the_binding(api: ApiClient, reader: ApiClient, space: st
 def test_one_asks_for_oneself(reader: ApiClient, space: str) -> None:
     def may(verb: str, resource: str) -> bool:
         spec = {"resourceAttributes": {"verb": verb, "resource": resource, "namespace": space}}
-        return bool(made(reader.post(f"{AUTHORIZATION}/selfsubjectaccessreviews", {"spec": spec}))["status"]["allowed"])
+        return bool(
+            made(reader.post(f"{AUTHORIZATION}/selfsubjectaccessreviews", {"spec": spec}))[
+                "status"
+            ]["allowed"]
+        )
 
-    assert [may("list", "pods"), may("delete", "pods"), may("list", "secrets")] == [True, False, False]
+    assert [may("list", "pods"), may("delete", "pods"), may("list", "secrets")] == [
+        True,
+        False,
+        False,
+    ]
     path = {"nonResourceAttributes": {"path": "/apis/x", "verb": "get"}}
-    assert made(reader.post(f"{AUTHORIZATION}/selfsubjectaccessreviews", {"spec": path}))["status"]["allowed"] is True
+    assert (
+        made(reader.post(f"{AUTHORIZATION}/selfsubjectaccessreviews", {"spec": path}))["status"][
+            "allowed"
+        ]
+        is True
+    )
 
 
 def test_asking_for_others_takes_a_right(reader: ApiClient) -> None:
@@ -345,14 +524,27 @@ def test_asking_for_others_takes_a_right(reader: ApiClient) -> None:
 def test_a_local_review_is_for_its_namespace(owner: ApiClient, space: str) -> None:
     path = f"{AUTHORIZATION}/namespaces/{space}/localsubjectaccessreviews"
     attributes = {"verb": "get", "resource": "pods", "namespace": space}
-    assert made(owner.post(path, {"spec": {"user": "olga", "resourceAttributes": attributes}}))["status"]["allowed"] is True
+    assert (
+        made(owner.post(path, {"spec": {"user": "olga", "resourceAttributes": attributes}}))[
+            "status"
+        ]["allowed"]
+        is True
+    )
     elsewhere = {**attributes, "namespace": "default"}
-    assert owner.post(path, {"spec": {"user": "olga", "resourceAttributes": elsewhere}}).message.endswith("must match metadata.namespace")
+    assert owner.post(
+        path, {"spec": {"user": "olga", "resourceAttributes": elsewhere}}
+    ).message.endswith("must match metadata.namespace")
 
 
 def test_the_rules_one_has(reader: ApiClient, space: str) -> None:
-    status = made(reader.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": space}}))["status"]
-    assert {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["pods", "pods/log"]} in status["resourceRules"]
+    status = made(
+        reader.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": space}})
+    )["status"]
+    assert {
+        "verbs": ["get", "list", "watch"],
+        "apiGroups": [""],
+        "resources": ["pods", "pods/log"],
+    } in status["resourceRules"]
     assert any("/openapi/*" in item["nonResourceURLs"] for item in status["nonResourceRules"])
     assert status["incomplete"] is False
     assert len(status["resourceRules"]) == 3  # its own, and the two of system:basic-user
@@ -361,17 +553,39 @@ def test_the_rules_one_has(reader: ApiClient, space: str) -> None:
 _QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("subjectaccessreviews", {"spec": {}}),
     ("selfsubjectaccessreviews", {"metadata": {"name": "x"}, "spec": {}}),
-    ("selfsubjectaccessreviews", {"spec": {"resourceAttributes": {}, "nonResourceAttributes": {"path": "/x", "verb": "get"}}}),
-    ("namespaces/default/localsubjectaccessreviews", {"spec": {"user": "a", "resourceAttributes": {"verb": "get", "resource": "pods"}}}),
-    ("namespaces/default/localsubjectaccessreviews", {"metadata": {"namespace": "x"}, "spec": {"user": "a", "resourceAttributes": {}}}),
-    ("namespaces/default/localsubjectaccessreviews", {"spec": {"user": "a", "nonResourceAttributes": {"verb": "get", "path": "/x"}}}),
+    (
+        "selfsubjectaccessreviews",
+        {
+            "spec": {
+                "resourceAttributes": {},
+                "nonResourceAttributes": {"path": "/x", "verb": "get"},
+            }
+        },
+    ),
+    (
+        "namespaces/default/localsubjectaccessreviews",
+        {"spec": {"user": "a", "resourceAttributes": {"verb": "get", "resource": "pods"}}},
+    ),
+    (
+        "namespaces/default/localsubjectaccessreviews",
+        {"metadata": {"namespace": "x"}, "spec": {"user": "a", "resourceAttributes": {}}},
+    ),
+    (
+        "namespaces/default/localsubjectaccessreviews",
+        {"spec": {"user": "a", "nonResourceAttributes": {"verb": "get", "path": "/x"}}},
+    ),
     ("selfsubjectrulesreviews", {"spec": {}}),
-    ("selfsubjectrulesreviews", {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"}),
+    (
+        "selfsubjectrulesreviews",
+        {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"},
+    ),
 ]
 
 
 @pytest.mark.parametrize(("plural", "body"), _QUESTIONS)
-def test_a_question_that_makes_no_sense(both: tuple[ApiClient, ApiClient], plural: str, body: dict[str, Any]) -> None:
+def test_a_question_that_makes_no_sense(
+    both: tuple[ApiClient, ApiClient], plural: str, body: dict[str, Any]
+) -> None:
     simulated, real = (api.post(f"{AUTHORIZATION}/{plural}", body) for api in both)
     assert (simulated.status, simulated.message) == (real.status, real.message)
     assert simulated.body.get("details") == real.body.get("details")
@@ -382,11 +596,21 @@ def test_questions_are_not_kept(api: ApiClient) -> None:
     assert api.get(f"{AUTHORIZATION}/selfsubjectaccessreviews").status == 405
 
 
-# --- the evaluator against the real one ----------------------------------------------------------------------------------------------
+# --- the evaluator against the real one -----------------------------------------------------------
 
 _VERBS = ("get", "list", "create", "delete", "*")
 _GROUPS = ("", "apps", "batch", "*")
-_RESOURCES = ("pods", "pods/log", "pods/status", "deployments", "deployments/status", "*/status", "*/log", "jobs", "*")
+_RESOURCES = (
+    "pods",
+    "pods/log",
+    "pods/status",
+    "deployments",
+    "deployments/status",
+    "*/status",
+    "*/log",
+    "jobs",
+    "*",
+)
 _NAMES = ("a", "b")
 _URLS = ("/healthz", "/healthz/*", "/api/*", "/a*", "*", "/x/y")
 ROLES, QUESTIONS = 30, 20
@@ -400,12 +624,20 @@ def _random_rule(dice: random.Random) -> dict[str, Any]:
     if dice.random() < 0.2:
         return {"verbs": _some(dice, ("get", "post", "*")), "nonResourceURLs": _some(dice, _URLS)}
     names = {"resourceNames": _some(dice, _NAMES, 1)} if dice.random() < 0.3 else {}
-    return {"verbs": _some(dice, _VERBS), "apiGroups": _some(dice, _GROUPS), "resources": _some(dice, _RESOURCES, 3), **names}
+    return {
+        "verbs": _some(dice, _VERBS),
+        "apiGroups": _some(dice, _GROUPS),
+        "resources": _some(dice, _RESOURCES, 3),
+        **names,
+    }
 
 
 def _random_request(dice: random.Random) -> AccessRequest:
     if dice.random() < 0.2:
-        return AccessRequest(dice.choice(("get", "post")), path=dice.choice(("/healthz", "/healthz/x", "/api", "/api/v1", "/x/y", "/x/yz")))
+        return AccessRequest(
+            dice.choice(("get", "post")),
+            path=dice.choice(("/healthz", "/healthz/x", "/api", "/api/v1", "/x/y", "/x/yz")),
+        )
     return AccessRequest(
         dice.choice(_VERBS[:-1]),
         dice.choice(_GROUPS[:-1]),
@@ -418,15 +650,23 @@ def _random_request(dice: random.Random) -> AccessRequest:
 
 def _asked_of(api: ApiClient, user: str, request: AccessRequest) -> bool:
     if request.path:
-        about: dict[str, Any] = {"nonResourceAttributes": {"path": request.path, "verb": request.verb}}
+        about: dict[str, Any] = {
+            "nonResourceAttributes": {"path": request.path, "verb": request.verb}
+        }
     else:
         fields = ("verb", "group", "resource", "subresource", "namespace", "name")
         about = {"resourceAttributes": {field: getattr(request, field) for field in fields}}
-    return bool(made(api.post(f"{AUTHORIZATION}/subjectaccessreviews", {"spec": {"user": user, **about}}))["status"]["allowed"])
+    return bool(
+        made(api.post(f"{AUTHORIZATION}/subjectaccessreviews", {"spec": {"user": user, **about}}))[
+            "status"
+        ]["allowed"]
+    )
 
 
 def test_the_rules_are_read_as_the_real_server_reads_them(request: pytest.FixtureRequest) -> None:
-    """Random rules and requests; the pure evaluator alone is compared, so one real server is enough."""
+    """Random rules and requests; the pure evaluator alone is compared, so one real server is
+    enough.
+    """
     api = ApiClient("real", request.getfixturevalue("control_plane").kubeconfig)
     dice = random.Random("rights")
     decided = []

@@ -1,4 +1,6 @@
-"""Contract: every action ends the same way in both worlds, carried out by services (`Cluster.apply`) and by the command line."""
+"""Contract: every action ends the same way in both worlds, carried out by services
+(`Cluster.apply`) and by the command line.
+"""
 
 from __future__ import annotations
 
@@ -82,9 +84,17 @@ def test_what_the_server_finds_wrong_is_refused_in_its_words(apply: Apply, space
     assert strict.result is Result.REFUSED and 'unknown field "dta"' in strict.reason
 
 
-def test_a_kind_that_is_not_served_is_refused_before_anything_is_sent(apply: Apply, space: str) -> None:
-    refused = apply(CreateObject({"apiVersion": "nobody.io/v1", "kind": "Nothing", "metadata": {"name": "n"}}, space))
-    assert refused.result is Result.REFUSED and refused.reason == "the cluster serves no Nothing of `nobody.io/v1`"
+def test_a_kind_that_is_not_served_is_refused_before_anything_is_sent(
+    apply: Apply, space: str
+) -> None:
+    refused = apply(
+        CreateObject(
+            {"apiVersion": "nobody.io/v1", "kind": "Nothing", "metadata": {"name": "n"}}, space
+        )
+    )
+    assert refused.result is Result.REFUSED and refused.reason == (
+        "the cluster serves no Nothing of `nobody.io/v1`"
+    )
 
 
 def test_a_namespace_that_is_not_there(apply: Apply) -> None:
@@ -109,7 +119,10 @@ def test_a_patch_meets_this_very_object_or_none(apply: Apply, api: ApiClient, sp
     assert apply(PatchObject(another, {"data": {"a": "3"}})).result is Result.GONE
     assert apply(DeleteObject(another)).result is Result.GONE
     assert api.get(config_maps(space, "c")).body["data"] == {"a": "2"}
-    assert apply(PatchObject(ObjectRef("v1", "ConfigMap", "not-there", space), {"data": {}})).result is Result.GONE
+    assert (
+        apply(PatchObject(ObjectRef("v1", "ConfigMap", "not-there", space), {"data": {}})).result
+        is Result.GONE
+    )
 
 
 def test_a_patch_that_is_based_on_an_old_version_is_refused(apply: Apply, space: str) -> None:
@@ -123,10 +136,14 @@ def test_a_status_alone(apply: Apply, api: ApiClient, space: str) -> None:
     assert apply(CreateObject(deployment("web"), space)).result is Result.DONE
     ref = ObjectRef("apps/v1", "Deployment", "web", space)
     condition = {"type": "Ours", "status": "True", "reason": "R", "message": "m"}
-    patched = apply(PatchObject(ref, {"status": {"conditions": [condition]}, "spec": {"replicas": 7}}, "status"))
+    patched = apply(
+        PatchObject(ref, {"status": {"conditions": [condition]}, "spec": {"replicas": 7}}, "status")
+    )
     assert patched.result is Result.DONE
     found = api.get(deployments(space, "web")).body
-    assert [each["type"] for each in found["status"]["conditions"] if each["type"] == "Ours"] == ["Ours"]
+    assert [each["type"] for each in found["status"]["conditions"] if each["type"] == "Ours"] == [
+        "Ours"
+    ]
     assert found["spec"]["replicas"] == 0
 
 
@@ -137,7 +154,7 @@ def test_what_is_deleted_twice_is_gone(apply: Apply, space: str) -> None:
     assert apply(DeleteObject(object_ref(made))).result is Result.GONE
 
 
-# --- what only services do: pods and Events --------------------------------------------------------------------------------------------
+# --- what only services do: pods and Events -------------------------------------------------------
 
 
 @pytest.fixture
@@ -151,7 +168,11 @@ GRANTS = {"main": (Grant("GPU-0", 0, 4, 4096),)}
 
 def test_grants_and_a_touch_are_written_on_this_very_pod(api: ApiClient, waiting: Pod) -> None:
     another = Pod(waiting.namespace, "p", ELSEWHERE)
-    for target, result in ((waiting, Result.DONE), (another, Result.GONE), (Pod(waiting.namespace, "q", ELSEWHERE), Result.GONE)):
+    for target, result in (
+        (waiting, Result.DONE),
+        (another, Result.GONE),
+        (Pod(waiting.namespace, "q", ELSEWHERE), Result.GONE),
+    ):
         assert as_service(api, TouchPod(target)).result is result
         assert as_service(api, WriteGrants(target, GRANTS, 15, is_first=True)).result is result
     annotations = api.get(pods(waiting.namespace, "p")).body["metadata"]["annotations"]
@@ -171,17 +192,27 @@ def test_a_pod_is_bound_once_and_another_of_its_name_never(api: ApiClient, waiti
 OWN, OURS = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
 
 
-@pytest.mark.parametrize("notes", [{}, {"their": "own"}], ids=["without annotations", "with annotations"])
-def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(api: ApiClient, space: str, notes: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "notes", [{}, {"their": "own"}], ids=[("without annotations"), ("with annotations")]
+)
+def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(
+    api: ApiClient, space: str, notes: dict[str, str]
+) -> None:
     template = pod("p")["spec"] | {"restartPolicy": "Never"}
     meta = {"name": "j", **({"annotations": notes} if notes else {})}
     path = f"/apis/batch/v1/namespaces/{space}/jobs"
     spec = {"parallelism": 4, "suspend": True, "template": {"spec": template}}
-    made = api.post(path, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}).body
+    made = api.post(
+        path, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+    ).body
 
     def job() -> tuple[int, bool, dict[str, str]]:
         found = api.get(f"{path}/j").body
-        return found["spec"]["parallelism"], found["spec"]["suspend"], found["metadata"].get("annotations") or {}
+        return (
+            found["spec"]["parallelism"],
+            found["spec"]["suspend"],
+            found["metadata"].get("annotations") or {},
+        )
 
     ref = ObjectRef("batch/v1", "Job", "j", space, made["metadata"]["uid"])
     lowered = ScaleJob(ref, 4, 3, 4, is_resumed=True, priority=7, has_annotations=bool(notes))
@@ -189,7 +220,10 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(ap
     marks = {OWN: "4", OURS: "3", "fairlead.io/suspended-priority": "7"}
     assert job() == (3, False, notes | marks)
     assert as_service(api, lowered).result is Result.REFUSED, "it is 3 by now"
-    assert as_service(api, replace(lowered, target=replace(ref, uid=ELSEWHERE), before=3)).result is Result.REFUSED
+    assert (
+        as_service(api, replace(lowered, target=replace(ref, uid=ELSEWHERE), before=3)).result
+        is Result.REFUSED
+    )
     api.patch(f"{path}/j", {"spec": {"parallelism": 2}})
     assert as_service(api, ScaleJob(ref, 3, 4, 4, has_annotations=True)).result is Result.REFUSED
     assert job() == (2, False, notes | marks)
@@ -199,6 +233,13 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(ap
 
 
 def test_an_event_is_told(api: ApiClient, waiting: Pod) -> None:
-    assert as_service(api, RecordEvent(waiting, "GPUShareNoRoom", "no card has room")).result is Result.DONE
+    assert (
+        as_service(api, RecordEvent(waiting, "GPUShareNoRoom", ("no card has room"))).result
+        is Result.DONE
+    )
     [told] = api.get(f"/api/v1/namespaces/{waiting.namespace}/events").body["items"]
-    assert (told["reason"], told["involvedObject"]["uid"], told["type"]) == ("GPUShareNoRoom", waiting.uid, "Warning")
+    assert (told["reason"], told["involvedObject"]["uid"], told["type"]) == (
+        "GPUShareNoRoom",
+        waiting.uid,
+        "Warning",
+    )

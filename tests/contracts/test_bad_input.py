@@ -1,4 +1,6 @@
-"""Contract: what is wrong is refused with the real server's status, reason and words. Each case is asked of both worlds."""
+"""Contract: what is wrong is refused with the real server's status, reason and words. Each case is
+asked of both worlds.
+"""
 
 from __future__ import annotations
 

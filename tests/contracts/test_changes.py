@@ -1,6 +1,8 @@
-"""Contract: what becomes of an object that is changed again and again: other strategies, other sizes, fields that may not change.
+"""Contract: what becomes of an object that is changed again and again: other strategies, other
+sizes, fields that may not change.
 
-Every case is a few writes of one object, asked of both servers; the answers and the spec as it then stands must be the same.
+Every case is a few writes of one object, asked of both servers; the answers and the spec as it then
+stands must be the same.
 """
 
 from __future__ import annotations
@@ -12,7 +14,11 @@ import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, ApiClient
 from tests.contracts.objects import Object, deployment, job, pod
 
-_APPS, _BATCH, _CORE = "/apis/apps/v1/namespaces/{s}", "/apis/batch/v1/namespaces/{s}", "/api/v1/namespaces/{s}"
+_APPS, _BATCH, _CORE = (
+    "/apis/apps/v1/namespaces/{s}",
+    "/apis/batch/v1/namespaces/{s}",
+    "/api/v1/namespaces/{s}",
+)
 
 
 class Step(NamedTuple):
@@ -44,7 +50,10 @@ _DAEMONS = {
     "apiVersion": "apps/v1",
     "kind": "DaemonSet",
     "metadata": {"name": "a"},
-    "spec": {"selector": _SELECTOR, "template": {**_TEMPLATE, "spec": {**_POD_SPEC, "nodeSelector": {"no": "where"}}}},
+    "spec": {
+        "selector": _SELECTOR,
+        "template": {**_TEMPLATE, "spec": {**_POD_SPEC, "nodeSelector": {"no": "where"}}},
+    },
 }
 _CRON = {
     "apiVersion": "batch/v1",
@@ -56,53 +65,101 @@ _CLAIM = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
     "metadata": {"name": "a"},
-    "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "nobodys", "resources": {"requests": {"storage": "1Gi"}}},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "nobodys",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
 }
-_SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"a": "1"}}
-_BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "a"}, "spec": {"minAvailable": 1}}
+_SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "a"},
+    "stringData": {"a": "1"},
+}
+_BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "a"},
+    "spec": {"minAvailable": 1},
+}
 _SCALER = {
     "apiVersion": "autoscaling/v2",
     "kind": "HorizontalPodAutoscaler",
     "metadata": {"name": "a"},
-    "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"}},
+    "spec": {
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"},
+    },
 }
 _RECREATE = {"type": "Recreate"}
 _ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2}}
-_DEPLOYMENTS, _SETS, _DAEMON_SETS = f"{_APPS}/deployments", f"{_APPS}/statefulsets", f"{_APPS}/daemonsets"
+_DEPLOYMENTS, _SETS, _DAEMON_SETS = (
+    f"{_APPS}/deployments",
+    f"{_APPS}/statefulsets",
+    f"{_APPS}/daemonsets",
+)
 _JOBS, _CRON_JOBS = f"{_BATCH}/jobs", f"{_BATCH}/cronjobs"
 _CASES: dict[str, tuple[str, Object, list[Step]]] = {
     "strategy to Recreate, merged": (_DEPLOYMENTS, _DEPLOYMENT, [_spec(MERGE, strategy=_RECREATE)]),
     "strategy to Recreate, merged with null": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
-        [_spec(MERGE, strategy={**_RECREATE, "rollingUpdate": None}), _spec(MERGE, strategy={"type": "RollingUpdate"})],
+        [
+            _spec(MERGE, strategy={**_RECREATE, "rollingUpdate": None}),
+            _spec(MERGE, strategy={"type": "RollingUpdate"}),
+        ],
     ),
     "strategy to Recreate, strategic": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
-        [_spec(STRATEGIC, strategy=_RECREATE), _spec(STRATEGIC, strategy={"$retainKeys": ["type"], **_RECREATE})],
+        [
+            _spec(STRATEGIC, strategy=_RECREATE),
+            _spec(STRATEGIC, strategy={"$retainKeys": ["type"], **_RECREATE}),
+        ],
     ),
     "strategy to Recreate, applied": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
-        [Step(APPLY, _with(_DEPLOYMENT, strategy=_RECREATE)), Step(APPLY, _with(_DEPLOYMENT, strategy=_ROLLING))],
+        [
+            Step(APPLY, _with(_DEPLOYMENT, strategy=_RECREATE)),
+            Step(APPLY, _with(_DEPLOYMENT, strategy=_ROLLING)),
+        ],
     ),
     "strategy to Recreate and back, replaced": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
-        [Step("PUT", _with(_DEPLOYMENT, strategy=_RECREATE)), Step("PUT", _DEPLOYMENT), Step("PUT", _with(_DEPLOYMENT, strategy=_ROLLING))],
+        [
+            Step("PUT", _with(_DEPLOYMENT, strategy=_RECREATE)),
+            Step("PUT", _DEPLOYMENT),
+            Step("PUT", _with(_DEPLOYMENT, strategy=_ROLLING)),
+        ],
     ),
     "the selector of a Deployment": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
         [
             _spec(MERGE, selector={"matchLabels": {"app": "z"}}),
-            _spec(MERGE, selector={"matchLabels": {"app": "z"}}, template={"metadata": {"labels": {"app": "z"}}}),
+            _spec(
+                MERGE,
+                selector={"matchLabels": {"app": "z"}},
+                template={"metadata": {"labels": {"app": "z"}}},
+            ),
         ],
     ),
     "a Deployment's defaults are put back": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
-        [_spec(MERGE, replicas=None, revisionHistoryLimit=None, progressDeadlineSeconds=None), _spec(MERGE, replicas=0)],
+        [
+            _spec(MERGE, replicas=None, revisionHistoryLimit=None, progressDeadlineSeconds=None),
+            _spec(MERGE, replicas=0),
+        ],
     ),
-    "the label of a template alone": (_DEPLOYMENTS, _DEPLOYMENT, [_spec(MERGE, template={"metadata": {"labels": {"app": "z"}}})]),
+    ("the label of a template alone"): (
+        _DEPLOYMENTS,
+        _DEPLOYMENT,
+        [_spec(MERGE, template={"metadata": {"labels": {"app": "z"}}})],
+    ),
     "a template's restart policy": (
         *(_DEPLOYMENTS, _DEPLOYMENT),
-        [_spec(STRATEGIC, template={"spec": {"restartPolicy": "Never"}}), _spec(STRATEGIC, template={"spec": {"restartPolicy": "Always"}})],
+        [
+            _spec(STRATEGIC, template={"spec": {"restartPolicy": "Never"}}),
+            _spec(STRATEGIC, template={"spec": {"restartPolicy": "Always"}}),
+        ],
     ),
     "a StatefulSet's fields": (
         *(_SETS, _SET),
@@ -112,7 +169,12 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
             _spec(MERGE, volumeClaimTemplates=[_CLAIM]),
             _spec(MERGE, updateStrategy={"type": "OnDelete"}),
             _spec(MERGE, updateStrategy={"type": "OnDelete", "rollingUpdate": None}),
-            _spec(MERGE, minReadySeconds=5, revisionHistoryLimit=3, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"}),
+            _spec(
+                MERGE,
+                minReadySeconds=5,
+                revisionHistoryLimit=3,
+                persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"},
+            ),
             _spec(MERGE, ordinals={"start": 3}),
         ],
     ),
@@ -121,7 +183,13 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
         [
             _spec(MERGE, updateStrategy={"type": "OnDelete"}),
             _spec(MERGE, updateStrategy={"type": "OnDelete", "rollingUpdate": None}),
-            _spec(MERGE, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "50%"}}),
+            _spec(
+                MERGE,
+                updateStrategy={
+                    "type": "RollingUpdate",
+                    "rollingUpdate": {"maxUnavailable": "50%"},
+                },
+            ),
             _spec(MERGE, updateStrategy={"rollingUpdate": {"maxSurge": 1}}),
             _spec(MERGE, updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
             _spec(MERGE, selector={"matchLabels": {"app": "z"}}),
@@ -129,15 +197,30 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
     ),
     "a Job is suspended and resumed": (
         *(_JOBS, job()),
-        [_spec(MERGE, suspend=None), _spec(MERGE, suspend=True), _spec(MERGE, suspend=True, parallelism=3, backoffLimit=2)],
+        [
+            _spec(MERGE, suspend=None),
+            _spec(MERGE, suspend=True),
+            _spec(MERGE, suspend=True, parallelism=3, backoffLimit=2),
+        ],
     ),
     "a suspended Job's template": (
         *(_JOBS, job()),
         [
             _spec(STRATEGIC, template={"spec": {"nodeSelector": {"a": "b"}}}),
-            _spec(STRATEGIC, template={"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}),
-            _spec(STRATEGIC, template={"metadata": {"labels": {"x": "y"}, "annotations": {"x": "y"}}}),
-            _spec(STRATEGIC, template={"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}}),
+            _spec(
+                STRATEGIC, template={"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}
+            ),
+            _spec(
+                STRATEGIC, template={"metadata": {"labels": {"x": "y"}, "annotations": {"x": "y"}}}
+            ),
+            _spec(
+                STRATEGIC,
+                template={
+                    "spec": {
+                        "containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]
+                    }
+                },
+            ),
             _spec(STRATEGIC, template={"spec": {"schedulingGates": [{"name": "a.b/c"}]}}),
         ],
     ),
@@ -197,7 +280,12 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
     ),
     "an autoscaler": (
         *("/apis/autoscaling/v2/namespaces/{s}/horizontalpodautoscalers", _SCALER),
-        [_spec(MERGE, minReplicas=2), _spec(MERGE, minReplicas=5), _spec(MERGE, maxReplicas=0), _spec(MERGE, scaleTargetRef={"name": "x"})],
+        [
+            _spec(MERGE, minReplicas=2),
+            _spec(MERGE, minReplicas=5),
+            _spec(MERGE, maxReplicas=0),
+            _spec(MERGE, scaleTargetRef={"name": "x"}),
+        ],
     ),
     "a running pod": (
         *(f"{_CORE}/pods", pod()),
@@ -217,7 +305,14 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
         ],
     ),
     "metadata": (
-        *(f"{_CORE}/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"a": "b"}}}),
+        *(
+            f"{_CORE}/configmaps",
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "a", "labels": {"a": "b"}},
+            },
+        ),
         [
             Step(MERGE, {"metadata": {"name": "b"}}),
             Step(MERGE, {"metadata": {"namespace": "default"}}),
@@ -232,7 +327,10 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
         ],
     ),
     "a namespace": (
-        *("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+        *(
+            "/api/v1/namespaces",
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
+        ),
         [
             Step(MERGE, {"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}}),
             Step(MERGE, {"metadata": {"labels": None}}),
@@ -242,15 +340,23 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
 }
 
 
-@pytest.mark.parametrize(("collection", "made", "steps"), _CASES.values(), ids=[name.replace(" ", "-") for name in _CASES])
+@pytest.mark.parametrize(
+    ("collection", "made", "steps"),
+    _CASES.values(),
+    ids=[name.replace(" ", "-") for name in _CASES],
+)
 def test_a_changed_object_becomes_what_it_becomes_on_the_real_server(
     worlds: list[tuple[ApiClient, str]], collection: str, made: Object, steps: list[Step]
 ) -> None:
-    simulated, real = (_lived(api, space, collection.replace("{s}", space), made, steps) for api, space in worlds)
+    simulated, real = (
+        _lived(api, space, collection.replace("{s}", space), made, steps) for api, space in worlds
+    )
     assert simulated == real
 
 
-def _lived(api: ApiClient, space: str, collection: str, made: Object, steps: list[Step]) -> list[Any]:
+def _lived(
+    api: ApiClient, space: str, collection: str, made: Object, steps: list[Step]
+) -> list[Any]:
     first = api.post(collection, made)
     assert first.status == 201, first.message
     path = f"{collection}/{made['metadata']['name']}"
@@ -271,13 +377,20 @@ def _asked(api: ApiClient, path: str, step: Step) -> Answer:
 
 def _told(answer: Answer, space: str) -> list[Any]:
     if answer.status >= 400:
-        message, _, _ = answer.message.replace(space, "{s}").partition("\n")  # what follows is Go's comparison of two structs
+        # what follows is Go's comparison of two structs
+        message, _, _ = answer.message.replace(space, "{s}").partition("\n")
         return [answer.status, answer.reason, message]
-    kept = {key: value for key, value in answer.body.items() if key not in ("metadata", "status", "apiVersion", "kind")}
-    if answer.body["kind"] == "Pod":  # the volume with the account's token is a difference that is told elsewhere
+    kept = {
+        key: value
+        for key, value in answer.body.items()
+        if key not in ("metadata", "status", "apiVersion", "kind")
+    }
+    # the volume with the account's token is a difference that is told elsewhere
+    if answer.body["kind"] == "Pod":
         kept["spec"] = {key: value for key, value in kept["spec"].items() if key != "volumes"}
         kept["spec"]["containers"] = [
-            {key: value for key, value in container.items() if key != "volumeMounts"} for container in kept["spec"]["containers"]
+            {key: value for key, value in container.items() if key != "volumeMounts"}
+            for container in kept["spec"]["containers"]
         ]
     kept = json.loads(json.dumps(kept).replace(answer.body["metadata"]["uid"], "the uid"))
     return [answer.status, kept, sorted(answer.body["metadata"].get("labels") or {})]

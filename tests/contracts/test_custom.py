@@ -1,4 +1,6 @@
-"""Contract: the training kinds, which are custom resources on a real cluster. The same assertions over both worlds."""
+"""Contract: the training kinds, which are custom resources on a real cluster. The same assertions
+over both worlds.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,32 @@ def kinds(request: pytest.FixtureRequest) -> None:
 
 def path(plural: str, space: str, name: str = "", subresource: str = "") -> str:
     version = KINDS[plural][0]
-    return "/".join(part for part in (f"/apis/kubeflow.org/{version}/namespaces/{space}/{plural}", name, subresource) if part)
+    return "/".join(
+        part
+        for part in (f"/apis/kubeflow.org/{version}/namespaces/{space}/{plural}", name, subresource)
+        if part
+    )
 
 
 def job(plural: str, name: str = "a", replicas: int = 1) -> Object:
     version, kind, specs = KINDS[plural]
     template = {"spec": {"containers": [{"name": "main", "image": "train:1"}]}}
     spec = {specs: {"Worker": {"replicas": replicas, "template": template}}}
-    return {"apiVersion": f"kubeflow.org/{version}", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 @pytest.mark.parametrize("plural", KINDS)
-def test_a_job_comes_back_without_a_status_of_its_maker(api: ApiClient, space: str, plural: str) -> None:
-    made = api.post(path(plural, space), {**job(plural), "status": {"startTime": "2026-01-05T08:00:00Z"}})
+def test_a_job_comes_back_without_a_status_of_its_maker(
+    api: ApiClient, space: str, plural: str
+) -> None:
+    made = api.post(
+        path(plural, space), {**job(plural), "status": {"startTime": "2026-01-05T08:00:00Z"}}
+    )
     assert made.status == 201, made.message
     assert "status" not in made.body and made.body["metadata"]["generation"] == 1
     assert api.get(path(plural, space)).body["items"][0]["kind"] == KINDS[plural][1]
@@ -50,12 +65,21 @@ def test_a_job_comes_back_without_a_status_of_its_maker(api: ApiClient, space: s
 def test_generations_and_doors(api: ApiClient, space: str) -> None:
     api.post(path("tfjobs", space), job("tfjobs"))
     target = path("tfjobs", space, "a")
-    assert api.patch(target, {"metadata": {"labels": {"x": "y"}}}).body["metadata"]["generation"] == 1
+    assert (
+        api.patch(target, {"metadata": {"labels": {"x": "y"}}}).body["metadata"]["generation"] == 1
+    )
     changed = api.patch(target, {"spec": {"tfReplicaSpecs": {"Worker": {"replicas": 3}}}})
     assert changed.body["metadata"]["generation"] == 2
-    told = api.patch(f"{target}/status", {"status": {"startTime": "2026-01-05T08:00:00Z"}, "spec": {"tfReplicaSpecs": None}}, MERGE)
+    told = api.patch(
+        f"{target}/status",
+        {"status": {"startTime": "2026-01-05T08:00:00Z"}, "spec": {"tfReplicaSpecs": None}},
+        MERGE,
+    )
     assert told.status == 200, told.message
-    assert told.body["status"] == {"startTime": "2026-01-05T08:00:00Z"} and told.body["metadata"]["generation"] == 2
+    assert (
+        told.body["status"] == {"startTime": "2026-01-05T08:00:00Z"}
+        and told.body["metadata"]["generation"] == 2
+    )
     assert told.body["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] == 3
 
 
@@ -64,9 +88,16 @@ def test_a_replace_must_name_its_version(api: ApiClient, space: str) -> None:
     answer = api.put(path("mpijobs", space, "a"), job("mpijobs"))
     assert (answer.status, answer.reason) == (422, "Invalid")
     assert answer.message == (
-        'mpijobs.kubeflow.org "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+        'mpijobs.kubeflow.org "a" is invalid: metadata.resourceVersion: Invalid value: 0: '
+        "must be specified for an update"
     )
-    assert api.put(path("mpijobs", space, "a"), {**made, "metadata": {**made["metadata"], "labels": {"x": "y"}}}).status == 200
+    assert (
+        api.put(
+            path("mpijobs", space, "a"),
+            {**made, "metadata": {**made["metadata"], "labels": {"x": "y"}}},
+        ).status
+        == 200
+    )
 
 
 def test_strategic_merge_is_not_for_them(api: ApiClient, space: str) -> None:
@@ -78,7 +109,9 @@ def test_strategic_merge_is_not_for_them(api: ApiClient, space: str) -> None:
         "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     )
     operation = {"op": "add", "path": "/metadata/labels", "value": {"x": "y"}}
-    assert api.patch(path("mpijobs", space, "a"), [operation], JSON_PATCH).body["metadata"]["labels"] == {"x": "y"}
+    assert api.patch(path("mpijobs", space, "a"), [operation], JSON_PATCH).body["metadata"][
+        "labels"
+    ] == {"x": "y"}
 
 
 def test_apply(api: ApiClient, space: str) -> None:
@@ -93,7 +126,9 @@ def test_a_spec_of_another_type_is_invalid(api: ApiClient, space: str, spec: Any
     answer = api.post(path("tfjobs", space), {**job("tfjobs"), "spec": spec})
     assert (answer.status, answer.reason) == (422, "Invalid")
     found = {str: "string", int: "integer", list: "array"}[type(spec)]
-    assert f'spec: Invalid value: "{found}": spec in body must be of type object: "{found}"' in answer.message
+    assert (
+        f'spec: Invalid value: "{found}": spec in body must be of type object: "{found}"'
+    ) in answer.message
 
 
 def test_a_metadata_of_another_type_is_a_bad_request(api: ApiClient, space: str) -> None:
@@ -105,12 +140,21 @@ def test_their_tables(both: tuple[ApiClient, ApiClient], plural: str) -> None:
     def shown(api: ApiClient) -> Any:
         space = new_space(api)
         api.post(path(plural, space), job(plural))
-        times = {"lastTransitionTime": "2026-01-05T08:00:00Z", "lastUpdateTime": "2026-01-05T08:00:00Z"}
+        times = {
+            "lastTransitionTime": "2026-01-05T08:00:00Z",
+            "lastUpdateTime": "2026-01-05T08:00:00Z",
+        }
         conditions = [{"type": kind, "status": "True", **times} for kind in ("Created", "Running")]
-        told = api.patch(path(plural, space, "a", "status"), {"status": {"conditions": conditions, "replicaStatuses": {}}})
+        told = api.patch(
+            path(plural, space, "a", "status"),
+            {"status": {"conditions": conditions, "replicaStatuses": {}}},
+        )
         assert told.status == 200, told.message
         table = api.table(path(plural, space)).body
-        columns = [tuple(column[key] for key in ("name", "type", "format", "priority")) for column in table["columnDefinitions"]]
+        columns = [
+            tuple(column[key] for key in ("name", "type", "format", "priority"))
+            for column in table["columnDefinitions"]
+        ]
         return columns, table["rows"][0]["cells"][:-1], table["rows"][0]["object"]["kind"]
 
     simulated, real = both
@@ -120,7 +164,12 @@ def test_their_tables(both: tuple[ApiClient, ApiClient], plural: str) -> None:
 def test_their_discovery(both: tuple[ApiClient, ApiClient]) -> None:
     simulated, real = (discovered(api) for api in both)
     for plural, (version, _, _) in KINDS.items():
-        ours, theirs = simulated["kubeflow.org", version, plural], real["kubeflow.org", version, plural]
+        ours, theirs = (
+            simulated["kubeflow.org", version, plural],
+            real["kubeflow.org", version, plural],
+        )
         for key in ("scope", "singularResource", "shortNames", "categories", "responseKind"):
             assert ours.get(key) == theirs.get(key), (plural, key)
-        assert {entry["subresource"] for entry in ours["subresources"]} == {entry["subresource"] for entry in theirs["subresources"]}
+        assert {entry["subresource"] for entry in ours["subresources"]} == {
+            entry["subresource"] for entry in theirs["subresources"]
+        }

@@ -1,4 +1,6 @@
-"""Contract: CustomResourceDefinitions and the objects of the kinds that they define. The same assertions over both worlds."""
+"""Contract: CustomResourceDefinitions and the objects of the kinds that they define. The same
+assertions over both worlds.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,17 @@ SPEC: Object = {
             "type": "array",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
-            "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "value": {"type": "string"}}},
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}, "value": {"type": "string"}},
+            },
         },
-        "labels": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 2},
+        "labels": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "maxProperties": 2,
+        },
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "when": {"type": "string", "format": "date-time"},
         "note": {"type": "string", "nullable": True},
@@ -42,12 +52,22 @@ SPEC: Object = {
 }
 STATUS: Object = {
     "type": "object",
-    "properties": {"phase": {"type": "string"}, "replicas": {"type": "integer"}, "selector": {"type": "string"}},
+    "properties": {
+        "phase": {"type": "string"},
+        "replicas": {"type": "integer"},
+        "selector": {"type": "string"},
+    },
 }
 COLUMNS = [
     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
     {"name": "Color", "type": "string", "jsonPath": ".spec.color"},
-    {"name": "Last", "type": "string", "jsonPath": ".spec.tags[-1:]", "priority": 1, "description": "the newest tag"},
+    {
+        "name": "Last",
+        "type": "string",
+        "jsonPath": ".spec.tags[-1:]",
+        "priority": 1,
+        "description": ("the newest tag"),
+    },
     {"name": "Tags", "type": "string", "jsonPath": ".spec.tags"},
     {"name": "Value", "type": "string", "jsonPath": '.spec.keys[?(@.name=="b")].value'},
     {"name": "Share", "type": "number", "jsonPath": ".spec.share", "format": "float"},
@@ -64,19 +84,43 @@ _numbers = itertools.count(1)
 def version(name: str = "v1", *, storage: bool = True, served: bool = True, **more: Any) -> Object:
     schema = {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}
     subresources = {"status": {}, "scale": SCALE}
-    base = {"name": name, "served": served, "storage": storage, "schema": {"openAPIV3Schema": schema}}
+    base = {
+        "name": name,
+        "served": served,
+        "storage": storage,
+        "schema": {"openAPIV3Schema": schema},
+    }
     return {**base, "subresources": subresources, "additionalPrinterColumns": COLUMNS, **more}
 
 
-SCALE = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
+SCALE = {
+    "specReplicasPath": ".spec.size",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
 
 
 def definition(
-    group: str, *versions: Object, scope: str = "Namespaced", plural: str = "widgets", kind: str = "Widget", **names: Any
+    group: str,
+    *versions: Object,
+    scope: str = "Namespaced",
+    plural: str = "widgets",
+    kind: str = "Widget",
+    **names: Any,
 ) -> Object:
-    spec = {"group": group, "scope": scope, "names": {"plural": plural, "kind": kind, **names}, "versions": list(versions) or [version()]}
+    spec = {
+        "group": group,
+        "scope": scope,
+        "names": {"plural": plural, "kind": kind, **names},
+        "versions": list(versions) or [version()],
+    }
     metadata = {"name": f"{plural}.{group}"}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 @pytest.fixture
@@ -95,26 +139,46 @@ def install(api: ApiClient, body: Object) -> Object:
     assert made.status == 201, made.message
     name, spec = body["metadata"]["name"], body["spec"]
     served = [entry["name"] for entry in spec["versions"] if entry["served"]]
-    until(f"{name} is served", lambda: all(api.get(f"/apis/{spec['group']}/{v}/{spec['names']['plural']}").status == 200 for v in served))
+    until(
+        f"{name} is served",
+        lambda: all(
+            api.get(f"/apis/{spec['group']}/{v}/{spec['names']['plural']}").status == 200
+            for v in served
+        ),
+    )
     return dict(made.body)
 
 
-def widgets(group: str, space: str = "", name: str = "", subresource: str = "", version: str = "v1") -> str:
+def widgets(
+    group: str, space: str = "", name: str = "", subresource: str = "", version: str = "v1"
+) -> str:
     place = f"namespaces/{space}/" if space else ""
-    return "/".join(part for part in (f"/apis/{group}/{version}/{place}widgets", name, subresource) if part)
+    return "/".join(
+        part for part in (f"/apis/{group}/{version}/{place}widgets", name, subresource) if part
+    )
 
 
-def widget(group: str, spec: Any = None, name: str = "a", version: str = "v1", **more: Any) -> Object:
+def widget(
+    group: str, spec: Any = None, name: str = "a", version: str = "v1", **more: Any
+) -> Object:
     given = {"size": 1} if spec is None else spec
-    return {"apiVersion": f"{group}/{version}", "kind": "Widget", "metadata": {"name": name}, "spec": given, **more}
+    return {
+        "apiVersion": f"{group}/{version}",
+        "kind": "Widget",
+        "metadata": {"name": name},
+        "spec": given,
+        **more,
+    }
 
 
-# --- definitions -------------------------------------------------------------------------------------------------------------------
+# --- definitions ----------------------------------------------------------------------------------
 
 
 def test_a_definition_is_accepted_and_established(api: ApiClient, group: str) -> None:
     made = install(api, definition(group, shortNames=["wd"], categories=["all"]))
-    assert made["status"]["acceptedNames"] == {"kind": "", "plural": ""} and made["status"]["storedVersions"] == ["v1"]
+    assert made["status"]["acceptedNames"] == {"kind": "", "plural": ""} and made["status"][
+        "storedVersions"
+    ] == ["v1"]
     assert made["spec"]["names"] == {
         "plural": "widgets",
         "singular": "widget",
@@ -123,10 +187,14 @@ def test_a_definition_is_accepted_and_established(api: ApiClient, group: str) ->
         "shortNames": ["wd"],
         "categories": ["all"],
     }
-    assert made["spec"]["conversion"] == {"strategy": "None"} and made["metadata"]["generation"] == 1
+    assert (
+        made["spec"]["conversion"] == {"strategy": "None"} and made["metadata"]["generation"] == 1
+    )
     now = api.get(f"{DEFINITIONS}/widgets.{group}").body
     assert now["status"]["acceptedNames"] == now["spec"]["names"]
-    told = {c["type"]: (c["status"], c["reason"], c["message"]) for c in now["status"]["conditions"]}
+    told = {
+        c["type"]: (c["status"], c["reason"], c["message"]) for c in now["status"]["conditions"]
+    }
     assert told == {
         "NamesAccepted": ("True", "NoConflicts", "no conflicts found"),
         "Established": ("True", "InitialNamesAccepted", "the initial names have been accepted"),
@@ -165,44 +233,89 @@ def _set(body: Object, path: str, value: Any) -> Object:
 
 
 def _refused(path: str, value: Any) -> Callable[[str], Object]:
-    return lambda group: _set(definition(group, {**version(), "schema": {"openAPIV3Schema": {"type": "object"}}}), path, value)
+    return lambda group: _set(
+        definition(group, {**version(), "schema": {"openAPIV3Schema": {"type": "object"}}}),
+        path,
+        value,
+    )
 
 
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        (_refused("metadata/name", "x"), 'metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group'),
-        (_refused("spec/scope", "Galaxy"), 'spec.scope: Unsupported value: "Galaxy": supported values: "Cluster", "Namespaced"'),
+        (
+            _refused("metadata/name", "x"),
+            ('metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group'),
+        ),
+        (
+            _refused("spec/scope", "Galaxy"),
+            ('spec.scope: Unsupported value: "Galaxy": supported values: "Cluster", "Namespaced"'),
+        ),
         (_refused("spec/scope", None), "spec.scope: Required value"),
-        (_refused("spec/versions/0/storage", False), "must have exactly one version marked as storage version"),
-        (_refused("spec/versions/0/schema", None), "spec.versions[0].schema.openAPIV3Schema: Required value"),
+        (
+            _refused("spec/versions/0/storage", False),
+            "must have exactly one version marked as storage version",
+        ),
+        (
+            _refused("spec/versions/0/schema", None),
+            "spec.versions[0].schema.openAPIV3Schema: Required value",
+        ),
         (
             _refused("spec/versions/0/schema/openAPIV3Schema/properties", {"a": {"type": "strin"}}),
-            'spec.validation.openAPIV3Schema.properties[a].type: Unsupported value: "strin": supported values: "array", "boolean", '
+            'spec.validation.openAPIV3Schema.properties[a].type: Unsupported value: "strin": '
+            'supported values: "array", "boolean", '
             '"integer", "number", "object", "string"',
         ),
         (
-            _refused("spec/versions/0/schema/openAPIV3Schema/properties", {"a": {"description": "x"}}),
-            "spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
+            _refused(
+                "spec/versions/0/schema/openAPIV3Schema/properties", {"a": {"description": "x"}}
+            ),
+            (
+                "spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be "
+                "empty for specified object fields"
+            ),
         ),
         (
-            _refused("spec/versions/0/schema/openAPIV3Schema/properties", {"a": {"type": "array", "items": {}}}),
-            "spec.validation.openAPIV3Schema.properties[a].items.type: Required value: must not be empty for specified array items",
+            _refused(
+                "spec/versions/0/schema/openAPIV3Schema/properties",
+                {"a": {"type": "array", "items": {}}},
+            ),
+            (
+                "spec.validation.openAPIV3Schema.properties[a].items.type: Required value: must "
+                "not be empty for specified array items"
+            ),
         ),
         (
             _refused("spec/versions/0/schema/openAPIV3Schema", {"properties": {}}),
             "spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root",
         ),
         (_refused("spec/names/plural", None), "spec.names.plural: Required value"),
-        (_refused("spec/names/kind", "Wid get"), 'spec.names.kind: Invalid value: "Wid get": may have mixed case, but should otherwise'),
-        (_refused("spec/names/shortNames", ["W"]), 'spec.names.shortNames[0]: Invalid value: "W": a DNS-1035 label must consist of'),
         (
-            _refused("spec/versions/0/additionalPrinterColumns", [{"name": "A", "type": "text", "jsonPath": ".a"}]),
-            'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
+            _refused("spec/names/kind", ("Wid get")),
+            (
+                'spec.names.kind: Invalid value: "Wid get": may have '
+                "mixed case, but should otherwise"
+            ),
+        ),
+        (
+            _refused("spec/names/shortNames", ["W"]),
+            ('spec.names.shortNames[0]: Invalid value: "W": a DNS-1035 label must consist of'),
+        ),
+        (
+            _refused(
+                "spec/versions/0/additionalPrinterColumns",
+                [{"name": "A", "type": "text", "jsonPath": ".a"}],
+            ),
+            (
+                'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of '
+                "boolean,date,integer,number,string"
+            ),
         ),
     ],
 )
-def test_refused_definitions(api: ApiClient, group: str, broken: Callable[[str], Object], why: str) -> None:
+def test_refused_definitions(
+    api: ApiClient, group: str, broken: Callable[[str], Object], why: str
+) -> None:
     answer = api.post(DEFINITIONS, broken(group))
     assert (answer.status, answer.reason) == (422, "Invalid"), answer.message
     assert why in answer.message
@@ -211,7 +324,8 @@ def test_refused_definitions(api: ApiClient, group: str, broken: Callable[[str],
 def test_protected_groups_want_an_approval(api: ApiClient) -> None:
     body = definition("contract.k8s.io")
     told = (
-        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "
+        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups "
+        "must have approval annotation "
         '"api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111'
     )
     answer = api.post(DEFINITIONS, body, dryRun="All")
@@ -219,7 +333,13 @@ def test_protected_groups_want_an_approval(api: ApiClient) -> None:
     assert (
         api.post(
             DEFINITIONS,
-            {**body, "metadata": {**body["metadata"], "annotations": {"api-approved.kubernetes.io": "unapproved"}}},
+            {
+                **body,
+                "metadata": {
+                    **body["metadata"],
+                    "annotations": {"api-approved.kubernetes.io": "unapproved"},
+                },
+            },
             dryRun="All",
         ).status
         == 201
@@ -230,12 +350,17 @@ def test_what_may_not_change(api: ApiClient, group: str) -> None:
     install(api, definition(group))
     target = f"{DEFINITIONS}/widgets.{group}"
     answer = api.patch(target, {"spec": {"scope": "Cluster"}}, MERGE)
-    assert answer.status == 422 and 'spec.scope: Invalid value: "Cluster": field is immutable' in answer.message
+    assert (
+        answer.status == 422
+        and ('spec.scope: Invalid value: "Cluster": field is immutable') in answer.message
+    )
     answer = api.patch(target, {"spec": {"versions": [version("v2")]}}, MERGE)
     assert answer.status == 422
     assert (
-        'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain '
-        "in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions"
+        'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was '
+        "previously a storage version, and must remain "
+        "in spec.versions until a storage migration ensures no data remains persisted in v1 "
+        "and removes v1 from status.storedVersions"
     ) in answer.message
 
 
@@ -251,7 +376,10 @@ _CHANGES: list[tuple[str, Any]] = [
     ("spec/versions/0/additionalPrinterColumns", [{**_COLUMN, "jsonPath": "a"}]),
     ("spec/versions/0/additionalPrinterColumns", [{**_COLUMN, "jsonPath": ".a[?(@.x"}]),
     ("spec/versions/0/subresources", {"scale": {}}),
-    ("spec/versions/0/subresources", {"scale": {"specReplicasPath": "x", "statusReplicasPath": ".status.a"}}),
+    (
+        "spec/versions/0/subresources",
+        {"scale": {"specReplicasPath": "x", "statusReplicasPath": ".status.a"}},
+    ),
     ("spec/colour", 1),
     ("spec/group", ""),
     ("spec/scope", ""),
@@ -266,16 +394,24 @@ _CHANGES: list[tuple[str, Any]] = [
     (f"{_SCHEMA}/properties", "x"),
     (f"{_SCHEMA}/properties", {"a": 5}),
     (f"{_SCHEMA}/properties", {"a": {"type": 5}}),
-    (f"{_SCHEMA}/properties", {"a": {"type": "array", "items": {"type": "object", "properties": "x"}}}),
+    (
+        f"{_SCHEMA}/properties",
+        {"a": {"type": "array", "items": {"type": "object", "properties": "x"}}},
+    ),
     (f"{_SCHEMA}/properties", {"a": {"type": "array", "items": {"type": "object", "colour": "x"}}}),
     (f"{_SCHEMA}/properties", {"a": {"type": "object", "additionalProperties": "x"}}),
     (f"{_SCHEMA}/properties", {"a": {"type": "integer", "default": "x"}}),
-    (f"{_SCHEMA}/properties", {"metadata": {"type": "object", "properties": {"foo": {"type": "string"}}}}),
+    (
+        f"{_SCHEMA}/properties",
+        {"metadata": {"type": "object", "properties": {"foo": {"type": "string"}}}},
+    ),
 ]
 
 
 @pytest.mark.parametrize(("path", "value"), _CHANGES, ids=lambda part: str(part)[:60])
-def test_both_servers_say_the_same_of_a_changed_definition(both: tuple[ApiClient, ApiClient], path: str, value: Any) -> None:
+def test_both_servers_say_the_same_of_a_changed_definition(
+    both: tuple[ApiClient, ApiClient], path: str, value: Any
+) -> None:
     body = _refused(path, value)("same.contract.example.com")
 
     def said(api: ApiClient) -> tuple[int, str]:
@@ -286,13 +422,22 @@ def test_both_servers_say_the_same_of_a_changed_definition(both: tuple[ApiClient
     assert said(simulated) == said(real)
 
 
-# --- objects -----------------------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def test_defaults_and_pruning(api: ApiClient, group: str, space: str) -> None:
     install(api, definition(group))
-    spec = {"size": 2, "unknown": 1, "deep": {}, "free": {"any": {"thing": 1}}, "labels": {"x": "y"}, "keys": [{"name": "a", "more": 1}]}
-    made = api.post(widgets(group, space), widget(group, {**spec, "note": None, "name": None}, extra={"a": 1}))
+    spec = {
+        "size": 2,
+        "unknown": 1,
+        "deep": {},
+        "free": {"any": {"thing": 1}},
+        "labels": {"x": "y"},
+        "keys": [{"name": "a", "more": 1}],
+    }
+    made = api.post(
+        widgets(group, space), widget(group, {**spec, "note": None, "name": None}, extra={"a": 1})
+    )
     assert made.status == 201, made.message
     assert made.body["spec"] == {
         "size": 2,
@@ -305,50 +450,114 @@ def test_defaults_and_pruning(api: ApiClient, group: str, space: str) -> None:
     }
     assert "extra" not in made.body
     assert 'unknown field \\"spec.unknown\\"' in made.headers["warning"]  # the last of three
-    strict = api.post(widgets(group, space), widget(group, {"size": 1, "unknown": 1}, "b"), fieldValidation="Strict")
+    strict = api.post(
+        widgets(group, space),
+        widget(group, {"size": 1, "unknown": 1}, "b"),
+        fieldValidation="Strict",
+    )
     assert (strict.status, strict.message) == (
         400,
-        'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.unknown"',
+        (
+            'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown '
+            'field "spec.unknown"'
+        ),
     )
 
 
 FAULTS: dict[str, tuple[Any, str]] = {
     "missing": ({}, "spec.size: Required value"),
-    "type": ({"size": "1"}, 'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
+    "type": (
+        {"size": "1"},
+        ('spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
+    ),
     "null": ({"size": None}, "spec.size: Required value"),
-    "small": ({"size": 0}, "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"),
-    "large": ({"size": 10}, "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"),
-    "enum": ({"size": 1, "color": "pink"}, 'spec.color: Unsupported value: "pink": supported values: "red", "blue"'),
-    "pattern": ({"size": 1, "name": "AB"}, "spec.name: Invalid value: \"AB\": spec.name in body should match '^[a-z]+$'"),
-    "short": ({"size": 1, "name": "a"}, 'spec.name: Invalid value: "a": spec.name in body should be at least 2 chars long'),
+    "small": (
+        {"size": 0},
+        "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+    ),
+    "large": (
+        {"size": 10},
+        "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9",
+    ),
+    "enum": (
+        {"size": 1, "color": "pink"},
+        ('spec.color: Unsupported value: "pink": supported values: "red", "blue"'),
+    ),
+    "pattern": (
+        {"size": 1, "name": "AB"},
+        "spec.name: Invalid value: \"AB\": spec.name in body should match '^[a-z]+$'",
+    ),
+    "short": (
+        {"size": 1, "name": "a"},
+        ('spec.name: Invalid value: "a": spec.name in body should be at least 2 chars long'),
+    ),
     "long": ({"size": 1, "name": "abcdef"}, "spec.name: Too long: may not be more than 5 bytes"),
-    "step": ({"size": 1, "share": 0.7}, "spec.share: Invalid value: 0.7: spec.share in body should be a multiple of 0.5"),
-    "exclusive": ({"size": 1, "load": 0}, "spec.load: Invalid value: 0: spec.load in body should be greater than 0"),
+    "step": (
+        {"size": 1, "share": 0.7},
+        "spec.share: Invalid value: 0.7: spec.share in body should be a multiple of 0.5",
+    ),
+    "exclusive": (
+        {"size": 1, "load": 0},
+        "spec.load: Invalid value: 0: spec.load in body should be greater than 0",
+    ),
     "int or string": (
         {"size": 1, "port": True},
-        'spec.port: Invalid value: "boolean": spec.port in body must be of type integer,string: "boolean"',
+        (
+            'spec.port: Invalid value: "boolean": spec.port in body must be of type '
+            'integer,string: "boolean"'
+        ),
     ),
-    "empty list": ({"size": 1, "tags": []}, "spec.tags: Invalid value: 0: spec.tags in body should have at least 1 items"),
-    "long list": ({"size": 1, "tags": ["a", "b", "c"]}, "spec.tags: Too many: 3: must have at most 2 items"),
-    "item": ({"size": 1, "tags": [1]}, 'spec.tags[0]: Invalid value: "integer": spec.tags[0] in body must be of type string: "integer"'),
+    ("empty list"): (
+        {"size": 1, "tags": []},
+        "spec.tags: Invalid value: 0: spec.tags in body should have at least 1 items",
+    ),
+    ("long list"): (
+        {"size": 1, "tags": ["a", "b", "c"]},
+        "spec.tags: Too many: 3: must have at most 2 items",
+    ),
+    "item": (
+        {"size": 1, "tags": [1]},
+        (
+            'spec.tags[0]: Invalid value: "integer": spec.tags[0] in body must be of type string: '
+            '"integer"'
+        ),
+    ),
     "map value": (
         {"size": 1, "labels": {"a": 1}},
-        'spec.labels.a: Invalid value: "integer": spec.labels.a in body must be of type string: "integer"',
+        (
+            'spec.labels.a: Invalid value: "integer": spec.labels.a in body must be of type '
+            'string: "integer"'
+        ),
     ),
-    "map size": ({"size": 1, "labels": {"a": "", "b": "", "c": ""}}, "spec.labels: Too many: 3: must have at most 2 items"),
-    "twice": ({"size": 1, "keys": [{"name": "a"}, {"name": "a"}]}, 'spec.keys[1]: Duplicate value: {"name":"a"}'),
-    "time": ({"size": 1, "when": "now"}, 'spec.when: Invalid value: "now": spec.when in body must be of type date-time: "now"'),
+    ("map size"): (
+        {"size": 1, "labels": {"a": "", "b": "", "c": ""}},
+        "spec.labels: Too many: 3: must have at most 2 items",
+    ),
+    "twice": (
+        {"size": 1, "keys": [{"name": "a"}, {"name": "a"}]},
+        ('spec.keys[1]: Duplicate value: {"name":"a"}'),
+    ),
+    "time": (
+        {"size": 1, "when": "now"},
+        ('spec.when: Invalid value: "now": spec.when in body must be of type date-time: "now"'),
+    ),
     "one of": (
         {"size": 1, "choice": {}},
-        '[<nil>: Invalid value: "": "spec.choice" must validate one and only one schema (oneOf). Found none valid, '
+        '[<nil>: Invalid value: "": "spec.choice" must validate one and only one schema '
+        "(oneOf). Found none valid, "
         "spec.choice.a: Required value]",
     ),
-    "spec": ("text", 'spec: Invalid value: "string": spec in body must be of type object: "string"'),
+    "spec": (
+        "text",
+        ('spec: Invalid value: "string": spec in body must be of type object: "string"'),
+    ),
 }
 
 
 def test_refused_objects(api: ApiClient, group: str, space: str) -> None:
-    """One definition serves all cases: a real server takes seconds before the first object of a new kind."""
+    """One definition serves all cases: a real server takes seconds before the first object of a new
+    kind.
+    """
     install(api, definition(group, {**version(), "subresources": {}}))
     for case, (spec, why) in FAULTS.items():
         answer = api.post(widgets(group, space), widget(group, spec))
@@ -374,17 +583,35 @@ def test_status_scale_and_generations(api: ApiClient, group: str, space: str) ->
     made = api.post(widgets(group, space), widget(group, status={"phase": "mine"}))
     assert "status" not in made.body and made.body["metadata"]["generation"] == 1
     target = widgets(group, space, "a")
-    told = api.patch(f"{target}/status", {"status": {"phase": "Up", "replicas": 4, "selector": "a=b"}, "spec": {"size": 5}}, MERGE).body
-    assert (told["status"]["phase"], told["spec"]["size"], told["metadata"]["generation"]) == ("Up", 1, 1)
+    told = api.patch(
+        f"{target}/status",
+        {"status": {"phase": "Up", "replicas": 4, "selector": "a=b"}, "spec": {"size": 5}},
+        MERGE,
+    ).body
+    assert (told["status"]["phase"], told["spec"]["size"], told["metadata"]["generation"]) == (
+        "Up",
+        1,
+        1,
+    )
     scale = api.get(f"{target}/scale").body
-    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 1}, {"replicas": 4, "selector": "a=b"})
+    assert (scale["kind"], scale["spec"], scale["status"]) == (
+        "Scale",
+        {"replicas": 1},
+        {"replicas": 4, "selector": "a=b"},
+    )
     scaled = api.patch(f"{target}/scale", {"spec": {"replicas": 7}}, MERGE)
     assert (scaled.status, scaled.body["spec"]) == (200, {"replicas": 7}), scaled.message
     now = api.get(target).body
-    assert (now["spec"]["size"], now["metadata"]["generation"], now["status"]["phase"]) == (7, 2, "Up")
+    assert (now["spec"]["size"], now["metadata"]["generation"], now["status"]["phase"]) == (
+        7,
+        2,
+        "Up",
+    )
 
 
-def test_without_subresources_the_status_is_a_field_like_any_other(api: ApiClient, group: str, space: str) -> None:
+def test_without_subresources_the_status_is_a_field_like_any_other(
+    api: ApiClient, group: str, space: str
+) -> None:
     install(api, definition(group, {**version(), "subresources": {}}))
     made = api.post(widgets(group, space), widget(group, status={"phase": "mine"})).body
     assert made["status"] == {"phase": "mine"}
@@ -396,18 +623,28 @@ def test_without_subresources_the_status_is_a_field_like_any_other(api: ApiClien
 def test_versions_are_views_of_one_object(api: ApiClient, group: str, space: str) -> None:
     old = version("v1beta1", storage=False, deprecated=True)
     install(api, definition(group, version("v1"), old))
-    assert api.post(widgets(group, space, version="v1beta1"), widget(group, version="v1beta1")).status == 201
+    assert (
+        api.post(widgets(group, space, version="v1beta1"), widget(group, version="v1beta1")).status
+        == 201
+    )
     assert api.get(widgets(group, space, "a")).body["apiVersion"] == f"{group}/v1"
     seen = api.get(widgets(group, space, "a", version="v1beta1"))
     assert seen.body["apiVersion"] == f"{group}/v1beta1"
     assert f"{group}/v1beta1 Widget is deprecated" in seen.headers["warning"]
     listed = api.get(widgets(group, space, version="v1beta1")).body
-    assert (listed["kind"], listed["apiVersion"], listed["items"][0]["apiVersion"]) == ("WidgetList", *[f"{group}/v1beta1"] * 2)
+    assert (listed["kind"], listed["apiVersion"], listed["items"][0]["apiVersion"]) == (
+        "WidgetList",
+        *[f"{group}/v1beta1"] * 2,
+    )
     since = listed["metadata"]["resourceVersion"]
     with api.watch(widgets(group, space, version="v1beta1"), resourceVersion=since) as events:
         api.patch(widgets(group, space, "a"), {"spec": {"size": 4}}, MERGE)
         event = next(events)
-    assert (event["type"], event["object"]["apiVersion"], event["object"]["spec"]["size"]) == ("MODIFIED", f"{group}/v1beta1", 4)
+    assert (event["type"], event["object"]["apiVersion"], event["object"]["spec"]["size"]) == (
+        "MODIFIED",
+        f"{group}/v1beta1",
+        4,
+    )
 
 
 def test_a_changed_definition_takes_effect(api: ApiClient, group: str, space: str) -> None:
@@ -415,17 +652,27 @@ def test_a_changed_definition_takes_effect(api: ApiClient, group: str, space: st
     api.post(widgets(group, space), widget(group))
     wider = {
         "type": "object",
-        "properties": {"spec": {**SPEC, "properties": {**SPEC["properties"], "late": {"type": "string", "default": "x"}}}},
+        "properties": {
+            "spec": {
+                **SPEC,
+                "properties": {**SPEC["properties"], "late": {"type": "string", "default": "x"}},
+            }
+        },
     }
     schema = {"openAPIV3Schema": wider}
 
     def change(*versions: Object) -> Object:
-        changed = api.patch(f"{DEFINITIONS}/widgets.{group}", {"spec": {"versions": versions}}, MERGE)
+        changed = api.patch(
+            f"{DEFINITIONS}/widgets.{group}", {"spec": {"versions": versions}}, MERGE
+        )
         assert changed.status == 200, changed.message
         return dict(changed.body)
 
     change({**version(), "schema": schema})
-    until("the new default is read", lambda: api.get(widgets(group, space, "a")).body["spec"].get("late") == "x")
+    until(
+        "the new default is read",
+        lambda: api.get(widgets(group, space, "a")).body["spec"].get("late") == "x",
+    )
     newer = {**version("v2"), "schema": schema}
     assert change(version("v1", storage=False), newer)["status"]["storedVersions"] == ["v1", "v2"]
     until("v2 is served", lambda: api.get(widgets(group, space, "a", version="v2")).status == 200)
@@ -448,15 +695,23 @@ def test_a_definition_takes_its_objects_with_it(api: ApiClient, group: str, spac
     assert api.post(widgets(group, space), held).status == 201
     assert api.post(widgets(group, space), widget(group, name="b")).status == 201
     going = api.delete(f"{DEFINITIONS}/widgets.{group}")
-    assert going.status == 200 and going.body["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert going.status == 200 and going.body["metadata"]["finalizers"] == [
+        "customresourcecleanup.apiextensions.k8s.io"
+    ]
     until("the free object is gone", lambda: api.get(widgets(group, space, "b")).status == 404)
     assert "deletionTimestamp" in api.get(widgets(group, space, "a")).body["metadata"]
     refused = api.post(widgets(group, space), widget(group, name="c"))
     assert (refused.status, refused.message) == (
         403,
-        f'widgets.{group} "c" is forbidden: create not allowed while custom resource definition is terminating',
+        (
+            f'widgets.{group} "c" is forbidden: create not allowed while custom resource '
+            "definition is terminating"
+        ),
     )
-    told = {c["type"]: (c["status"], c["reason"]) for c in api.get(f"{DEFINITIONS}/widgets.{group}").body["status"]["conditions"]}
+    told = {
+        c["type"]: (c["status"], c["reason"])
+        for c in api.get(f"{DEFINITIONS}/widgets.{group}").body["status"]["conditions"]
+    }
     assert told["Terminating"] == ("True", "InstanceDeletionInProgress")
     api.patch(widgets(group, space, "a"), {"metadata": {"finalizers": None}}, MERGE)
     until("the definition is gone", lambda: api.get(f"{DEFINITIONS}/widgets.{group}").status == 404)
@@ -479,7 +734,11 @@ def test_tables_and_discovery(both: tuple[ApiClient, ApiClient]) -> None:
         install(
             api,
             definition(
-                group, version(), version("v1alpha1", storage=False, additionalPrinterColumns=[]), shortNames=["wd"], categories=["all"]
+                group,
+                version(),
+                version("v1alpha1", storage=False, additionalPrinterColumns=[]),
+                shortNames=["wd"],
+                categories=["all"],
             ),
         )
         try:
@@ -487,13 +746,23 @@ def test_tables_and_discovery(both: tuple[ApiClient, ApiClient]) -> None:
             full["metadata"]["labels"] = {"x.io/y": "z"}
             for body in (full, widget(group, name="b")):
                 assert api.post(widgets(group, "default"), body).status == 201
-            tables = [api.table(widgets(group, "default", version=v)).body for v in ("v1", "v1alpha1")]
+            tables = [
+                api.table(widgets(group, "default", version=v)).body for v in ("v1", "v1alpha1")
+            ]
             resources = api.get(f"/apis/{group}/v1").body["resources"]
             for resource in resources:
                 resource.pop("storageVersionHash", None)
                 resource["verbs"] = sorted(resource["verbs"])
-            columns = [[{**column, "description": ""} for column in table["columnDefinitions"]] for table in tables]
-            return columns, [[row["cells"][:-1] for row in table["rows"]] for table in tables], resources, api.get(f"/apis/{group}").body
+            columns = [
+                [{**column, "description": ""} for column in table["columnDefinitions"]]
+                for table in tables
+            ]
+            return (
+                columns,
+                [[row["cells"][:-1] for row in table["rows"]] for table in tables],
+                resources,
+                api.get(f"/apis/{group}").body,
+            )
         finally:
             api.delete(f"{DEFINITIONS}/widgets.{group}")
 

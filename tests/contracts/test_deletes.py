@@ -7,7 +7,9 @@ from tests.contracts.api_client import ApiClient, until
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
 
 
-def test_a_pod_without_a_node_goes_at_once_and_is_shown_a_last_time(api: ApiClient, space: str) -> None:
+def test_a_pod_without_a_node_goes_at_once_and_is_shown_a_last_time(
+    api: ApiClient, space: str
+) -> None:
     api.post(pods(space), pod())
     answer = api.delete(pods(space, "a"))
     assert (answer.status, answer.body["kind"]) == (200, "Pod")
@@ -24,7 +26,10 @@ def test_other_kinds_answer_with_a_status(api: ApiClient, space: str) -> None:
 def test_a_bound_pod_gets_its_grace(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod(spec={"nodeName": "no-such-node"}))
     going = api.delete(pods(space, "a")).body["metadata"]
-    assert going["deletionGracePeriodSeconds"] == 30 and going["deletionTimestamp"] > going["creationTimestamp"]
+    assert (
+        going["deletionGracePeriodSeconds"] == 30
+        and going["deletionTimestamp"] > going["creationTimestamp"]
+    )
     shorter = api.delete(pods(space, "a"), {"gracePeriodSeconds": 5}).body["metadata"]
     assert shorter["deletionGracePeriodSeconds"] == 5
     api.delete(pods(space, "a"), gracePeriodSeconds=0)
@@ -45,12 +50,14 @@ def test_preconditions(api: ApiClient, space: str) -> None:
     answer = api.delete(config_maps(space, "a"), {"preconditions": {"uid": "someone-else"}})
     assert (answer.status, answer.reason) == (409, "Conflict")
     assert answer.message == (
-        f'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (someone-else) does not match the UID in record '
+        'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition '
+        "(someone-else) does not match the UID in record "
         f"({made['uid']}). The object might have been deleted and then recreated"
     )
     answer = api.delete(config_maps(space, "a"), {"preconditions": {"resourceVersion": "1"}})
     assert answer.message == (
-        f'Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion '
+        'Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the '
+        "precondition (1) does not match the ResourceVersion "
         f"in record ({made['resourceVersion']}). The object might have been modified"
     )
     good = {"preconditions": {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}}
@@ -61,7 +68,10 @@ def test_a_selection_goes_together(api: ApiClient, space: str) -> None:
     for name, label in (("a", "x"), ("b", "x"), ("c", "y")):
         api.post(pods(space), pod(name, labels={"set": label}))
     answer = api.delete(pods(space), labelSelector="set=x")
-    assert answer.status == 200 and [item["metadata"]["name"] for item in answer.body["items"]] == ["a", "b"]
+    assert answer.status == 200 and [item["metadata"]["name"] for item in answer.body["items"]] == [
+        "a",
+        "b",
+    ]
     assert [item["metadata"]["name"] for item in api.get(pods(space)).body["items"]] == ["c"]
 
 
@@ -78,7 +88,12 @@ def test_nothing_goes_in_all_namespaces_at_once(api: ApiClient, space: str) -> N
 
 def _owned(api: ApiClient, space: str) -> None:
     owner = api.post(deployments(space), deployment()).body
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": owner["metadata"]["uid"]}
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": owner["metadata"]["uid"],
+    }
     api.post(config_maps(space), config_map("owned", ownerReferences=[reference]))
 
 
@@ -92,7 +107,10 @@ def test_orphans_stay(api: ApiClient, space: str) -> None:
     _owned(api, space)
     api.delete(deployments(space, "web"), {"propagationPolicy": "Orphan"})
     until("the owner is gone", lambda: api.get(deployments(space, "web")).status == 404)
-    until("the reference is gone", lambda: "ownerReferences" not in api.get(config_maps(space, "owned")).body["metadata"])
+    until(
+        "the reference is gone",
+        lambda: "ownerReferences" not in api.get(config_maps(space, "owned")).body["metadata"],
+    )
 
 
 def test_a_namespace_goes_with_its_content(api: ApiClient, space: str) -> None:
@@ -112,8 +130,14 @@ def test_some_namespaces_cannot_go(api: ApiClient, name: str) -> None:
 
 def test_an_eviction_of_a_pod_nobody_guards(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod())
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a", "namespace": space}}
-    rehearsed = api.post(pods(space, "a", "eviction"), {**eviction, "deleteOptions": {"dryRun": ["All"]}})
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "a", "namespace": space},
+    }
+    rehearsed = api.post(
+        pods(space, "a", "eviction"), {**eviction, "deleteOptions": {"dryRun": ["All"]}}
+    )
     assert (rehearsed.status, api.get(pods(space, "a")).status) == (201, 200)
     answer = api.post(pods(space, "a", "eviction"), eviction)
     assert (answer.status, answer.body["status"]) == (201, "Success")
@@ -122,20 +146,36 @@ def test_an_eviction_of_a_pod_nobody_guards(api: ApiClient, space: str) -> None:
 
 def test_an_eviction_against_a_disruption_budget(api: ApiClient, space: str) -> None:
     budgets = f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets"
-    budget = {"metadata": {"name": "guard"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}}
+    budget = {
+        "metadata": {"name": "guard"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
+    }
     assert api.post(budgets, budget).status == 201
     api.post(pods(space), pod(labels={"app": "x"}, spec={"nodeName": "no-such-node"}))
     ready = [{"type": "Ready", "status": "True"}]
     api.patch(pods(space, "a", "status"), {"status": {"phase": "Running", "conditions": ready}})
-    if api.name == "simulated":  # its controllers are another story: the status that the real one finds by itself
-        status = {"observedGeneration": 1, "disruptionsAllowed": 0, "desiredHealthy": 1, "currentHealthy": 1, "expectedPods": 1}
+    # its controllers are another story: the status that the real one finds by itself
+    if api.name == "simulated":
+        status = {
+            "observedGeneration": 1,
+            "disruptionsAllowed": 0,
+            "desiredHealthy": 1,
+            "currentHealthy": 1,
+            "expectedPods": 1,
+        }
         api.patch(f"{budgets}/guard/status", {"status": status})
-    until("the budget counts the pod", lambda: api.get(f"{budgets}/guard").body.get("status", {}).get("currentHealthy") == 1)
+    until(
+        "the budget counts the pod",
+        lambda: api.get(f"{budgets}/guard").body.get("status", {}).get("currentHealthy") == 1,
+    )
     eviction = {"metadata": {"name": "a", "namespace": space}, "deleteOptions": {"dryRun": ["All"]}}
     answer = api.post(pods(space, "a", "eviction"), eviction)
     assert (answer.status, answer.reason) == (429, "TooManyRequests")
     assert answer.message == "Cannot evict pod as it would violate the pod's disruption budget."
     assert answer.body["details"]["causes"] == [
-        {"reason": "DisruptionBudget", "message": "The disruption budget guard needs 1 healthy pods and has 1 currently"}
+        {
+            "reason": "DisruptionBudget",
+            "message": ("The disruption budget guard needs 1 healthy pods and has 1 currently"),
+        }
     ]
     assert api.get(pods(space, "a")).status == 200

@@ -1,4 +1,6 @@
-"""Contract: the two servers differ in what docs/reference/differences.md says, and in what it says they do."""
+"""Contract: the two servers differ in what docs/reference/differences.md says, and in what it says
+they do.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,12 @@ from tests.contracts.conftest import new_space
 from tests.contracts.differences import DIFFERENCES, Difference
 
 
-@pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.what.replace(" ", "-"))
-def test_both_servers_do_what_the_table_says(both: tuple[ApiClient, ApiClient], difference: Difference) -> None:
+@pytest.mark.parametrize(
+    "difference", DIFFERENCES, ids=lambda difference: difference.what.replace(" ", "-")
+)
+def test_both_servers_do_what_the_table_says(
+    both: tuple[ApiClient, ApiClient], difference: Difference
+) -> None:
     simulated, real = both
     seen = [difference.look(api, new_space(api)) for api in (real, simulated)]
     assert seen == [difference.real, difference.simulated]

@@ -1,4 +1,6 @@
-"""Contract: who somebody is. Tokens of ServiceAccounts, impersonation, and what every namespace has. The same over both worlds."""
+"""Contract: who somebody is. Tokens of ServiceAccounts, impersonation, and what every namespace
+has. The same over both worlds.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,26 @@ import kubernetes
 import pytest
 from tests.contracts.api_client import ApiClient, until
 from tests.contracts.objects import config_map, config_maps, pod, pods
-from tests.contracts.rights import AUTHENTICATION, RBAC, binding, bindings, made, role, roles, rule, token_of, until_allowed
+from tests.contracts.rights import (
+    AUTHENTICATION,
+    RBAC,
+    binding,
+    bindings,
+    made,
+    role,
+    roles,
+    rule,
+    token_of,
+    until_allowed,
+)
 
 ISSUER = "https://kubernetes.default.svc"
 
 
 def accounts(space: str, name: str = "", subresource: str = "") -> str:
-    return "/".join(part for part in (f"/api/v1/namespaces/{space}/serviceaccounts", name, subresource) if part)
+    return "/".join(
+        part for part in (f"/api/v1/namespaces/{space}/serviceaccounts", name, subresource) if part
+    )
 
 
 @pytest.fixture
@@ -33,27 +48,46 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 def review(api: ApiClient, token: str, **spec: Any) -> dict[str, Any]:
-    status: dict[str, Any] = made(api.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {"token": token, **spec}}))["status"]
+    status: dict[str, Any] = made(
+        api.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {"token": token, **spec}})
+    )["status"]
     return status
 
 
 def user_of(api: ApiClient) -> dict[str, Any]:
-    user: dict[str, Any] = made(api.post(f"{AUTHENTICATION}/selfsubjectreviews", {}))["status"]["userInfo"]
+    user: dict[str, Any] = made(api.post(f"{AUTHENTICATION}/selfsubjectreviews", {}))["status"][
+        "userInfo"
+    ]
     return user
 
 
-# --- tokens --------------------------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 def test_a_token_says_whose_it_is(api: ApiClient, space: str, robot: str) -> None:
     answer = made(api.post(accounts(space, robot, "token"), {"spec": {"expirationSeconds": 1200}}))
     uid = api.get(accounts(space, robot)).body["metadata"]["uid"]
-    assert (answer["kind"], answer["metadata"]["name"], answer["metadata"]["uid"]) == ("TokenRequest", robot, uid)
-    assert answer["spec"] == {"audiences": [ISSUER], "expirationSeconds": 1200, "boundObjectRef": None}
+    assert (answer["kind"], answer["metadata"]["name"], answer["metadata"]["uid"]) == (
+        "TokenRequest",
+        robot,
+        uid,
+    )
+    assert answer["spec"] == {
+        "audiences": [ISSUER],
+        "expirationSeconds": 1200,
+        "boundObjectRef": None,
+    }
     claims = claims_of(answer["status"]["token"])
     assert claims["exp"] - claims["iat"] == 1200 and claims["iat"] == claims["nbf"]
-    assert (claims["iss"], claims["aud"], claims["sub"]) == (ISSUER, [ISSUER], f"system:serviceaccount:{space}:{robot}")
-    assert claims["kubernetes.io"] == {"namespace": space, "serviceaccount": {"name": robot, "uid": uid}}
+    assert (claims["iss"], claims["aud"], claims["sub"]) == (
+        ISSUER,
+        [ISSUER],
+        f"system:serviceaccount:{space}:{robot}",
+    )
+    assert claims["kubernetes.io"] == {
+        "namespace": space,
+        "serviceaccount": {"name": robot, "uid": uid},
+    }
     assert claims["jti"] != claims_of(token_of(api, space, robot))["jti"]
 
 
@@ -67,18 +101,31 @@ def test_with_it_one_is_the_account(api: ApiClient, space: str, robot: str) -> N
     user = user_of(acting)
     assert user["username"] == name
     assert user["uid"] == api.get(accounts(space, robot)).body["metadata"]["uid"]
-    assert user["groups"] == ["system:serviceaccounts", f"system:serviceaccounts:{space}", "system:authenticated"]
-    assert user["extra"] == {"authentication.kubernetes.io/credential-id": [f"JTI={claims_of(token)['jti']}"]}
+    assert user["groups"] == [
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{space}",
+        "system:authenticated",
+    ]
+    assert user["extra"] == {
+        "authentication.kubernetes.io/credential-id": [f"JTI={claims_of(token)['jti']}"]
+    }
     api.post(config_maps(space), config_map("a"))
     assert acting.get(config_maps(space, "a")).status == 200
     refused = acting.delete(config_maps(space, "a"))
-    told = f'configmaps "a" is forbidden: User "{name}" cannot delete resource "configmaps" in API group "" in the namespace "{space}"'
+    told = (
+        f'configmaps "a" is forbidden: User "{name}" cannot delete resource "configmaps" in API '
+        f'group "" in the namespace "{space}"'
+    )
     assert (refused.status, refused.message) == (403, told)
 
 
 def test_the_groups_of_accounts_can_be_bound(api: ApiClient, space: str, robot: str) -> None:
     made(api.post(roles(space), role("r", rule("list", "pods"))))
-    subject = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": f"system:serviceaccounts:{space}"}
+    subject = {
+        "kind": "Group",
+        "apiGroup": "rbac.authorization.k8s.io",
+        "name": f"system:serviceaccounts:{space}",
+    }
     made(api.post(bindings(space), {**binding("r", "r", "x"), "subjects": [subject]}))
     acting = api.as_stranger(token_of(api, space, robot))
     until("the binding is known", lambda: acting.get(pods(space)).status == 200)
@@ -93,7 +140,10 @@ def test_a_review_knows_the_token(api: ApiClient, space: str, robot: str) -> Non
 def test_a_token_for_others_is_not_for_the_server(api: ApiClient, space: str, robot: str) -> None:
     token = token_of(api, space, robot, audiences=["vault"])
     assert api.as_stranger(token).get("/api").status == 401
-    told = f'[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["{ISSUER}"]]'
+    told = (
+        '[invalid bearer token, token audiences ["vault"] is invalid for the target audiences '
+        f'["{ISSUER}"]]'
+    )
     assert review(api, token) == {"user": {}, "error": told}
     assert review(api, token, audiences=["other", "vault"])["audiences"] == ["vault"]
 
@@ -102,18 +152,29 @@ def test_a_token_for_others_is_not_for_the_server(api: ApiClient, space: str, ro
 def test_a_forged_token_is_told_as_such(api: ApiClient, space: str, robot: str, forge: Any) -> None:
     forged = forge(token_of(api, space, robot))
     assert api.as_stranger(forged).get("/api").status == 401
-    assert review(api, forged) == {"user": {}, "error": "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]"}
+    assert review(api, forged) == {
+        "user": {},
+        "error": ("[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]"),
+    }
 
 
 def test_anything_else_is_no_token(api: ApiClient) -> None:
     assert review(api, "guessed") == {"user": {}, "error": "invalid bearer token"}
     answer = api.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {}})
-    assert (answer.status, answer.message) == (400, "token is required for TokenReview in authentication")
+    assert (answer.status, answer.message) == (
+        400,
+        "token is required for TokenReview in authentication",
+    )
 
 
 def test_the_account_made_anew_is_another(api: ApiClient, space: str, robot: str) -> None:
-    """The real server looks at a token it has just seen only every ten seconds; this one it sees for the first time."""
-    token, uid = token_of(api, space, robot), api.get(accounts(space, robot)).body["metadata"]["uid"]
+    """The real server looks at a token it has just seen only every ten seconds; this one it sees
+    for the first time.
+    """
+    token, uid = (
+        token_of(api, space, robot),
+        api.get(accounts(space, robot)).body["metadata"]["uid"],
+    )
     api.delete(accounts(space, robot))
     until("the account is gone", lambda: api.get(accounts(space, robot)).status == 404)
     made(api.post(accounts(space), {"metadata": {"name": robot}}))
@@ -127,19 +188,30 @@ def test_without_its_account_it_is_void(api: ApiClient, space: str, robot: str) 
     token = token_of(api, space, robot)
     api.delete(accounts(space, robot))
     until("the account is gone", lambda: api.get(accounts(space, robot)).status == 404)
-    assert review(api, token) == {"user": {}, "error": f'[invalid bearer token, serviceaccounts "{robot}" not found]'}
+    assert review(api, token) == {
+        "user": {},
+        "error": (f'[invalid bearer token, serviceaccounts "{robot}" not found]'),
+    }
 
 
-def test_a_token_is_void_without_what_it_is_bound_to(api: ApiClient, space: str, robot: str) -> None:
+def test_a_token_is_void_without_what_it_is_bound_to(
+    api: ApiClient, space: str, robot: str
+) -> None:
     made(api.post(pods(space), pod("a", spec={"serviceAccountName": robot})))
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "a"}
     seen, unseen = (token_of(api, space, robot, boundObjectRef=bound) for _ in range(2))
     extra = review(api, seen)["user"]["extra"]
     assert extra["authentication.kubernetes.io/pod-name"] == ["a"]
-    assert claims_of(seen)["kubernetes.io"]["pod"]["uid"] == extra["authentication.kubernetes.io/pod-uid"][0]
+    assert (
+        claims_of(seen)["kubernetes.io"]["pod"]["uid"]
+        == extra["authentication.kubernetes.io/pod-uid"][0]
+    )
     api.delete(pods(space, "a"), gracePeriodSeconds=0)
     until("the pod is gone", lambda: api.get(pods(space, "a")).status == 404)
-    assert review(api, unseen) == {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
+    assert review(api, unseen) == {
+        "user": {},
+        "error": ("[invalid bearer token, service account token has been invalidated]"),
+    }
 
 
 _WISHES: list[tuple[str, dict[str, Any]]] = [
@@ -148,14 +220,27 @@ _WISHES: list[tuple[str, dict[str, Any]]] = [
     ("default", {"spec": {"boundObjectRef": {"kind": "Thing", "apiVersion": "v1", "name": "x"}}}),
     ("default", {"spec": {"boundObjectRef": {"kind": "Thing", "apiVersion": "x/v1", "name": "x"}}}),
     ("default", {"spec": {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "x"}}}),
-    ("default", {"spec": {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "kube-root-ca.crt"}}}),
+    (
+        "default",
+        {
+            "spec": {
+                "boundObjectRef": {
+                    "kind": "ConfigMap",
+                    "apiVersion": "v1",
+                    "name": "kube-root-ca.crt",
+                }
+            }
+        },
+    ),
     ("default", {"metadata": {"name": "abc"}, "spec": {}}),
     ("nobody", {"spec": {}}),
 ]
 
 
 @pytest.mark.parametrize(("name", "body"), _WISHES)
-def test_a_token_that_cannot_be_had(both: tuple[ApiClient, ApiClient], name: str, body: dict[str, Any]) -> None:
+def test_a_token_that_cannot_be_had(
+    both: tuple[ApiClient, ApiClient], name: str, body: dict[str, Any]
+) -> None:
     simulated, real = (api.post(accounts("default", name, "token"), body) for api in both)
     assert (simulated.status, simulated.message) == (real.status, real.message)
     assert simulated.body.get("details") == real.body.get("details")
@@ -165,15 +250,23 @@ def test_a_token_that_cannot_be_had(both: tuple[ApiClient, ApiClient], name: str
 def test_a_token_is_for_the_account_that_was_meant(api: ApiClient, space: str, robot: str) -> None:
     answer = api.post(accounts(space, robot, "token"), {"metadata": {"uid": "x"}})
     assert (answer.status, answer.reason) == (409, "Conflict")
-    assert "the UID in the token request (x) does not match the UID of the service account" in answer.message
+    assert (
+        "the UID in the token request (x) does not match the UID of the service account"
+    ) in answer.message
 
 
-def test_the_official_client_asks_for_a_token_and_uses_it(api: ApiClient, space: str, robot: str) -> None:
+def test_the_official_client_asks_for_a_token_and_uses_it(
+    api: ApiClient, space: str, robot: str
+) -> None:
     admin = kubernetes.config.new_client_from_config(str(api.kubeconfig))
     core = kubernetes.client.CoreV1Api(admin)
-    made_token = core.create_namespaced_service_account_token(robot, space, {"spec": {"audiences": None, "expirationSeconds": 3600}})
+    made_token = core.create_namespaced_service_account_token(
+        robot, space, {"spec": {"audiences": None, "expirationSeconds": 3600}}
+    )
     assert made_token.status.expiration_timestamp > made_token.metadata.creation_timestamp
-    settings = kubernetes.client.Configuration(admin.configuration.host, {"authorization": f"Bearer {made_token.status.token}"})
+    settings = kubernetes.client.Configuration(
+        admin.configuration.host, {"authorization": (f"Bearer {made_token.status.token}")}
+    )
     settings.ssl_ca_cert = admin.configuration.ssl_ca_cert
     acting = kubernetes.client.ApiClient(settings)
     review = kubernetes.client.V1SelfSubjectAccessReview(
@@ -186,7 +279,7 @@ def test_the_official_client_asks_for_a_token_and_uses_it(api: ApiClient, space:
     assert refused.value.status == 403
 
 
-# --- acting as somebody else ---------------------------------------------------------------------------------------------------------
+# --- acting as somebody else ----------------------------------------------------------------------
 
 
 def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:
@@ -197,9 +290,16 @@ def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:
         "groups": ["dev", "ops", "system:authenticated"],
     }
     account = user_of(api.as_user("system:serviceaccount:default:default"))
-    assert account["groups"] == ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
+    assert account["groups"] == [
+        "system:serviceaccounts",
+        "system:serviceaccounts:default",
+        "system:authenticated",
+    ]
     extra = api.ask(
-        "POST", f"{AUTHENTICATION}/selfsubjectreviews", {}, headers={"Impersonate-User": "bob", "Impersonate-Extra-Team%2Fa": "x"}
+        "POST",
+        f"{AUTHENTICATION}/selfsubjectreviews",
+        {},
+        headers={"Impersonate-User": "bob", "Impersonate-Extra-Team%2Fa": "x"},
     )
     assert extra.body["status"]["userInfo"]["extra"] == {"team/a": ["x"]}
 
@@ -213,24 +313,62 @@ def test_groups_alone_are_nobody(api: ApiClient) -> None:
 @pytest.mark.parametrize(
     ("user", "groups", "cannot"),
     [
-        ("alice", (), 'impersonate-on:user-info:list resource "pods" in API group "" in the namespace "{}"'),
-        ("alice", ("dev",), 'impersonate-on:user-info:list resource "pods" in API group "" in the namespace "{}"'),
-        ("system:serviceaccount:x:y", (), 'impersonate-on:serviceaccount:list resource "pods" in API group "" in the namespace "{}"'),
-        ("system:node:n", (), 'impersonate-on:arbitrary-node:list resource "pods" in API group "" in the namespace "{}"'),
+        (
+            "alice",
+            (),
+            ('impersonate-on:user-info:list resource "pods" in API group "" in the namespace "{}"'),
+        ),
+        (
+            "alice",
+            ("dev",),
+            ('impersonate-on:user-info:list resource "pods" in API group "" in the namespace "{}"'),
+        ),
+        (
+            "system:serviceaccount:x:y",
+            (),
+            (
+                'impersonate-on:serviceaccount:list resource "pods" in API group "" in the '
+                "namespace "
+                '"{}"'
+            ),
+        ),
+        (
+            "system:node:n",
+            (),
+            (
+                'impersonate-on:arbitrary-node:list resource "pods" in API group "" in the '
+                "namespace "
+                '"{}"'
+            ),
+        ),
     ],
 )
-def test_others_need_a_right_for_it(api: ApiClient, space: str, robot: str, user: str, groups: tuple[str, ...], cannot: str) -> None:
+def test_others_need_a_right_for_it(
+    api: ApiClient, space: str, robot: str, user: str, groups: tuple[str, ...], cannot: str
+) -> None:
     acting = api.as_stranger(token_of(api, space, robot)).as_user(user, *groups)
     answer = acting.get(pods(space))
-    told = f'pods is forbidden: User "system:serviceaccount:{space}:{robot}" cannot {cannot.format(space)}'
+    told = (
+        f'pods is forbidden: User "system:serviceaccount:{space}:{robot}" cannot '
+        f"{cannot.format(space)}"
+    )
     assert (answer.status, answer.message) == (403, told)
 
 
-def test_who_may_act_as_one_person_acts_as_that_person_alone(api: ApiClient, space: str, robot: str) -> None:
+def test_who_may_act_as_one_person_acts_as_that_person_alone(
+    api: ApiClient, space: str, robot: str
+) -> None:
     name = f"as-alice-{space}"
-    rules = (rule("impersonate", "users", resourceNames=["alice"]), rule("impersonate", "groups", resourceNames=["dev"]))
+    rules = (
+        rule("impersonate", "users", resourceNames=["alice"]),
+        rule("impersonate", "groups", resourceNames=["dev"]),
+    )
     made(api.post(f"{RBAC}/clusterroles", role(name, *rules)))
-    made(api.post(f"{RBAC}/clusterrolebindings", binding(name, name, f"{space}/{robot}", "ClusterRole")))
+    made(
+        api.post(
+            f"{RBAC}/clusterrolebindings", binding(name, name, f"{space}/{robot}", "ClusterRole")
+        )
+    )
     user = f"system:serviceaccount:{space}:{robot}"
     until_allowed(api, user, "impersonate", "users", name="alice")
     acting = api.as_stranger(token_of(api, space, robot))
@@ -241,18 +379,30 @@ def test_who_may_act_as_one_person_acts_as_that_person_alone(api: ApiClient, spa
     assert refused.message.startswith('pods is forbidden: User "alice" cannot list')
 
 
-# --- what every namespace has --------------------------------------------------------------------------------------------------------
+# --- what every namespace has ---------------------------------------------------------------------
 
 
-def test_an_account_and_the_authority_come_with_the_namespace_and_come_back(api: ApiClient, space: str) -> None:
+def test_an_account_and_the_authority_come_with_the_namespace_and_come_back(
+    api: ApiClient, space: str
+) -> None:
     authority = config_maps(space, "kube-root-ca.crt")
-    until("both are there", lambda: api.get(accounts(space, "default")).status == 200 and api.get(authority).status == 200)
+    until(
+        "both are there",
+        lambda: (
+            api.get(accounts(space, "default")).status == 200 and api.get(authority).status == 200
+        ),
+    )
     assert set(api.get(authority).body["data"]) == {"ca.crt"}
     assert "kubernetes.io/description" in api.get(authority).body["metadata"]["annotations"]
     uid = api.get(accounts(space, "default")).body["metadata"]["uid"]
     api.delete(accounts(space, "default"))
     api.delete(authority)
-    until("both are back", lambda: api.get(accounts(space, "default")).status == 200 and api.get(authority).status == 200)
+    until(
+        "both are back",
+        lambda: (
+            api.get(accounts(space, "default")).status == 200 and api.get(authority).status == 200
+        ),
+    )
     assert api.get(accounts(space, "default")).body["metadata"]["uid"] != uid
     data = api.get(authority).body["data"]
     api.patch(authority, {"data": {"ca.crt": "changed"}})
@@ -265,17 +415,33 @@ def test_a_pod_runs_as_an_account_that_exists(api: ApiClient, space: str, robot:
     named = made(api.post(pods(space), pod("b", spec={"serviceAccountName": robot})))["spec"]
     assert (named["serviceAccountName"], named["serviceAccount"]) == (robot, robot)
     answer = api.post(pods(space), pod("c", spec={"serviceAccountName": "nobody"}))
-    told = f'pods "c" is forbidden: error looking up service account {space}/nobody: serviceaccount "nobody" not found'
+    told = (
+        f'pods "c" is forbidden: error looking up service account {space}/nobody: serviceaccount '
+        '"nobody" not found'
+    )
     assert (answer.status, answer.message) == (403, told)
 
 
 def test_pull_secrets_of_the_account_are_the_pods(api: ApiClient, space: str) -> None:
-    made(api.post(accounts(space), {"metadata": {"name": "puller"}, "imagePullSecrets": [{"name": "registry"}]}))
+    made(
+        api.post(
+            accounts(space),
+            {"metadata": {"name": "puller"}, "imagePullSecrets": [{"name": "registry"}]},
+        )
+    )
     own = {"serviceAccountName": "puller", "imagePullSecrets": [{"name": "mine"}]}
     until(
-        "the account is known", lambda: api.post(pods(space), pod("a", spec={"serviceAccountName": "puller"}), dryRun="All").status == 201
+        "the account is known",
+        lambda: (
+            api.post(
+                pods(space), pod("a", spec={"serviceAccountName": "puller"}), dryRun="All"
+            ).status
+            == 201
+        ),
     )
-    assert made(api.post(pods(space), pod("a", spec={"serviceAccountName": "puller"})))["spec"]["imagePullSecrets"] == [
-        {"name": "registry"}
+    assert made(api.post(pods(space), pod("a", spec={"serviceAccountName": "puller"})))["spec"][
+        "imagePullSecrets"
+    ] == [{"name": "registry"}]
+    assert made(api.post(pods(space), pod("b", spec=own)))["spec"]["imagePullSecrets"] == [
+        {"name": "mine"}
     ]
-    assert made(api.post(pods(space), pod("b", spec=own)))["spec"]["imagePullSecrets"] == [{"name": "mine"}]

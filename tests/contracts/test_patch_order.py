@@ -1,4 +1,6 @@
-"""Contract: in which order does a list stand after a patch that merges it? The same patch is sent to both servers."""
+"""Contract: in which order does a list stand after a patch that merges it? The same patch is sent
+to both servers.
+"""
 
 from __future__ import annotations
 
@@ -30,36 +32,84 @@ _VOLUMES = [{"name": name, "emptyDir": {}} for name in ("a", "b")]
 _MOUNTS = [{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/b"}]
 _TOLERATIONS = [{"key": key, "operator": "Exists"} for key in ("a", "b")]
 _ENV = [{"name": name, "value": "1"} for name in ("A", "B")]
-_TWO, _THREE = {"containers": _running("main", "two")}, {"containers": _running("main", "two", "three")}
+_TWO, _THREE = (
+    {"containers": _running("main", "two")},
+    {"containers": _running("main", "two", "three")},
+)
 _CASES: dict[str, tuple[Object, Object]] = {
     "one container more": ({}, {"containers": _running("new")}),
     "two containers more": ({}, {"containers": _running("new", "newer")}),
     "one container more beside two": (_TWO, {"containers": _running("new")}),
-    "one changed and one more": (_TWO, {"containers": [*_running("new"), {"name": "two", "image": "i:2"}]}),
-    "one changed and then one more": (_TWO, {"containers": [{"name": "two", "image": "i:2"}, *_running("new")]}),
-    "the first changed and one more": (_TWO, {"containers": [{"name": "main", "image": "i:2"}, *_running("new")]}),
-    "two changed in another order": (_THREE, {"containers": [{"name": "three", "image": "i:2"}, {"name": "main", "image": "i:2"}]}),
+    ("one changed and one more"): (
+        _TWO,
+        {"containers": [*_running("new"), {"name": "two", "image": "i:2"}]},
+    ),
+    ("one changed and then one more"): (
+        _TWO,
+        {"containers": [{"name": "two", "image": "i:2"}, *_running("new")]},
+    ),
+    ("the first changed and one more"): (
+        _TWO,
+        {"containers": [{"name": "main", "image": "i:2"}, *_running("new")]},
+    ),
+    ("two changed in another order"): (
+        _THREE,
+        {"containers": [{"name": "three", "image": "i:2"}, {"name": "main", "image": "i:2"}]},
+    ),
     "one deleted": (_THREE, {"containers": [{"name": "two", "$patch": "delete"}]}),
-    "one deleted and one more": (_THREE, {"containers": [{"name": "two", "$patch": "delete"}, *_running("new")]}),
-    "one deleted that is not there": (_TWO, {"containers": [{"name": "nobody", "$patch": "delete"}, *_running("new")]}),
+    ("one deleted and one more"): (
+        _THREE,
+        {"containers": [{"name": "two", "$patch": "delete"}, *_running("new")]},
+    ),
+    ("one deleted that is not there"): (
+        _TWO,
+        {"containers": [{"name": "nobody", "$patch": "delete"}, *_running("new")]},
+    ),
     "all replaced": (_TWO, {"containers": [{"$patch": "replace"}, *_running("new", "main")]}),
-    "all replaced, said last": (_TWO, {"containers": [*_running("new", "main"), {"$patch": "replace"}]}),
+    ("all replaced, said last"): (
+        _TWO,
+        {"containers": [*_running("new", "main"), {"$patch": "replace"}]},
+    ),
     "a new order": (_THREE, _order("containers", "three", "main", "two")),
     "a new order of some": (_THREE, _order("containers", "three", "main")),
-    "a sidecar behind, by apply": ({}, {**_order("containers", "main", "new"), "containers": _running("new")}),
-    "a sidecar in front, by apply": ({}, {**_order("containers", "new", "main"), "containers": _running("new")}),
-    "a sidecar between, by apply": (_TWO, {**_order("containers", "main", "new", "two"), "containers": _running("new")}),
-    "a sidecar beside somebody else's, by apply": (_TWO, {**_order("containers", "main", "new"), "containers": _running("new")}),
+    ("a sidecar behind, by apply"): (
+        {},
+        {**_order("containers", "main", "new"), "containers": _running("new")},
+    ),
+    ("a sidecar in front, by apply"): (
+        {},
+        {**_order("containers", "new", "main"), "containers": _running("new")},
+    ),
+    ("a sidecar between, by apply"): (
+        _TWO,
+        {**_order("containers", "main", "new", "two"), "containers": _running("new")},
+    ),
+    ("a sidecar beside somebody else's, by apply"): (
+        _TWO,
+        {**_order("containers", "main", "new"), "containers": _running("new")},
+    ),
     "one goes and one comes, by apply": (
         _THREE,
-        {**_order("containers", "three", "new"), "containers": [*_running("new"), {"name": "two", "$patch": "delete"}]},
+        {
+            **_order("containers", "three", "new"),
+            "containers": [*_running("new"), {"name": "two", "$patch": "delete"}],
+        },
     ),
-    "an order that is not the patch's": (_TWO, {**_order("containers", "new"), "containers": _running("new", "newer")}),
+    ("an order that is not the patch's"): (
+        _TWO,
+        {**_order("containers", "new"), "containers": _running("new", "newer")},
+    ),
     "an order of another key": (_TWO, {"$setElementOrder/containers": [{"image": "i:1"}]}),
     "an order that is no list": (_TWO, {"$setElementOrder/containers": "main"}),
     "first init containers": ({}, {"initContainers": _running("i", "j")}),
-    "first init containers in their order": ({}, {**_order("initContainers", "j", "i"), "initContainers": _running("j", "i")}),
-    "one init container more": ({"initContainers": _running("i", "j")}, {"initContainers": _running("k")}),
+    ("first init containers in their order"): (
+        {},
+        {**_order("initContainers", "j", "i"), "initContainers": _running("j", "i")},
+    ),
+    ("one init container more"): (
+        {"initContainers": _running("i", "j")},
+        {"initContainers": _running("k")},
+    ),
     "one variable more": (_main(image="i:1", env=_ENV), _main(env=[{"name": "C", "value": "1"}])),
     "one variable more and one changed": (
         _main(image="i:1", env=_ENV),
@@ -73,21 +123,43 @@ _CASES: dict[str, tuple[Object, Object]] = {
         },
     ),
     "one port more": (_main(image="i:1", ports=_PORTS), _main(ports=[{"containerPort": 82}])),
-    "the same port once more": (_main(image="i:1", ports=_PORTS), _main(ports=[{"containerPort": 81, "protocol": "UDP"}])),
+    ("the same port once more"): (
+        _main(image="i:1", ports=_PORTS),
+        _main(ports=[{"containerPort": 81, "protocol": "UDP"}]),
+    ),
     "one volume more": ({"volumes": _VOLUMES}, {"volumes": [{"name": "c", "emptyDir": {}}]}),
     "another kind of volume": (
         {"volumes": _VOLUMES},
-        {"volumes": [{"name": "b", "$retainKeys": ["name", "persistentVolumeClaim"], "persistentVolumeClaim": {"claimName": "c"}}]},
+        {
+            "volumes": [
+                {
+                    "name": "b",
+                    "$retainKeys": ["name", "persistentVolumeClaim"],
+                    "persistentVolumeClaim": {"claimName": "c"},
+                }
+            ]
+        },
     ),
     "one mount more": (
         {"volumes": _VOLUMES, **_main(image="i:1", volumeMounts=_MOUNTS)},
         _main(volumeMounts=[{"name": "a", "mountPath": "/c"}]),
     ),
-    "one toleration more": ({"tolerations": _TOLERATIONS}, {"tolerations": [{"key": "c", "operator": "Exists"}]}),
+    ("one toleration more"): (
+        {"tolerations": _TOLERATIONS},
+        {"tolerations": [{"key": "c", "operator": "Exists"}]},
+    ),
     "one argument more": (_main(image="i:1", args=["a", "b"]), _main(args=["c"])),
-    "one pull secret more": ({"imagePullSecrets": _named("a", "b")}, {"imagePullSecrets": _named("c")}),
+    ("one pull secret more"): (
+        {"imagePullSecrets": _named("a", "b")},
+        {"imagePullSecrets": _named("c")},
+    ),
     "one alias more": (
-        {"hostAliases": [{"ip": "1.1.1.1", "hostnames": ["a"]}, {"ip": "2.2.2.2", "hostnames": ["b"]}]},
+        {
+            "hostAliases": [
+                {"ip": "1.1.1.1", "hostnames": ["a"]},
+                {"ip": "2.2.2.2", "hostnames": ["b"]},
+            ]
+        },
         {"hostAliases": [{"ip": "3.3.3.3", "hostnames": ["c"]}]},
     ),
 }
@@ -99,25 +171,37 @@ _APPLIED: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("held", "patch"), _CASES.values(), ids=[name.replace(" ", "-") for name in _CASES])
-def test_a_merged_list_stands_as_on_the_real_server(worlds: list[tuple[ApiClient, str]], held: Object, patch: Object) -> None:
+@pytest.mark.parametrize(
+    ("held", "patch"), _CASES.values(), ids=[name.replace(" ", "-") for name in _CASES]
+)
+def test_a_merged_list_stands_as_on_the_real_server(
+    worlds: list[tuple[ApiClient, str]], held: Object, patch: Object
+) -> None:
     simulated, real = (_patched(api, space, held, patch) for api, space in worlds)
     assert simulated == real
 
 
-@pytest.mark.parametrize(("held", "wish"), _APPLIED.values(), ids=[name.replace(" ", "-") for name in _APPLIED])
-def test_an_applied_list_stands_as_on_the_real_server(worlds: list[tuple[ApiClient, str]], held: list[str], wish: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("held", "wish"), _APPLIED.values(), ids=[name.replace(" ", "-") for name in _APPLIED]
+)
+def test_an_applied_list_stands_as_on_the_real_server(
+    worlds: list[tuple[ApiClient, str]], held: list[str], wish: list[str]
+) -> None:
     """The applier owns all of the list: what it leaves out is another story (`differences.py`)."""
     told = [_applied(api, space, held, wish) for api, space in worlds]
     assert told[0] == told[1]
 
 
-def test_finalizers_that_are_added_come_first_or_last_as_on_the_real_server(worlds: list[tuple[ApiClient, str]]) -> None:
+def test_finalizers_that_are_added_come_first_or_last_as_on_the_real_server(
+    worlds: list[tuple[ApiClient, str]],
+) -> None:
     told = []
     for api, space in worlds:
         collection = f"/api/v1/namespaces/{space}/configmaps"
         api.post(collection, {"metadata": {"name": "a", "finalizers": ["x.io/a", "x.io/b"]}})
-        answer = api.patch(f"{collection}/a", {"metadata": {"finalizers": ["x.io/c", "x.io/b"]}}, STRATEGIC)
+        answer = api.patch(
+            f"{collection}/a", {"metadata": {"finalizers": ["x.io/c", "x.io/b"]}}, STRATEGIC
+        )
         told.append(answer.body["metadata"]["finalizers"])
         api.patch(f"{collection}/a", {"metadata": {"finalizers": None}}, STRATEGIC)
         api.delete(f"{collection}/a")
@@ -136,7 +220,11 @@ def _patched(api: ApiClient, space: str, held: Object, patch: Object) -> Any:
     assert made.status == 201, made.message
     try:
         answer = api.patch(f"{collection}/web", {"spec": {"template": {"spec": patch}}}, STRATEGIC)
-        return answer.body["spec"]["template"]["spec"] if answer.status == 200 else (answer.status, answer.reason, answer.message)
+        return (
+            answer.body["spec"]["template"]["spec"]
+            if answer.status == 200
+            else (answer.status, answer.reason, answer.message)
+        )
     finally:
         api.delete(f"{collection}/web")
 
@@ -145,8 +233,16 @@ def _applied(api: ApiClient, space: str, held: list[str], wish: list[str]) -> li
     path = f"/apis/apps/v1/namespaces/{space}/deployments/web"
     try:
         for names in (held, wish):
-            answer = api.patch(path, _with_pods("web", {"containers": _running(*names)}), APPLY, fieldManager="me", force="true")
+            answer = api.patch(
+                path,
+                _with_pods("web", {"containers": _running(*names)}),
+                APPLY,
+                fieldManager="me",
+                force="true",
+            )
             assert answer.status in (200, 201), answer.message
-        return [container["name"] for container in answer.body["spec"]["template"]["spec"]["containers"]]
+        return [
+            container["name"] for container in answer.body["spec"]["template"]["spec"]["containers"]
+        ]
     finally:
         api.delete(path)

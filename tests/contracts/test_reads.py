@@ -1,4 +1,6 @@
-"""Contract: get, list, selectors, pages, who may ask, and where nothing is. The same assertions over both worlds."""
+"""Contract: get, list, selectors, pages, who may ask, and where nothing is. The same assertions
+over both worlds.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,19 @@ def test_label_selectors(api: ApiClient, space: str, selector: str, chosen: list
     assert names(api.get(pods(space), labelSelector=selector)) == chosen
 
 
-@pytest.mark.parametrize("selector", ["app in web", "app=(", "=web", "app in (web", "a b", "app=web,", "size>big", "app,,tier"])
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "app in web",
+        "app=(",
+        "=web",
+        "app in (web",
+        "a b",
+        "app=web,",
+        "size>big",
+        "app,,tier",
+    ],
+)
 def test_broken_label_selectors_are_bad_requests(api: ApiClient, space: str, selector: str) -> None:
     answer = api.get(pods(space), labelSelector=selector)
     assert (answer.status, answer.reason) == (400, "BadRequest"), answer.body
@@ -107,14 +121,21 @@ def test_events_are_found_by_their_object(api: ApiClient, space: str) -> None:
     path = f"/api/v1/namespaces/{space}/events"
     made = api.post(path, event)
     assert made.status == 201, made.message
-    assert names(api.get(path, fieldSelector="involvedObject.kind=Pod,involvedObject.name=a,involvedObject.uid=u-1")) == ["e.1"]
+    assert names(
+        api.get(
+            path,
+            fieldSelector="involvedObject.kind=Pod,involvedObject.name=a,involvedObject.uid=u-1",
+        )
+    ) == ["e.1"]
     assert names(api.get(path, fieldSelector="involvedObject.name=b")) == []
 
 
-# --- pages ---------------------------------------------------------------------------------------------------------------------------
+# --- pages ----------------------------------------------------------------------------------------
 
 
-def test_a_list_in_pages_is_the_list_as_it_was_at_the_first_page(api: ApiClient, space: str) -> None:
+def test_a_list_in_pages_is_the_list_as_it_was_at_the_first_page(
+    api: ApiClient, space: str
+) -> None:
     for name in "abcde":
         api.post(pods(space), pod(name))
     first = api.get(pods(space), limit=2)
@@ -136,7 +157,10 @@ def test_a_page_that_holds_all_is_not_continued(api: ApiClient, space: str) -> N
 def test_a_page_of_a_selection_counts_nothing(api: ApiClient, space: str) -> None:
     for name in "abc":
         api.post(pods(space), pod(name, labels={"x": "y"}))
-    assert "remainingItemCount" not in api.get(pods(space), limit=1, labelSelector="x").body["metadata"]
+    assert (
+        "remainingItemCount"
+        not in api.get(pods(space), limit=1, labelSelector="x").body["metadata"]
+    )
 
 
 def test_a_made_up_continue_token_is_a_bad_request(api: ApiClient, space: str) -> None:
@@ -148,7 +172,7 @@ def test_a_version_that_is_no_number_is_refused(api: ApiClient, space: str) -> N
     assert api.get(pods(space), resourceVersion="abc").status == 400
 
 
-# --- who may ask, and where nothing is -----------------------------------------------------------------------------------------------
+# --- who may ask, and where nothing is ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1/pods", "/openapi/v3"])
@@ -170,7 +194,12 @@ def test_the_version_is_of_this_release(api: ApiClient) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/v1/dragons", "/api/v1/namespaces/default/dragons/a", "/apis/nobody.io/v1/things", "/api/v1/namespaces/default/pods/a/tail"],
+    [
+        "/api/v1/dragons",
+        "/api/v1/namespaces/default/dragons/a",
+        "/apis/nobody.io/v1/things",
+        "/api/v1/namespaces/default/pods/a/tail",
+    ],
 )
 def test_unknown_paths_are_not_found(api: ApiClient, path: str) -> None:
     answer = api.get(path)
@@ -178,7 +207,12 @@ def test_unknown_paths_are_not_found(api: ApiClient, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/api/v1/pods"), ("PUT", "/api/v1/namespaces/default/pods"), ("POST", "/api/v1/nodes/a")]
+    ("method", "path"),
+    [
+        ("POST", "/api/v1/pods"),
+        ("PUT", "/api/v1/namespaces/default/pods"),
+        ("POST", "/api/v1/nodes/a"),
+    ],
 )
 def test_verbs_that_a_path_does_not_have(api: ApiClient, method: str, path: str) -> None:
     answer = api.ask(method, path, {"metadata": {"name": "a"}})
@@ -192,7 +226,9 @@ def test_an_answer_that_nobody_can_give_is_not_acceptable(api: ApiClient) -> Non
 
 def test_metadata_alone(api: ApiClient, space: str) -> None:
     api.post(config_maps(space), config_map(data={"a": "1"}))
-    accept = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"}
+    accept = {
+        "Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+    }
     answer = api.ask("GET", config_maps(space), headers=accept)
     assert answer.body["kind"] == "PartialObjectMetadataList"
     assert all("data" not in item for item in answer.body["items"])
@@ -211,11 +247,17 @@ def test_an_update_keeps_what_strategic_merge_did_not_name(api: ApiClient, space
     api.post(deployments(space), deployment())
     before = api.get(deployments(space, "web")).body["spec"]
     api.patch(deployments(space, "web"), {"metadata": {"annotations": {"a": "b"}}}, STRATEGIC)
-    assert json.dumps(api.get(deployments(space, "web")).body["spec"], sort_keys=True) == json.dumps(before, sort_keys=True)
+    assert json.dumps(
+        api.get(deployments(space, "web")).body["spec"], sort_keys=True
+    ) == json.dumps(before, sort_keys=True)
 
 
-def test_events_of_one_second_are_read_in_the_order_in_which_they_were_written(api: ApiClient, space: str) -> None:
-    """`arena get -e`: the API tells times in seconds, and whoever writes an event may name it as he likes."""
+def test_events_of_one_second_are_read_in_the_order_in_which_they_were_written(
+    api: ApiClient, space: str
+) -> None:
+    """`arena get -e`: the API tells times in seconds, and whoever writes an event may name it as he
+    likes.
+    """
     at, words = "2026-01-05T08:00:00Z", ["Zebra", "Apple", "Mango", "Kiwi", "Berry", "Yuzu"]
     for number, word in enumerate(words):
         event = {

@@ -1,4 +1,6 @@
-"""Contract: what kubectl builds its tables, short names and completions from, compared field by field between the two worlds."""
+"""Contract: what kubectl builds its tables, short names and completions from, compared field by
+field between the two worlds.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +15,62 @@ from tests.contracts.objects import config_map, config_maps, deployment, deploym
 Both = tuple[ApiClient, ApiClient]
 
 _COLLECTIONS = (
-    *("/api/v1/" + plural for plural in ("configmaps", "endpoints", "events", "namespaces", "nodes", "pods", "secrets", "services")),
-    *("/api/v1/" + plural for plural in ("persistentvolumes", "persistentvolumeclaims", "serviceaccounts")),
-    *("/apis/apps/v1/" + plural for plural in ("daemonsets", "deployments", "replicasets", "statefulsets")),
+    *(
+        "/api/v1/" + plural
+        for plural in (
+            "configmaps",
+            "endpoints",
+            "events",
+            "namespaces",
+            "nodes",
+            "pods",
+            "secrets",
+            "services",
+        )
+    ),
+    *(
+        "/api/v1/" + plural
+        for plural in ("persistentvolumes", "persistentvolumeclaims", "serviceaccounts")
+    ),
+    *(
+        "/apis/apps/v1/" + plural
+        for plural in ("daemonsets", "deployments", "replicasets", "statefulsets")
+    ),
     *("/apis/batch/v1/" + plural for plural in ("cronjobs", "jobs")),
-    *("/apis/rbac.authorization.k8s.io/v1/" + plural for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")),
+    *(
+        "/apis/rbac.authorization.k8s.io/v1/" + plural
+        for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
+    ),
     "/apis/coordination.k8s.io/v1/leases",
     "/apis/policy/v1/poddisruptionbudgets",
     "/apis/scheduling.k8s.io/v1/priorityclasses",
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    *("/api/v1/" + plural for plural in ("limitranges", "podtemplates", "replicationcontrollers", "resourcequotas")),
+    *(
+        "/api/v1/" + plural
+        for plural in ("limitranges", "podtemplates", "replicationcontrollers", "resourcequotas")
+    ),
     "/apis/apps/v1/controllerrevisions",
     *(f"/apis/autoscaling/{version}/horizontalpodautoscalers" for version in ("v1", "v2")),
     "/apis/discovery.k8s.io/v1/endpointslices",
     "/apis/events.k8s.io/v1/events",
-    *("/apis/networking.k8s.io/v1/" + plural for plural in ("ingresses", "ingressclasses", "networkpolicies")),
+    *(
+        "/apis/networking.k8s.io/v1/" + plural
+        for plural in ("ingresses", "ingressclasses", "networkpolicies")
+    ),
     "/apis/node.k8s.io/v1/runtimeclasses",
-    *("/apis/storage.k8s.io/v1/" + plural for plural in ("csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses")),
+    *(
+        "/apis/storage.k8s.io/v1/" + plural
+        for plural in ("csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses")
+    ),
     *(
         f"/apis/admissionregistration.k8s.io/v1/{plural}"
         for kind in ("mutating", "validating")
-        for plural in (f"{kind}admissionpolicies", f"{kind}admissionpolicybindings", f"{kind}webhookconfigurations")
+        for plural in (
+            f"{kind}admissionpolicies",
+            f"{kind}admissionpolicybindings",
+            f"{kind}webhookconfigurations",
+        )
     ),
 )
 
@@ -44,7 +80,10 @@ def test_tables_have_the_columns_of_the_real_server(both: Both, path: str) -> No
     def columns(api: ApiClient) -> list[tuple[Any, ...]]:
         answer = api.table(path)
         assert (answer.status, answer.body["kind"]) == (200, "Table")
-        return [tuple(column[key] for key in ("name", "type", "format", "priority")) for column in answer.body["columnDefinitions"]]
+        return [
+            tuple(column[key] for key in ("name", "type", "format", "priority"))
+            for column in answer.body["columnDefinitions"]
+        ]
 
     simulated, real = both
     assert columns(simulated) == columns(real)
@@ -56,7 +95,9 @@ def _cells(api: ApiClient, path: str, name: str) -> Any:
 
 
 def _same_rows(both: Both, make: Any, path: Any, name: str) -> None:
-    """Make the same object in both worlds and compare its row; ages are a second or two, so digits of `Ns` do not count."""
+    """Make the same object in both worlds and compare its row; ages are a second or two, so digits
+    of `Ns` do not count.
+    """
 
     def row(api: ApiClient) -> Any:
         space = new_space(api)
@@ -74,16 +115,38 @@ def _ageless(cell: Any) -> Any:
 
 
 def _running(restarts: int = 0, **more: Any) -> dict[str, Any]:
-    return {"name": "main", "image": "i", "imageID": "", "ready": True, "restartCount": restarts, "state": {"running": {}}, **more}
+    return {
+        "name": "main",
+        "image": "i",
+        "imageID": "",
+        "ready": True,
+        "restartCount": restarts,
+        "state": {"running": {}},
+        **more,
+    }
 
 
 def _waiting(reason: str) -> dict[str, Any]:
-    return {"name": "main", "image": "i", "imageID": "", "ready": False, "restartCount": 4, "state": {"waiting": {"reason": reason}}}
+    return {
+        "name": "main",
+        "image": "i",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 4,
+        "state": {"waiting": {"reason": reason}},
+    }
 
 
 def _ended(code: int, reason: str = "", signal: int = 0) -> dict[str, Any]:
     ended = {"exitCode": code, "signal": signal} | ({"reason": reason} if reason else {})
-    return {"name": "main", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
+    return {
+        "name": "main",
+        "image": "i",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"terminated": ended},
+    }
 
 
 _READY = [{"type": "Ready", "status": "True"}]
@@ -98,8 +161,23 @@ _PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]},
     ),
     "creating": ({}, {"containerStatuses": [_waiting("ContainerCreating")]}),
-    "running": ({}, {"phase": "Running", "conditions": _READY, "containerStatuses": [_running()], "podIPs": [{"ip": "10.0.0.9"}]}),
-    "restarted": ({}, {"phase": "Running", "conditions": _READY, "containerStatuses": [_running(3, **_RESTARTED)]}),
+    "running": (
+        {},
+        {
+            "phase": "Running",
+            "conditions": _READY,
+            "containerStatuses": [_running()],
+            "podIPs": [{"ip": "10.0.0.9"}],
+        },
+    ),
+    "restarted": (
+        {},
+        {
+            "phase": "Running",
+            "conditions": _READY,
+            "containerStatuses": [_running(3, **_RESTARTED)],
+        },
+    ),
     "crash loop": ({}, {"phase": "Running", "containerStatuses": [_waiting("CrashLoopBackOff")]}),
     "no image": ({}, {"containerStatuses": [_waiting("ImagePullBackOff")]}),
     "completed": ({}, {"phase": "Succeeded", "containerStatuses": [_ended(0, "Completed")]}),
@@ -108,21 +186,33 @@ _PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "exit code": ({}, {"phase": "Failed", "containerStatuses": [_ended(7)]}),
     "signal": ({}, {"phase": "Failed", "containerStatuses": [_ended(137, signal=9)]}),
     "evicted": ({}, {"phase": "Failed", "reason": "Evicted"}),
-    "admission": ({}, {"phase": "Failed", "reason": "UnexpectedAdmissionError", "containerStatuses": []}),
+    "admission": (
+        {},
+        {"phase": "Failed", "reason": "UnexpectedAdmissionError", "containerStatuses": []},
+    ),
     "init running": (
         {"initContainers": _INIT},
-        {"initContainerStatuses": [{**_running(), "name": "prepare", "ready": False}], "containerStatuses": [_waiting("PodInitializing")]},
+        {
+            "initContainerStatuses": [{**_running(), "name": "prepare", "ready": False}],
+            "containerStatuses": [_waiting("PodInitializing")],
+        },
     ),
     "init second": (
         {"initContainers": _INIT},
         {
-            "initContainerStatuses": [{**_ended(0, "Completed"), "name": "prepare"}, {**_waiting("PodInitializing"), "name": "warm"}],
+            "initContainerStatuses": [
+                {**_ended(0, "Completed"), "name": "prepare"},
+                {**_waiting("PodInitializing"), "name": "warm"},
+            ],
             "containerStatuses": [_waiting("PodInitializing")],
         },
     ),
     "init error": (
         {"initContainers": _INIT},
-        {"initContainerStatuses": [{**_ended(1, "Error"), "name": "prepare"}], "containerStatuses": [_waiting("PodInitializing")]},
+        {
+            "initContainerStatuses": [{**_ended(1, "Error"), "name": "prepare"}],
+            "containerStatuses": [_waiting("PodInitializing")],
+        },
     ),
     "init crash loop": (
         {"initContainers": _INIT},
@@ -139,7 +229,10 @@ _PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "one of two done": (
         {"containers": [{"name": "main", "image": "i:1"}, {"name": "other", "image": "i:1"}]},
-        {"phase": "Running", "containerStatuses": [_ended(0, "Completed"), {**_running(), "name": "other"}]},
+        {
+            "phase": "Running",
+            "containerStatuses": [_ended(0, "Completed"), {**_running(), "name": "other"}],
+        },
     ),
     "readiness gates": (
         {"readinessGates": [{"conditionType": "x.io/a"}, {"conditionType": "x.io/b"}]},
@@ -165,7 +258,10 @@ def test_pods_are_said_to_do_the_same(both: Both, case: str) -> None:
 def test_a_pod_that_is_going(both: Both) -> None:
     def make(api: ApiClient, space: str) -> None:
         api.post(pods(space), pod(spec={"nodeName": "no-such-node"}))
-        api.patch(pods(space, "a", "status"), {"status": {"phase": "Running", "containerStatuses": [_running()]}})
+        api.patch(
+            pods(space, "a", "status"),
+            {"status": {"phase": "Running", "containerStatuses": [_running()]}},
+        )
         api.delete(pods(space, "a"))
 
     _same_rows(both, make, pods, "a")
@@ -179,7 +275,10 @@ def test_a_pod_that_is_going(both: Both) -> None:
             "startTime": "2026-01-05T08:00:00Z",
             "completionTime": "2026-01-05T08:03:20Z",
             "succeeded": 1,
-            "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}],
+            "conditions": [
+                {"type": "SuccessCriteriaMet", "status": "True"},
+                {"type": "Complete", "status": "True"},
+            ],
         },
         {"conditions": [{"type": "Suspended", "status": "True"}]},
         {"conditions": [{"type": "FailureTarget", "status": "True"}]},
@@ -193,7 +292,8 @@ def test_jobs(both: Both, status: dict[str, Any]) -> None:
     def row(api: ApiClient) -> list[Any]:
         space = new_space(api)
         body = job(suspend=False)
-        body["spec"]["managedBy"] = "example.com/nobody"  # so that the real controller leaves it alone
+        # so that the real controller leaves it alone
+        body["spec"]["managedBy"] = "example.com/nobody"
         assert api.post(path(space), body).status == 201
         told = api.patch(f"{path(space)}/a/status", {"status": status})
         assert told.status == 200, told.message
@@ -218,20 +318,37 @@ def test_services(both: Both) -> None:
         space = new_space(api)
         path = f"/api/v1/namespaces/{space}/services"
         ports = [{"name": "a", "port": 80}, {"name": "b", "port": 53, "protocol": "UDP"}]
-        made = api.post(path, {"metadata": {"name": "s"}, "spec": {"ports": ports, "selector": {"b": "2", "a": "1"}, **spec}})
+        made = api.post(
+            path,
+            {
+                "metadata": {"name": "s"},
+                "spec": {"ports": ports, "selector": {"b": "2", "a": "1"}, **spec},
+            },
+        )
         assert made.status == 201, made.message
         cells = [_ageless(cell) for cell in _cells(api, path, "s")[0]]
-        return [cell if index != 2 or not str(cell).startswith("10.") else "<address>" for index, cell in enumerate(cells)]
+        return [
+            cell if index != 2 or not str(cell).startswith("10.") else "<address>"
+            for index, cell in enumerate(cells)
+        ]
 
     simulated, real = both
-    for spec in ({}, {"clusterIP": "None"}, {"type": "ExternalName", "externalName": "x.io", "ports": None}, {"externalIPs": ["1.2.3.4"]}):
+    for spec in (
+        {},
+        {"clusterIP": "None"},
+        {"type": "ExternalName", "externalName": "x.io", "ports": None},
+        {"externalIPs": ["1.2.3.4"]},
+    ):
         assert row(simulated, **spec) == row(real, **spec)
 
 
 def test_nodes(both: Both) -> None:
     def row(api: ApiClient) -> list[Any]:
         node = {
-            "metadata": {"name": "contract-node", "labels": {"node-role.kubernetes.io/gpu": "", "kubernetes.io/role": "worker"}},
+            "metadata": {
+                "name": "contract-node",
+                "labels": {"node-role.kubernetes.io/gpu": "", "kubernetes.io/role": "worker"},
+            },
             "spec": {"unschedulable": True},
             "status": {
                 "conditions": [{"type": "Ready", "status": "True"}],
@@ -260,7 +377,12 @@ def test_events(both: Both) -> None:
     def make(api: ApiClient, space: str) -> None:
         event = {
             "metadata": {"name": "e.1"},
-            "involvedObject": {"kind": "Pod", "name": "a", "namespace": space, "fieldPath": "spec.containers{main}"},
+            "involvedObject": {
+                "kind": "Pod",
+                "name": "a",
+                "namespace": space,
+                "fieldPath": "spec.containers{main}",
+            },
             "reason": "Started",
             "message": " x \n",
             "type": "Normal",
@@ -278,13 +400,22 @@ def test_what_rows_carry_of_their_objects(both: Both) -> None:
     for api in both:
         space = new_space(api)
         api.post(config_maps(space), config_map())
-        for include, wanted in (("None", None), ("Metadata", "PartialObjectMetadata"), ("Object", "ConfigMap")):
-            answer = api.ask("GET", config_maps(space, "a"), query={"includeObject": include}, headers={"Accept": TABLE})
+        for include, wanted in (
+            ("None", None),
+            ("Metadata", "PartialObjectMetadata"),
+            ("Object", "ConfigMap"),
+        ):
+            answer = api.ask(
+                "GET",
+                config_maps(space, "a"),
+                query={"includeObject": include},
+                headers={"Accept": TABLE},
+            )
             carried = answer.body["rows"][0]["object"]
             assert (carried["kind"] if carried else None) == wanted, api.name
 
 
-# --- discovery -----------------------------------------------------------------------------------------------------------------------
+# --- discovery ------------------------------------------------------------------------------------
 
 _KEYS = ("scope", "singularResource", "shortNames", "categories", "responseKind")
 
@@ -295,7 +426,9 @@ def test_shared_kinds_are_discovered_alike(both: Both) -> None:
     assert len(shared) >= 26
     for key in shared:
         ours, theirs = simulated[key], real[key]
-        assert {name: ours.get(name) for name in _KEYS} == {name: theirs.get(name) for name in _KEYS}, key
+        assert {name: ours.get(name) for name in _KEYS} == {
+            name: theirs.get(name) for name in _KEYS
+        }, key
         assert set(ours["verbs"]) <= set(theirs["verbs"]), key
         known = {entry["subresource"]: entry for entry in theirs.get("subresources", ())}
         for entry in ours.get("subresources", ()):
@@ -311,5 +444,13 @@ def test_the_old_discovery_says_the_same(both: Both) -> None:
         assert ours["groupVersion"] == path.removeprefix("/apis/").removeprefix("/api/")
         for resource in ours["resources"]:
             known = theirs[resource["name"]]
-            for key in ("kind", "namespaced", "singularName", "shortNames", "categories", "group", "version"):
+            for key in (
+                "kind",
+                "namespaced",
+                "singularName",
+                "shortNames",
+                "categories",
+                "group",
+                "version",
+            ):
                 assert resource.get(key) == known.get(key), (path, resource["name"], key)

@@ -49,7 +49,9 @@ def test_each_event_has_a_greater_version(api: ApiClient, space: str) -> None:
         api.post(pods(space), pod(name))
         api.delete(pods(space, name))
     with api.watch(pods(space), resourceVersion=since) as events:
-        versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in islice(events, 9)]
+        versions = [
+            int(event["object"]["metadata"]["resourceVersion"]) for event in islice(events, 9)
+        ]
     assert versions == sorted(set(versions)) and versions[0] > int(since)
 
 
@@ -61,10 +63,16 @@ def test_a_deletion_in_grace_is_told_step_by_step(api: ApiClient, space: str) ->
     with api.watch(pods(space), resourceVersion=since) as events:
         seen = list(islice(events, 3))
     assert [event["type"] for event in seen] == ["MODIFIED", "MODIFIED", "DELETED"]
-    assert [event["object"]["metadata"]["deletionGracePeriodSeconds"] for event in seen] == [30, 0, 0]
+    assert [event["object"]["metadata"]["deletionGracePeriodSeconds"] for event in seen] == [
+        30,
+        0,
+        0,
+    ]
 
 
-def test_for_a_selector_entering_is_added_and_leaving_is_deleted(api: ApiClient, space: str) -> None:
+def test_for_a_selector_entering_is_added_and_leaving_is_deleted(
+    api: ApiClient, space: str
+) -> None:
     since = version(api, space)
     api.post(config_maps(space), config_map("a", labels={"app": "none"}))
     for label in ("web", "other", "web"):
@@ -73,7 +81,9 @@ def test_for_a_selector_entering_is_added_and_leaving_is_deleted(api: ApiClient,
     with api.watch(config_maps(space), resourceVersion=since, labelSelector="app=web") as events:
         seen = list(islice(events, 4))
     assert [event["type"] for event in seen] == ["ADDED", "DELETED", "ADDED", "DELETED"]
-    assert int(seen[1]["object"]["metadata"]["resourceVersion"]) > int(seen[0]["object"]["metadata"]["resourceVersion"])
+    assert int(seen[1]["object"]["metadata"]["resourceVersion"]) > int(
+        seen[0]["object"]["metadata"]["resourceVersion"]
+    )
 
 
 def test_one_object_is_watched_by_its_name(api: ApiClient, space: str) -> None:
@@ -87,10 +97,18 @@ def test_one_object_is_watched_by_its_name(api: ApiClient, space: str) -> None:
 def test_a_streamed_list_ends_with_its_bookmark(api: ApiClient, space: str) -> None:
     for name in "ba":
         api.post(config_maps(space), config_map(name, labels={"mine": "1"}))
-    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true", "labelSelector": "mine"}
+    query = {
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": "true",
+        "labelSelector": "mine",
+    }
     with api.watch(config_maps(space), **query) as events:
         seen = list(islice(events, 3))
-        assert [(event["type"], event["object"]["metadata"].get("name")) for event in seen[:2]] == [("ADDED", "a"), ("ADDED", "b")]
+        assert [(event["type"], event["object"]["metadata"].get("name")) for event in seen[:2]] == [
+            ("ADDED", "a"),
+            ("ADDED", "b"),
+        ]
         assert seen[2]["type"] == "BOOKMARK"
         assert seen[2]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
         assert seen[2]["object"]["metadata"]["resourceVersion"].isdecimal()
@@ -109,7 +127,11 @@ def test_a_watched_table_has_its_columns_once(api: ApiClient, space: str) -> Non
         api.post(pods(space), pod(name))
     with api.watch(pods(space), accept=TABLE, resourceVersion=since) as events:
         first, second = islice(events, 2)
-    assert [column["name"] for column in first["object"]["columnDefinitions"]][:3] == ["Name", "Ready", "Status"]
+    assert [column["name"] for column in first["object"]["columnDefinitions"]][:3] == [
+        "Name",
+        "Ready",
+        "Status",
+    ]
     assert not second["object"].get("columnDefinitions")
     assert second["object"]["rows"][0]["cells"][:3] == ["b", "0/1", "Pending"]
 
@@ -117,7 +139,9 @@ def test_a_watched_table_has_its_columns_once(api: ApiClient, space: str) -> Non
 def test_unicode_survives_a_watch(api: ApiClient, space: str) -> None:
     since = api.get(config_maps(space)).body["metadata"]["resourceVersion"]
     api.post(config_maps(space), config_map(data={"a": "中文\u2028\n"}))
-    with api.watch(config_maps(space), resourceVersion=since, fieldSelector="metadata.name=a") as events:
+    with api.watch(
+        config_maps(space), resourceVersion=since, fieldSelector="metadata.name=a"
+    ) as events:
         assert next(events)["object"]["data"] == {"a": "中文\u2028\n"}
 
 
@@ -139,8 +163,14 @@ def test_a_watcher_that_dies_goes_on_where_it_was(api: ApiClient, space: str) ->
 
 
 def test_a_watcher_that_takes_nothing_harms_nobody(api: ApiClient, space: str) -> None:
-    with api.watch(config_maps(space)), api.watch(config_maps(space), resourceVersion=version(api, space)) as lively:
+    with (
+        api.watch(config_maps(space)),
+        api.watch(config_maps(space), resourceVersion=version(api, space)) as lively,
+    ):
         for number in range(20):
-            assert api.post(config_maps(space), config_map(f"m{number}", {"a": "x" * 20_000})).status == 201
+            assert (
+                api.post(config_maps(space), config_map(f"m{number}", {"a": "x" * 20_000})).status
+                == 201
+            )
         assert len([event for event in islice(lively, 20) if event["type"] == "ADDED"]) == 20
     assert api.get(config_maps(space)).status == 200

@@ -1,4 +1,6 @@
-"""Contract: create, replace, patch, and what the server says no to. The same assertions over both worlds."""
+"""Contract: create, replace, patch, and what the server says no to. The same assertions over both
+worlds.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,51 @@ from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, ApiC
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, job, pod, pods
 
 
-def test_a_created_pod_comes_back_with_system_metadata_and_defaults(api: ApiClient, space: str) -> None:
+def test_a_created_pod_comes_back_with_system_metadata_and_defaults(
+    api: ApiClient, space: str
+) -> None:
     made = api.post(pods(space), pod())
     assert made.status == 201
     metadata, spec = made.body["metadata"], made.body["spec"]
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", metadata["uid"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", metadata["creationTimestamp"])
-    assert metadata["generation"] == 1 and metadata["namespace"] == space and metadata["resourceVersion"].isdecimal()
-    assert made.body["status"]["phase"] == "Pending" and made.body["status"]["qosClass"] == "BestEffort"
-    assert {key: spec[key] for key in ("dnsPolicy", "restartPolicy", "terminationGracePeriodSeconds", "priority", "preemptionPolicy")} == {
+    assert (
+        metadata["generation"] == 1
+        and metadata["namespace"] == space
+        and metadata["resourceVersion"].isdecimal()
+    )
+    assert (
+        made.body["status"]["phase"] == "Pending"
+        and made.body["status"]["qosClass"] == "BestEffort"
+    )
+    assert {
+        key: spec[key]
+        for key in (
+            "dnsPolicy",
+            "restartPolicy",
+            "terminationGracePeriodSeconds",
+            "priority",
+            "preemptionPolicy",
+        )
+    } == {
         "dnsPolicy": "ClusterFirst",
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "priority": 0,
         "preemptionPolicy": "PreemptLowerPriority",
     }
-    assert (spec["serviceAccountName"], spec["enableServiceLinks"], spec["securityContext"]) == ("default", True, {})
-    assert [toleration["key"] for toleration in spec["tolerations"]] == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
-    container = {key: value for key, value in spec["containers"][0].items() if key != "volumeMounts"}
+    assert (spec["serviceAccountName"], spec["enableServiceLinks"], spec["securityContext"]) == (
+        "default",
+        True,
+        {},
+    )
+    assert [toleration["key"] for toleration in spec["tolerations"]] == [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]
+    container = {
+        key: value for key, value in spec["containers"][0].items() if key != "volumeMounts"
+    }
     assert container == {
         "name": "main",
         "image": "train:1",
@@ -41,9 +70,17 @@ def test_a_created_pod_comes_back_with_system_metadata_and_defaults(api: ApiClie
 
 @pytest.mark.parametrize(
     ("image", "policy"),
-    [("a", "Always"), ("a:latest", "Always"), ("a:1", "IfNotPresent"), ("reg:5000/a", "Always"), ("reg:5000/a:1", "IfNotPresent")],
+    [
+        ("a", "Always"),
+        ("a:latest", "Always"),
+        ("a:1", "IfNotPresent"),
+        ("reg:5000/a", "Always"),
+        ("reg:5000/a:1", "IfNotPresent"),
+    ],
 )
-def test_the_pull_policy_follows_the_tag(api: ApiClient, space: str, image: str, policy: str) -> None:
+def test_the_pull_policy_follows_the_tag(
+    api: ApiClient, space: str, image: str, policy: str
+) -> None:
     made = api.post(pods(space), pod(spec={"containers": [{"name": "main", "image": image}]}))
     assert made.body["spec"]["containers"][0]["imagePullPolicy"] == policy
 
@@ -57,24 +94,39 @@ def test_the_pull_policy_follows_the_tag(api: ApiClient, space: str, image: str,
         ({"limits": {"nvidia.com/gpu": "1"}}, "BestEffort"),
     ],
 )
-def test_limits_become_requests_and_decide_the_quality_of_service(api: ApiClient, space: str, resources: Any, quality: str) -> None:
-    made = api.post(pods(space), pod(spec={"containers": [{"name": "main", "image": "a:1", "resources": resources}]}))
+def test_limits_become_requests_and_decide_the_quality_of_service(
+    api: ApiClient, space: str, resources: Any, quality: str
+) -> None:
+    made = api.post(
+        pods(space),
+        pod(spec={"containers": [{"name": "main", "image": "a:1", "resources": resources}]}),
+    )
     assert made.status == 201, made.message
     assert made.body["status"]["qosClass"] == quality
-    assert made.body["spec"]["containers"][0]["resources"]["requests"] == resources.get("limits", resources.get("requests"))
+    assert made.body["spec"]["containers"][0]["resources"]["requests"] == resources.get(
+        "limits", resources.get("requests")
+    )
 
 
 def test_defaults_of_a_deployment(api: ApiClient, space: str) -> None:
     spec = api.post(deployments(space), deployment()).body["spec"]
     assert (spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]) == (10, 600)
-    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+    assert spec["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+    }
     assert spec["template"]["spec"]["terminationGracePeriodSeconds"] == 30
 
 
 def test_defaults_of_a_job(api: ApiClient, space: str) -> None:
     made = api.post(f"/apis/batch/v1/namespaces/{space}/jobs", job()).body
     spec, uid = made["spec"], made["metadata"]["uid"]
-    assert (spec["completions"], spec["parallelism"], spec["backoffLimit"], spec["completionMode"]) == (1, 1, 6, "NonIndexed")
+    assert (
+        spec["completions"],
+        spec["parallelism"],
+        spec["backoffLimit"],
+        spec["completionMode"],
+    ) == (1, 1, 6, "NonIndexed")
     assert spec["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     assert spec["template"]["metadata"]["labels"] == {
         "batch.kubernetes.io/controller-uid": uid,
@@ -91,14 +143,21 @@ def test_kind_and_version_may_be_left_out(api: ApiClient, space: str) -> None:
 
 def test_yaml_is_understood(api: ApiClient, space: str) -> None:
     body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: 'y'}\n"
-    assert api.ask("POST", config_maps(space), body, headers={"Content-Type": "application/yaml"}).body["data"] == {"x": "y"}
+    assert api.ask(
+        "POST", config_maps(space), body, headers={"Content-Type": "application/yaml"}
+    ).body["data"] == {"x": "y"}
 
 
 def test_protobuf_is_understood(api: ApiClient) -> None:
     """What `kubectl create namespace` sends, as Go clients do with all built-in kinds."""
-    head = "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a00320038004200" + "12001a020a001a002200"
+    head = (
+        "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a00320038004200"
+        + "12001a020a001a002200"
+    )
     headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
-    made = api.ask("POST", "/api/v1/namespaces", bytes.fromhex(head), query={"dryRun": "All"}, headers=headers)
+    made = api.ask(
+        "POST", "/api/v1/namespaces", bytes.fromhex(head), query={"dryRun": "All"}, headers=headers
+    )
     assert (made.status, made.body["metadata"]["name"]) == (201, "foo")
 
 
@@ -110,7 +169,11 @@ def test_generated_names(api: ApiClient, space: str) -> None:
 def test_a_second_one_already_exists(api: ApiClient, space: str) -> None:
     api.post(deployments(space), deployment())
     again = api.post(deployments(space), deployment())
-    assert (again.status, again.reason, again.message) == (409, "AlreadyExists", 'deployments.apps "web" already exists')
+    assert (again.status, again.reason, again.message) == (
+        409,
+        "AlreadyExists",
+        ('deployments.apps "web" already exists'),
+    )
     assert again.body["details"] == {"name": "web", "group": "apps", "kind": "deployments"}
 
 
@@ -118,7 +181,10 @@ def test_a_second_one_already_exists(api: ApiClient, space: str) -> None:
     ("path", "message"),
     [
         ("/api/v1/namespaces/default/pods/nobody", 'pods "nobody" not found'),
-        ("/apis/apps/v1/namespaces/default/deployments/nobody", 'deployments.apps "nobody" not found'),
+        (
+            "/apis/apps/v1/namespaces/default/deployments/nobody",
+            ('deployments.apps "nobody" not found'),
+        ),
         ("/api/v1/namespaces/nowhere/pods/nobody", 'pods "nobody" not found'),
         ("/api/v1/nodes/nobody", 'nodes "nobody" not found'),
     ],
@@ -135,18 +201,23 @@ def test_a_missing_namespace_is_not_found(api: ApiClient) -> None:
 
 
 _SUBDOMAIN = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "
+    "or '.', and must start and end with an "
     "alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 _LABEL_VALUE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    "validation is "
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 _LABEL_KEY = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character "
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 
 
@@ -154,24 +225,59 @@ _LABEL_KEY = (
     ("body", "message"),
     [
         (pod("A_b"), f'Pod "A_b" is invalid: metadata.name: Invalid value: "A_b": {_SUBDOMAIN}'),
-        (pod("a" * 254), f'Pod "{"a" * 254}" is invalid: metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 characters'),
-        (pod(labels={"-x": "y"}), f'Pod "a" is invalid: metadata.labels: Invalid value: "-x": {_LABEL_KEY}'),
-        (pod(labels={"x": "a b"}), f'Pod "a" is invalid: metadata.labels: Invalid value: "a b": {_LABEL_VALUE}'),
+        (
+            pod("a" * 254),
+            (
+                f'Pod "{"a" * 254}" is invalid: metadata.name: Invalid value: "{"a" * 254}": '
+                "must be "
+                "no more than 253 characters"
+            ),
+        ),
+        (
+            pod(labels={"-x": "y"}),
+            (f'Pod "a" is invalid: metadata.labels: Invalid value: "-x": {_LABEL_KEY}'),
+        ),
+        (
+            pod(labels={"x": ("a b")}),
+            (f'Pod "a" is invalid: metadata.labels: Invalid value: "a b": {_LABEL_VALUE}'),
+        ),
         (pod(spec={"containers": []}), 'Pod "a" is invalid: spec.containers: Required value'),
-        (pod(spec={"containers": [{"name": "x"}]}), 'Pod "a" is invalid: spec.containers[0].image: Required value'),
-        (pod(spec={"containers": [{"image": "x"}]}), 'Pod "a" is invalid: spec.containers[0].name: Required value'),
+        (
+            pod(spec={"containers": [{"name": "x"}]}),
+            ('Pod "a" is invalid: spec.containers[0].image: Required value'),
+        ),
+        (
+            pod(spec={"containers": [{"image": "x"}]}),
+            ('Pod "a" is invalid: spec.containers[0].name: Required value'),
+        ),
         (
             pod(spec={"containers": [{"name": "x", "image": "i"}, {"name": "x", "image": "i"}]}),
             'Pod "a" is invalid: spec.containers[1].name: Duplicate value: "x"',
         ),
         (
             pod("A_b", spec={"containers": []}),
-            f'Pod "A_b" is invalid: [metadata.name: Invalid value: "A_b": {_SUBDOMAIN}, spec.containers: Required value]',
+            (
+                f'Pod "A_b" is invalid: [metadata.name: Invalid value: "A_b": {_SUBDOMAIN}, '
+                "spec.containers: Required value]"
+            ),
         ),
-        ({"metadata": {}, "spec": pod()["spec"]}, 'Pod "" is invalid: metadata.name: Required value: name or generateName is required'),
-        (pod(labels={"x": "y" * 64}), f'Pod "a" is invalid: metadata.labels: Invalid value: "{"y" * 64}": must be no more than 63 bytes'),
+        (
+            {"metadata": {}, "spec": pod()["spec"]},
+            ('Pod "" is invalid: metadata.name: Required value: name or generateName is required'),
+        ),
+        (
+            pod(labels={"x": "y" * 64}),
+            (
+                f'Pod "a" is invalid: metadata.labels: Invalid value: "{"y" * 64}": must be '
+                "no more "
+                "than 63 bytes"
+            ),
+        ),
     ],
-    ids="name long-name label-key label-value no-containers no-image no-container-name twice two-faults no-name long-label".split(),  # noqa: SIM905
+    ids=(
+        "name long-name label-key label-value no-containers no-image no-container-name twice "
+        "two-faults no-name long-label"
+    ).split(),  # noqa: SIM905
 )
 def test_a_broken_pod_is_invalid(api: ApiClient, space: str, body: Any, message: str) -> None:
     answer = api.post(pods(space), body)
@@ -184,7 +290,8 @@ def test_a_deployment_must_select_its_own_pods(api: ApiClient, space: str) -> No
     body["spec"]["selector"] = {"matchLabels": {"app": "other"}}
     answer = api.post(deployments(space), body)
     assert answer.message == (
-        'Deployment.apps "web" is invalid: spec.template.metadata.labels: Invalid value: {"app":"web"}: '
+        'Deployment.apps "web" is invalid: spec.template.metadata.labels: Invalid value: '
+        '{"app":"web"}: '
         "`selector` does not match template `labels`"
     )
 
@@ -197,7 +304,9 @@ def test_what_cannot_be_read_is_a_bad_request(api: ApiClient, space: str, body: 
 
 @pytest.mark.parametrize("media", ["application/json", "application/yaml"])
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["lists", "objects"])
-def test_a_body_without_bottom_is_a_bad_request(api: ApiClient, space: str, media: str, opening: bytes) -> None:
+def test_a_body_without_bottom_is_a_bad_request(
+    api: ApiClient, space: str, media: str, opening: bytes
+) -> None:
     answer = api.ask("POST", config_maps(space), opening * 50_000, headers={"Content-Type": media})
     assert (answer.status, answer.reason) == (400, "BadRequest")
     assert api.get(config_maps(space)).status == 200, "the server lives on"
@@ -228,11 +337,20 @@ def test_another_namespace_than_the_paths_is_a_bad_request(api: ApiClient, space
 def test_another_name_than_the_paths_is_a_bad_request(api: ApiClient, space: str) -> None:
     api.post(config_maps(space), config_map())
     answer = api.put(config_maps(space, "a"), config_map("b"))
-    assert (answer.status, answer.message) == (400, "the name of the object (b) does not match the name on the URL (a)")
+    assert (answer.status, answer.message) == (
+        400,
+        "the name of the object (b) does not match the name on the URL (a)",
+    )
 
 
-@pytest.mark.parametrize("body", [{}, {"metadata": {}}, {"metadata": {"labels": {"x": "y"}}}], ids=["nothing", "no metadata", "no name"])
-def test_a_replacement_names_what_it_replaces(api: ApiClient, space: str, body: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"metadata": {}}, {"metadata": {"labels": {"x": "y"}}}],
+    ids=["nothing", ("no metadata"), ("no name")],
+)
+def test_a_replacement_names_what_it_replaces(
+    api: ApiClient, space: str, body: dict[str, Any]
+) -> None:
     api.post(config_maps(space), config_map())
     answer = api.put(config_maps(space, "a"), body)
     assert (answer.status, answer.message) == (
@@ -256,7 +374,7 @@ def test_an_unknown_media_type_is_refused(api: ApiClient, space: str) -> None:
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")
 
 
-# --- replace -------------------------------------------------------------------------------------------------------------------------
+# --- replace --------------------------------------------------------------------------------------
 
 
 def test_a_stale_replace_is_a_conflict(api: ApiClient, space: str) -> None:
@@ -272,7 +390,10 @@ def test_a_stale_replace_is_a_conflict(api: ApiClient, space: str) -> None:
 
 def test_a_replace_that_changes_nothing_keeps_the_version(api: ApiClient, space: str) -> None:
     made = api.post(config_maps(space), config_map()).body
-    assert api.put(config_maps(space, "a"), made).body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert (
+        api.put(config_maps(space, "a"), made).body["metadata"]["resourceVersion"]
+        == made["metadata"]["resourceVersion"]
+    )
 
 
 def test_a_replace_of_nothing_is_not_found(api: ApiClient, space: str) -> None:
@@ -283,27 +404,45 @@ def test_spec_and_status_have_their_own_doors(api: ApiClient, space: str) -> Non
     api.post(pods(space), pod())
     changed = api.patch(pods(space, "a"), {"status": {"message": "mine"}})
     assert "message" not in changed.body["status"]
-    told = api.patch(pods(space, "a", "status"), {"status": {"message": "mine"}, "spec": {"activeDeadlineSeconds": 9}})
+    told = api.patch(
+        pods(space, "a", "status"),
+        {"status": {"message": "mine"}, "spec": {"activeDeadlineSeconds": 9}},
+    )
     assert told.body["status"]["message"] == "mine"
     assert "activeDeadlineSeconds" not in told.body["spec"]
 
 
 def test_a_spec_change_is_a_new_generation(api: ApiClient, space: str) -> None:
     first = api.post(deployments(space), deployment()).body["metadata"]["generation"]
-    assert api.patch(deployments(space, "web"), {"metadata": {"labels": {"x": "y"}}}).body["metadata"]["generation"] == first
-    assert api.patch(deployments(space, "web"), {"spec": {"minReadySeconds": 5}}).body["metadata"]["generation"] == first + 1
+    assert (
+        api.patch(deployments(space, "web"), {"metadata": {"labels": {"x": "y"}}}).body["metadata"][
+            "generation"
+        ]
+        == first
+    )
+    assert (
+        api.patch(deployments(space, "web"), {"spec": {"minReadySeconds": 5}}).body["metadata"][
+            "generation"
+        ]
+        == first + 1
+    )
 
 
 def test_a_pods_spec_is_all_but_immutable(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod())
     answer = api.patch(pods(space, "a"), {"spec": {"restartPolicy": "Never"}})
     assert (answer.status, answer.reason) == (422, "Invalid")
-    assert answer.message.startswith('Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than ')
+    assert answer.message.startswith(
+        'Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than '
+    )
     image = {"spec": {"containers": [{"name": "main", "image": "train:2"}]}}
-    assert api.patch(pods(space, "a"), image, STRATEGIC).body["spec"]["containers"][0]["image"] == "train:2"
+    assert (
+        api.patch(pods(space, "a"), image, STRATEGIC).body["spec"]["containers"][0]["image"]
+        == "train:2"
+    )
 
 
-# --- patches -------------------------------------------------------------------------------------------------------------------------
+# --- patches --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -320,12 +459,22 @@ def test_merge_patch(api: ApiClient, space: str, patch: Any, data: Any) -> None:
 
 
 def test_strategic_merge_finds_list_items_by_their_key(api: ApiClient, space: str) -> None:
-    containers = [{"name": "one", "image": "a:1", "env": [{"name": "X", "value": "1"}]}, {"name": "two", "image": "b:1"}]
+    containers = [
+        {"name": "one", "image": "a:1", "env": [{"name": "X", "value": "1"}]},
+        {"name": "two", "image": "b:1"},
+    ]
     body = deployment()
     body["spec"]["template"]["spec"]["containers"] = containers
     api.post(deployments(space), body)
-    patch = {"containers": [{"name": "one", "env": [{"name": "Y", "value": "2"}]}, {"name": "two", "$patch": "delete"}]}
-    answer = api.patch(deployments(space, "web"), {"spec": {"template": {"spec": patch}}}, STRATEGIC)
+    patch = {
+        "containers": [
+            {"name": "one", "env": [{"name": "Y", "value": "2"}]},
+            {"name": "two", "$patch": "delete"},
+        ]
+    }
+    answer = api.patch(
+        deployments(space, "web"), {"spec": {"template": {"spec": patch}}}, STRATEGIC
+    )
     assert answer.status == 200, answer.message
     (left,) = answer.body["spec"]["template"]["spec"]["containers"]
     assert left["image"] == "a:1"
@@ -334,13 +483,17 @@ def test_strategic_merge_finds_list_items_by_their_key(api: ApiClient, space: st
 
 def test_strategic_merge_replaces_where_it_is_told_to(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod(labels={"a": "1"}))
-    answer = api.patch(pods(space, "a"), {"metadata": {"labels": {"$patch": "replace", "b": "2"}}}, STRATEGIC)
+    answer = api.patch(
+        pods(space, "a"), {"metadata": {"labels": {"$patch": "replace", "b": "2"}}}, STRATEGIC
+    )
     assert answer.body["metadata"]["labels"] == {"b": "2"}
 
 
 def test_strategic_merge_takes_finalizers_as_a_set(api: ApiClient, space: str) -> None:
     api.post(config_maps(space), config_map(finalizers=["x.io/a"]))
-    both = api.patch(config_maps(space, "a"), {"metadata": {"finalizers": ["x.io/b"]}}, STRATEGIC).body["metadata"]["finalizers"]
+    both = api.patch(
+        config_maps(space, "a"), {"metadata": {"finalizers": ["x.io/b"]}}, STRATEGIC
+    ).body["metadata"]["finalizers"]
     assert sorted(both) == ["x.io/a", "x.io/b"]
     gone = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x.io/a", "x.io/b"]}}
     assert "finalizers" not in api.patch(config_maps(space, "a"), gone, STRATEGIC).body["metadata"]
@@ -351,7 +504,10 @@ def test_strategic_merge_takes_finalizers_as_a_set(api: ApiClient, space: str) -
     [
         ([{"op": "add", "path": "/data/b", "value": "2"}], {"a": "1", "b": "2"}),
         ([{"op": "replace", "path": "/data/a", "value": "3"}], {"a": "3"}),
-        ([{"op": "test", "path": "/data/a", "value": "1"}, {"op": "remove", "path": "/data/a"}], None),
+        (
+            [{"op": "test", "path": "/data/a", "value": "1"}, {"op": "remove", "path": "/data/a"}],
+            None,
+        ),
         ([{"op": "move", "from": "/data/a", "path": "/data/b"}], {"b": "1"}),
         ([{"op": "copy", "from": "/data/a", "path": "/data/b"}], {"a": "1", "b": "1"}),
     ],
@@ -371,7 +527,9 @@ def test_json_patch(api: ApiClient, space: str, operations: Any, data: Any) -> N
         {"op": "replace", "path": "/absent/deep", "value": "1"},
     ],
 )
-def test_a_json_patch_that_does_not_apply_is_invalid(api: ApiClient, space: str, operation: Any) -> None:
+def test_a_json_patch_that_does_not_apply_is_invalid(
+    api: ApiClient, space: str, operation: Any
+) -> None:
     api.post(config_maps(space), config_map(data={"a": "1"}))
     answer = api.patch(config_maps(space, "a"), [operation], JSON_PATCH)
     assert (answer.status, answer.reason) == (422, "Invalid")
@@ -381,14 +539,21 @@ def test_a_json_patch_that_does_not_apply_is_invalid(api: ApiClient, space: str,
 def test_a_patch_may_name_the_version_it_is_for(api: ApiClient, space: str) -> None:
     made = api.post(config_maps(space), config_map()).body
     api.patch(config_maps(space, "a"), {"data": {"a": "1"}})
-    stale = {"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}, "data": {"a": "2"}}
+    stale = {
+        "metadata": {"resourceVersion": made["metadata"]["resourceVersion"]},
+        "data": {"a": "2"},
+    }
     assert api.patch(config_maps(space, "a"), stale).status == 409
 
 
 def test_apply_creates_and_then_merges(api: ApiClient, space: str) -> None:
-    first = api.patch(config_maps(space, "a"), config_map(data={"a": "1"}), APPLY, fieldManager="x", force="true")
+    first = api.patch(
+        config_maps(space, "a"), config_map(data={"a": "1"}), APPLY, fieldManager="x", force="true"
+    )
     assert (first.status, first.body["data"]) == (201, {"a": "1"})
-    again = api.patch(config_maps(space, "a"), config_map(data={"a": "2"}), APPLY, fieldManager="x", force="true")
+    again = api.patch(
+        config_maps(space, "a"), config_map(data={"a": "2"}), APPLY, fieldManager="x", force="true"
+    )
     assert (again.status, again.body["data"]) == (200, {"a": "2"})
 
 
@@ -398,14 +563,16 @@ def test_an_unknown_patch_type_is_refused(api: ApiClient, space: str) -> None:
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")
 
 
-# --- dry run and subresources --------------------------------------------------------------------------------------------------------
+# --- dry run and subresources ---------------------------------------------------------------------
 
 
 def test_a_dry_run_changes_nothing(api: ApiClient, space: str) -> None:
     made = api.post(config_maps(space), config_map(), dryRun="All")
     assert (made.status, api.get(config_maps(space, "a")).status) == (201, 404)
     kept = api.post(config_maps(space), config_map(data={"a": "1"})).body
-    assert api.patch(config_maps(space, "a"), {"data": {"a": "2"}}, dryRun="All").body["data"] == {"a": "2"}
+    assert api.patch(config_maps(space, "a"), {"data": {"a": "2"}}, dryRun="All").body["data"] == {
+        "a": "2"
+    }
     assert api.delete(config_maps(space, "a"), dryRun="All").status == 200
     assert api.get(config_maps(space, "a")).body == kept
     assert api.post(config_maps(space), config_map(), dryRun="All").reason == "AlreadyExists"
@@ -414,7 +581,11 @@ def test_a_dry_run_changes_nothing(api: ApiClient, space: str) -> None:
 def test_scale_reads_and_writes_replicas(api: ApiClient, space: str) -> None:
     api.post(deployments(space), deployment())
     scale = api.get(deployments(space, "web", "scale")).body
-    assert (scale["kind"], scale["apiVersion"], scale["spec"].get("replicas", 0)) == ("Scale", "autoscaling/v1", 0)
+    assert (scale["kind"], scale["apiVersion"], scale["spec"].get("replicas", 0)) == (
+        "Scale",
+        "autoscaling/v1",
+        0,
+    )
     assert scale["status"]["selector"] == "app=web"
     changed = api.patch(deployments(space, "web", "scale"), {"spec": {"replicas": 2}})
     assert changed.body["spec"]["replicas"] == 2
@@ -423,32 +594,53 @@ def test_scale_reads_and_writes_replicas(api: ApiClient, space: str) -> None:
     assert api.put(deployments(space, "web", "scale"), stale).status == 409
 
 
-def test_a_binding_merges_its_annotations_and_a_second_one_is_a_conflict(api: ApiClient, space: str) -> None:
+def test_a_binding_merges_its_annotations_and_a_second_one_is_a_conflict(
+    api: ApiClient, space: str
+) -> None:
     made = api.post(pods(space), pod("bindme", annotations={"a": "1"})).body
-    binding = {"metadata": {"name": "bindme", "annotations": {"b": "2"}}, "target": {"kind": "Node", "name": "node1"}}
+    binding = {
+        "metadata": {"name": "bindme", "annotations": {"b": "2"}},
+        "target": {"kind": "Node", "name": "node1"},
+    }
     stranger = {**binding, "metadata": {**binding["metadata"], "uid": "someone-else"}}
     assert api.post(pods(space, "bindme", "binding"), stranger).status == 409
     answer = api.post(pods(space, "bindme", "binding"), binding)
     assert (answer.status, answer.body["status"]) == (201, "Success")
     bound = api.get(pods(space, "bindme")).body
-    assert bound["spec"]["nodeName"] == "node1" and bound["metadata"]["uid"] == made["metadata"]["uid"]
-    assert {key: bound["metadata"]["annotations"].get(key) for key in ("a", "b")} == {"a": "1", "b": "2"}
-    assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [("PodScheduled", "True")]
+    assert (
+        bound["spec"]["nodeName"] == "node1" and bound["metadata"]["uid"] == made["metadata"]["uid"]
+    )
+    assert {key: bound["metadata"]["annotations"].get(key) for key in ("a", "b")} == {
+        "a": "1",
+        "b": "2",
+    }
+    assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [
+        ("PodScheduled", "True")
+    ]
     again = api.post(pods(space, "bindme", "binding"), binding)
     assert (again.status, again.reason) == (409, "Conflict")
-    assert again.message == ('Operation cannot be fulfilled on pods/binding "bindme": pod bindme is already assigned to node "node1"')
+    assert again.message == (
+        'Operation cannot be fulfilled on pods/binding "bindme": pod bindme is already assigned '
+        'to node "node1"'
+    )
 
 
 def test_a_gated_pod_cannot_be_bound(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod(spec={"schedulingGates": [{"name": "x.io/wait"}]}))
-    answer = api.post(pods(space, "a", "binding"), {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}})
+    answer = api.post(
+        pods(space, "a", "binding"),
+        {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}},
+    )
     assert (answer.status, answer.message) == (
         409,
-        'Operation cannot be fulfilled on pods/binding "a": pod a has non-empty .spec.schedulingGates',
+        (
+            'Operation cannot be fulfilled on pods/binding "a": pod a has non-empty '
+            ".spec.schedulingGates"
+        ),
     )
 
 
-# --- two writers ---------------------------------------------------------------------------------------------------------------------
+# --- two writers ----------------------------------------------------------------------------------
 
 
 def test_two_writers_lose_no_write(api: ApiClient, space: str) -> None:

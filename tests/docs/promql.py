@@ -1,4 +1,6 @@
-"""Which labels does an expression have, and does it ask for any that nobody prints? Read by a parser of PromQL."""
+"""Which labels does an expression have, and does it ask for any that nobody prints? Read by a
+parser of PromQL.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,18 @@ from collections.abc import Iterator, Mapping
 
 import promql_parser as promql
 
-TARGET_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "service", "endpoint", "cluster"})
-"""What discovery puts on targets; with `honorLabels: false` a page's own label of such a name becomes `exported_…`."""
+TARGET_LABELS = frozenset(
+    {"job", "instance", "namespace", "pod", "container", "service", "endpoint", "cluster"}
+)
+"""What discovery puts on targets; with `honorLabels: false` a page's own label of such a name
+becomes `exported_…`.
+"""
 OWN = {"ALERTS": frozenset({"alertname", "alertstate", "severity"})}
 """Series of Prometheus itself, which have any label besides."""
 OF_INSTANCES = frozenset({"mig_gi_id", "mig_profile"})
-"""A join may name them where one side is of whole cards, which have none: then it is of whole cards."""
+"""A join may name them where one side is of whole cards, which have none: then it is of whole
+cards.
+"""
 Labels = frozenset[str]
 
 
@@ -67,14 +75,20 @@ def metrics_of(node: promql.Expr) -> Iterator[str]:
 def _of_selector(node: promql.VectorSelector, known: Mapping[str, Labels]) -> Labels:
     matchers = {each.name: each for each in node.matchers.matchers}
     pattern = matchers.pop("__name__", None)
-    names = [node.name] if node.name else [name for name in known if pattern is not None and re.fullmatch(pattern.value, name)]
+    names = (
+        [node.name]
+        if node.name
+        else [name for name in known if pattern is not None and re.fullmatch(pattern.value, name)]
+    )
     own = frozenset().union(*(known[name] for name in names if name in known))
     if not names or not all(name in known or name in OWN for name in names):
         raise Unknown(f"no page has `{node.name or (pattern and pattern.value)}`")
     if any(name in OWN for name in names):
         return frozenset().union(*known.values(), *OWN.values())
     exported = frozenset(f"exported_{label}" for label in own & TARGET_LABELS)
-    _expect(matchers, own | exported | TARGET_LABELS, f"`{node.name or (pattern and pattern.value)}`")
+    _expect(
+        matchers, own | exported | TARGET_LABELS, f"`{node.name or (pattern and pattern.value)}`"
+    )
     return own | exported | TARGET_LABELS
 
 
@@ -93,7 +107,9 @@ def _of_binary(node: promql.BinaryExpr, known: Mapping[str, Labels]) -> Labels:
     taken = frozenset(modifier.group_labels or ()) if modifier else frozenset[str]()
     if modifier and modifier.matching:
         _expect(modifier.matching.labels, left | (right & OF_INSTANCES), f"the left of `{node.op}`")
-        _expect(modifier.matching.labels, right | (left & OF_INSTANCES), f"the right of `{node.op}`")
+        _expect(
+            modifier.matching.labels, right | (left & OF_INSTANCES), (f"the right of `{node.op}`")
+        )
     if str(node.op) == "or":
         return left | right
     is_of_right = modifier is not None and modifier.card == promql.VectorMatchCardinality.OneToMany
@@ -106,7 +122,9 @@ def _of_call(node: promql.Call, known: Mapping[str, Labels]) -> Labels:
     texts = [each.val for each in node.args if isinstance(each, promql.StringLiteral)]
     if node.func.name == "label_replace":
         _expect([texts[2]], found, "label_replace")
-    return found | frozenset(texts[:1]) if node.func.name in ("label_replace", "label_join") else found
+    return (
+        found | frozenset(texts[:1]) if node.func.name in ("label_replace", "label_join") else found
+    )
 
 
 def _expect(named: object, there: Labels, where: str) -> None:

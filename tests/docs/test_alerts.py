@@ -1,5 +1,5 @@
-"""Rules, alerts and their pages are fresh, are those of docs/spec/telemetry.md#recording-rules-and-alerts,
-and each link leads to a section.
+"""Rules, alerts and their pages are fresh, are those of
+docs/spec/telemetry.md#recording-rules-and-alerts, and each link leads to a section.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ finally:
 PAGE = (ROOT / "docs" / "reference" / "alerts.md").read_text(encoding="utf-8")
 DEPLOY = ROOT / "deploy" / "prometheus"
 RULES: list[dict[str, Any]] = [
-    rule for group in yaml.safe_load((DEPLOY / "fairlead.rules.yaml").read_text(encoding="utf-8"))["groups"] for rule in group["rules"]
+    rule
+    for group in yaml.safe_load((DEPLOY / "fairlead.rules.yaml").read_text(encoding="utf-8"))[
+        "groups"
+    ]
+    for rule in group["rules"]
 ]
 ALERTS = {rule["alert"].removeprefix("Fairlead"): rule for rule in RULES if "alert" in rule}
 CONTRACT = {
@@ -84,23 +88,37 @@ RECORDINGS = {
 
 @pytest.mark.parametrize("name", sorted(TOOL.written()))
 def test_a_manifest_is_fresh(name: str) -> None:
-    assert (DEPLOY / name).read_text(encoding="utf-8") == TOOL.written()[name], "stale: run `python tools/prometheus_rules.py`"
+    assert (DEPLOY / name).read_text(encoding="utf-8") == TOOL.written()[name], (
+        "stale: run `python tools/prometheus_rules.py`"
+    )
 
 
 def test_the_page_is_fresh_and_nothing_else_lies_beside_the_manifests() -> None:
     assert TOOL.page() == PAGE, "stale: run `python tools/prometheus_rules.py`"
-    assert {path.name for path in DEPLOY.iterdir()} == {*TOOL.written(), "scrape.yaml", "servicemonitor.yaml"}
+    assert {path.name for path in DEPLOY.iterdir()} == {
+        *TOOL.written(),
+        "scrape.yaml",
+        "servicemonitor.yaml",
+    }
 
 
 def test_alerts_and_recording_rules_are_those_of_the_contract() -> None:
-    assert {name: (str(rule.get("for", "0")), rule["labels"]["severity"]) for name, rule in ALERTS.items()} == EXPECTED
+    assert {
+        name: (str(rule.get("for", "0")), rule["labels"]["severity"])
+        for name, rule in ALERTS.items()
+    } == EXPECTED
     assert {rule["record"] for rule in RULES if "record" in rule} == RECORDINGS
 
 
 def test_the_operators_rules_are_the_same() -> None:
     operator = yaml.safe_load((DEPLOY / "prometheusrule.yaml").read_text(encoding="utf-8"))
-    assert (operator["apiVersion"], operator["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
-    assert operator["spec"] == yaml.safe_load((DEPLOY / "fairlead.rules.yaml").read_text(encoding="utf-8"))
+    assert (operator["apiVersion"], operator["kind"]) == (
+        "monitoring.coreos.com/v1",
+        "PrometheusRule",
+    )
+    assert operator["spec"] == yaml.safe_load(
+        (DEPLOY / "fairlead.rules.yaml").read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -115,7 +133,9 @@ def test_an_alert_says_what_is_wrong_and_leads_to_its_section(name: str) -> None
 
 
 def test_links_lead_to_where_the_page_is_kept(tmp_path: Path) -> None:
-    """As shipped, to the file in this repository; with an address, by the tool and by the page's command alike."""
+    """As shipped, to the file in this repository; with an address, by the tool and by the page's
+    command alike.
+    """
     shipped = {name: text for name, text in TOOL.written().items() if "runbook_url" in text}
     assert set(shipped) == {"fairlead.rules.yaml", "prometheusrule.yaml"}
     for text in shipped.values():
@@ -123,7 +143,14 @@ def test_links_lead_to_where_the_page_is_kept(tmp_path: Path) -> None:
         assert len(links) == len(EXPECTED)
         assert {link.partition("#")[0] for link in links} == {"docs/reference/alerts.md"}
     base = "https://git.example.com/fairlead/docs/reference/alerts.md"
-    (script,) = re.findall(r"^\$ sed -i '(.+)' deploy/prometheus/\*rule\*\.yaml$", PAGE, re.MULTILINE)
+    (script,) = re.findall(
+        (
+            r"^\$ sed -i '(.+)' "
+            r"deploy/prometheus/\*rule\*\.yaml$"
+        ),
+        PAGE,
+        re.MULTILINE,
+    )
     for name, text in shipped.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         subprocess.run(["sed", "-i", script, str(tmp_path / name)], check=True)
@@ -133,22 +160,28 @@ def test_links_lead_to_where_the_page_is_kept(tmp_path: Path) -> None:
 
 
 def test_no_xid_is_in_both_classes() -> None:
-    critical, warning = (set(re.findall(r"\d+", ALERTS[name]["expr"].split('"')[1])) for name in ("GpuXidCritical", "GpuXidWarning"))
+    critical, warning = (
+        set(re.findall(r"\d+", ALERTS[name]["expr"].split('"')[1]))
+        for name in ("GpuXidCritical", "GpuXidWarning")
+    )
     assert critical == {"48", "62", "64", "74", "79", "95", "119", "120", "140"}
     assert warning == {"63", "92", "94", "154"}
 
 
 def test_inhibition_names_alerts_that_exist_and_never_goes_round() -> None:
-    rules = yaml.safe_load((DEPLOY / "alertmanager-inhibition.yaml").read_text(encoding="utf-8"))["inhibit_rules"]
+    rules = yaml.safe_load((DEPLOY / "alertmanager-inhibition.yaml").read_text(encoding="utf-8"))[
+        "inhibit_rules"
+    ]
     holds: dict[str, set[str]] = {}
     for rule in rules:
         sources, targets = (_names(rule[key]) for key in ("source_matchers", "target_matchers"))
         assert not sources & targets
         for source in sources:
             holds.setdefault(source, set()).update(targets)
-    assert {name for each in holds.items() for name in (each[0], *each[1])} <= {*CONTRACT, *LATER}, (
-        "what the contract does not know holds nothing back"
-    )
+    assert {name for each in holds.items() for name in (each[0], *each[1])} <= {
+        *CONTRACT,
+        *LATER,
+    }, "what the contract does not know holds nothing back"
     for name in holds:
         assert name not in _reached(holds, name), f"{name} would silence itself"
 

@@ -1,7 +1,8 @@
-"""Every sentence of the console's server has its words in both languages: a text without a code fails here.
+"""Every sentence of the console's server has its words in both languages: a text without a code
+fails here.
 
-Codes are read from the source: where one is put together, its parts stand in `MADE`, and a place that makes
-codes and is not told of here fails, too.
+Codes are read from the source: where one is put together, its parts stand in `MADE`, and a place
+that makes codes and is not told of here fails, too.
 """
 
 from __future__ import annotations
@@ -45,36 +46,60 @@ WAITING: Final = ROOT / "src" / "fairlead" / "rules" / "jobs" / "waiting.py"
 def own_waits() -> list[ast.Call]:
     """Where our rules say themselves why something waits."""
     nodes = ast.walk(ast.parse(WAITING.read_text(encoding="utf-8")))
-    return [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Wait"]
+    return [
+        node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Wait"
+    ]
 
 
 WAITS: Final = tuple(
-    dict.fromkeys(f"wait-{call.args[2].value}" for call in own_waits() if len(call.args) > 2 and isinstance(call.args[2], ast.Constant))
+    dict.fromkeys(
+        f"wait-{call.args[2].value}"
+        for call in own_waits()
+        if len(call.args) > 2 and isinstance(call.args[2], ast.Constant)
+    )
 )
 SHORTFALLS: Final = ("absent", "never", "full", "together")
 MADE: Final = {
-    ("nodes_rows.py", "code"): ("nodes", "nodes-unhealthy", "nodes-faulty", "nodes-unhealthy-faulty"),
+    ("nodes_rows.py", "code"): (
+        "nodes",
+        "nodes-unhealthy",
+        "nodes-faulty",
+        "nodes-unhealthy-faulty",
+    ),
     ("jobs_rows.py", "f'why-{found.kind}'"): tuple(f"why-{kind}" for kind in SHORTFALLS),
     ("jobs_rows.py", "code"): (
         *("jobs", "jobs-waiting"),
         *(f"why-barred{why}" for why in ("", "-taints", "-cordoned", "-taints-cordoned")),
     ),
-    ("jobs_rows.py", "f'why-share-{short.kind}'"): tuple(f"why-share-{kind}" for kind in ("none", "barred", "unshared", "memory", "other")),
+    ("jobs_rows.py", "f'why-share-{short.kind}'"): tuple(
+        f"why-share-{kind}" for kind in ("none", "barred", "unshared", "memory", "other")
+    ),
     ("jobs_rows.py", "f'wait-{wait.code}'"): WAITS,
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
-    ("attention.py", "f'attention-{code or kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
+    ("attention.py", ("f'attention-{code or kind}'")): tuple(
+        f"attention-{kind}" for kind in ATTENTION
+    ),
     ("waiting.py", "f'told-{each.code}'"): tuple(f"told-{code}" for code in CLAUSES),
     ("health.py", "f'health-affects-{name}'"): tuple(f"health-affects-{name}" for name in AFFECTS),
     ("health.py", "f'health-set-{name}'"): tuple(f"health-set-{name}" for name in SETTINGS),
     ("health.py", "code"): ("health-clock-ahead", "health-clock-behind"),
-    ("overview.py", "code"): ("cluster", "cluster-idle", "cluster-unhealthy", "cluster-idle-unhealthy"),
+    ("overview.py", "code"): (
+        "cluster",
+        "cluster-idle",
+        "cluster-unhealthy",
+        "cluster-idle-unhealthy",
+    ),
 }
 
 
 def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
     for path in sorted(CONSOLE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == name
+            ):
                 yield path, node
 
 
@@ -92,7 +117,10 @@ def sentence_codes() -> list[tuple[str, frozenset[str] | None]]:
             found.append((code.value, _names(values)))
             continue
         made = MADE.get((path.name, ast.unparse(code)))
-        assert made, f"{path.name}:{call.lineno} makes codes of sentences ({ast.unparse(code)}) that MADE does not tell"
+        assert made, (
+            f"{path.name}:{call.lineno} makes codes of sentences ({ast.unparse(code)}) that MADE "
+            "does not tell"
+        )
         found += [(each, None) for each in made]
     return found
 
@@ -119,8 +147,14 @@ def test_every_sentence_has_its_words(language: str) -> None:
     codes = sentence_codes()
     assert len(codes) > 40
     assert [code for code, _ in codes if f"sentence.{code}" not in words] == []
-    strange = {code: placeholders(words[f"sentence.{code}"]) - names for code, names in codes if names is not None}
-    assert {code: names for code, names in strange.items() if names} == {}, "names that the server does not send"
+    strange = {
+        code: placeholders(words[f"sentence.{code}"]) - names
+        for code, names in codes
+        if names is not None
+    }
+    assert {code: names for code, names in strange.items() if names} == {}, (
+        "names that the server does not send"
+    )
 
 
 def test_both_languages_ask_for_the_same_values() -> None:
@@ -133,24 +167,39 @@ def test_both_languages_ask_for_the_same_values() -> None:
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_every_warning_has_its_words(language: str) -> None:
     words = catalogue(language)
-    codes = {code.value for _, call in calls("Warning") if isinstance(code := argument(call, 0, "code"), ast.Constant)}
+    codes = {
+        code.value
+        for _, call in calls("Warning")
+        if isinstance(code := argument(call, 0, "code"), ast.Constant)
+    }
     assert codes >= {"series-missing", "history-syncing"}
     assert [code for code in sorted(codes) if f"warning.{code}" not in words] == []
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_says(language: str) -> None:
-    """A hint that the server puts together (an address, a flag) stands in the catalogue's sentence."""
+def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_says(
+    language: str,
+) -> None:
+    """A hint that the server puts together (an address, a flag)
+    stands in the catalogue's sentence.
+    """
     words = catalogue(language)
     made: dict[str, bool] = {}
     for _, call in calls("Warning"):
         code, hint = argument(call, 0, "code"), argument(call, 3, "hint")
         if isinstance(code, ast.Constant):
             made[code.value] = not isinstance(hint, ast.Constant)
-    made |= dict.fromkeys(("cache-syncing", "crd-missing", "forbidden", "prometheus-unreachable"), True)  # `_warning` says the source's
+    # `_warning` says the source's
+    made |= dict.fromkeys(
+        ("cache-syncing", "crd-missing", "forbidden", "prometheus-unreachable"), True
+    )
     assert [code for code in sorted(made) if f"hint.{code}" not in words] == []
     own = ("chart-empty", "events-forbidden", "events-unread", "series-missing")
-    assert [code for code, is_made in sorted(made.items()) if is_made and code not in own and "{hint}" not in words[f"hint.{code}"]] == []
+    assert [
+        code
+        for code, is_made in sorted(made.items())
+        if is_made and code not in own and "{hint}" not in words[f"hint.{code}"]
+    ] == []
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
@@ -159,7 +208,11 @@ def test_every_refusal_has_its_words(language: str) -> None:
     codes = set(CODES_BY_STATUS.values()) | named_refusals()
     assert codes >= {"csrf", "foreign-host"}
     assert [code for code in sorted(codes) if f"error.{code}" not in words] == []
-    silent = [code for code in sorted(codes) if code not in OWN_WORDS and "{error}" not in words[f"error.{code}"]]
+    silent = [
+        code
+        for code in sorted(codes)
+        if code not in OWN_WORDS and "{error}" not in words[f"error.{code}"]
+    ]
     assert silent == [], "what the server said is dropped"
 
 
@@ -172,7 +225,9 @@ def named_refusals() -> set[str]:
     found = set()
     for path, call in calls("Refused"):
         for code in (each.value for each in call.keywords if each.arg == "code"):
-            assert isinstance(code, ast.Constant), f"{path.name}:{call.lineno} makes a code of an error; tell it here"
+            assert isinstance(code, ast.Constant), (
+                f"{path.name}:{call.lineno} makes a code of an error; tell it here"
+            )
             found.add(code.value)
     return found
 
@@ -188,7 +243,9 @@ def test_what_quota_says_has_its_words_with_all_its_values(language: str) -> Non
     words = catalogue(language)
     for code, english in CLAUSES.items():
         said = words[f"sentence.told-{code}"]
-        assert said == english if language == "en" else placeholders(said) == placeholders(english), code
+        assert (
+            said == english if language == "en" else placeholders(said) == placeholders(english)
+        ), code
 
 
 def test_every_sentence_of_ours_on_a_wait_has_a_code() -> None:
@@ -216,7 +273,9 @@ def test_every_reason_to_wait_has_its_word(language: str) -> None:
         "CreateContainerConfigError",
         "ContainerCreating",
     }
-    missing = {f"reason.{each}" for each in (*map(str, Reason), *own, *kubernetes)} - catalogue(language).keys()
+    missing = {f"reason.{each}" for each in (*map(str, Reason), *own, *kubernetes)} - catalogue(
+        language
+    ).keys()
     assert not missing
 
 
@@ -232,7 +291,10 @@ def test_every_step_of_a_jobs_life_has_words() -> None:
     steps = {
         value
         for name, value in vars(job_life).items()
-        if name.isupper() and not name.startswith("_") and isinstance(value, str) and value.isalpha()
+        if name.isupper()
+        and not name.startswith("_")
+        and isinstance(value, str)
+        and value.isalpha()
     }
     assert {"created", "pods", "restarted"} <= steps
     for name in CATALOGUES:

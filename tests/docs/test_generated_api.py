@@ -1,4 +1,6 @@
-"""The API description and the client's types are what the server's types generate; every route is described fully."""
+"""The API description and the client's types are what the server's types generate; every route is
+described fully.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def tool(name: str) -> ModuleType:
 )
 def test_a_generated_file_is_fresh(name: str, text: str) -> None:
     module = tool(name)
-    assert module.FILE.read_text(encoding="utf-8") == getattr(module, text)(), f"stale: run `python tools/{name}.py`"
+    assert module.FILE.read_text(encoding="utf-8") == getattr(module, text)(), (
+        f"stale: run `python tools/{name}.py`"
+    )
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)

@@ -1,4 +1,6 @@
-"""Can tests lay out what the file of our images says (`tests/kube/image_file.py`), and is there what manifests start?"""
+"""Can tests lay out what the file of our images says (`tests/kube/image_file.py`), and is there
+what manifests start?
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,12 @@ def test_what_manifests_start_is_a_program_of_the_image() -> None:
     images = fairlead_images()
     for tag, image in images.items():
         program = (image.entry_point or image.command)[0]
-        assert isinstance(image.files[program if program.startswith("/") else f"{PROGRAMS}/{program}"], Program), tag
-        assert "/fairlead/src/fairlead/run/programs.py" in image.files and not [name for name in image.files if "fairlead_sim" in name]
+        assert isinstance(
+            image.files[program if program.startswith("/") else f"{PROGRAMS}/{program}"], Program
+        ), tag
+        assert "/fairlead/src/fairlead/run/programs.py" in image.files and not [
+            name for name in image.files if "fairlead_sim" in name
+        ]
     exporter = images[EXPORTER]
     for name in ("/usr/bin/dcgm-exporter", "/usr/local/dcgm/dcgm-exporter-entrypoint.sh"):
         while isinstance(found := exporter.files[name], Link):

@@ -1,4 +1,6 @@
-"""docs/README.md names every document, and no document links to a file or a heading that is not there."""
+"""docs/README.md names every document, and no document links to a file or a heading that is not
+there.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,32 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = ROOT / "docs" / "README.md"
 NOT_OURS = {".venv", "node_modules", "build", "test-output", ".git", ".pytest_cache", ".hypothesis"}
-PAGES = sorted(page for page in ROOT.rglob("*.md") if not NOT_OURS & set(page.relative_to(ROOT).parts))
-FRAGMENTS = {page for page in PAGES if page.parent.name == "newsfragments" and page.name != "README.md"}
+PAGES = sorted(
+    page for page in ROOT.rglob("*.md") if not NOT_OURS & set(page.relative_to(ROOT).parts)
+)
+FRAGMENTS = {
+    page for page in PAGES if page.parent.name == "newsfragments" and page.name != "README.md"
+}
 LINK = re.compile(r'\]\(([^)\s]+)\)|(?:href|src|srcset)="([^"]+)"')
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def links(page: Path) -> list[str]:
-    """Where a page leads to on this disk: paths relative to it, some with a heading (`cli.md#submit`)."""
+    """Where a page leads to on this disk: paths relative to it, some with a heading
+    (`cli.md#submit`).
+    """
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     found = [markdown or html for markdown, html in LINK.findall(text)]
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as GitHub names them in links; one that comes twice has `-1` the second time."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    """The headings of a page as GitHub names them in links; one that comes twice has `-1` the
+    second time.
+    """
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     seen: dict[str, int] = {}
     names = set()
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
@@ -38,7 +50,9 @@ def anchors(page: Path) -> set[str]:
 
 def test_every_document_is_in_the_index() -> None:
     named = {(INDEX.parent / link.partition("#")[0]).resolve() for link in links(INDEX)}
-    documents = {page for page in (ROOT / "docs").rglob("*") if page.suffix in (".md", ".json")} | set(PAGES) - FRAGMENTS
+    documents = {
+        page for page in (ROOT / "docs").rglob("*") if page.suffix in (".md", ".json")
+    } | set(PAGES) - FRAGMENTS
     assert sorted(str(page.relative_to(ROOT)) for page in documents - named - {INDEX}) == []
 
 

@@ -1,4 +1,6 @@
-"""README says which kinds of jobs the laptop runs: those that its API serves, and the others by name."""
+"""README says which kinds of jobs the laptop runs: those that its API serves, and the others by
+name.
+"""
 
 from __future__ import annotations
 
@@ -21,5 +23,8 @@ def test_each_kind_stands_where_the_laptop_has_it() -> None:
     for kind in (kind for kind in KINDS if kind.TYPE in submitted):
         is_run = kind.GROUP in served or kind.TYPE == "deepspeedjob"  # it becomes an MPIJob
         if kind.TYPE != "pytorchjob":  # the example above
-            assert (f"`{kind.TYPE}`" in runs, f"`{kind.TYPE}`" in refused) == (is_run, not is_run), kind.TYPE
+            assert (f"`{kind.TYPE}`" in runs, f"`{kind.TYPE}`" in refused) == (
+                is_run,
+                not is_run,
+            ), kind.TYPE
     assert "`serve kserve`" in refused and "serving.kserve.io" not in served

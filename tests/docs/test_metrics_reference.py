@@ -1,4 +1,6 @@
-"""The metrics reference is fresh, and whatever stands on a page stands in it, with the labels it says."""
+"""The metrics reference is fresh, and whatever stands on a page stands in it, with the labels it
+says.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,16 @@ REFERENCE = reference()
 
 
 def test_the_reference_is_fresh() -> None:
-    assert REFERENCE.FILE.read_text(encoding="utf-8") == REFERENCE.metrics_text(), "stale: run `python tools/docs_metrics.py`"
+    assert REFERENCE.FILE.read_text(encoding="utf-8") == REFERENCE.metrics_text(), (
+        "stale: run `python tools/docs_metrics.py`"
+    )
 
 
 def test_the_list_of_dcgms_fields_is_fresh() -> None:
     listed = reference("docs_dcgm")
-    assert listed.FILE.read_text(encoding="utf-8") == listed.dcgm_text(), "stale: run `python tools/docs_dcgm.py`"
+    assert listed.FILE.read_text(encoding="utf-8") == listed.dcgm_text(), (
+        "stale: run `python tools/docs_dcgm.py`"
+    )
 
 
 def test_there_are_pages_to_hold_against_it() -> None:
@@ -66,11 +72,20 @@ def test_names_and_types_keep_the_rules() -> None:
 
 
 def test_what_stands_on_a_node_says_on_which() -> None:
-    """docs/spec/telemetry.md#metric-families-and-naming-rules, docs/spec/telemetry.md#device-metrics,
-    docs/spec/telemetry.md#metrics-of-the-exporter-itself: one label joins cards, containers, exporters and
-    agents of a node.
+    """docs/spec/telemetry.md#metric-families-and-naming-rules,
+    docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#metrics-of-the-exporter-itself:
+    one label joins cards, containers, exporters and agents of a node.
     """
-    sections = (*REFERENCE.GPU, *REFERENCE.AGENT, ("", "", REFERENCE.cluster_exporter_metrics.NAMES))
-    native = [metric for _, _, metrics in sections for metric in metrics if metric.name.startswith("fairlead_")]
+    sections = (
+        *REFERENCE.GPU,
+        *REFERENCE.AGENT,
+        ("", "", REFERENCE.cluster_exporter_metrics.NAMES),
+    )
+    native = [
+        metric
+        for _, _, metrics in sections
+        for metric in metrics
+        if metric.name.startswith("fairlead_")
+    ]
     assert len(native) > 50
     assert not [metric.name for metric in native if "node_name" not in metric.labels]

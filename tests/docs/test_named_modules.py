@@ -1,4 +1,6 @@
-"""The modules that a room's README and the glossary name exist, and what the glossary calls a thing stands in its module."""
+"""The modules that a room's README and the glossary name exist, and what the glossary calls a thing
+stands in its module.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,21 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 SPAN = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[a-z_]+(?:[./][a-z_]+)*(?:\.[A-Za-z_]+|/)?")
 NOT_MODULES = {"now", "kubectl", "default"}
-"""Spans of the READMEs that look like modules: an argument of every rule, a program, a ServiceAccount."""
+"""Spans of the READMEs that look like modules: an argument of every rule, a program, a
+ServiceAccount.
+"""
 
 
 def place(name: str, *rooms: Path) -> Path | None:
-    """The module, folder or file of that name, in one of the rooms, in the package or in the repository."""
+    """The module, folder or file of that name, in one of the rooms, in the package or in the
+    repository.
+    """
     for room in (*rooms, SOURCE, SOURCE.parent, ROOT):
-        for path in (room / f"{name.replace('.', '/')}.py", room / name.replace(".", "/"), room / name):
+        for path in (
+            room / f"{name.replace('.', '/')}.py",
+            room / name.replace(".", "/"),
+            room / name,
+        ):
             if path.exists() and path != room:
                 return path
     return None
@@ -32,7 +42,9 @@ def text_of(path: Path) -> str:
 
 
 def is_there(name: str, room: Path) -> bool:
-    """Whether a span names a module (`scheduler`, `holding.account`), a path, or a name in a module (`scheduler.MOST_LOOKS`)."""
+    """Whether a span names a module (`scheduler`, `holding.account`), a path, or a name in a module
+    (`scheduler.MOST_LOOKS`).
+    """
     if place(name.rstrip("/"), room):
         return True
     module, _, word = name.rpartition(".")
@@ -46,7 +58,9 @@ def test_there_are_such_readmes() -> None:
 
 @pytest.mark.parametrize("page", README, ids=lambda page: page.parent.name)
 def test_what_a_readme_calls_a_module_is_one(page: Path) -> None:
-    named = {span for span in SPAN.findall(page.read_text(encoding="utf-8")) if PATH.fullmatch(span)} - NOT_MODULES
+    named = {
+        span for span in SPAN.findall(page.read_text(encoding="utf-8")) if PATH.fullmatch(span)
+    } - NOT_MODULES
     assert len(named) > 10
     assert sorted(name for name in named if not is_there(name, page.parent)) == []
 
@@ -71,4 +85,6 @@ def test_a_word_of_the_glossary_is_the_code_s(row: list[str]) -> None:
         assert found is not None, f"there is no `{module}` ({english})"
         for name in SPAN.findall(code):
             words = re.findall(r"\w+", name)
-            assert all(re.search(rf"\b\w*{word}\b", text_of(found)) for word in words), f"`{name}` is not in {module}"
+            assert all(re.search(rf"\b\w*{word}\b", text_of(found)) for word in words), (
+                f"`{name}` is not in {module}"
+            )

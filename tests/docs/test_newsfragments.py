@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "newsfragments"
 OTHERS = {"README.md", "template.md.jinja"}
 FRAGMENTS = sorted(path for path in FOLDER.iterdir() if path.name not in OTHERS)
-CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "towncrier"
+]
 TYPES = {each["directory"] for each in CONFIGURATION["type"]}
 TABLE = read_table(GLOSSARY.read_text(encoding="utf-8"))
 MOST_CHARACTERS = 400
@@ -31,10 +33,14 @@ def faults(path: Path) -> list[str]:
         found.append(f"{path.name}: the slug is not lower case with hyphens")
     text = path.read_text(encoding="utf-8").strip()
     if not text or len(text) > MOST_CHARACTERS or "\n\n" in text:
-        found.append(f"{path.name}: {len(text)} characters, expected one paragraph of 1 to {MOST_CHARACTERS}")
+        found.append(
+            f"{path.name}: {len(text)} characters, expected one paragraph of 1 to {MOST_CHARACTERS}"
+        )
     if text[:2] in ("- ", "# "):
         found.append(f"{path.name}: begins with `{text[:2]}`, which the template adds")
-    found += [f"{path.name}: avoid `{each.word}`; use {each.use}" for each in findings([path], TABLE)]
+    found += [
+        (f"{path.name}: avoid `{each.word}`; use {each.use}") for each in findings([path], TABLE)
+    ]
     return found
 
 
@@ -65,8 +71,20 @@ def test_towncrier_writes_fragments_into_the_changelog(tmp_path: Path) -> None:
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(FOLDER, tmp_path / "newsfragments")
     for kind in sorted(TYPES):
-        (tmp_path / "newsfragments" / f"example.{kind}.md").write_text(f"Example of {kind}.\n", encoding="utf-8")
-    command = [sys.executable, "-m", "towncrier", "build", "--yes", "--version", "9.9.9", "--date", "2030-01-02"]
+        (tmp_path / "newsfragments" / f"example.{kind}.md").write_text(
+            (f"Example of {kind}.\n"), encoding="utf-8"
+        )
+    command = [
+        sys.executable,
+        "-m",
+        "towncrier",
+        "build",
+        "--yes",
+        "--version",
+        "9.9.9",
+        "--date",
+        "2030-01-02",
+    ]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60)
     before = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     after = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -74,7 +92,10 @@ def test_towncrier_writes_fragments_into_the_changelog(tmp_path: Path) -> None:
     assert mark
     assert after.startswith(f"{head}{mark}\n## 9.9.9 (2030-01-02)\n")
     assert after.endswith(rest.lstrip("\n"))
-    assert all(f"### {kind.capitalize()}\n" in after and f"- Example of {kind}.\n" in after for kind in TYPES)
+    assert all(
+        (f"### {kind.capitalize()}\n") in after and (f"- Example of {kind}.\n") in after
+        for kind in TYPES
+    )
     lines = " ".join(after.split())
     assert all(" ".join(path.read_text(encoding="utf-8").split()) in lines for path in FRAGMENTS)
     assert sorted(path.name for path in (tmp_path / "newsfragments").iterdir()) == sorted(OTHERS)

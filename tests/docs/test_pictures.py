@@ -1,4 +1,6 @@
-"""The pictures of README.md and docs/concepts/quota.md: drawn from what the tools say, light and dark, small, and each of them shown."""
+"""The pictures of README.md and docs/concepts/quota.md: drawn from what the tools say, light and
+dark, small, and each of them shown.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,17 @@ FOLDER = ROOT / "docs" / "pictures"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUOTA = (ROOT / "docs" / "concepts" / "quota.md").read_text(encoding="utf-8")
 PICTURE = re.compile(
-    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?:docs/|../)pictures/([\w-]+)-dark\.(png|svg)">\s*'
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" '
+    r'srcset="(?:docs/|../)pictures/([\w-]+)-dark\.(png|svg)">\s*'
     r'<img src="(?:docs/|../)pictures/([\w-]+)-light\.(png|svg)" alt="([^"]+)">\s*</picture>'
 )
 MOST_BYTES = 250_000
 
 
 def flow() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("flow_picture", ROOT / "tools" / "flow_picture.py")
+    spec = importlib.util.spec_from_file_location(
+        "flow_picture", ROOT / "tools" / "flow_picture.py"
+    )
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there
@@ -33,7 +38,9 @@ def flow() -> ModuleType:
 @pytest.mark.parametrize("shade", ["light", "dark"])
 def test_the_flow_is_as_its_tool_draws_it(shade: str) -> None:
     module = flow()
-    assert module.flow_file(shade).read_text(encoding="utf-8") == module.flow_svg(shade), "stale: run `python tools/flow_picture.py`"
+    assert module.flow_file(shade).read_text(encoding="utf-8") == module.flow_svg(shade), (
+        "stale: run `python tools/flow_picture.py`"
+    )
 
 
 def test_every_picture_is_shown_in_both_shades() -> None:

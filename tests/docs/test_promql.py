@@ -1,4 +1,6 @@
-"""Every expression that we ship or print asks only for metrics and labels of the metrics reference: rules, boards, adapter rules, pages."""
+"""Every expression that we ship or print asks only for metrics and labels of the metrics reference:
+rules, boards, adapter rules, pages.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,21 @@ from fairlead.apps.configuration.counters_file import built_in_counters
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 PAGE = ROOT / "docs" / "reference" / "alerts.md"
-DCGM = frozenset({"gpu", "UUID", "pci_bus_id", "device", "modelName", "Hostname", "container", "namespace", "pod", "err_code", "err_msg"})
+DCGM = frozenset(
+    {
+        "gpu",
+        "UUID",
+        "pci_bus_id",
+        "device",
+        "modelName",
+        "Hostname",
+        "container",
+        "namespace",
+        "pod",
+        "err_code",
+        "err_msg",
+    }
+)
 
 
 class Asked(NamedTuple):
@@ -29,7 +45,9 @@ class Asked(NamedTuple):
 
 
 def reference() -> dict[str, Labels]:
-    spec = importlib.util.spec_from_file_location("docs_metrics", ROOT / "tools" / "docs_metrics.py")
+    spec = importlib.util.spec_from_file_location(
+        "docs_metrics", ROOT / "tools" / "docs_metrics.py"
+    )
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -44,17 +62,27 @@ VALUES = re.compile(r"label_values\((.+),\s*(\w+)\)$")
 
 
 def expressions(value: Any) -> Iterator[str]:
-    """Of a manifest or a board: rules, queries of panels and variables, what the adapter selects, what an HPA names."""
+    """Of a manifest or a board: rules, queries of panels and variables, what the adapter selects,
+    what an HPA names.
+    """
     match value:
         case {"seriesQuery": str(text)}:
             yield text
         case {"type": "Pods" | "Object" | "External", **rest}:
-            yield from (metric["metric"]["name"] for metric in rest.values() if isinstance(metric, dict) and "metric" in metric)
+            yield from (
+                metric["metric"]["name"]
+                for metric in rest.values()
+                if isinstance(metric, dict) and "metric" in metric
+            )
         case dict():
             for key, inner in value.items():
                 if key == "expr" and isinstance(inner, str):
                     yield inner
-                elif key in ("query", "definition") and isinstance(inner, str) and (found := VALUES.match(inner)):
+                elif (
+                    key in ("query", "definition")
+                    and isinstance(inner, str)
+                    and (found := VALUES.match(inner))
+                ):
                     yield f"group by ({found[2]}) ({found[1]})"
                 else:
                     yield from expressions(inner)
@@ -71,10 +99,21 @@ def documents(path: Path) -> list[Any]:
 
 
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.suffix in (".yaml", ".json"))
-SHIPPED = [Asked(str(path.relative_to(ROOT)), text) for path in FILES for text in expressions(documents(path))]
+SHIPPED = [
+    Asked(str(path.relative_to(ROOT)), text)
+    for path in FILES
+    for text in expressions(documents(path))
+]
 PRINTED = [
     Asked("docs/reference/alerts.md", line)
-    for block in re.findall(r"To see it:.*?```promql\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    for block in re.findall(
+        (
+            r"To see "
+            r"it:.*?```promql\n(.+?)```"
+        ),
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     for line in block.splitlines()
 ]
 
@@ -82,7 +121,9 @@ PRINTED = [
 def recorded(known: dict[str, Labels]) -> dict[str, Labels]:
     """What recording rules make of them, in their order."""
     found = dict(known)
-    for group in yaml.safe_load((DEPLOY / "prometheus" / "fairlead.rules.yaml").read_text(encoding="utf-8"))["groups"]:
+    for group in yaml.safe_load(
+        (DEPLOY / "prometheus" / "fairlead.rules.yaml").read_text(encoding="utf-8")
+    )["groups"]:
         for rule in group["rules"]:
             if "record" in rule:
                 found[rule["record"]] = labels_of(parse(rule["expr"]), found)
@@ -94,7 +135,11 @@ KNOWN = recorded(reference())
 
 @pytest.mark.parametrize("where", sorted({each.where for each in (*SHIPPED, *PRINTED)}))
 def test_what_is_asked_for_is_printed_by_a_page_of_ours(where: str) -> None:
-    wrong = [f"{text}: {problem}" for place, text in (*SHIPPED, *PRINTED) if place == where and (problem := trouble(text))]
+    wrong = [
+        f"{text}: {problem}"
+        for place, text in (*SHIPPED, *PRINTED)
+        if place == where and (problem := trouble(text))
+    ]
     assert wrong == []
 
 
@@ -117,10 +162,19 @@ def trouble(text: str) -> str:
         ("fairlead_gpu_uptime", "no page has `fairlead_gpu_uptime`"),
         ('fairlead_gpu_up{node="n"}', "`fairlead_gpu_up` has no label `node`"),
         ("sum by (pod_name) (fairlead_gpu_up)", "sum has no label `pod_name`"),
-        ("fairlead_gpu_up == 0 unless on (path) fairlead_gpu_healthy", "the left of `unless` has no label `path`"),
-        ("fairlead_gpu_up and on (uuid) fairlead_node_ready", "the right of `and` has no label `uuid`"),
+        (
+            "fairlead_gpu_up == 0 unless on (path) fairlead_gpu_healthy",
+            "the left of `unless` has no label `path`",
+        ),
+        (
+            "fairlead_gpu_up and on (uuid) fairlead_node_ready",
+            "the right of `and` has no label `uuid`",
+        ),
         ("sum by (gpu) (sum by (node_name) (fairlead_gpu_up))", "sum has no label `gpu`"),
-        ("fairlead_gpu_up * on (node_name) group_left (rack) fairlead_node_ready", "the one side of `*` has no label `rack`"),
+        (
+            "fairlead_gpu_up * on (node_name) group_left (rack) fairlead_node_ready",
+            "the one side of `*` has no label `rack`",
+        ),
         ("rate(fairlead_gpu_energy_joules_total[$__rate_interval]", "unclosed left parenthesis"),
         ('{__name__=~"^DCGM_XX_.*",pod!=""}', "no page has `^DCGM_XX_.*`"),
     ],
@@ -132,7 +186,11 @@ def test_what_no_page_has_is_found(text: str, problem: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'sum(rate(fairlead_gpu_pcie_bytes_total{node_name=~"$node",direction="tx"}[$__rate_interval])) by (node_name)',
+        (
+            'sum(rate(fairlead_gpu_pcie_bytes_total{node_name=~"$node",direction="tx"}[$__rate_interval])) '
+            ""
+            "by (node_name)"
+        ),
         '{__name__=~"^DCGM_FI_.*",exported_pod!="",exported_namespace!=""}',
         'max_over_time(fairlead_node_ready{instance="x"}[5m:1m]) > bool 0 or vector(0)',
         'topk(3, label_replace(fairlead_gpu_up, "node", "$1", "node_name", "(.*)"))',

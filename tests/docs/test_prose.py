@@ -1,4 +1,6 @@
-"""Documents are written for people: lines of prose end at column 100, words are those of the glossary."""
+"""Documents are written for people: lines of prose end at column 100, words are those of the
+glossary.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,12 @@ def long_lines(text: str) -> list[int]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             is_code = not is_code
-        elif not is_code and len(line) > MOST_COLUMNS and not NOT_PROSE.match(line) and " " in line.strip():
+        elif (
+            not is_code
+            and len(line) > MOST_COLUMNS
+            and not NOT_PROSE.match(line)
+            and " " in line.strip()
+        ):
             found.append(number)
     return found
 

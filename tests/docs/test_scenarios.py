@@ -1,4 +1,6 @@
-"""docs/how-to/scenarios.md is true: its example loads and lives, and it names every key, card, load and image there is."""
+"""docs/how-to/scenarios.md is true: its example loads and lives, and it names every key, card, load
+and image there is.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +60,22 @@ def test_the_example_loads_and_lives() -> None:
 
 @pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
 def test_every_key_is_explained(struct: type) -> None:
-    missing = [field.encode_name for field in fields(struct) if not re.search(rf"`(\[\[)?{field.encode_name}\b", PAGE)]
+    missing = [
+        field.encode_name
+        for field in fields(struct)
+        if not re.search(rf"`(\[\[)?{field.encode_name}\b", PAGE)
+    ]
     assert missing == []
 
 
-@pytest.mark.parametrize("name", [*CARD_MODELS, *get_args(LoadName), *get_args(JobKind), *(set(known_scenarios()) - {"default"})])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *CARD_MODELS,
+        *get_args(LoadName),
+        *get_args(JobKind),
+        *(set(known_scenarios()) - {"default"}),
+    ],
+)
 def test_every_value_is_named(name: str) -> None:
     assert f"`{name}`" in PAGE

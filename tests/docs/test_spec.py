@@ -1,4 +1,6 @@
-"""The specification agrees with what is shipped, and every reference of a source file to it has its heading."""
+"""The specification agrees with what is shipped, and every reference of a source file to it has its
+heading.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,11 @@ from tests.docs.test_index import NOT_OURS, ROOT, anchors
 
 SPEC = ROOT / "docs" / "spec"
 RULES = ROOT / "deploy" / "prometheus" / "fairlead.rules.yaml"
-SAMPLES = [path for folder in ("jobs", "top_node") for path in sorted((ROOT / "tests" / "golden" / folder).glob("S*.txt"))]
+SAMPLES = [
+    path
+    for folder in ("jobs", "top_node")
+    for path in sorted((ROOT / "tests" / "golden" / folder).glob("S*.txt"))
+]
 REFERENCE = re.compile(r"docs/spec/([a-z-]+\.md)(?:#([\w-]+))?")
 SCENARIOS = sorted((ROOT / "tests" / "scenarios" / "quota").glob("*.toml"))
 SOURCES = {".py", ".ts", ".tsx", ".c", ".h", ".yaml", ".toml", ".css", ".sh"}
@@ -39,9 +45,15 @@ def test_every_reference_to_the_specification_has_its_heading() -> None:
 
 def test_every_quota_scenario_names_its_section() -> None:
     """`section` is a reference to one heading; that the heading exists, the test above finds."""
-    named = {path.name: tomllib.loads(path.read_text(encoding="utf-8"))["section"] for path in SCENARIOS}
+    named = {
+        path.name: tomllib.loads(path.read_text(encoding="utf-8"))["section"] for path in SCENARIOS
+    }
     assert len(named) > 20
-    assert {name: section for name, section in named.items() if not re.fullmatch(r"docs/spec/quota\.md#[\w-]+", section)} == {}
+    assert {
+        name: section
+        for name, section in named.items()
+        if not re.fullmatch(r"docs/spec/quota\.md#[\w-]+", section)
+    } == {}
 
 
 def test_the_samples_are_what_the_golden_files_have() -> None:
@@ -55,12 +67,24 @@ def test_the_alerts_are_those_of_the_rules() -> None:
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     rules = [rule for group in groups for rule in group["rules"] if "alert" in rule]
     shipped = {
-        each["alert"].removeprefix("Fairlead"): (_one_line(each["expr"]), each.get("for", "0"), each["labels"]["severity"])
+        each["alert"].removeprefix("Fairlead"): (
+            _one_line(each["expr"]),
+            each.get("for", "0"),
+            each["labels"]["severity"],
+        )
         for each in rules
     }
-    text = (SPEC / "telemetry.md").read_text(encoding="utf-8").split("| alert (`Fairlead…`)", 1)[1].split("\n\n", 1)[0]
+    text = (
+        (SPEC / "telemetry.md")
+        .read_text(encoding="utf-8")
+        .split(("| alert (`Fairlead…`)"), 1)[1]
+        .split("\n\n", 1)[0]
+    )
     rows = re.findall(r"^\| (\w+) \| `(.*)` \| (\S+) \| (\w+) \|$", text, re.MULTILINE)
-    written = {name: (_one_line(expression.replace("\\|", "|")), duration, severity) for name, expression, duration, severity in rows}
+    written = {
+        name: (_one_line(expression.replace("\\|", "|")), duration, severity)
+        for name, expression, duration, severity in rows
+    }
     assert written == shipped
 
 

@@ -1,4 +1,6 @@
-"""The page's list of charts that only a Prometheus keeps is the server's: a panel that is folded away wrongly would be missed by nobody."""
+"""The page's list of charts that only a Prometheus keeps is the server's: a panel that is folded
+away wrongly would be missed by nobody.
+"""
 
 from __future__ import annotations
 

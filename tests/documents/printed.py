@@ -1,4 +1,6 @@
-"""Is what kubectl prints what a document prints? In the document's columns; ages, addresses, node ports and generated endings aside."""
+"""Is what kubectl prints what a document prints? In the document's columns; ages, addresses, node
+ports and generated endings aside.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ _NODE_NAME = re.compile(r"cn-\w+\.\d")
 
 
 def rows_of(table: str) -> list[Row]:
-    """The cells of a table by the names of its columns; a cell begins under the first letter of its column's name."""
+    """The cells of a table by the names of its columns; a cell begins under the first letter of its
+    column's name.
+    """
     head, *lines = [line for line in table.splitlines() if line.strip()]
     names = [(found.start(), found[0]) for found in re.finditer(r"\S+(?: \S+)*", head)]
     ends = [start for start, _ in names[1:]] + [None]
-    return [{name: line[start:end].strip() for (start, name), end in zip(names, ends, strict=True)} for line in lines]
+    return [
+        {name: line[start:end].strip() for (start, name), end in zip(names, ends, strict=True)}
+        for line in lines
+    ]
 
 
 def alike(cell: str, column: str = "") -> str:
@@ -44,7 +51,9 @@ def is_table(text: str) -> bool:
     return bool(re.match(r"\s*[A-Z()-]+( [A-Z()-]+)?( {2,}[A-Z()_-]+)+", text))
 
 
-def compared(printed: str, actual: str, ignored: list[str] | None = None) -> tuple[list[Row], list[Row]]:
+def compared(
+    printed: str, actual: str, ignored: list[str] | None = None
+) -> tuple[list[Row], list[Row]]:
     """Both tables in the document's columns, sorted: names with generated endings have no order."""
     theirs, ours = rows_of(printed), rows_of(actual)
     columns = [column for column in theirs[0] if column not in (ignored or ())]
@@ -54,12 +63,17 @@ def compared(printed: str, actual: str, ignored: list[str] | None = None) -> tup
 
 
 def _sorted(rows: list[Row], columns: list[str]) -> list[Row]:
-    return sorted(({column: alike(row[column], column) for column in columns} for row in rows), key=lambda row: list(row.values()))
+    return sorted(
+        ({column: alike(row[column], column) for column in columns} for row in rows),
+        key=lambda row: list(row.values()),
+    )
 
 
 def words(text: str) -> str:
     """Lines with one space between words, and without what differs."""
-    return "\n".join(" ".join(alike(word) for word in line.split()) for line in text.strip().splitlines())
+    return "\n".join(
+        " ".join(alike(word) for word in line.split()) for line in text.strip().splitlines()
+    )
 
 
 def same_endings(text: str) -> str:
@@ -68,5 +82,9 @@ def same_endings(text: str) -> str:
     >>> same_endings("tf-notebook-gpu-695cb6cf89-dsjmv  default   \\n")
     'tf-notebook-gpu-xxxxxxxxxx-xxxxx  default\\n'
     """
-    masked = re.sub(r"-([a-f0-9]{8,10})-([a-z0-9]{5})\b", lambda found: f"-{'x' * len(found[1])}-{'x' * len(found[2])}", text)
+    masked = re.sub(
+        r"-([a-f0-9]{8,10})-([a-z0-9]{5})\b",
+        lambda found: f"-{'x' * len(found[1])}-{'x' * len(found[2])}",
+        text,
+    )
     return "".join(line.rstrip() + "\n" for line in masked.splitlines())

@@ -1,4 +1,5 @@
-"""What the five documents type works as they print it: each in a laptop with its scenario, with the real kubectl.
+"""What the five documents type works as they print it: each in a laptop with its scenario, with the
+real kubectl.
 
 `commands.toml` is the whole list, with what cannot be typed yet and why.
 """
@@ -24,9 +25,12 @@ from tests.kube.servers import environment
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
-SCRIPTS = Path(sys.executable).parent  # `arena`, and `kubectl-inspect-cgpu`, which kubectl finds on PATH
+# `arena`, and `kubectl-inspect-cgpu`, which kubectl finds on PATH
+SCRIPTS = Path(sys.executable).parent
 LOGS = HERE.parents[1] / "test-output" / "kube"
-COMMANDS: list[dict[str, Any]] = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))["command"]
+COMMANDS: list[dict[str, Any]] = tomllib.loads(
+    (HERE / "commands.toml").read_text(encoding="utf-8")
+)["command"]
 STANDS_STILL = ("000",)
 """Documents that print how long something has run: time goes by there only as `before` says."""
 TYPED = [each for each in COMMANDS if "needs" not in each]
@@ -54,18 +58,29 @@ KEYS = {
 @pytest.fixture(scope="module", params=sorted({each["document"] for each in TYPED}))
 def laptop(request: pytest.FixtureRequest) -> Iterator[tuple[str, Laptop]]:
     LOGS.mkdir(parents=True, exist_ok=True)
-    with running_laptop(LOGS / f"document-{request.param}.log", f"--scenario=documents-{request.param}") as one:
+    with running_laptop(
+        LOGS / f"document-{request.param}.log", f"--scenario=documents-{request.param}"
+    ) as one:
         if request.param in STANDS_STILL:
             stop_on_a_whole_minute(one)
         yield request.param, one
 
 
 def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_path: Path) -> None:
-    """In their order, because each stands on the one before; all that differ are told, not the first only."""
+    """In their order, because each stands on the one before; all that differ are told, not the
+    first only.
+    """
     document, running = laptop
     for manifest in EXAMPLES.glob("*.yaml"):
-        (tmp_path / manifest.name).write_text(manifest.read_text(encoding="utf-8"), encoding="utf-8")
-    differing = [told for command in TYPED if command["document"] == document for told in typed(command, running, tmp_path)]
+        (tmp_path / manifest.name).write_text(
+            manifest.read_text(encoding="utf-8"), encoding="utf-8"
+        )
+    differing = [
+        told
+        for command in TYPED
+        if command["document"] == document
+        for told in typed(command, running, tmp_path)
+    ]
     assert not differing, "\n\n".join(differing)
 
 
@@ -84,8 +99,20 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
         "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
         **command.get("environment", {}),
     }
-    argv = [str(SCRIPTS / "arena") if line.startswith("arena ") else str(program("kubectl")), *arguments]
-    done = subprocess.run(argv, input=stdin, cwd=folder, env=typed_in, capture_output=True, text=True, timeout=60, check=False)
+    argv = [
+        str(SCRIPTS / "arena") if line.startswith("arena ") else str(program("kubectl")),
+        *arguments,
+    ]
+    done = subprocess.run(
+        argv,
+        input=stdin,
+        cwd=folder,
+        env=typed_in,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     if done.returncode:
         return [f"$ {line}\nended with {done.returncode}: {done.stderr}"]
     if command.get("stderr", "") not in done.stderr:
@@ -96,7 +123,9 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
 def differences(command: dict[str, Any], actual: str) -> list[str]:
     if "holds" in command:
         said = words(actual)
-        return [f"missing: {line}\nin:\n{said}" for line in command["holds"] if words(line) not in said]
+        return [
+            f"missing: {line}\nin:\n{said}" for line in command["holds"] if words(line) not in said
+        ]
     if "exact" in command:
         theirs, ours = same_endings(command["exact"]), same_endings(actual)
         return [] if theirs == ours else [f"printed:\n{command['exact']}\nbut:\n{actual}"]
@@ -117,12 +146,29 @@ def stop_on_a_whole_minute(laptop: Laptop) -> None:
     """The API server writes whole seconds: from here, eight seconds later is `8s`."""
     fairlead_time(laptop, "pause")
     now = datetime.fromisoformat(fairlead_time(laptop, "show")["now"])
-    fairlead_time(laptop, "until", (now.replace(second=0, microsecond=0) + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    fairlead_time(
+        laptop,
+        "until",
+        (now.replace(second=0, microsecond=0) + timedelta(minutes=1)).strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        ),
+    )
 
 
 def fairlead_time(laptop: Laptop, *words: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "fairlead", "time", *words, f"--state-dir={laptop.state_dir}", "-o", "json"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "time",
+        *words,
+        f"--state-dir={laptop.state_dir}",
+        "-o",
+        "json",
+    ]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=120, check=True
+    )
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 
@@ -136,8 +182,12 @@ def pending_pod(laptop: Laptop, app: str) -> str:
 def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
     for command in COMMANDS:
         assert set(command) <= KEYS, command
-        assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), command
-        assert "because" in command or not {"ignore", "partial", "holds"} & set(command), f"say why: {command['line']}"
+        assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), (
+            command
+        )
+        assert "because" in command or not {"ignore", "partial", "holds"} & set(command), (
+            f"say why: {command['line']}"
+        )
         assert "with" not in command or (EXAMPLES / command["with"]).exists()
     assert {each["document"] for each in COMMANDS} == {f"{number:03}" for number in range(5)}
 
@@ -147,7 +197,12 @@ def test_what_is_aside_is_aside_and_nothing_else() -> None:
     same = "NAME  READY  RESTARTS  AGE  MORE\na-1234567890-zzzzz  1/1  0 (5s ago)  9d  x\n"
     theirs, ours = compared(_table(printed), _table(same))
     assert theirs == ours
-    for old, new in (("1/1", "0/1"), ("a-", "b-"), ("0 (5s ago)", "1 (5s ago)"), ("9d", "<unknown>")):
+    for old, new in (
+        ("1/1", "0/1"),
+        ("a-", "b-"),
+        (("0 (5s ago)"), ("1 (5s ago)")),
+        ("9d", "<unknown>"),
+    ):
         theirs, ours = compared(_table(printed), _table(same.replace(old, new)))
         assert theirs != ours, f"{new} instead of {old} goes unnoticed"
     assert alike("cn-zhangjiakou.192.168.3.184", "NODE") == "cn-zhangjiakou.192.168.3.184"
@@ -155,5 +210,7 @@ def test_what_is_aside_is_aside_and_nothing_else() -> None:
 
 def _table(text: str) -> str:
     """The same with columns below each other."""
-    lines = [[cell for cell in line.split("  ") if cell.strip()] for line in text.strip().splitlines()]
+    lines = [
+        [cell for cell in line.split("  ") if cell.strip()] for line in text.strip().splitlines()
+    ]
     return "\n".join("".join(f"{cell.strip():24}" for cell in line) for line in lines)

@@ -1,4 +1,6 @@
-"""README's job in one minute, line by line as it stands there, by somebody whose `~/.kube/config` opens a real cluster."""
+"""README's job in one minute, line by line as it stands there, by somebody whose `~/.kube/config`
+opens a real cluster.
+"""
 
 from __future__ import annotations
 
@@ -43,22 +45,33 @@ current-context: prod
 
 
 class Terminal:
-    """A shell in the folder that the story goes to, on the machine where the laptop runs. What it exports stays."""
+    """A shell in the folder that the story goes to, on the machine where the laptop runs. What it
+    exports stays.
+    """
 
     def __init__(self, state_home: Path) -> None:
-        self._environment = {**environment(), "XDG_STATE_HOME": str(state_home), "HOME": str(state_home)}
+        self._environment = {
+            **environment(),
+            "XDG_STATE_HOME": str(state_home),
+            "HOME": str(state_home),
+        }
         self._folder = ROOT
         (state_home / ".kube").mkdir()
         (state_home / ".kube" / "config").write_text(PRODUCTION)
 
     def type(self, command: str) -> str:
-        """What it prints; AssertionError when it ends badly or has more to say than which cluster it speaks to."""
+        """What it prints; AssertionError when it ends badly or has more to say than which cluster
+        it speaks to.
+        """
         if command == "cd .venv/bin":
-            self._folder = Path(sys.executable).parent  # the same, unless somebody runs the tests out of another environment
+            # the same, unless somebody runs the tests out of another environment
+            self._folder = Path(sys.executable).parent
             return ""
         if command.startswith('eval "$(.venv/bin/'):
             program = str(Path(sys.executable).with_name("fairlead"))
-            kubeconfig = self.type(f'{command.replace(".venv/bin/fairlead", program)}\nprintf %s "$KUBECONFIG"')
+            kubeconfig = self.type(
+                f'{command.replace(".venv/bin/fairlead", program)}\nprintf %s "$KUBECONFIG"'
+            )
             self._environment["KUBECONFIG"] = kubeconfig
             return ""
         done = subprocess.run(
@@ -86,10 +99,38 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Laptop, T
 def test_the_story_is_played_as_it_is_written(laptop: tuple[Laptop, Terminal]) -> None:
     running, terminal = laptop
     checks: dict[str, Callable[[str], bool]] = {
-        "list": lambda printed: re.search(r"^first +(PENDING|RUNNING) +PYTORCHJOB +\S+ +1 +[01] +\S+$", printed, re.MULTILINE) is not None,
-        "get": lambda printed: re.search(r"^ +first-master-0 +\S+ +\S+ +true +1 +gpu-\S+$", printed, re.MULTILINE) is not None,
+        "list": lambda printed: (
+            re.search(
+                (
+                    r"^first +(PENDING|RUNNING) +PYTORCHJOB "
+                    r"+\S+ +1 +[01] +\S+$"
+                ),
+                printed,
+                re.MULTILINE,
+            )
+            is not None
+        ),
+        "get": lambda printed: (
+            re.search(
+                (
+                    r"^ +first-master-0 +\S+ +\S+ "
+                    r"+true +1 +gpu-\S+$"
+                ),
+                printed,
+                re.MULTILINE,
+            )
+            is not None
+        ),
         "top": lambda printed: (
-            re.search(r"^ +first-master-0 +Running +1 +\S+ +\d +[\d.]+% +[\d.]+/[\d.]+\(MiB\)$", printed, re.MULTILINE) is not None
+            re.search(
+                (
+                    r"^ +first-master-0 +Running +1 +\S+ +\d "
+                    r"+[\d.]+% +[\d.]+/[\d.]+\(MiB\)$"
+                ),
+                printed,
+                re.MULTILINE,
+            )
+            is not None
         ),
     }
     lines = story()
@@ -112,9 +153,18 @@ def test_the_story_is_played_as_it_is_written(laptop: tuple[Laptop, Terminal]) -
             )
         else:
             printed = terminal.type(command).splitlines()
-            assert [numbers_aside(line) for line in printed] == [numbers_aside(line) for line in prints], command
+            assert [numbers_aside(line) for line in printed] == [
+                numbers_aside(line) for line in prints
+            ], command
     wait_until(
-        "nothing of it stays", lambda: not [pod for pod in running.kubectl.get("pods") if pod["metadata"]["name"].startswith("first-")]
+        "nothing of it stays",
+        lambda: (
+            not [
+                pod
+                for pod in running.kubectl.get("pods")
+                if pod["metadata"]["name"].startswith("first-")
+            ]
+        ),
     )
     assert "first" not in terminal.type("./arena list")
 

@@ -1,6 +1,8 @@
-"""What documents 000 and 003 type after `arena`, and what that stands on, on a real control plane: it prints what they print.
+"""What documents 000 and 003 type after `arena`, and what that stands on, on a real control plane:
+it prints what they print.
 
-The nodes are the documents' own, played by KWOK; mpi-operator, the scheduler extender and the admission policies are the real ones.
+The nodes are the documents' own, played by KWOK; mpi-operator, the scheduler extender and the
+admission policies are the real ones.
 """
 
 from __future__ import annotations
@@ -39,24 +41,37 @@ Allocated/Total GPUs In Cluster:
 
 
 def named(node: Object, labels: Mapping[str, str] | None = None) -> Object:
-    """The node with the address that its name holds. KWOK tells pods their host's address only where the node has both kinds."""
+    """The node with the address that its name holds. KWOK tells pods their host's address only
+    where the node has both kinds.
+    """
     name = node["metadata"]["name"]
-    node["status"]["addresses"] = [{"type": "InternalIP", "address": name.partition(".")[2]}, {"type": "Hostname", "address": name}]
+    node["status"]["addresses"] = [
+        {"type": "InternalIP", "address": name.partition(".")[2]},
+        {"type": "Hostname", "address": name},
+    ]
     node["metadata"]["labels"] |= labels or {}
     return node
 
 
 def make_nodes(cluster: ControlPlane, *nodes: Object) -> None:
     cluster.admin.create(nodes)
-    wait_until("the nodes are Ready", lambda: cluster.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(nodes))
+    wait_until(
+        "the nodes are Ready",
+        lambda: cluster.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(nodes),
+    )
 
 
 @pytest.fixture(scope="module")
 def zhangjiakou() -> Iterator[ControlPlane]:
-    """Document 003's cluster, when its fifth node has begun to share its T4; deploy/ has been applied to it."""
+    """Document 003's cluster, when its fifth node has begun to share its T4; deploy/ has been
+    applied to it.
+    """
     with running_control_plane() as cluster:
         cluster.admin.run("apply", "--server-side", "-f", str(POLICIES))
-        masters = [f"cn-zhangjiakou.{address}" for address in ("192.168.0.138", "192.168.1.112", "192.168.3.115")]
+        masters = [
+            f"cn-zhangjiakou.{address}"
+            for address in ("192.168.0.138", "192.168.1.112", "192.168.3.115")
+        ]
         plain = cpu_node("cn-zhangjiakou.192.168.1.113")
         make_nodes(
             cluster,
@@ -65,15 +80,27 @@ def zhangjiakou() -> Iterator[ControlPlane]:
             named(share_node("cn-zhangjiakou.192.168.3.184", 1, 14)),
         )
         with extended_scheduler(cluster):
-            wait_until("shared GPUs have a scheduler of their own", lambda: _scheduler_of_a_notebook(cluster) == "fairlead-scheduler")
+            wait_until(
+                "shared GPUs have a scheduler of their own",
+                lambda: _scheduler_of_a_notebook(cluster) == "fairlead-scheduler",
+            )
             yield cluster
 
 
 def _scheduler_of_a_notebook(cluster: ControlPlane) -> str:
     """An API server heeds a policy some time after it was written."""
     container = {"name": "c", "image": "x", "resources": {"limits": {"aliyun.com/gpu-mem": "1"}}}
-    asked = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": "default"}, "spec": {"containers": [container]}}
-    made = json.loads(cluster.admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(asked)))
+    asked = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "asks", "namespace": "default"},
+        "spec": {"containers": [container]},
+    }
+    made = json.loads(
+        cluster.admin.run(
+            "create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(asked)
+        )
+    )
     return str(made["spec"]["schedulerName"])
 
 
@@ -81,24 +108,39 @@ def _scheduler_of_a_notebook(cluster: ControlPlane) -> str:
 def beijing() -> Iterator[ControlPlane]:
     """Document 000's cluster, with the one GPU node on which its job runs, and mpi-operator."""
     with running_control_plane() as cluster, running_operators(cluster):
-        make_nodes(cluster, named(gpu_node("cn-beijing.192.168.1.151", 1, model="Tesla-V100-SXM2-16GB", memory_mib=16384)))
+        make_nodes(
+            cluster,
+            named(
+                gpu_node(
+                    "cn-beijing.192.168.1.151", 1, model="Tesla-V100-SXM2-16GB", memory_mib=16384
+                )
+            ),
+        )
         yield cluster
 
 
 def with_names_of(printed: str, pods: list[str]) -> str:
-    """The document's `-s -d` with this cluster's pods: the column of names is as wide as the longest, the dashes count all letters."""
+    """The document's `-s -d` with this cluster's pods: the column of names is as wide as the
+    longest, the dashes count all letters.
+    """
     head = re.search(r"^NAME +(?=NAMESPACE)", printed, re.MULTILINE)
     if head is None:
         return printed
     old, new, letters, lines = len(head[0]), max(map(len, pods)) + 2, 0, []
     for line in printed.splitlines():
         left, right = line[:old].rstrip(), line[old:]
-        mine = next((name for name in pods if name.rsplit("-", 2)[0] == left.rsplit("-", 2)[0]), left)
+        mine = next(
+            (name for name in pods if name.rsplit("-", 2)[0] == left.rsplit("-", 2)[0]), left
+        )
         letters += len(mine) - len(left)
         if line.startswith("---"):
             lines.append("-" * (len(line) + letters))
         else:
-            lines.append(f"{mine:<{new}}{right}" if right and left in ("NAME", "Allocated :", "Total :", *_documents_pods(left)) else line)
+            lines.append(
+                f"{mine:<{new}}{right}"
+                if right and left in ("NAME", "Allocated :", "Total :", *_documents_pods(left))
+                else line
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -108,8 +150,12 @@ def _documents_pods(name: str) -> list[str]:
 
 def test_shorter_names_are_shorter_columns_and_dashes() -> None:
     printed = "NAME     NAMESPACE\na-11-xx  default\nTotal :  14\n------\n"
-    assert with_names_of(printed, ["a-2-yy"]) == "NAME    NAMESPACE\na-2-yy  default\nTotal : 14\n-----\n"
-    assert with_names_of(printed, ["a-222-yy"]) == "NAME      NAMESPACE\na-222-yy  default\nTotal :   14\n-------\n"
+    assert with_names_of(printed, ["a-2-yy"]) == (
+        "NAME    NAMESPACE\na-2-yy  default\nTotal : 14\n-----\n"
+    )
+    assert with_names_of(printed, ["a-222-yy"]) == (
+        "NAME      NAMESPACE\na-222-yy  default\nTotal :   14\n-------\n"
+    )
 
 
 def of_document(number: str) -> list[dict[str, Any]]:
@@ -120,7 +166,9 @@ def of_document(number: str) -> list[dict[str, Any]]:
 
 def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
     """How what it prints differs from the document, but for the endings of pods' names."""
-    if "exact" in command and (pods := [pod["metadata"]["name"] for pod in cluster.admin.get("pods", "-n", "default")]):
+    if "exact" in command and (
+        pods := [pod["metadata"]["name"] for pod in cluster.admin.get("pods", "-n", "default")]
+    ):
         command = {**command, "exact": with_names_of(command["exact"], pods)}
     arguments = shlex.split(command["line"])
     typed_in = {
@@ -130,9 +178,17 @@ def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
         **command.get("environment", {}),
     }
     if arguments[0] == "kubectl":
-        return differences(command, cluster.admin.run(*arguments[1:3], str(EXAMPLES / arguments[3])))
-    done = subprocess.run(arguments, env=typed_in, capture_output=True, text=True, timeout=120, check=False)
-    return [f"{done.returncode}: {done.stderr}"] if done.returncode else differences(command, done.stdout)
+        return differences(
+            command, cluster.admin.run(*arguments[1:3], str(EXAMPLES / arguments[3]))
+        )
+    done = subprocess.run(
+        arguments, env=typed_in, capture_output=True, text=True, timeout=120, check=False
+    )
+    return (
+        [(f"{done.returncode}: {done.stderr}")]
+        if done.returncode
+        else differences(command, done.stdout)
+    )
 
 
 def type_all(cluster: ControlPlane, commands: list[dict[str, Any]]) -> None:
@@ -161,6 +217,9 @@ def test_document_000(beijing: ControlPlane) -> None:
 
 def test_document_003(zhangjiakou: ControlPlane) -> None:
     commands = of_document("003")
-    assert [each["line"] for each in commands if each["line"].startswith("arena")][:2] == ["arena top node", "arena top node -s"]
+    assert [each["line"] for each in commands if each["line"].startswith("arena")][:2] == [
+        "arena top node",
+        "arena top node -s",
+    ]
     first = {key: value for key, value in commands[0].items() if key != "holds"}
     type_all(zhangjiakou, [{**first, "exact": FIRST_LOOK}, *commands[1:]])

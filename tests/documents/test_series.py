@@ -1,4 +1,6 @@
-"""The images of the five documents do what the documents show: the GPUs' numbers over simulated time, not only that a job is listed."""
+"""The images of the five documents do what the documents show: the GPUs' numbers over simulated
+time, not only that a job is listed.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def state(world: World, name: str) -> str:
 
 def test_the_mpijob_of_document_000_moves_its_gpu_and_ends() -> None:
     world = world_of("000")
-    line = next(each["line"] for each in COMMANDS if each["line"].lstrip().startswith("arena submit mpijob"))
+    line = next(
+        each["line"] for each in COMMANDS if each["line"].lstrip().startswith("arena submit mpijob")
+    )
     cluster = KeepingCluster(user="alice")
     submit(line.replace("\\\n", " ").strip().removeprefix("arena submit "), cluster)
     (job,) = cluster.created
@@ -86,7 +90,11 @@ def test_the_mpijob_of_document_000_moves_its_gpu_and_ends() -> None:
 
     until(world, lambda: conditions().get("Succeeded") == "True", 3600)
     live(world, 60)
-    assert not [sample for sample in world.devices.sample() if sample.processes or float(sample.fields["DCGM_FI_DEV_GPU_UTIL"])]
+    assert not [
+        sample
+        for sample in world.devices.sample()
+        if sample.processes or float(sample.fields["DCGM_FI_DEV_GPU_UTIL"])
+    ]
 
 
 def started_tester(world: World, **changes: Any) -> None:
@@ -102,7 +110,9 @@ def test_dcgmproftester_works_the_t4_of_document_002_for_its_two_minutes() -> No
     started_tester(world)
     live(world, 5)
     seen = watch(world, 100, "DEV_GPU_UTIL", "DEV_POWER_USAGE", "DEV_FB_USED")
-    assert min(seen["DEV_GPU_UTIL"]) >= 96 and max(seen["DEV_GPU_UTIL"]) >= 98, "the document: a peak of 98 %"
+    assert min(seen["DEV_GPU_UTIL"]) >= 96 and max(seen["DEV_GPU_UTIL"]) >= 98, (
+        "the document: a peak of 98 %"
+    )
     assert min(seen["DEV_POWER_USAGE"]) > 60, "of 70 W"
     assert min(seen["DEV_FB_USED"]) > 384, "three matrices of 128 MiB"
     assert state(world, "dcgmproftester") == "Running"
@@ -111,12 +121,16 @@ def test_dcgmproftester_works_the_t4_of_document_002_for_its_two_minutes() -> No
 
 
 def test_it_drives_the_tensor_cores_of_a_card_that_tells_of_them() -> None:
-    """87 % in document 002, which another way than NVML measures on a T4; here a card that tells it through NVML does."""
+    """87 % in document 002, which another way than NVML measures on a T4; here a card that tells it
+    through NVML does.
+    """
     world = small_world(CPU_POOL, H200)
     started_tester(world)
     live(world, 5)
     seen = watch(world, 100, "PROF_PIPE_TENSOR_ACTIVE", "PROF_GR_ENGINE_ACTIVE", "PROF_DRAM_ACTIVE")
-    assert min(seen["PROF_PIPE_TENSOR_ACTIVE"]) > 0.84 and max(seen["PROF_PIPE_TENSOR_ACTIVE"]) < 0.90
+    assert (
+        min(seen["PROF_PIPE_TENSOR_ACTIVE"]) > 0.84 and max(seen["PROF_PIPE_TENSOR_ACTIVE"]) < 0.90
+    )
     assert min(seen["PROF_GR_ENGINE_ACTIVE"]) > 0.96
     assert max(seen["PROF_DRAM_ACTIVE"]) < 0.5
 
@@ -154,11 +168,19 @@ def test_dcgmproftester_says_what_document_002_prints() -> None:
     world = world_of("002")
     started_tester(world)
     live(world, 130)
-    told = [text for _, text in world.logs.lines("default", "dcgmproftester", "dcgmproftester11", False) or ()]
+    told = [
+        text
+        for _, text in world.logs.lines("default", "dcgmproftester", "dcgmproftester11", False)
+        or ()
+    ]
     theirs = [line.rstrip() for line in PRINTED.splitlines()]
     assert told[:12] == theirs[:12]
-    assert [without_gflops(line) for line in told[12:14]] == [without_gflops(line) for line in theirs[12:14]]
-    assert all(26_000 < gflops(line) < 29_000 for line in told if "gflops" in line), "as the T4 of the document"
+    assert [without_gflops(line) for line in told[12:14]] == [
+        without_gflops(line) for line in theirs[12:14]
+    ]
+    assert all(26_000 < gflops(line) < 29_000 for line in told if "gflops" in line), (
+        "as the T4 of the document"
+    )
     assert sum("gflops" in line for line in told) == 120, "one a second"
 
 
@@ -199,9 +221,13 @@ def test_a_test_that_does_not_exist_is_said_not_to() -> None:
 
 
 def test_the_cuda_malloc_of_document_001_takes_what_the_document_shows() -> None:
-    """3193 MiB in a container, 6396 MiB (twice that, and the driver's) on the card; nothing at work."""
+    """3193 MiB in a container, 6396 MiB (twice that, and the driver's) on the card; nothing at
+    work.
+    """
     world = world_of("001")
-    world.cluster.mutate(NODES, None, "cn-hangzhou.192.168.2.167", lambda node: labelled(node, "cgpu", "true"))
+    world.cluster.mutate(
+        NODES, None, "cn-hangzhou.192.168.2.167", lambda node: labelled(node, "cgpu", "true")
+    )
     (stateful,) = manifests("app-3g-v1-shared.yaml")
     stateful["metadata"]["namespace"] = "default"
     world.cluster.create(stateful)
@@ -213,7 +239,10 @@ def test_the_cuda_malloc_of_document_001_takes_what_the_document_shows() -> None
 
 
 def labelled(node: Object, label: str, value: str) -> Object:
-    return {**node, "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], label: value}}}
+    return {
+        **node,
+        "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], label: value}},
+    }
 
 
 @pytest.mark.parametrize("name", ["mem_deployment.yaml", "gpu_deployment.yaml"])
@@ -229,16 +258,29 @@ def test_the_notebooks_of_document_003_work_now_and_then(name: str) -> None:
     utils: Series = []
     for _ in range(120):
         live(world, 60)
-        utils += [float(sample.fields["DCGM_FI_DEV_GPU_UTIL"]) for sample in world.devices.sample() if sample.processes]
+        utils += [
+            float(sample.fields["DCGM_FI_DEV_GPU_UTIL"])
+            for sample in world.devices.sample()
+            if sample.processes
+        ]
     assert utils and min(utils) == 0 < max(utils)
 
 
 def test_the_load_generator_of_fairlead_plays_as_exactly() -> None:
     world = small_world(CPU_POOL, H200)
-    started_tester(world, image="fairlead:0.1.0", command=["fairlead", "gpu-load"], args=["--no-dcgm-validation", "-t 1004", "-d 120"])
+    started_tester(
+        world,
+        image="fairlead:0.1.0",
+        command=["fairlead", "gpu-load"],
+        args=["--no-dcgm-validation", ("-t 1004"), ("-d 120")],
+    )
     live(world, 5)
     seen = watch(world, 100, "PROF_PIPE_TENSOR_ACTIVE", "PROF_GR_ENGINE_ACTIVE", "DEV_GPU_UTIL")
-    assert (set(seen["PROF_PIPE_TENSOR_ACTIVE"]), set(seen["PROF_GR_ENGINE_ACTIVE"]), set(seen["DEV_GPU_UTIL"])) == ({0.87}, {0.98}, {98})
+    assert (
+        set(seen["PROF_PIPE_TENSOR_ACTIVE"]),
+        set(seen["PROF_GR_ENGINE_ACTIVE"]),
+        set(seen["DEV_GPU_UTIL"]),
+    ) == ({0.87}, {0.98}, {98})
     live(world, 20)
     assert state(world, "dcgmproftester") == "Succeeded"
 

@@ -28,17 +28,39 @@ class PluginBuilder:
         self._log = directory / "calls"
 
     def __call__(
-        self, *, status: dict[str, str] | None = None, version: str = "v1", output: str | None = None, exit_status: int = 0, words: str = ""
+        self,
+        *,
+        status: dict[str, str] | None = None,
+        version: str = "v1",
+        output: str | None = None,
+        exit_status: int = 0,
+        words: str = "",
     ) -> Path:
-        credential = {"apiVersion": f"client.authentication.k8s.io/{version}", "kind": "ExecCredential", "status": status}
+        credential = {
+            "apiVersion": f"client.authentication.k8s.io/{version}",
+            "kind": "ExecCredential",
+            "status": status,
+        }
         program = self._directory / "plugin"
         text = json.dumps(credential) if output is None else output
-        program.write_text(_PLUGIN.format(python=sys.executable, log=str(self._log), output=text, words=words, status=exit_status))
+        program.write_text(
+            _PLUGIN.format(
+                python=sys.executable,
+                log=str(self._log),
+                output=text,
+                words=words,
+                status=exit_status,
+            )
+        )
         program.chmod(0o755)
         return program
 
     def calls(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
+        return (
+            [json.loads(line) for line in self._log.read_text().splitlines()]
+            if self._log.exists()
+            else []
+        )
 
     def last_call(self) -> dict[str, Any]:
         return self.calls()[-1]

@@ -1,7 +1,9 @@
-"""An API server whose pods are processes of this machine: it speaks `v5.channel.k8s.io` over a WebSocket and runs what it is asked to run.
+"""An API server whose pods are processes of this machine: it speaks `v5.channel.k8s.io` over a
+WebSocket and runs what it is asked to run.
 
-The WebSocket side is aiohttp's, so ours is held against another implementation. What is no `exec` is answered by script, as in
-`scripted`. `on_exec` replaces running a command by a coroutine of the test's, for servers that misbehave.
+The WebSocket side is aiohttp's, so ours is held against another implementation. What is no `exec`
+is answered by script, as in `scripted`. `on_exec` replaces running a command by a coroutine of the
+test's, for servers that misbehave.
 """
 
 from __future__ import annotations
@@ -31,9 +33,18 @@ OnExec = Callable[[web.Request, web.WebSocketResponse], Awaitable[None]]
 
 
 class ExecServer:
-    """`executed` are the requests for `exec`, `sizes` what terminals were told, `killed` how many commands lost their caller."""
+    """`executed` are the requests for `exec`, `sizes` what terminals were told, `killed` how many
+    commands lost their caller.
+    """
 
-    def __init__(self, script: Script, pair: Pair | None = None, *, client_ca: bytes | None = None, on_exec: OnExec | None = None) -> None:
+    def __init__(
+        self,
+        script: Script,
+        pair: Pair | None = None,
+        *,
+        client_ca: bytes | None = None,
+        on_exec: OnExec | None = None,
+    ) -> None:
         self.script = script
         self.refusal: Reply | None = None
         self.protocols: tuple[str, ...] = (V5,)
@@ -77,22 +88,38 @@ class ExecServer:
 
     async def _scripted(self, request: web.Request) -> web.Response:
         steps = self.script.get(request.path)
-        step = steps[0] if steps else status(404, "NotFound", "the server could not find the requested resource")
+        step = (
+            steps[0]
+            if steps
+            else status(404, "NotFound", ("the server could not find the requested resource"))
+        )
         assert isinstance(step, Reply)
-        return web.Response(body=step.content(), status=step.status, headers={"Content-Type": "application/json"} | step.headers)
+        return web.Response(
+            body=step.content(),
+            status=step.status,
+            headers={"Content-Type": "application/json"} | step.headers,
+        )
 
     async def _exec(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        self.executed.append(Seen(request.method, request.path, dict(request.query), headers, b"", _peer(request)))
+        self.executed.append(
+            Seen(request.method, request.path, dict(request.query), headers, b"", _peer(request))
+        )
         if self.refusal is not None:
-            return web.Response(body=self.refusal.content(), status=self.refusal.status, headers=self.refusal.headers)
+            return web.Response(
+                body=self.refusal.content(),
+                status=self.refusal.status,
+                headers=self.refusal.headers,
+            )
         socket = web.WebSocketResponse(protocols=self.protocols, autoping=self.answers_pings)
         await socket.prepare(request)
         await self._on_exec(request, socket)
         return socket
 
     async def _run(self, request: web.Request, socket: web.WebSocketResponse) -> None:
-        """As the API server and the kubelet do it together: streams first, then the Status, then a normal close."""
+        """As the API server and the kubelet do it together: streams first, then the Status, then a
+        normal close.
+        """
         is_terminal = request.query.get("tty") == "true"
         session = _Session(socket, self.sizes)
         await session.start(request.query.getall("command"), is_terminal=is_terminal)
@@ -119,16 +146,28 @@ class _Session:
 
     async def start(self, command: list[str], *, is_terminal: bool) -> None:
         if not is_terminal:
-            pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
-            self._process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
+            pipes = {
+                "stdin": asyncio.subprocess.PIPE,
+                "stdout": asyncio.subprocess.PIPE,
+                "stderr": asyncio.subprocess.PIPE,
+            }
+            self._process = await asyncio.create_subprocess_exec(
+                *command, **pipes, start_new_session=True
+            )
             assert self._process.stdout and self._process.stderr
             readers = [(self._process.stdout, STDOUT), (self._process.stderr, STDERR)]
-            self._pumps = [asyncio.create_task(self._pump(reader, channel)) for reader, channel in readers]
+            self._pumps = [
+                asyncio.create_task(self._pump(reader, channel)) for reader, channel in readers
+            ]
             return
         self._master, slave = pty.openpty()
         loop = asyncio.get_running_loop()
         self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=slave, stdout=slave, stderr=slave, preexec_fn=lambda: _own_terminal(slave)
+            *command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            preexec_fn=lambda: _own_terminal(slave),
         )
         os.close(slave)
         self._pumps = [loop.create_task(self._pump_terminal())]
@@ -141,7 +180,11 @@ class _Session:
             if channel == SIZE:
                 size = json.loads(data)
                 self._sizes.append((size["Width"], size["Height"]))
-                fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size["Height"], size["Width"], 0, 0))
+                fcntl.ioctl(
+                    self._master,
+                    termios.TIOCSWINSZ,
+                    struct.pack("HHHH", size["Height"], size["Width"], 0, 0),
+                )
             elif self._master >= 0 and channel == STDIN:
                 os.write(self._master, data)
             elif self._process.stdin and (channel, data) == (CLOSE, bytes([STDIN])):
@@ -182,7 +225,10 @@ def ended(code: int) -> bytes:
         {
             "metadata": {},
             "status": "Failure",
-            "message": f"command terminated with non-zero exit code: command terminated with exit code {code}",
+            "message": (
+                "command terminated with non-zero exit code: command terminated with exit code "
+                f"{code}"
+            ),
             "reason": "NonZeroExitCode",
             "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
         }
@@ -195,6 +241,8 @@ def _own_terminal(slave: int) -> None:
 
 
 def _peer(request: web.Request) -> str:
-    certificate: dict[str, Any] | None = request.transport.get_extra_info("peercert") if request.transport else None
+    certificate: dict[str, Any] | None = (
+        request.transport.get_extra_info("peercert") if request.transport else None
+    )
     pairs = [pair for group in (certificate or {}).get("subject", ()) for pair in group]
     return str(dict(pairs).get("commonName", ""))

@@ -17,14 +17,25 @@ def encoded(content: bytes) -> str:
 
 
 def one_kubeconfig(
-    *, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, namespace: str | None = None, name: str = "dev"
+    *,
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+    namespace: str | None = None,
+    name: str = "dev",
 ) -> dict[str, Any]:
-    context = {"cluster": f"{name}-cluster", "user": f"{name}-user"} | ({"namespace": namespace} if namespace else {})
+    context = {"cluster": f"{name}-cluster", "user": f"{name}-user"} | (
+        {"namespace": namespace} if namespace else {}
+    )
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
-        "clusters": [{"name": f"{name}-cluster", "cluster": {"server": "https://api.example:6443"} | (cluster or {})}],
+        "clusters": [
+            {
+                "name": f"{name}-cluster",
+                "cluster": {"server": "https://api.example:6443"} | (cluster or {}),
+            }
+        ],
         "users": [{"name": f"{name}-user", "user": user or {}}],
         "contexts": [{"name": name, "context": context}],
     }

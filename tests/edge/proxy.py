@@ -1,4 +1,6 @@
-"""A small HTTP proxy for tests: tunnels CONNECT, and passes on requests that name the whole address."""
+"""A small HTTP proxy for tests: tunnels CONNECT, and passes on requests that name the whole
+address.
+"""
 
 from __future__ import annotations
 

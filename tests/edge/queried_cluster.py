@@ -15,6 +15,8 @@ from fairlead.edge.kube.kube_blocking import KubeBlocking
 @contextmanager
 def cluster(**script: list[Reply]) -> Iterator[tuple[ScriptedServer, KubeBlocking]]:
     with ScriptedServer({**script}) as server:
-        connection = Connection(server=server.url, credentials=Credentials(lambda: Issued(), is_renewable=False))
+        connection = Connection(
+            server=server.url, credentials=Credentials(lambda: Issued(), is_renewable=False)
+        )
         with KubeBlocking(connection) as api:
             yield server, api

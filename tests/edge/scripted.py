@@ -1,6 +1,8 @@
-"""A server that answers by script over a plain socket: each request to a path takes the next step of its list, the last one repeats.
+"""A server that answers by script over a plain socket: each request to a path takes the next step
+of its list, the last one repeats.
 
-It runs in a thread of its own, so that it can serve the blocking client as well, and so that a slow step never stops the test's loop.
+It runs in a thread of its own, so that it can serve the blocking client as well, and so that a slow
+step never stops the test's loop.
 """
 
 from __future__ import annotations
@@ -37,14 +39,19 @@ class Reply:
 
 @dataclass
 class Stream:
-    """A chunked answer of lines (a watch): objects or bytes, then `end` (properly), `cut` (mid-air) or `hold` (open until the end)."""
+    """A chunked answer of lines (a watch): objects or bytes, then `end` (properly), `cut` (mid-air)
+    or `hold` (open until the end).
+    """
 
     lines: Iterable[Any] = ()
     then: str = "end"
     pause: float = 0.0
 
     def pieces(self) -> list[bytes]:
-        return [line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in self.lines]
+        return [
+            line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
+            for line in self.lines
+        ]
 
 
 @dataclass
@@ -61,15 +68,22 @@ class Seen:
 
 
 class ScriptedServer:
-    """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every request, in order.
+    """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every
+    request, in order.
 
-    `speaks_protobuf`: who takes Kubernetes' protobuf gets lists and events of pods and nodes in it, as far as they are scripted as objects.
+    `speaks_protobuf`: who takes Kubernetes' protobuf gets lists and events of pods and nodes in it,
+    as far as they are scripted as objects.
     """
 
     speaks_protobuf = False
 
     def __init__(
-        self, script: dict[str, list[Reply | Stream]], pair: Pair | None = None, *, client_ca: bytes | None = None, port: int = 0
+        self,
+        script: dict[str, list[Reply | Stream]],
+        pair: Pair | None = None,
+        *,
+        client_ca: bytes | None = None,
+        port: int = 0,
     ) -> None:
         self.script = script
         self.seen: list[Seen] = []
@@ -147,7 +161,10 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
     head = first_byte + await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     method, target, _ = first.split(" ")
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines if line)
+    }
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     parts = urlsplit(target)
     return Seen(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
@@ -160,8 +177,15 @@ async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter, kind: str)
     await asyncio.sleep(step.delay)
     is_protobuf = bool(kind) and isinstance(step.body, dict)
     body = _in_protobuf(kind, step.body) if is_protobuf else step.content()
-    headers = {"Content-Type": PROTOBUF if is_protobuf else "application/json", "Content-Length": str(len(body))} | step.headers
-    head = f"HTTP/1.1 {step.status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+    headers = {
+        "Content-Type": PROTOBUF if is_protobuf else "application/json",
+        "Content-Length": str(len(body)),
+    } | step.headers
+    head = (
+        f"HTTP/1.1 {step.status} Scripted\r\n"
+        + "".join((f"{name}: {value}\r\n") for name, value in headers.items())
+        + "\r\n"
+    )
     writer.write(head.encode() + (body if step.cut is None else body[: step.cut]))
     await writer.drain()
     return step.cut is None
@@ -169,7 +193,9 @@ async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter, kind: str)
 
 async def _answer_stream(step: Stream, writer: asyncio.StreamWriter, kind: str) -> bool:
     form = f"{PROTOBUF};stream=watch" if kind else "application/json"
-    writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    writer.write(
+        (f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+    )
     for piece in (scripted_frame(kind, each) for each in step.lines) if kind else step.pieces():
         writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         await writer.drain()
@@ -187,14 +213,19 @@ def _in_protobuf(kind: str, body: Any) -> bytes:
         return protobuf_bodies.envelope("Status", protobuf_bodies.encoded("meta.Status", body))
     meta = body["metadata"]
     items = [protobuf_bodies.encoded(f"core.{kind}", item) for item in body["items"] or ()]
-    return protobuf_bodies.list_body(kind, items, version=meta["resourceVersion"], token=meta.get("continue", ""))
+    return protobuf_bodies.list_body(
+        kind, items, version=meta["resourceVersion"], token=meta.get("continue", "")
+    )
 
 
 def scripted_frame(kind: str, line: Any) -> bytes:
     if isinstance(line, bytes):
         return line
     message, body = ("meta.Status", "Status") if line["type"] == "ERROR" else (f"core.{kind}", kind)
-    return protobuf_bodies.frame(line["type"], protobuf_bodies.envelope(body, protobuf_bodies.encoded(message, line["object"])))
+    return protobuf_bodies.frame(
+        line["type"],
+        protobuf_bodies.envelope(body, protobuf_bodies.encoded(message, line["object"])),
+    )
 
 
 def _common_name(certificate: dict[str, Any] | None) -> str:
@@ -216,14 +247,32 @@ def server_context(pair: Pair, client_ca: bytes | None) -> ssl.SSLContext:
 
 
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Reply:
-    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason, "message": message, "code": code}
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "reason": reason,
+        "message": message,
+        "code": code,
+    }
     return Reply(body, code, headers or {})
 
 
-def pod(name: str, version: int = 1, namespace: str = "default", **status_fields: Any) -> dict[str, Any]:
+def pod(
+    name: str, version: int = 1, namespace: str = "default", **status_fields: Any
+) -> dict[str, Any]:
     return {
-        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}", "resourceVersion": str(version)},
-        "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{namespace}-{name}",
+            "resourceVersion": str(version),
+        },
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+        },
         "status": {"phase": "Running", **status_fields},
     }
 
@@ -238,7 +287,10 @@ def event(kind: str, item: dict[str, Any]) -> dict[str, Any]:
 
 
 def bookmark(version: int) -> dict[str, Any]:
-    return event("BOOKMARK", {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}})
+    return event(
+        "BOOKMARK",
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}},
+    )
 
 
 def error_event(code: int, reason: str, message: str) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""What is said to an API server, answered by hand: pages, 410, waits, credentials, discovery, and every failure at every step."""
+"""What is said to an API server, answered by hand: pages, 410, waits, credentials, discovery, and
+every failure at every step.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,28 @@ from tests.protobuf_bodies import encoded, envelope, list_body, part, varint
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube import conversation
 from fairlead.edge.kube.api_discovery import check_version
-from fairlead.edge.kube.api_failure import ApiFailure, Conflict, ForbiddenByServer, Gone, NotServed, Unauthorized, Unreachable
+from fairlead.edge.kube.api_failure import (
+    ApiFailure,
+    Conflict,
+    ForbiddenByServer,
+    Gone,
+    NotServed,
+    Unauthorized,
+    Unreachable,
+)
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
-from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps
+from fairlead.edge.kube.conversation import (
+    PROTOBUF_OR_JSON,
+    Answer,
+    Ask,
+    Begin,
+    Call,
+    Conversation,
+    Finish,
+    Pause,
+    Step,
+    Steps,
+)
 from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.wire.kube.forms import PROTOBUF
@@ -33,18 +54,27 @@ Script = Mapping[str, Sequence[Reply | Exception]]
 
 
 class ByHand:
-    """Drives conversations with answers from a script: each request to a path takes the next of its list, the last one repeats.
+    """Drives conversations with answers from a script: each request to a path takes the next of its
+    list, the last one repeats.
 
-    `is_late`: what is begun beside a conversation is carried out only when it is waited for, else at once. `faults` are answers for the
-    first, second, … request of all, before the script is looked at. `story` is what was done, in order.
+    `is_late`: what is begun beside a conversation is carried out only when it is waited for, else
+    at once. `faults` are answers for the first, second, … request of all, before the script is
+    looked at. `story` is what was done, in order.
     """
 
     def __init__(
-        self, script: Script, *, is_late: bool = False, faults: Mapping[int, Reply | Exception] | None = None, **parts: Any
+        self,
+        script: Script,
+        *,
+        is_late: bool = False,
+        faults: Mapping[int, Reply | Exception] | None = None,
+        **parts: Any,
     ) -> None:
         begins_in_json = parts.pop("begins_in_json", False)
         connection = connection_to(parts.pop("server", SERVER), **parts)
-        self.conversation = Conversation(connection, (OSError,), random.Random(1), begins_in_json=begins_in_json)
+        self.conversation = Conversation(
+            connection, (OSError,), random.Random(1), begins_in_json=begins_in_json
+        )
         self.asked: list[Ask] = []
         self.pauses: list[float] = []
         self.story: list[str] = []
@@ -99,7 +129,9 @@ class ByHand:
         self.asked.append(asked)
         self.story.append("ask")
         steps = self._script.get(asked.request.path.partition("?")[0]) or [NOT_SERVED]
-        reply = self._faults.pop(len(self.asked) - 1, None) or (steps.pop(0) if len(steps) > 1 else steps[0])
+        reply = self._faults.pop(len(self.asked) - 1, None) or (
+            steps.pop(0) if len(steps) > 1 else steps[0]
+        )
         if isinstance(reply, Exception):
             raise reply
         return Answer(reply.status, reply.headers, reply.content())
@@ -111,7 +143,9 @@ def names(listing: Any) -> list[str]:
 
 def listed(script: Script, selection: Selection | None = None, **more: Any) -> tuple[Any, ByHand]:
     hand = ByHand(script, **more)
-    return hand.run(hand.conversation.list_all(pod_reader(), *([selection] if selection else []))), hand
+    return hand.run(
+        hand.conversation.list_all(pod_reader(), *([selection] if selection else []))
+    ), hand
 
 
 # lists
@@ -119,8 +153,16 @@ def listed(script: Script, selection: Selection | None = None, **more: Any) -> t
 
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_list_is_read_in_pages_of_500(is_late: bool) -> None:
-    script = {PODS_PATH: [page([pod("a"), pod("b")], token="t1"), page([pod("c")], token="t2"), page([pod("d")], 12)]}
-    listing, hand = listed(script, Selection(fields="spec.nodeName!=", labels="a in (b,c)"), is_late=is_late)
+    script = {
+        PODS_PATH: [
+            page([pod("a"), pod("b")], token="t1"),
+            page([pod("c")], token="t2"),
+            page([pod("d")], 12),
+        ]
+    }
+    listing, hand = listed(
+        script, Selection(fields="spec.nodeName!=", labels=("a in (b,c)")), is_late=is_late
+    )
     assert names(listing) == ["a", "b", "c", "d"]
     assert listing.resource_version == "12"
     wanted = {"labelSelector": "a in (b,c)", "fieldSelector": "spec.nodeName!=", "limit": "500"}
@@ -132,10 +174,20 @@ def test_a_list_is_read_in_pages_of_500(is_late: bool) -> None:
 
 
 def written(name: str, token: str = "") -> Reply:
-    """A page in the compact JSON of API servers: the token stands before the items. One inside an item is none."""
-    meta = {"resourceVersion": "7", **({"continue": token, "remainingItemCount": 1} if token else {})}
+    """A page in the compact JSON of API servers: the token stands before the items. One inside an
+    item is none.
+    """
+    meta = {
+        "resourceVersion": "7",
+        **({"continue": token, "remainingItemCount": 1} if token else {}),
+    }
     item = pod(name) | {"annotations": {"continue": "x"}}
-    return Reply(json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": [item]}, separators=(",", ":")).encode())
+    return Reply(
+        json.dumps(
+            {"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": [item]},
+            separators=(",", ":"),
+        ).encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +198,9 @@ def written(name: str, token: str = "") -> Reply:
     ],
     ids=["as API servers write it", "with its token in another place"],
 )
-def test_the_next_page_is_asked_for_as_soon_as_its_token_is_seen(first: Reply, story: list[str]) -> None:
+def test_the_next_page_is_asked_for_as_soon_as_its_token_is_seen(
+    first: Reply, story: list[str]
+) -> None:
     """Half of what a long list costs is the server's work on the next page."""
     reader = pod_reader()
     decode, parse = reader.decode_page, reader.parse_page
@@ -159,26 +213,41 @@ def test_the_next_page_is_asked_for_as_soon_as_its_token_is_seen(first: Reply, s
 
 @pytest.mark.parametrize("is_late", [False, True])
 def test_tokens_are_handed_back_as_they_came(is_late: bool) -> None:
-    listing, hand = listed({PODS_PATH: [written("a", "eyJ2/+="), written("b", "t2"), written("c")]}, is_late=is_late)
+    listing, hand = listed(
+        {PODS_PATH: [written("a", "eyJ2/+="), written("b", "t2"), written("c")]}, is_late=is_late
+    )
     assert names(listing) == ["a", "b", "c"]
     assert [path.partition("continue=")[2] for path in hand.paths] == ["", "eyJ2%2F%2B%3D", "t2"]
 
 
 def test_a_list_in_one_namespace_asks_only_there() -> None:
     path = "/api/v1/namespaces/team-a/pods"
-    assert names(listed({path: [page([pod("a", namespace="team-a")])]}, Selection("team-a"))[0]) == ["a"]
+    assert names(
+        listed({path: [page([pod("a", namespace="team-a")])]}, Selection("team-a"))[0]
+    ) == ["a"]
 
 
 def test_an_expired_continue_token_restarts_the_list_without_doubles() -> None:
     gone = status(410, "Expired", "The provided continue parameter is too old")
-    listing, hand = listed({PODS_PATH: [page([pod("a")], token="t"), gone, page([pod("a")], token="u"), page([pod("b")], 20)]})
+    listing, hand = listed(
+        {
+            PODS_PATH: [
+                page([pod("a")], token="t"),
+                gone,
+                page([pod("a")], token="u"),
+                page([pod("b")], 20),
+            ]
+        }
+    )
     assert (names(listing), listing.resource_version) == (["a", "b"], "20")
     assert "continue" not in hand.paths[2]
 
 
 def test_a_list_that_always_expires_is_at_last_read_in_one_piece() -> None:
     gone = status(410, "Expired", "too old")
-    listing, hand = listed({PODS_PATH: [*[page([pod("a")], token="t"), gone] * 3, page([pod("a"), pod("b")])]})
+    listing, hand = listed(
+        {PODS_PATH: [*[page([pod("a")], token="t"), gone] * 3, page([pod("a"), pod("b")])]}
+    )
     assert names(listing) == ["a", "b"]
     assert ["limit" in path for path in hand.paths] == [True] * 6 + [False]
 
@@ -192,31 +261,64 @@ def test_one_malformed_object_costs_only_itself(caplog: pytest.LogCaptureFixture
     strange = [
         pod("number") | {"spec": {"nodeName": 5}},
         pod("list") | {"status": []},
-        pod("quantity") | {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "lots"}}}]}},
+        pod("quantity")
+        | {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "lots"}}}]}},
         {"metadata": None},
         "not even an object",
         None,
     ]
-    nulls = pod("nulls") | {"spec": {"containers": None}, "status": None, "x-unknown": {"deep": [1]}}
-    hand, reader = ByHand({PODS_PATH: [page([pod("first"), *strange, nulls, pod("last")])]}), pod_reader()
+    nulls = pod("nulls") | {
+        "spec": {"containers": None},
+        "status": None,
+        "x-unknown": {"deep": [1]},
+    }
+    hand, reader = (
+        ByHand({PODS_PATH: [page([pod("first"), *strange, nulls, pod("last")])]}),
+        pod_reader(),
+    )
     listing = hand.run(hand.conversation.list_all(reader))
     assert names(listing) == ["first", "nulls", "last"]
     assert len(listing.malformed) == reader.malformed_total == len(strange)
-    assert "left out pods default/number: Expected `str | null`, got `int` - at `$.spec.nodeName`" in caplog.text
+    assert (
+        "left out pods default/number: Expected `str | null`, got `int` - at `$.spec.nodeName`"
+    ) in caplog.text
     assert "left out pods default/quantity" in caplog.text
     assert "lots" in caplog.text
     assert listing.malformed[0].key == "uid-default-number"
 
 
-@pytest.mark.parametrize("amount", ["1e30", "-5", "0.0001n", "", "1.5.5", "9" * 400, "1e400", "NaN"])
+@pytest.mark.parametrize(
+    "amount", ["1e30", "-5", "0.0001n", "", "1.5.5", "9" * 400, "1e400", "NaN"]
+)
 def test_an_absurd_quantity_never_fails_the_page(amount: str) -> None:
-    strange = pod("strange") | {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": amount, "memory": amount}}}]}}
+    strange = pod("strange") | {
+        "spec": {
+            "containers": [
+                {"name": "c", "resources": {"requests": {"cpu": amount, "memory": amount}}}
+            ]
+        }
+    }
     assert {"a", "b"} <= set(names(listed({PODS_PATH: [page([pod("a"), strange, pod("b")])]})[0]))
 
 
-@pytest.mark.parametrize("body", [b"<html>log in</html>", b"", b"[]", b'{"items": 5}', b"[" * 2000, b'{"metadata": {"continue": "\xff"}}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>log in</html>",
+        b"",
+        b"[]",
+        b'{"items": 5}',
+        b"[" * 2000,
+        (b'{"metadata": {"continue": "\xff"}}'),
+    ],
+)
 def test_a_page_that_is_no_list_is_told(body: bytes) -> None:
-    with pytest.raises(ApiFailure, match=f"API server `{SERVER}` answered `GET {PODS_PATH}` with something else than its JSON"):
+    with pytest.raises(
+        ApiFailure,
+        match=(
+            f"API server `{SERVER}` answered `GET {PODS_PATH}` with something else than its JSON"
+        ),
+    ):
         listed({PODS_PATH: [Reply(body)]})
 
 
@@ -236,8 +338,12 @@ def test_what_the_server_puts_off_is_asked_again_after_its_time(code: int, wait:
     assert all(wait <= waited <= wait * 1.1 for waited in hand.pauses)
 
 
-@pytest.mark.parametrize(("wait", "tries"), [(1.0, range(6, 12)), (6.0, range(4, 6)), (40.0, range(1, 2))])
-def test_a_request_waits_half_a_minute_in_all_however_often_it_is_put_off(wait: float, tries: range) -> None:
+@pytest.mark.parametrize(
+    ("wait", "tries"), [(1.0, range(6, 12)), (6.0, range(4, 6)), (40.0, range(1, 2))]
+)
+def test_a_request_waits_half_a_minute_in_all_however_often_it_is_put_off(
+    wait: float, tries: range
+) -> None:
     hand = ByHand({PODS_PATH: [put_off(429, wait)]})
     with pytest.raises(ApiFailure, match=r"429.*slow down") as caught:
         hand.run(hand.conversation.list_all(pod_reader()))
@@ -279,7 +385,9 @@ def test_401_renews_the_credentials_once() -> None:
     listing, hand = listed(script, credentials=renewed_each_time())
     assert names(listing) == ["a"]
     assert authorizations(hand) == ["Bearer 1", "Bearer 2"]
-    hand = ByHand({PODS_PATH: [status(401, "Unauthorized", "Unauthorized")]}, credentials=renewed_each_time())
+    hand = ByHand(
+        {PODS_PATH: [status(401, "Unauthorized", "Unauthorized")]}, credentials=renewed_each_time()
+    )
     with pytest.raises(Unauthorized):
         hand.run(hand.conversation.list_all(pod_reader()))
     assert authorizations(hand) == ["Bearer 1", "Bearer 2"]
@@ -288,13 +396,21 @@ def test_401_renews_the_credentials_once() -> None:
 def test_a_certificate_renewed_after_401_is_the_one_shown_next() -> None:
     certificates = iter([ClientCertificate(b"old", b""), ClientCertificate(b"new", b"")])
     credentials = Credentials(lambda: Issued(certificate=next(certificates)), is_renewable=True)
-    _, hand = listed({PODS_PATH: [status(401, "Unauthorized", "Unauthorized"), page([])]}, credentials=credentials)
-    assert [asked.certificate and asked.certificate.certificate_pem for asked in hand.asked] == [b"old", b"new"]
+    _, hand = listed(
+        {PODS_PATH: [status(401, "Unauthorized", "Unauthorized"), page([])]},
+        credentials=credentials,
+    )
+    assert [asked.certificate and asked.certificate.certificate_pem for asked in hand.asked] == [
+        b"old",
+        b"new",
+    ]
 
 
 def test_401_again_is_told_with_a_way_out() -> None:
     expired = "Bearer e30.eyJleHAiOjYwfQ.sig"  # {"exp": 60}
-    hand = ByHand({PODS_PATH: [status(401, "Unauthorized", "Unauthorized")]}, credentials=fixed(expired))
+    hand = ByHand(
+        {PODS_PATH: [status(401, "Unauthorized", "Unauthorized")]}, credentials=fixed(expired)
+    )
     with pytest.raises(Unauthorized) as caught:
         hand.run(hand.conversation.list_all(pod_reader()))
     assert len(hand.asked) == 1
@@ -310,11 +426,19 @@ def test_credentials_that_must_be_read_are_a_step_of_their_own_and_fresh_ones_ar
 
 
 def test_headers_carry_token_impersonation_and_who_we_are() -> None:
-    impersonation = (("Impersonate-User", "ann"), ("Impersonate-Group", "dev"), ("Impersonate-Group", "ops"))
-    _, hand = listed({PODS_PATH: [page([])]}, credentials=fixed("Bearer t"), impersonation=impersonation)
+    impersonation = (
+        ("Impersonate-User", "ann"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+    )
+    _, hand = listed(
+        {PODS_PATH: [page([])]}, credentials=fixed("Bearer t"), impersonation=impersonation
+    )
     headers = hand.asked[0].headers
     assert dict(headers)["Authorization"] == "Bearer t"
-    assert [header for header in headers if header[0].startswith("Impersonate")] == list(impersonation)
+    assert [header for header in headers if header[0].startswith("Impersonate")] == list(
+        impersonation
+    )
     assert dict(headers)["User-Agent"].startswith("fairlead/")
     assert dict(headers)["Accept"] == PROTOBUF_OR_JSON
     hand = ByHand({f"{PODS_PATH}/a": [Reply(pod("a"))]})
@@ -323,10 +447,15 @@ def test_headers_carry_token_impersonation_and_who_we_are() -> None:
 
 
 def test_what_is_made_anew_is_made_right_before_each_sending_after_every_wait() -> None:
-    """A binding is good for what is left of a Lease, so nothing may lie between the look at the Lease and the request."""
+    """A binding is good for what is left of a Lease, so nothing may lie between the look at the
+    Lease and the request.
+    """
     numbers = itertools.count(1)
     script = [put_off(429, 1), status(401, "Unauthorized", "Unauthorized"), Reply({})]
-    hand = ByHand({f"/{number}": [reply] for number, reply in enumerate(script, 1)}, credentials=renewed_each_time())
+    hand = ByHand(
+        {f"/{number}": [reply] for number, reply in enumerate(script, 1)},
+        credentials=renewed_each_time(),
+    )
 
     def anew() -> ApiRequest:
         hand.story.append("anew")
@@ -355,7 +484,13 @@ def test_what_making_it_anew_raises_comes_out_and_nothing_is_sent() -> None:
 
 def test_writes_send_what_they_are_given() -> None:
     base = "/api/v1/namespaces/team-a/pods"
-    hand = ByHand({base: [Reply({"kind": "Pod"}, 201)], f"{base}/p": [Reply({"kind": "Pod"})], f"{base}/p/status": [Reply({})]})
+    hand = ByHand(
+        {
+            base: [Reply({"kind": "Pod"}, 201)],
+            f"{base}/p": [Reply({"kind": "Pod"})],
+            f"{base}/p/status": [Reply({})],
+        }
+    )
     says = hand.conversation
     for steps in (
         says.create(PODS, {"metadata": {"name": "p"}}, "team-a", dry_run=True),
@@ -368,7 +503,10 @@ def test_writes_send_what_they_are_given() -> None:
     ):
         hand.run(steps)
     patched = f"{base}/p?fieldManager=fairlead"
-    assert [(asked.request.method, asked.request.path, dict(asked.headers)["Content-Type"]) for asked in hand.asked] == [
+    assert [
+        (asked.request.method, asked.request.path, dict(asked.headers)["Content-Type"])
+        for asked in hand.asked
+    ] == [
         ("POST", f"{base}?dryRun=All", "application/json"),
         ("POST", f"{base}?fieldValidation=Strict", "application/json"),
         ("PUT", f"{base}/p/status", "application/json"),
@@ -378,7 +516,11 @@ def test_writes_send_what_they_are_given() -> None:
         ("DELETE", f"{base}/p", "application/json"),
     ]
     bodies = [json.loads(asked.request.body or b"") for asked in hand.asked]
-    assert (bodies[0], bodies[3], bodies[6]["propagationPolicy"]) == ({"metadata": {"name": "p"}}, {"a": None}, "Background")
+    assert (bodies[0], bodies[3], bodies[6]["propagationPolicy"]) == (
+        {"metadata": {"name": "p"}},
+        {"a": None},
+        "Background",
+    )
 
 
 def test_an_object_is_a_dict_or_what_is_asked_for() -> None:
@@ -395,7 +537,10 @@ def test_an_object_is_a_dict_or_what_is_asked_for() -> None:
 
 
 def test_forbidden_says_what_the_server_says() -> None:
-    words = 'pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope'
+    words = (
+        'pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster '
+        "scope"
+    )
     with pytest.raises(Forbidden) as caught:
         listed({PODS_PATH: [status(403, "Forbidden", words)]})
     assert isinstance(caught.value, ForbiddenByServer)
@@ -404,7 +549,9 @@ def test_forbidden_says_what_the_server_says() -> None:
 
 
 def test_an_absent_object_and_an_absent_resource_are_not_found() -> None:
-    hand = ByHand({"/api/v1/namespaces/default/pods/x": [status(404, "NotFound", 'pods "x" not found')]})
+    hand = ByHand(
+        {"/api/v1/namespaces/default/pods/x": [status(404, "NotFound", ('pods "x" not found'))]}
+    )
     with pytest.raises(NotFound) as caught:
         hand.run(hand.conversation.get(PODS, "x", "default"))
     assert caught.value.what == 'pods "x" not found'
@@ -428,7 +575,10 @@ def test_a_proxys_error_page_becomes_a_short_message() -> None:
 @pytest.mark.parametrize("code", [301, 304])
 def test_an_answer_that_sends_elsewhere_is_none(code: int) -> None:
     hand = ByHand({PODS_PATH: [Reply(b"", code)]})
-    for steps in (hand.conversation.list_all(pod_reader()), hand.conversation.open(ApiRequest("watch", "GET", PODS_PATH))):
+    for steps in (
+        hand.conversation.list_all(pod_reader()),
+        hand.conversation.open(ApiRequest("watch", "GET", PODS_PATH)),
+    ):
         with pytest.raises(ApiFailure, match=str(code)):
             hand.run(steps)
 
@@ -453,7 +603,11 @@ def test_gzip_that_unpacks_without_an_end_is_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(Unreachable, match="gzip that unpacks to more than 1 MiB"):
         listed({PODS_PATH: [Reply(bomb, headers={"Content-Encoding": "gzip"})]})
     exactly = page([pod("a")]).content().ljust(1 << 20)
-    assert names(listed({PODS_PATH: [Reply(gzip.compress(exactly), headers={"Content-Encoding": "gzip"})]})[0]) == ["a"]
+    assert names(
+        listed({PODS_PATH: [Reply(gzip.compress(exactly), headers={"Content-Encoding": "gzip"})]})[
+            0
+        ]
+    ) == ["a"]
 
 
 def test_lists_are_asked_for_with_gzip_but_where_nothing_is_encrypted_within_one_machine() -> None:
@@ -474,11 +628,16 @@ def test_lists_are_asked_for_with_gzip_but_where_nothing_is_encrypted_within_one
 
 
 def message_page(name: str, token: str = "") -> Reply:
-    return Reply(list_body("Pod", [encoded("core.Pod", pod(name))], token=token), headers={"Content-Type": PROTOBUF})
+    return Reply(
+        list_body("Pod", [encoded("core.Pod", pod(name))], token=token),
+        headers={"Content-Type": PROTOBUF},
+    )
 
 
 def forms(hand: ByHand) -> list[str]:
-    return ["protobuf" if PROTOBUF in dict(asked.headers)["Accept"] else "JSON" for asked in hand.asked]
+    return [
+        "protobuf" if PROTOBUF in dict(asked.headers)["Accept"] else "JSON" for asked in hand.asked
+    ]
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -490,12 +649,20 @@ def test_pages_come_in_protobuf_and_the_next_is_asked_for_ahead(is_late: bool) -
     listing = hand.run(hand.conversation.list_all(reader))
     assert (names(listing), listing.resource_version) == (["a", "b"], "7")
     assert forms(hand) == ["protobuf"] * 2
-    assert hand.story == ["call", "ask", *(["decode", "ask"] if is_late else ["ask", "decode"]), "decode"]
+    assert hand.story == [
+        "call",
+        "ask",
+        *(["decode", "ask"] if is_late else ["ask", "decode"]),
+        "decode",
+    ]
     assert hand.paths[1].endswith("continue=t")
 
 
 def test_a_command_asks_for_its_first_page_in_json_and_turns_when_there_is_more() -> None:
-    hand = ByHand({PODS_PATH: [page([pod("a")], token="t"), message_page("b", "u"), message_page("c")]}, begins_in_json=True)
+    hand = ByHand(
+        {PODS_PATH: [page([pod("a")], token="t"), message_page("b", "u"), message_page("c")]},
+        begins_in_json=True,
+    )
     assert names(hand.run(hand.conversation.list_all(pod_reader()))) == ["a", "b", "c"]
     assert forms(hand) == ["JSON", "protobuf", "protobuf"]
 
@@ -506,22 +673,32 @@ def test_json_that_answers_a_question_for_protobuf_is_as_good() -> None:
 
 
 @pytest.mark.parametrize("code", [406, 415])
-def test_a_server_that_has_no_protobuf_is_asked_once(code: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_has_no_protobuf_is_asked_once(
+    code: int, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", "fairlead.kubernetes")
-    refused = status(code, "NotAcceptable", "only the following media types are accepted: application/json")
+    refused = status(
+        code, "NotAcceptable", ("only the following media types are accepted: application/json")
+    )
     hand = ByHand({PODS_PATH: [refused, page([pod("a")], token="t"), page([pod("b")])]})
     for _ in range(2):
         hand.run(hand.conversation.list_all(pod_reader()))
     assert forms(hand) == ["protobuf", *["JSON"] * (len(hand.asked) - 1)]
     assert [line for line in caplog.messages if "JSON" in line] == [
-        f"API server `{SERVER}` is asked for JSON from here on: only the following media types are accepted: application/json"
+        (
+            f"API server `{SERVER}` is asked for JSON from here on: only the following media "
+            "types are accepted: application/json"
+        )
     ]
 
 
 def test_other_refusals_are_no_reason_to_ask_in_json() -> None:
     with pytest.raises(Forbidden):
         listed({PODS_PATH: [status(403, "Forbidden", "not you")]})
-    message = encoded("meta.Status", {"message": "pods is forbidden: not you", "reason": "Forbidden", "code": 403})
+    message = encoded(
+        "meta.Status",
+        {"message": ("pods is forbidden: not you"), "reason": "Forbidden", "code": 403},
+    )
     with pytest.raises(Forbidden, match="pods is forbidden: not you"):
         listed({PODS_PATH: [Reply(envelope("Status", message), 403)]})
 
@@ -536,10 +713,19 @@ BROKEN_PAGES = {
 
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("case", BROKEN_PAGES)
-def test_a_page_of_broken_protobuf_is_asked_for_again_in_json(case: str, is_late: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_page_of_broken_protobuf_is_asked_for_again_in_json(
+    case: str, is_late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nothing is lost, nothing doubled, and the rest of the list comes as JSON."""
     caplog.set_level("INFO", "fairlead.kubernetes")
-    script = {PODS_PATH: [message_page("a", "t"), Reply(BROKEN_PAGES[case]), page([pod("b")], token="u"), page([pod("c")], 12)]}
+    script = {
+        PODS_PATH: [
+            message_page("a", "t"),
+            Reply(BROKEN_PAGES[case]),
+            page([pod("b")], token="u"),
+            page([pod("c")], 12),
+        ]
+    }
     listing, hand = listed(script, is_late=is_late)
     assert (names(listing), listing.resource_version) == (["a", "b", "c"], "12")
     assert forms(hand) == ["protobuf", "protobuf", "JSON", "JSON"]
@@ -553,7 +739,11 @@ def test_a_broken_page_that_comes_as_json_too_is_a_failure() -> None:
 
 
 def test_the_version_and_a_server_too_old() -> None:
-    versions = [{"major": "1", "minor": "27+", "gitVersion": "v1.27.3-gke"}, {"major": "1", "minor": "16", "gitVersion": "v1.16.15"}, {}]
+    versions = [
+        {"major": "1", "minor": "27+", "gitVersion": "v1.27.3-gke"},
+        {"major": "1", "minor": "16", "gitVersion": "v1.16.15"},
+        {},
+    ]
     hand = ByHand({"/version": [Reply(each) for each in versions]})
     check_version(SERVER, hand.run(hand.conversation.version()))
     with pytest.raises(OutsideError, match=r"v1\.16\.15.*older than 1\.18") as caught:
@@ -574,7 +764,12 @@ AGGREGATED = Reply(
                     {
                         "version": version,
                         "resources": [
-                            {"resource": "mpijobs", "responseKind": {"kind": "MPIJob"}, "scope": "Namespaced", "verbs": ["list"]}
+                            {
+                                "resource": "mpijobs",
+                                "responseKind": {"kind": "MPIJob"},
+                                "scope": "Namespaced",
+                                "verbs": ["list"],
+                            }
                         ],
                     }
                     for version in ("v1", "v2beta1")
@@ -582,7 +777,9 @@ AGGREGATED = Reply(
             }
         ],
     },
-    headers={"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
+    headers={
+        "Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    },
 )
 GROUPS = {
     "groups": [
@@ -628,10 +825,19 @@ def test_discovery_takes_one_request_where_it_is_aggregated() -> None:
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_discovery_of_an_older_server_asks_only_the_groups_it_needs(is_late: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_discovery_of_an_older_server_asks_only_the_groups_it_needs(
+    is_late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     hand = ByHand(OLDER, is_late=is_late)
-    found = hand.run(hand.conversation.discovery(["kubeflow.org", "down.example", "absent.example"]))
-    assert hand.paths == ["/apis", "/apis/kubeflow.org/v1", "/apis/kubeflow.org/v2beta1", "/apis/down.example/v1"]
+    found = hand.run(
+        hand.conversation.discovery(["kubeflow.org", "down.example", "absent.example"])
+    )
+    assert hand.paths == [
+        "/apis",
+        "/apis/kubeflow.org/v1",
+        "/apis/kubeflow.org/v2beta1",
+        "/apis/down.example/v1",
+    ]
     assert found.find("kubeflow.org", "mpijobs").version == "v1"
     assert found.find("kubeflow.org", "mpijobs").kind == "MPIJob"
     assert found.find("kubeflow.org", "mpijobs/status") is None
@@ -648,11 +854,21 @@ def test_the_core_api_is_asked_for_by_who_names_it() -> None:
 
 # every failure at every step
 
-LIST = {PODS_PATH: [written("a", "t1"), page([pod("b")], token="t2"), written("c", "t3"), page([pod("d")])]}
+LIST = {
+    PODS_PATH: [
+        written("a", "t1"),
+        page([pod("b")], token="t2"),
+        written("c", "t3"),
+        page([pod("d")]),
+    ]
+}
 CONVERSATIONS: dict[str, tuple[Script, Callable[[Conversation], Steps[Any]]]] = {
     "get": ({"/api/v1/nodes/n": [Reply({"kind": "Node"})]}, lambda says: says.get(NODES, "n")),
     "create": ({"/api/v1/nodes": [Reply({"kind": "Node"})]}, lambda says: says.create(NODES, {})),
-    "delete": ({"/api/v1/nodes/n": [Reply({"kind": "Status"})]}, lambda says: says.delete(NODES, "n")),
+    "delete": (
+        {"/api/v1/nodes/n": [Reply({"kind": "Status"})]},
+        lambda says: says.delete(NODES, "n"),
+    ),
     "list": (LIST, lambda says: says.list_all(pod_reader())),
     "version": ({"/version": [Reply({"major": "1"})]}, lambda says: says.version()),
     "discovery": ({"/apis": [AGGREGATED]}, lambda says: says.discovery(["kubeflow.org"])),
@@ -688,13 +904,18 @@ EVERY_STEP = [(name, at) for name in CONVERSATIONS for at in range(steps_of(name
 
 
 def test_conversations_have_as_many_steps_as_there_is_to_ask() -> None:
-    assert {name: steps_of(name) for name in CONVERSATIONS} == dict.fromkeys(CONVERSATIONS, 1) | {"list": 4, "older discovery": 3}
+    assert {name: steps_of(name) for name in CONVERSATIONS} == dict.fromkeys(CONVERSATIONS, 1) | {
+        "list": 4,
+        ("older discovery"): 3,
+    }
 
 
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("passing", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize(("name", "at"), EVERY_STEP)
-def test_what_passes_makes_no_difference_at_any_step(name: str, at: int, passing: Reply, is_late: bool) -> None:
+def test_what_passes_makes_no_difference_at_any_step(
+    name: str, at: int, passing: Reply, is_late: bool
+) -> None:
     script, begin = CONVERSATIONS[name]
     undisturbed = ByHand(script)
     hand = ByHand(script, is_late=is_late, faults={at: passing}, credentials=renewed_each_time())
@@ -712,9 +933,12 @@ def test_what_does_not_pass_is_told_at_any_step(
     script, begin = CONVERSATIONS[name]
     hand = ByHand(script, is_late=is_late, faults={at: fault})
     if name == "list" and kind is Gone:
-        assert names(hand.run(begin(hand.conversation))) == list("abcd"[at:])  # by hand, a restarted list goes on with the script
+        # by hand, a restarted list goes on with the script
+        assert names(hand.run(begin(hand.conversation))) == list("abcd"[at:])
         assert "continue" not in hand.paths[at + 1]
-    elif name == "older discovery" and at > 0 and kind is not AssertionError:  # an extension server that is down hides no other
+    elif (
+        name == ("older discovery") and at > 0 and kind is not AssertionError
+    ):  # an extension server that is down hides no other
         assert len(hand.run(begin(hand.conversation)).served) == 1
     else:
         with pytest.raises(kind, match=words):

@@ -78,7 +78,10 @@ def test_a_fixed_token_cannot_be_renewed() -> None:
 
 
 def plugin_user(program: Path, **settings: str) -> User:
-    settings = {"interactive_mode": "Never", "api_version": "client.authentication.k8s.io/v1"} | settings
+    settings = {
+        "interactive_mode": "Never",
+        "api_version": "client.authentication.k8s.io/v1",
+    } | settings
     return User(exec=Exec(command=str(program), **settings))  # type: ignore[arg-type]
 
 
@@ -97,7 +100,9 @@ def test_a_plugin_runs_again_only_when_its_answer_has_expired(plugin: PluginBuil
 
 
 def test_many_threads_start_one_plugin(plugin: PluginBuilder) -> None:
-    credentials = credentials_of(plugin_user(plugin(status={"token": "t"})), KubeconfigCluster(), None, "ann")
+    credentials = credentials_of(
+        plugin_user(plugin(status={"token": "t"})), KubeconfigCluster(), None, "ann"
+    )
     threads = [threading.Thread(target=credentials.current) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -117,10 +122,15 @@ def test_many_threads_start_one_plugin(plugin: PluginBuilder) -> None:
         ({"status": None}, "neither a token nor a client certificate"),
         ({"status": {"clientCertificateData": "x"}}, "only one of"),
         ({"status": {"token": "t", "expirationTimestamp": "tomorrow"}}, "`tomorrow`"),
-        ({"status": {"token": "t"}, "exit_status": 3, "words": "log in first\x1b[31m"}, "status 3: log in first?[31m"),
+        (
+            {"status": {"token": "t"}, "exit_status": 3, "words": ("log in first\x1b[31m")},
+            "status 3: log in first?[31m",
+        ),
     ],
 )
-def test_a_plugin_that_fails_is_told_with_what_it_said(plugin: PluginBuilder, made: dict[str, object], words: str) -> None:
+def test_a_plugin_that_fails_is_told_with_what_it_said(
+    plugin: PluginBuilder, made: dict[str, object], words: str
+) -> None:
     program = plugin(**made)  # type: ignore[arg-type]
     with pytest.raises(OutsideError) as caught:
         credentials_of(plugin_user(program), KubeconfigCluster(), None, "ann").current()
@@ -129,7 +139,9 @@ def test_a_plugin_that_fails_is_told_with_what_it_said(plugin: PluginBuilder, ma
     assert caught.value.hint
 
 
-def test_a_plugin_that_must_have_a_terminal_is_not_run_without_one(plugin: PluginBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_must_have_a_terminal_is_not_run_without_one(
+    plugin: PluginBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with open(os.devnull) as nothing:  # noqa: PTH123
         monkeypatch.setattr("sys.stdin", nothing)
         user = plugin_user(plugin(status={"token": "t"}), interactive_mode="Always")
@@ -138,7 +150,9 @@ def test_a_plugin_that_must_have_a_terminal_is_not_run_without_one(plugin: Plugi
     assert plugin.calls() == []
 
 
-def test_a_relative_plugin_is_found_beside_its_kubeconfig(tmp_path: Path, plugin: PluginBuilder) -> None:
+def test_a_relative_plugin_is_found_beside_its_kubeconfig(
+    tmp_path: Path, plugin: PluginBuilder
+) -> None:
     program = plugin(status={"token": "beside"}, version="v1beta1")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "tell").symlink_to(program)
@@ -167,10 +181,19 @@ def test_rotated_certificate_files_are_read_again(tmp_path: Path) -> None:
     assert after.certificate_pem == second.certificate_pem
 
 
-def test_no_private_key_is_ever_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_private_key_is_ever_in_a_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pair = CA.issue("ann")
-    user = {"client-certificate-data": encoded(pair.certificate_pem), "client-key-data": encoded(pair.key_pem)}
-    connection = connection_of(write_kubeconfig(tmp_path / "config", cluster={"certificate-authority-data": encoded(CA.pem)}, user=user))
+    user = {
+        "client-certificate-data": encoded(pair.certificate_pem),
+        "client-key-data": encoded(pair.key_pem),
+    }
+    connection = connection_of(
+        write_kubeconfig(
+            tmp_path / "config", cluster={"certificate-authority-data": encoded(CA.pem)}, user=user
+        )
+    )
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
@@ -178,7 +201,9 @@ def test_no_private_key_is_ever_in_a_directory(tmp_path: Path, monkeypatch: pyte
     original = ssl.SSLContext.load_cert_chain
 
     def spy(self: ssl.SSLContext, cert: str, key: str, password: object) -> None:
-        opened.extend(os.readlink(f"/proc/self/fd/{path.rsplit('/', 1)[1]}") for path in (cert, key))  # noqa: PTH115
+        opened.extend(
+            os.readlink(f"/proc/self/fd/{path.rsplit('/', 1)[1]}") for path in (cert, key)
+        )  # noqa: PTH115
         original(self, cert, key, password)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)
@@ -188,7 +213,9 @@ def test_no_private_key_is_ever_in_a_directory(tmp_path: Path, monkeypatch: pyte
     assert list(scratch.iterdir()) == []
 
 
-def test_without_memfd_the_file_is_unlinked_before_it_has_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_memfd_the_file_is_unlinked_before_it_has_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from fairlead.edge.connection.pem import in_memory_file
 
     monkeypatch.delattr(os, "memfd_create")
@@ -198,11 +225,18 @@ def test_without_memfd_the_file_is_unlinked_before_it_has_content(tmp_path: Path
         assert Path(path).read_bytes() == b"key"
 
 
-@pytest.mark.parametrize("password", [None, b"secret"], ids=["keys of two pairs", "an encrypted key"])
-def test_a_key_that_cannot_be_used_is_told_and_never_asked_for(tmp_path: Path, password: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "password", [None, b"secret"], ids=[("keys of two pairs"), ("an encrypted key")]
+)
+def test_a_key_that_cannot_be_used_is_told_and_never_asked_for(
+    tmp_path: Path, password: bytes | None
+) -> None:
     one, other = CA.issue("ann"), CA.issue("ann", key_password=password)
     certificate = other.certificate_pem if password else one.certificate_pem
-    user = {"client-certificate-data": encoded(certificate), "client-key-data": encoded(other.key_pem)}
+    user = {
+        "client-certificate-data": encoded(certificate),
+        "client-key-data": encoded(other.key_pem),
+    }
     connection = connection_of(write_kubeconfig(tmp_path / "config", user=user))
     with pytest.raises(UserError, match="pass phrase" if password else "cannot be used"):
         make_ssl_context(connection, connection.credentials.current().certificate)
@@ -219,6 +253,8 @@ def test_a_certificate_tells_its_end_and_its_name() -> None:
         assert common_name(pair.certificate_pem) == "ännchen"
 
 
-@pytest.mark.parametrize("pem", [b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", CA.pem[:100]])
+@pytest.mark.parametrize(
+    "pem", [b"", (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"), CA.pem[:100]]
+)
 def test_what_is_no_certificate_has_neither(pem: bytes) -> None:
     assert (validity(pem), common_name(pem)) == (None, None)

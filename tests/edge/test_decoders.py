@@ -1,4 +1,6 @@
-"""May threads read types that nobody has read before, at once? In a process of its own: what goes wrong is no exception but its end."""
+"""May threads read types that nobody has read before, at once? In a process of its own: what goes
+wrong is no exception but its end.
+"""
 
 from __future__ import annotations
 
@@ -31,5 +33,7 @@ print("all read")
 
 
 def test_threads_that_read_new_types_at_once() -> None:
-    done = subprocess.run([sys.executable, "-c", ROUNDS], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", ROUNDS], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "all read\n"), done.stderr

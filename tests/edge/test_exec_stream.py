@@ -1,4 +1,6 @@
-"""Running a command in a container over each kind of connection, and with servers that are slow, silent or forget to hang up."""
+"""Running a command in a container over each kind of connection, and with servers that are slow,
+silent or forget to hang up.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +62,19 @@ class Pipes:
         self.err += data
 
 
-def kube(folder: Path, server: ExecServer, *, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> KubeBlocking:
-    settings = {"server": server.url, "certificate-authority-data": encoded(CA.pem)} | (cluster or {})
-    return KubeBlocking(connection_of(write_kubeconfig(folder / "config", cluster=settings, user=user)))
+def kube(
+    folder: Path,
+    server: ExecServer,
+    *,
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+) -> KubeBlocking:
+    settings = {"server": server.url, "certificate-authority-data": encoded(CA.pem)} | (
+        cluster or {}
+    )
+    return KubeBlocking(
+        connection_of(write_kubeconfig(folder / "config", cluster=settings, user=user))
+    )
 
 
 def run(api: KubeBlocking, streams: Pipes | None = None) -> ProgramEnd:
@@ -77,24 +89,43 @@ def server() -> Iterator[ExecServer]:
 
 def test_a_bearer_token_and_impersonation(tmp_path: Path, server: ExecServer) -> None:
     streams = Pipes(b"hello")
-    assert run(kube(tmp_path, server, user={"token": "t0ken", "as": "ann", "as-groups": ["team"]}), streams).exit_code == 3
+    assert (
+        run(
+            kube(tmp_path, server, user={"token": "t0ken", "as": "ann", "as-groups": ["team"]}),
+            streams,
+        ).exit_code
+        == 3
+    )
     assert streams.out == b"hello"
     headers = server.executed[-1].headers
-    assert (headers["authorization"], headers["impersonate-user"], headers["impersonate-group"]) == ("Bearer t0ken", "ann", "team")
+    assert (
+        headers["authorization"],
+        headers["impersonate-user"],
+        headers["impersonate-group"],
+    ) == (("Bearer t0ken"), "ann", "team")
     assert headers["sec-websocket-protocol"] == V5
 
 
 def test_a_client_certificate(tmp_path: Path) -> None:
     ann = CA.issue("ann")
-    user = {"client-certificate-data": encoded(ann.certificate_pem), "client-key-data": encoded(ann.key_pem)}
+    user = {
+        "client-certificate-data": encoded(ann.certificate_pem),
+        "client-key-data": encoded(ann.key_pem),
+    }
     with ExecServer({}, CA.issue("api"), client_ca=CA.pem) as server:
         assert run(kube(tmp_path, server, user=user)).exit_code == 3
         assert server.executed[-1].peer == "ann"
 
 
-def test_an_exec_plugin_is_asked_once(tmp_path: Path, server: ExecServer, plugin: PluginBuilder) -> None:
+def test_an_exec_plugin_is_asked_once(
+    tmp_path: Path, server: ExecServer, plugin: PluginBuilder
+) -> None:
     program = plugin(status={"token": "from-plugin"})
-    settings = {"command": str(program), "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
+    settings = {
+        "command": str(program),
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "interactiveMode": "Never",
+    }
     assert run(kube(tmp_path, server, user={"exec": settings})).exit_code == 3
     assert server.executed[-1].headers["authorization"] == "Bearer from-plugin"
     assert len(plugin.calls()) == 1
@@ -103,7 +134,9 @@ def test_an_exec_plugin_is_asked_once(tmp_path: Path, server: ExecServer, plugin
 def test_through_a_proxy(tmp_path: Path, server: ExecServer) -> None:
     with TestProxy() as proxy:
         assert run(kube(tmp_path, server, cluster={"proxy-url": proxy.url})).exit_code == 3
-        assert proxy.asked == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"] or proxy.asked == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.0"]
+        assert proxy.asked == [(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1")] or proxy.asked == [
+            f"CONNECT 127.0.0.1:{server.port} HTTP/1.0"
+        ]
 
 
 def test_another_name_in_the_certificate(tmp_path: Path, server: ExecServer) -> None:
@@ -114,8 +147,14 @@ def test_another_name_in_the_certificate(tmp_path: Path, server: ExecServer) -> 
 
 def test_without_tls_and_below_a_path(tmp_path: Path) -> None:
     with ExecServer({}) as server:
-        assert run(kube(tmp_path, server, cluster={"certificate-authority-data": None})).exit_code == 3
-        elsewhere = kube(tmp_path, server, cluster={"certificate-authority-data": None, "server": f"{server.url}/clusters/c1"})
+        assert (
+            run(kube(tmp_path, server, cluster={"certificate-authority-data": None})).exit_code == 3
+        )
+        elsewhere = kube(
+            tmp_path,
+            server,
+            cluster={"certificate-authority-data": None, "server": f"{server.url}/clusters/c1"},
+        )
         with pytest.raises(ApiFailure, match="could not find the requested resource"):
             run(elsewhere)
 
@@ -134,7 +173,13 @@ def test_nobody_there(tmp_path: Path) -> None:
         (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\n{", "did not open a WebSocket"),
         (b"HTTP/1.1 403 Forbidden\r\n\r\n", "it answered 403"),
         (b"SSH-2.0-OpenSSH_9\r\n\r\n", "did not open a WebSocket"),
-        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "did not open a WebSocket"),
+        (
+            (
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+                b"Upgrade\r\n\r\n"
+            ),
+            "did not open a WebSocket",
+        ),
     ],
 )
 def test_answers_that_open_nothing(answer: bytes, told: str) -> None:
@@ -144,7 +189,9 @@ def test_answers_that_open_nothing(answer: bytes, told: str) -> None:
 
 @contextmanager
 def answering_once(answer: Callable[[bytes], bytes]) -> Iterator[KubeBlocking]:
-    """A server of bare bytes: it answers the first request, then reads until it is hung up on; with no answer it hangs up."""
+    """A server of bare bytes: it answers the first request, then reads until it is hung up on; with
+    no answer it hangs up.
+    """
 
     def serve() -> None:
         client, _ = listener.accept()
@@ -157,7 +204,12 @@ def answering_once(answer: Callable[[bytes], bytes]) -> Iterator[KubeBlocking]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = threading.Thread(target=serve)
         serving.start()
-        yield KubeBlocking(Connection(f"http://127.0.0.1:{listener.getsockname()[1]}", Credentials(Issued, is_renewable=False)))
+        yield KubeBlocking(
+            Connection(
+                f"http://127.0.0.1:{listener.getsockname()[1]}",
+                Credentials(Issued, is_renewable=False),
+            )
+        )
         serving.join(SECONDS)
 
 
@@ -193,11 +245,16 @@ async def _patient(_: web.Request, socket: web.WebSocketResponse) -> None:
 
 
 def test_a_program_may_be_silent_as_long_as_it_likes(tmp_path: Path) -> None:
-    with ExecServer({}, CA.issue("api"), on_exec=_patient) as server, opened(tmp_path, server) as web_socket:
+    with (
+        ExecServer({}, CA.issue("api"), on_exec=_patient) as server,
+        opened(tmp_path, server) as web_socket,
+    ):
         assert ExecStream(web_socket, Pipes(None), ping_seconds=0.1).run() == ProgramEnd(0)
 
 
-def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(tmp_path: Path) -> None:
+def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(
+    tmp_path: Path,
+) -> None:
     """It answers every ping, so it is not dead; but nothing is to be hoped for after one more."""
     pings = []
 
@@ -219,13 +276,28 @@ def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(
 
 def test_messages_that_come_with_the_consent_are_not_lost() -> None:
     """In one piece with it, so that no poll would tell of them."""
-    frames = b"\x82\x03\x01hi" + b"\x82" + bytes([len(ended(0)) + 1, STATUS]) + ended(0) + b"\x88\x02\x03\xe8"
+    frames = (
+        b"\x82\x03\x01hi"
+        + b"\x82"
+        + bytes([len(ended(0)) + 1, STATUS])
+        + ended(0)
+        + b"\x88\x02\x03\xe8"
+    )
 
     def answer(request: bytes) -> bytes:
         key = re.search(rb"(?i)sec-websocket-key: (\S+)", request)
         assert key is not None
-        consent = f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: {V5}\r\n"
-        return consent.encode() + b"Sec-WebSocket-Accept: " + generate_accept_token(key[1]) + b"\r\n\r\n" + frames
+        consent = (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+            f"Upgrade\r\nSec-WebSocket-Protocol: {V5}\r\n"
+        )
+        return (
+            consent.encode()
+            + b"Sec-WebSocket-Accept: "
+            + generate_accept_token(key[1])
+            + b"\r\n\r\n"
+            + frames
+        )
 
     streams = Pipes(None)
     with answering_once(answer) as api:
@@ -234,7 +306,9 @@ def test_messages_that_come_with_the_consent_are_not_lost() -> None:
 
 
 def test_stdin_is_read_no_faster_than_it_goes_over(tmp_path: Path) -> None:
-    """A server that reads nothing: what we keep for it is bounded, however much there is to read."""
+    """A server that reads nothing: what we keep for it is
+    bounded, however much there is to read.
+    """
     reading = threading.Event()
 
     async def stuck(_: web.Request, socket: web.WebSocketResponse) -> None:
@@ -259,7 +333,10 @@ def test_stdin_is_read_no_faster_than_it_goes_over(tmp_path: Path) -> None:
                 reading.set()
 
     ended_run = threading.Event()
-    with ExecServer({}, CA.issue("api"), on_exec=stuck) as server, opened(tmp_path, server) as web_socket:
+    with (
+        ExecServer({}, CA.issue("api"), on_exec=stuck) as server,
+        opened(tmp_path, server) as web_socket,
+    ):
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:

@@ -1,4 +1,6 @@
-"""GPU values from exporter pages over HTTP: one bad page costs only itself, stale values go, and the source says why."""
+"""GPU values from exporter pages over HTTP: one bad page costs only itself, stale values go, and
+the source says why.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,15 @@ class Clock:
 class Exporters:
     """Serves `/a/metrics` and `/b/metrics`; `answers` says what: a text, or a status.
 
-    `hang` never answers, `trickle` a line now and then, `endless` one line for ever, `flood` lines for ever.
+    `hang` never answers, `trickle` a line now and then, `endless` one line for ever, `flood` lines
+    for ever.
     """
 
     def __init__(self) -> None:
-        self.answers: dict[str, str | int] = {"a": PAGE.format("n1", 0.5), "b": PAGE.format("n2", 0)}
+        self.answers: dict[str, str | int] = {
+            "a": PAGE.format("n1", 0.5),
+            "b": PAGE.format("n2", 0),
+        }
         self.url = ""
         self.asked_encodings: list[str] = []
         self.asked: Counter[str] = Counter()
@@ -63,7 +69,9 @@ class Exporters:
             return web.Response(status=answer)
         if answer in ("hang", "trickle", "endless", "flood"):
             return await self._for_ever(request, answer)
-        return web.Response(body=gzip.compress(answer.encode()), headers={"Content-Encoding": "gzip"})
+        return web.Response(
+            body=gzip.compress(answer.encode()), headers={"Content-Encoding": "gzip"}
+        )
 
     async def _for_ever(self, request: web.Request, how: str) -> web.StreamResponse:
         self.hanging += 1
@@ -74,7 +82,9 @@ class Exporters:
             response = web.StreamResponse()
             await response.prepare(request)
             while not self._end.is_set():
-                await response.write(b"x" * 65536 if how == "endless" else PAGE.format("n9", 1).encode())
+                await response.write(
+                    b"x" * 65536 if how == "endless" else PAGE.format("n9", 1).encode()
+                )
                 if how == "trickle":
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(self._end.wait(), BEAT)
@@ -83,7 +93,11 @@ class Exporters:
             self.hanging -= 1
 
     def pages(self, *names: str, **options: Any) -> ExporterPages:
-        return ExporterPages([f"{self.url}/{name}/metrics" for name in names], Clock(), **{"interval_seconds": BEAT, **options})
+        return ExporterPages(
+            [f"{self.url}/{name}/metrics" for name in names],
+            Clock(),
+            **{"interval_seconds": BEAT, **options},
+        )
 
     def end(self) -> None:
         self._end.set()
@@ -135,12 +149,22 @@ async def test_all_pages_are_read(exporters: Exporters) -> None:
     assert found == [("n1", 0.5, 100.0), ("n2", 0, 100.0)]
     assert (pages.source().state, pages.source().good_at) == ("ok", 100.0)
     tally = pages.tally()
-    assert (tally.read, tally.failing, tally.waiting, tally.failures, tally.bad_lines) == (2, 0, 0, 0, {})
+    assert (tally.read, tally.failing, tally.waiting, tally.failures, tally.bad_lines) == (
+        2,
+        0,
+        0,
+        0,
+        {},
+    )
     assert tally.reads >= 2
 
 
-async def test_a_page_means_the_same_in_whatever_pieces_it_comes(exporters: Exporters, monkeypatch: pytest.MonkeyPatch) -> None:
-    exporters.answers["a"] = "".join(PAGE.format(f"n{number}", number / 10) for number in range(9)).rstrip("\n")
+async def test_a_page_means_the_same_in_whatever_pieces_it_comes(
+    exporters: Exporters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporters.answers["a"] = "".join(
+        PAGE.format(f"n{number}", number / 10) for number in range(9)
+    ).rstrip("\n")
     monkeypatch.setattr(page_fetch, "PIECE_BYTES", 37)
     async with running(exporters.pages("a")) as pages:
         await until(pages.latest)
@@ -148,9 +172,13 @@ async def test_a_page_means_the_same_in_whatever_pieces_it_comes(exporters: Expo
     assert found == [(f"n{n}", "T4", n / 10) for n in range(9)]
 
 
-async def test_a_page_that_fails_keeps_its_values_until_they_are_stale(exporters: Exporters) -> None:
+async def test_a_page_that_fails_keeps_its_values_until_they_are_stale(
+    exporters: Exporters,
+) -> None:
     ahead = 0.0
-    async with running(exporters.pages("a", "b", stale_after_seconds=60, wall=lambda: time.monotonic() + ahead)) as pages:
+    async with running(
+        exporters.pages("a", "b", stale_after_seconds=60, wall=lambda: time.monotonic() + ahead)
+    ) as pages:
         await until(lambda: len(pages.latest()) == 2)
         exporters.answers["b"] = 500
         await until(lambda: pages.source().state == "failing")
@@ -172,7 +200,9 @@ async def test_readings_are_the_same_value_until_a_page_is_read_again(exporters:
         assert pages.latest() is before
 
 
-async def test_a_page_of_something_else_is_a_failure_not_an_empty_cluster(exporters: Exporters) -> None:
+async def test_a_page_of_something_else_is_a_failure_not_an_empty_cluster(
+    exporters: Exporters,
+) -> None:
     exporters.answers["a"] = "go_goroutines 5\n<html>\n"
     async with running(exporters.pages("a")) as pages:
         await until(lambda: pages.source().state == "failing")
@@ -181,21 +211,33 @@ async def test_a_page_of_something_else_is_a_failure_not_an_empty_cluster(export
     assert "9400" in pages.source().hint
 
 
-async def test_a_failure_is_logged_once_in_one_line_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
-    async with running(ExporterPages(["http://127.0.0.1:1/metrics"], Clock(), interval_seconds=0.01)) as pages:
+async def test_a_failure_is_logged_once_in_one_line_with_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(
+        ExporterPages(["http://127.0.0.1:1/metrics"], Clock(), interval_seconds=0.01)
+    ) as pages:
         await until(lambda: pages.tally().failures > 2)
     (record,) = caplog.records
     assert record.getMessage() == (
-        "GPU exporter `http://127.0.0.1:1/metrics` refused the connection; hint: check the address of `--gpu-exporter`, and that it runs"
+        "GPU exporter `http://127.0.0.1:1/metrics` refused the connection; hint: check the "
+        "address of `--gpu-exporter`, and that it runs"
     )
-    assert pages.source().message == "GPU exporter `http://127.0.0.1:1/metrics` refused the connection"
+    assert pages.source().message == (
+        "GPU exporter `http://127.0.0.1:1/metrics` refused the connection"
+    )
 
 
 async def test_a_network_that_is_down_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    urls = [f"http://127.0.0.1:1/{number}/metrics" for number in range(3 * exporter_pages.MOST_NAMED)]
+    urls = [
+        f"http://127.0.0.1:1/{number}/metrics" for number in range(3 * exporter_pages.MOST_NAMED)
+    ]
     async with running(ExporterPages(urls, Clock(), interval_seconds=0.01)) as pages:
         await until(lambda: pages.tally().failing == len(urls))
-    assert len([each for each in caplog.records if each.levelname == "WARNING"]) == exporter_pages.MOST_NAMED
+    assert (
+        len([each for each in caplog.records if each.levelname == "WARNING"])
+        == exporter_pages.MOST_NAMED
+    )
     assert f"(and {len(urls) - 1} more)" in pages.source().message
 
 
@@ -224,9 +266,13 @@ async def test_connections_of_a_few_pages_are_kept_from_beat_to_beat(
 
 
 async def test_pages_that_hang_hold_up_no_other(exporters: Exporters) -> None:
-    """Two hundred pages, of which ten never answer: the others are read beat after beat in that time."""
+    """Two hundred pages, of which ten never answer: the others are read beat after beat in that
+    time.
+    """
     sound, hanging = [f"s{number}" for number in range(190)], [f"h{number}" for number in range(10)]
-    exporters.answers = {name: PAGE.format(name, 0.5) for name in sound} | dict.fromkeys(hanging, "hang")
+    exporters.answers = {name: PAGE.format(name, 0.5) for name in sound} | dict.fromkeys(
+        hanging, "hang"
+    )
     pages = exporters.pages(*hanging, *sound, interval_seconds=0.5, timeout_seconds=3600)
     async with running(pages):
         await until(lambda: len(pages.latest()) == 190)
@@ -237,15 +283,23 @@ async def test_pages_that_hang_hold_up_no_other(exporters: Exporters) -> None:
         assert (tally.read, tally.failing, tally.waiting) == (190, 0, 10)
 
 
-async def test_more_pages_hang_than_are_waited_for(exporters: Exporters, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four are read at once and six waited for: twenty that hang are left early, and said; the others are read on their beat."""
+async def test_more_pages_hang_than_are_waited_for(
+    exporters: Exporters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four are read at once and six waited for: twenty that hang are left early, and said; the
+    others are read on their beat.
+    """
     monkeypatch.setattr(exporter_pages, "AT_ONCE", 4)
     monkeypatch.setattr(exporter_pages, "SILENT_AT_ONCE", 6)
     monkeypatch.setattr(followed_page, "PATIENCE_SECONDS", BEAT)
     sound, hanging = [f"s{number}" for number in range(10)], [f"h{number}" for number in range(20)]
-    exporters.answers = {name: PAGE.format(name, 0.5) for name in sound} | dict.fromkeys(hanging, "hang")
+    exporters.answers = {name: PAGE.format(name, 0.5) for name in sound} | dict.fromkeys(
+        hanging, "hang"
+    )
     async with running(exporters.pages(*hanging, *sound, timeout_seconds=3600)) as pages:
-        await until(lambda: len(pages.latest()) == 10 and min(exporters.asked[name] for name in sound) >= 3)
+        await until(
+            lambda: len(pages.latest()) == 10 and min(exporters.asked[name] for name in sound) >= 3
+        )
         await until(lambda: min(exporters.asked[name] for name in hanging) >= 2)
         assert "did not answer in time" in pages.source().message
         await until(lambda: exporters.hanging <= 4 + 6)
@@ -253,9 +307,15 @@ async def test_more_pages_hang_than_are_waited_for(exporters: Exporters, monkeyp
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [("hang", "did not answer in time"), ("trickle", "did not answer in time"), ("endless", "has a line of more than 1 MiB")],
+    [
+        ("hang", ("did not answer in time")),
+        ("trickle", ("did not answer in time")),
+        ("endless", ("has a line of more than 1 MiB")),
+    ],
 )
-async def test_a_page_without_an_end_costs_only_itself(exporters: Exporters, how: str, said: str) -> None:
+async def test_a_page_without_an_end_costs_only_itself(
+    exporters: Exporters, how: str, said: str
+) -> None:
     exporters.answers["b"] = how
     async with running(exporters.pages("b", "a", timeout_seconds=0.5)) as pages:
         await until(lambda: pages.source().state == "failing")
@@ -265,7 +325,9 @@ async def test_a_page_without_an_end_costs_only_itself(exporters: Exporters, how
 
 
 async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
-    """A page could else have any address of the network asked, with the reader's rights to reach it."""
+    """A page could else have any address of the network asked, with the reader's rights to reach
+    it.
+    """
     asked = list[str]()
 
     async def leads(request: web.Request) -> web.Response:
@@ -288,22 +350,31 @@ async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
     assert asked == ["/metrics"]
 
 
-@pytest.mark.parametrize("host", ["[::1", "::1]", "gpu:port", "gpu:99999", "", ":9400", "gp u", "[zz]"])
+@pytest.mark.parametrize(
+    "host", ["[::1", "::1]", "gpu:port", "gpu:99999", "", ":9400", ("gp u"), "[zz]"]
+)
 def test_an_address_without_a_usable_host_is_refused(host: str) -> None:
     with pytest.raises(UserError) as refused:
         page_address(f"http://ann:secret@{host}/metrics")
     assert "secret" not in f"{refused.value.what} {refused.value.hint}"
 
 
-async def test_a_page_that_is_too_large_is_left(exporters: Exporters, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_is_too_large_is_left(
+    exporters: Exporters, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_fetch, "LARGEST_PAGE_BYTES", 1 << 20)
     exporters.answers["b"] = "flood"
     async with running(exporters.pages("b", "a")) as pages:
         await until(lambda: pages.source().state == "failing" and pages.latest())
-    assert (nodes(pages), pages.source().message) == (["n1"], f"page `{exporters.url}/b/metrics` is larger than 1 MiB")
+    assert (nodes(pages), pages.source().message) == (
+        ["n1"],
+        f"page `{exporters.url}/b/metrics` is larger than 1 MiB",
+    )
 
 
-async def test_a_page_of_more_cards_than_there_can_be_is_left(exporters: Exporters, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_of_more_cards_than_there_can_be_is_left(
+    exporters: Exporters, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_fetch, "MOST_CARDS", 5)
     exporters.answers["a"] = "".join(PAGE.format(f"n{number}", 0) for number in range(6))
     async with running(exporters.pages("a")) as pages:
@@ -323,7 +394,9 @@ async def test_a_page_of_more_cards_than_there_can_be_is_left(exporters: Exporte
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
     ],
 )
-async def test_a_server_that_answers_garbage_costs_only_itself(exporters: Exporters, answer: bytes) -> None:
+async def test_a_server_that_answers_garbage_costs_only_itself(
+    exporters: Exporters, answer: bytes
+) -> None:
     async def garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
@@ -333,17 +406,27 @@ async def test_a_server_that_answers_garbage_costs_only_itself(exporters: Export
     bad = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/metrics"
     pages = ExporterPages([bad, f"{exporters.url}/a/metrics"], Clock(), interval_seconds=BEAT)
     async with running(pages):
-        await until(lambda: pages.source().state == "failing" and pages.latest() and exporters.asked["a"] > 2)
+        await until(
+            lambda: (
+                pages.source().state == "failing" and pages.latest() and exporters.asked["a"] > 2
+            )
+        )
     assert (nodes(pages), bad in pages.source().message) == (["n1"], True)
     assert "fault of Fairlead" not in pages.source().hint + pages.source().message
     server.close()
 
 
-async def test_bad_lines_are_counted_by_page_and_reason(exporters: Exporters, caplog: pytest.LogCaptureFixture) -> None:
+async def test_bad_lines_are_counted_by_page_and_reason(
+    exporters: Exporters, caplog: pytest.LogCaptureFixture
+) -> None:
     exporters.answers["a"] = PAGE.format("n1", 17) + "fairlead_gpu_up{ 1\n" + PAGE.format("n3", 0.5)
     async with running(exporters.pages("a", "b", interval_seconds=3600)) as pages:
         await until(lambda: len(pages.latest()) == 3)
-    assert sorted((each.node, each.utilization_ratio) for each in pages.latest()) == [("n1", None), ("n2", 0), ("n3", 0.5)]
+    assert sorted((each.node, each.utilization_ratio) for each in pages.latest()) == [
+        ("n1", None),
+        ("n2", 0),
+        ("n3", 0.5),
+    ]
     url = f"{exporters.url}/a/metrics"
     assert pages.tally().bad_lines == {(url, "too_large"): 1, (url, "unreadable"): 1}
     (said,) = [each.getMessage() for each in caplog.records if "are ignored" in each.getMessage()]
@@ -355,29 +438,40 @@ def test_an_address_without_a_scheme_is_refused() -> None:
         ExporterPages(["gpu-1:9400"], Clock())
 
 
-async def test_a_password_in_an_address_is_used_and_never_said(exporters: Exporters, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_password_in_an_address_is_used_and_never_said(
+    exporters: Exporters, caplog: pytest.LogCaptureFixture
+) -> None:
     exporters.answers["a"] = PAGE.format("n1", 17)
     exporters.answers["b"] = PAGE.format("n1", 1)
     names = ["a", "b", "c"]
     exporters.answers["c"] = 500
-    urls = [f"{exporters.url}/{name}/metrics".replace("://", "://ann:hunter%402@") for name in names]
+    urls = [
+        f"{exporters.url}/{name}/metrics".replace("://", "://ann:hunter%402@") for name in names
+    ]
     pages = ExporterPages(urls, Clock(), interval_seconds=BEAT)
     async with running(pages):
-        await until(lambda: pages.tally().bad_lines and pages.tally().failures and pages.tally().twice)
+        await until(
+            lambda: pages.tally().bad_lines and pages.tally().failures and pages.tally().twice
+        )
     assert exporters.logins == {"Basic " + base64.b64encode(b"ann:hunter@2").decode()}
     said = f"{pages.source()} {pages.tally()} {caplog.text}"
     assert f"{exporters.url}/c/metrics` answered 500" in said
     assert not any(word in said for word in ("hunter", "ann:", "@127"))
 
 
-@pytest.mark.parametrize("address", ["ftp://ann:hunter2@gpu-1/metrics", "http://ann:hunt/er2@gpu-1/metrics", "ann:hunter2@gpu-1"])
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://ann:hunter2@gpu-1/metrics", "http://ann:hunt/er2@gpu-1/metrics", "ann:hunter2@gpu-1"],
+)
 def test_an_address_that_is_refused_is_said_without_its_password(address: str) -> None:
     with pytest.raises(UserError) as refused:
         ExporterPages([address], Clock())
     assert "hunt" not in refused.value.what + refused.value.hint
 
 
-async def test_pages_of_a_private_authority_are_read_with_its_file(exporters: Exporters, tmp_path: Path) -> None:
+async def test_pages_of_a_private_authority_are_read_with_its_file(
+    exporters: Exporters, tmp_path: Path
+) -> None:
     authority = Authority(tmp_path, "exporters")
     pair = authority.issue("gpu-1", names=["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -390,13 +484,17 @@ async def test_pages_of_a_private_authority_are_read_with_its_file(exporters: Ex
     url = f"https://127.0.0.1:{runner.addresses[0][1]}/a/metrics"
     exporters.answers["a"] = PAGE.format("n1", 17)
     try:
-        trusting = ExporterPages([url], Clock(), interval_seconds=BEAT, ca_file=str(authority.certificate))
+        trusting = ExporterPages(
+            [url], Clock(), interval_seconds=BEAT, ca_file=str(authority.certificate)
+        )
         async with running(trusting):
             await until(lambda: trusting.latest())
         strange = ExporterPages([url], Clock(), interval_seconds=BEAT)
         async with running(strange):
             await until(lambda: strange.source().state == "failing")
-        assert strange.source().hint == "name the certificate authority that signed it with `--gpu-exporter-ca-file`"
+        assert strange.source().hint == (
+            "name the certificate authority that signed it with `--gpu-exporter-ca-file`"
+        )
     finally:
         await runner.cleanup()
 
@@ -424,18 +522,32 @@ def native_page(node: str, uuid: str, used_mib: int) -> str:
 
 @pytest.mark.parametrize("many", [exporter_pages.MANY_TOGETHER, 1])
 async def test_a_card_that_two_pages_tell_counts_once(
-    exporters: Exporters, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, many: int
+    exporters: Exporters,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    many: int,
 ) -> None:
     monkeypatch.setattr(exporter_pages, "MANY_TOGETHER", many)
-    exporters.answers |= {"a": dcgm_page("n1.example", "GPU-1", 9000), "b": native_page("n1", "GPU-1", 9001)}
+    exporters.answers |= {
+        "a": dcgm_page("n1.example", "GPU-1", 9000),
+        "b": native_page("n1", "GPU-1", 9001),
+    }
     exporters.answers["c"] = native_page("n2", "GPU-2", 9002)
     async with running(exporters.pages("a", "b", "c")) as pages:
         await until(lambda: pages.tally().duplicates > 2 and len(pages.latest()) == 2)
     cards = pages.latest()
-    assert {(each.node, each.uuid, each.memory_used_mib) for each in cards} == {("n1", "GPU-1", 9001), ("n2", "GPU-2", 9002)}
-    assert sum(each.memory_used_mib or 0 for each in cards) <= sum(each.memory_total_mib or 0 for each in cards)
+    assert {(each.node, each.uuid, each.memory_used_mib) for each in cards} == {
+        ("n1", "GPU-1", 9001),
+        ("n2", "GPU-2", 9002),
+    }
+    assert sum(each.memory_used_mib or 0 for each in cards) <= sum(
+        each.memory_total_mib or 0 for each in cards
+    )
     source = pages.source()
-    said = f"GPU `GPU-1` is reported by `{exporters.url}/b/metrics` and by `{exporters.url}/a/metrics`; each counts once"
+    said = (
+        f"GPU `GPU-1` is reported by `{exporters.url}/b/metrics` and by "
+        f"`{exporters.url}/a/metrics`; each counts once"
+    )
     assert (source.state, source.message) == ("ok", said)
     assert source.hint.startswith("name one exporter of each card")
     assert [record.getMessage() for record in caplog.records] == [said]

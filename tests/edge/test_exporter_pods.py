@@ -1,4 +1,6 @@
-"""GPU exporters found by their pods: the shipped manifest's pods on a served API, real pages on loopback; pods come, go and move."""
+"""GPU exporters found by their pods: the shipped manifest's pods on a served API, real pages on
+loopback; pods come, go and move.
+"""
 
 from __future__ import annotations
 
@@ -31,27 +33,48 @@ NAMESPACE = "fairlead-system"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
-def manifest_pod(name: str, port: int, namespace: str = NAMESPACE, node: str = "n1") -> dict[str, Any]:
+def manifest_pod(
+    name: str, port: int, namespace: str = NAMESPACE, node: str = "n1"
+) -> dict[str, Any]:
     """As the DaemonSet of the shipped manifest makes it, on another port."""
     documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
     template = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"]
     (container,) = template["spec"]["containers"]
     container["ports"][0]["containerPort"] = port
-    spec = {"nodeName": node, "containers": [{key: container[key] for key in ("name", "image", "ports")}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, **template["metadata"]}, "spec": spec}
+    spec = {
+        "nodeName": node,
+        "containers": [{key: container[key] for key in ("name", "image", "ports")}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, **template["metadata"]},
+        "spec": spec,
+    }
 
 
 def test_the_shipped_manifest_may_read_the_kernels_log() -> None:
-    """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that fell into a restart stands there alone;
-    nothing but `privileged` may open it.
+    """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that fell into a restart stands there
+    alone; nothing but `privileged` may open it.
     """
     documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
-    spec = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    spec = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"][
+        "spec"
+    ]
     (container,) = spec["containers"]
-    volume = next(each["name"] for each in spec["volumes"] if each["hostPath"]["path"] == "/dev/kmsg")
-    assert [each["mountPath"] for each in container["volumeMounts"] if each["name"] == volume] == ["/dev/kmsg"]
-    assert not [word for word in container["command"] if word.startswith("--kmsg")], "on is the default"
-    assert container["securityContext"]["privileged"] and "allowPrivilegeEscalation" not in container["securityContext"]
+    volume = next(
+        each["name"] for each in spec["volumes"] if each["hostPath"]["path"] == "/dev/kmsg"
+    )
+    assert [each["mountPath"] for each in container["volumeMounts"] if each["name"] == volume] == [
+        "/dev/kmsg"
+    ]
+    assert not [word for word in container["command"] if word.startswith("--kmsg")], (
+        "on is the default"
+    )
+    assert (
+        container["securityContext"]["privileged"]
+        and "allowPrivilegeEscalation" not in container["securityContext"]
+    )
 
 
 class Cluster:
@@ -61,7 +84,10 @@ class Cluster:
         self.client = client
         self.api = api
         for name in (NAMESPACE, "elsewhere"):
-            client.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            client.post(
+                "/api/v1/namespaces",
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            )
 
     def start(self, pod: dict[str, Any], ip: str = "127.0.0.1") -> None:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
@@ -70,7 +96,9 @@ class Cluster:
 
     def move(self, pod: dict[str, Any], ip: str, phase: str = "Running") -> None:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/status"
-        assert (answer := self.client.patch(path, {"status": {"phase": phase, "podIP": ip}})).status == 200, answer
+        assert (
+            answer := self.client.patch(path, {"status": {"phase": phase, "podIP": ip}})
+        ).status == 200, answer
 
     def stop(self, name: str) -> None:
         assert self.client.delete(f"{PODS}/{name}", gracePeriodSeconds=0).status == 200
@@ -107,13 +135,25 @@ def cards(pages: ExporterPages) -> list[tuple[str, str]]:
     return sorted((each.node, each.uuid) for each in pages.latest())
 
 
-async def test_exporters_are_found_by_their_pods_come_go_and_move(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+async def test_exporters_are_found_by_their_pods_come_go_and_move(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
     first, second = native_page("n1", "GPU-1", 5), native_page("n2", "GPU-2", 5)
-    async with served_page(first) as one, served_page(second) as two, served_page(first, "127.0.0.2") as moved:
+    async with (
+        served_page(first) as one,
+        served_page(second) as two,
+        served_page(first, "127.0.0.2") as moved,
+    ):
         finder = ExporterPods(cluster.api, WallClock())
-        async with running(ExporterPages([], WallClock(), interval_seconds=0.05, stale_after_seconds=1.0, finder=finder)) as pages:
+        async with running(
+            ExporterPages(
+                [], WallClock(), interval_seconds=0.05, stale_after_seconds=1.0, finder=finder
+            )
+        ) as pages:
             await until(lambda: pages.source().state == SourceState.OFF)
-            assert "there is no pod with labels `app.kubernetes.io/name=fairlead-gpu-exporter`" in pages.source().message
+            assert (
+                "there is no pod with labels `app.kubernetes.io/name=fairlead-gpu-exporter`"
+            ) in pages.source().message
             assert "deploy/gpu-exporter.yaml" in pages.source().hint
 
             cluster.start(manifest_pod("exporter-a", one))
@@ -136,14 +176,22 @@ async def test_exporters_are_found_by_their_pods_come_go_and_move(cluster: Clust
             assert (pages.source().state, pages.source().message) == ("ok", "")
             cluster.stop("exporter-c")
             await until(lambda: pages.source().state == SourceState.FAILING and not pages.latest())
-    assert sum("no GPU values: no GPU exporter is found" in each.getMessage() for each in caplog.records) == 1
+    assert (
+        sum(
+            ("no GPU values: no GPU exporter is found") in each.getMessage()
+            for each in caplog.records
+        )
+        == 1
+    )
 
 
 async def test_a_pod_whose_address_changes_is_read_there(cluster: Cluster) -> None:
     page = native_page("n1", "GPU-1", 5)
     async with served_page(page) as port, served_page(page, "127.0.0.2", port):
         finder = ExporterPods(cluster.api, WallClock())
-        async with running(ExporterPages([], WallClock(), interval_seconds=0.05, finder=finder)) as pages:
+        async with running(
+            ExporterPages([], WallClock(), interval_seconds=0.05, finder=finder)
+        ) as pages:
             pod = manifest_pod("exporter-a", port)
             cluster.start(pod)
             await until(lambda: list(finder.pages()) == [f"http://127.0.0.1:{port}/metrics"])
@@ -158,7 +206,9 @@ async def test_a_page_that_does_not_name_its_node_is_its_pods_nodes(cluster: Clu
     text = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",modelName="T4"} 5\n'
     async with served_page(text) as port:
         finder = ExporterPods(cluster.api, WallClock())
-        async with running(ExporterPages([], WallClock(), interval_seconds=0.05, finder=finder)) as pages:
+        async with running(
+            ExporterPages([], WallClock(), interval_seconds=0.05, finder=finder)
+        ) as pages:
             cluster.start(manifest_pod("exporter-a", port, node="n7"))
             await until(lambda: cards(pages) == [("n7", "GPU-1")])
 
@@ -169,18 +219,29 @@ async def test_a_pod_without_the_port_is_said(cluster: Cluster) -> None:
         cluster.start(manifest_pod("exporter-a", 9400))
         await until(lambda: pages.source().state == SourceState.FAILING)
     source = pages.source()
-    said = (f"pod `{NAMESPACE}/exporter-a` has no port `web`", "name its port with `--gpu-exporter-port`")
+    said = (
+        f"pod `{NAMESPACE}/exporter-a` has no port `web`",
+        "name its port with `--gpu-exporter-port`",
+    )
     assert (source.message, source.hint) == said
 
 
 async def test_who_may_not_list_pods_is_told_so() -> None:
-    refused = status(403, "Forbidden", 'pods is forbidden: User "u" cannot list resource "pods" in API group ""')
+    refused = status(
+        403,
+        "Forbidden",
+        ('pods is forbidden: User "u" cannot list resource "pods" in API group ""'),
+    )
     with ScriptedServer({PODS: [refused]}) as server:
         async with KubeApi(connection_to(server.url)) as api:
-            async with running(ExporterPages([], WallClock(), finder=ExporterPods(api, WallClock()))) as pages:
+            async with running(
+                ExporterPages([], WallClock(), finder=ExporterPods(api, WallClock()))
+            ) as pages:
                 await until(lambda: pages.source().state == SourceState.FORBIDDEN)
             assert "cannot list resource" in pages.source().message
-    assert {each.query["labelSelector"] for each in server.requests_of(PODS)} == {"app.kubernetes.io/name=fairlead-gpu-exporter"}
+    assert {each.query["labelSelector"] for each in server.requests_of(PODS)} == {
+        "app.kubernetes.io/name=fairlead-gpu-exporter"
+    }
 
 
 def test_a_port_may_be_a_number() -> None:

@@ -1,4 +1,6 @@
-"""Hundreds of exporters' pages that hang, come, go and come back, on a clock that jumps: sound ones keep their beat."""
+"""Hundreds of exporters' pages that hang, come, go and come back, on a clock that jumps: sound ones
+keep their beat.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ PUBLISHED_WITHIN = 1.5
 
 
 class Exporters:
-    """Pages of one card each, found and read on the clock of `loop`. `hangs` are the names of those that do not answer."""
+    """Pages of one card each, found and read on the clock of `loop`. `hangs` are the names of those
+    that do not answer.
+    """
 
     def __init__(self, loop: JumpingLoop, seed: int = 0) -> None:
         self.loop = loop
@@ -52,7 +56,15 @@ class Exporters:
     def source(self) -> Source:
         return Source("gpus")
 
-    async def fetch(self, session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True) -> CardsOfPage:
+    async def fetch(
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        node: str,
+        *,
+        login: str = "",
+        keeps_open: bool = True,
+    ) -> CardsOfPage:
         began = self.now()
         self.open += 1
         self.most_open = max(self.most_open, self.open)
@@ -65,12 +77,27 @@ class Exporters:
             self.open -= 1
             self.busy[url] += self.now() - began
         cards = CardsOfPage(node)
-        cards.note([Sample("fairlead_gpu_up", {"node_name": node, "gpu": "0", "uuid": f"GPU-{url}", "model": "T4"}, 1.0)])
+        cards.note(
+            [
+                Sample(
+                    "fairlead_gpu_up",
+                    {"node_name": node, "gpu": "0", "uuid": f"GPU-{url}", "model": "T4"},
+                    1.0,
+                )
+            ]
+        )
         return cards
 
     def reader(self) -> ExporterPages:
         return ExporterPages(
-            [], self, interval_seconds=BEAT, finder=self, wall=self.now, rng=self.rng, fetch=self.fetch, stale_after_seconds=1e9
+            [],
+            self,
+            interval_seconds=BEAT,
+            finder=self,
+            wall=self.now,
+            rng=self.rng,
+            fetch=self.fetch,
+            stale_after_seconds=1e9,
         )
 
 
@@ -86,7 +113,9 @@ def url(name: object) -> str:
     return f"http://{name}:9400/metrics"
 
 
-def lived(seconds: float, exporters: Exporters, pages: ExporterPages, each_second: Callable[[float], None]) -> None:
+def lived(
+    seconds: float, exporters: Exporters, pages: ExporterPages, each_second: Callable[[float], None]
+) -> None:
     async def life() -> None:
         reading = asyncio.create_task(pages.run())
         while exporters.now() < seconds:
@@ -121,7 +150,9 @@ def test_the_age_of_sound_pages_does_not_depend_on_hundreds_that_hang(seed: int)
     def look(now: float) -> None:
         if now % (2 * BEAT) < 1:
             some = set(rng.sample(others, newly_silent))
-            exporters.hangs = rng.choice([exporters.hangs | some, exporters.hangs - some, exporters.hangs ^ some])
+            exporters.hangs = rng.choice(
+                [exporters.hangs | some, exporters.hangs - some, exporters.hangs ^ some]
+            )
         if rng.random() < 0.3:
             gone = set(rng.sample(others, rng.randint(0, len(others) // 2)))
             exporters.found = {each: "n" for each in everybody if each not in gone}
@@ -134,7 +165,9 @@ def test_the_age_of_sound_pages_does_not_depend_on_hundreds_that_hang(seed: int)
 
 
 def test_pages_that_come_and_go_while_they_are_read_cost_others_nothing() -> None:
-    """A thousand pages come and go while they are being read; one that stays is read on its beat."""
+    """A thousand pages come and go while they are being read;
+    one that stays is read on its beat.
+    """
     exporters = Exporters(JumpingLoop())
     pages = exporters.reader()
     ages = []
@@ -143,7 +176,12 @@ def test_pages_that_come_and_go_while_they_are_read_cost_others_nothing() -> Non
         exporters.hangs = {url(f"{now}-{number}") for number in range(30)}
         exporters.found = dict.fromkeys([url("sound"), *exporters.hangs], "n")
         if now > 5:
-            ages.append(now - next(each.read_at for each in pages.latest() if each.uuid == f"GPU-{url('sound')}"))
+            ages.append(
+                now
+                - next(
+                    each.read_at for each in pages.latest() if each.uuid == f"GPU-{url('sound')}"
+                )
+            )
 
     lived(60.0, exporters, pages, look)
     assert max(ages) <= BEAT + PUBLISHED_WITHIN

@@ -1,4 +1,6 @@
-"""Kept connections for short writes: each answer belongs to its question, and nothing is ever sent twice."""
+"""Kept connections for short writes: each answer belongs to its question, and nothing is ever sent
+twice.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,21 @@ from tests.edge.scripted import server_context
 from tests.waiting import until
 
 from fairlead.edge.connection import kept_connections
-from fairlead.edge.connection.kept_connections import CONNECTIONS_MAX, NO_ANSWER, KeptConnections, Reply
+from fairlead.edge.connection.kept_connections import (
+    CONNECTIONS_MAX,
+    NO_ANSWER,
+    KeptConnections,
+    Reply,
+)
 
 Speak = Callable[[int, bytes], Awaitable[bytes | None]]
 """What a server says to the path that a connection (by number) was asked for; None: it closes."""
 
 
 class Spoken:
-    """The requests that a server was sent, with the number of the connection, and the client's end."""
+    """The requests that a server was sent, with the number of the
+    connection, and the client's end.
+    """
 
     def __init__(self, kept: KeptConnections) -> None:
         self.kept = kept
@@ -47,13 +56,17 @@ async def echo(_: int, path: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def speaking(speak: Speak, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None) -> AsyncIterator[Spoken]:
+async def speaking(
+    speak: Speak, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None
+) -> AsyncIterator[Spoken]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, spoken.opened, spoken.open = spoken.opened, spoken.opened + 1, spoken.open + 1
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                length = next(line for line in head.split("\r\n") if line.startswith("Content-Length"))
+                length = next(
+                    line for line in head.split("\r\n") if line.startswith("Content-Length")
+                )
                 await reader.readexactly(int(length.partition(":")[2]))
                 path = head.split(" ")[1]
                 spoken.heard.append((number, path))
@@ -81,7 +94,11 @@ async def speaking(speak: Speak, tls: ssl.SSLContext | None = None, trust: ssl.S
 
 async def test_one_connection_answers_many_questions() -> None:
     async with speaking(echo) as spoken:
-        assert [(await spoken.ask(f"/{number}")).body for number in range(3)] == [b"/below/0", b"/below/1", b"/below/2"]
+        assert [(await spoken.ask(f"/{number}")).body for number in range(3)] == [
+            b"/below/0",
+            b"/below/1",
+            b"/below/2",
+        ]
         assert spoken.heard == [(0, "/below/0"), (0, "/below/1"), (0, "/below/2")]
 
 
@@ -100,8 +117,12 @@ async def test_over_tls_and_who_is_not_trusted_is_sent_nothing() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        b"HTTP/1.1 100 Continue\r\n\r\n" + answer(b"words", "Retry-After: 7", status="429 Too Many Requests"),
-        b"HTTP/1.1 429 X\r\nTransfer-Encoding: chunked\r\nretry-after: 7\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n"
+        + answer(b"words", "Retry-After: 7", status=("429 Too Many Requests")),
+        (
+            b"HTTP/1.1 429 X\r\nTransfer-Encoding: chunked\r\nretry-after: "
+            b"7\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n"
+        ),
     ],
     ids=["length, behind a 100", "chunks"],
 )
@@ -168,11 +189,20 @@ async def test_who_says_more_than_was_asked_is_not_asked_again(more: bytes) -> N
         return answer(path) + (more if number == 0 else b"")
 
     async with speaking(speak) as spoken:
-        assert [(await spoken.ask(path)).body for path in ("/a", "/b")] == [b"/below/a", b"/below/b"]
+        assert [(await spoken.ask(path)).body for path in ("/a", "/b")] == [
+            b"/below/a",
+            b"/below/b",
+        ]
         assert spoken.opened == 2
 
 
-@pytest.mark.parametrize("said", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nhalf"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nhalf",
+    ],
+)
 async def test_an_answer_that_is_none_or_half_of_one(said: bytes) -> None:
     async def speak(number: int, path: bytes) -> bytes:
         return said
@@ -206,21 +236,31 @@ async def test_connections_are_bounded_and_those_in_use_end_after_the_close() ->
         return answer(path)
 
     async with speaking(speak) as spoken:
-        asked = [asyncio.ensure_future(spoken.ask(f"/{number}")) for number in range(CONNECTIONS_MAX + 10)]
+        asked = [
+            asyncio.ensure_future(spoken.ask(f"/{number}"))
+            for number in range(CONNECTIONS_MAX + 10)
+        ]
         await until(lambda: most == CONNECTIONS_MAX, 5, pause_seconds=0.001)
         spoken.kept.close()
         go_on.set()
-        assert [(await each).body for each in asked] == [f"/below/{number}".encode() for number in range(CONNECTIONS_MAX + 10)]
+        assert [(await each).body for each in asked] == [
+            f"/below/{number}".encode() for number in range(CONNECTIONS_MAX + 10)
+        ]
         assert most == CONNECTIONS_MAX
         await spoken.settled()
 
 
 def test_a_header_is_one_line() -> None:
     with pytest.raises(ValueError, match="line break"):
-        KeptConnections("http://x", None, None).render("POST", "/", [("Authorization", "Bearer a\r\nX: y")], b"")
+        KeptConnections("http://x", None, None).render(
+            "POST", "/", [("Authorization", ("Bearer a\r\nX: y"))], b""
+        )
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.0 201 Created\r\n\r\n", b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n"])
+@pytest.mark.parametrize(
+    "head",
+    [(b"HTTP/1.0 201 Created\r\n\r\n"), (b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n")],
+)
 async def test_an_answer_without_length_ends_with_its_connection(head: bytes) -> None:
     """Proxies may speak so."""
 

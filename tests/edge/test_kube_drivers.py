@@ -1,4 +1,5 @@
-"""Both drivers of the conversation with an API server, over real sockets: TLS, proxies, connections that break, and whole lists.
+"""Both drivers of the conversation with an API server, over real sockets: TLS, proxies, connections
+that break, and whole lists.
 
 What is said is tested in `test_conversation`, without either.
 """
@@ -60,12 +61,23 @@ def test_a_path_behind_the_host_is_kept(twin: MakeTwin) -> None:
 
 
 def test_a_list_with_everything_that_a_conversation_may_need(twin: MakeTwin) -> None:
-    """Pages that are asked for ahead, one of them zipped, put off, without credentials, too late; and begun again."""
+    """Pages that are asked for ahead, one of them zipped, put off, without credentials, too late;
+    and begun again.
+    """
     first = page([pod("a")], token="t")
     zipped = Reply(gzip.compress(first.content()), headers={"Content-Encoding": "gzip"})
     busy = status(429, "TooManyRequests", "slow down", {"Retry-After": "3"})
     gone = status(410, "Expired", "too old")
-    script = {PODS_PATH: [zipped, busy, status(401, "Unauthorized", "who?"), gone, first, page([pod("b")], 12)]}
+    script = {
+        PODS_PATH: [
+            zipped,
+            busy,
+            status(401, "Unauthorized", "who?"),
+            gone,
+            first,
+            page([pod("b")], 12),
+        ]
+    }
     tokens = iter(["Bearer old", "Bearer new"])
     with ScriptedServer(script) as server:
         client = twin(
@@ -74,9 +86,27 @@ def test_a_list_with_everything_that_a_conversation_may_need(twin: MakeTwin) -> 
             impersonation=(("Impersonate-Group", "dev"), ("Impersonate-Group", "ops")),
         )
         listing = client.call("list_all", pod_reader())
-        assert (names(listing), listing.resource_version, client.requests_total) == (["a", "b"], "12", 6)
-        assert [seen.query.get("continue") for seen in server.seen] == [None, "t", "t", "t", None, "t"]
-        assert [seen.headers["authorization"].split()[1] for seen in server.seen] == ["old", "old", "old", "new", "new", "new"]
+        assert (names(listing), listing.resource_version, client.requests_total) == (
+            ["a", "b"],
+            "12",
+            6,
+        )
+        assert [seen.query.get("continue") for seen in server.seen] == [
+            None,
+            "t",
+            "t",
+            "t",
+            None,
+            "t",
+        ]
+        assert [seen.headers["authorization"].split()[1] for seen in server.seen] == [
+            "old",
+            "old",
+            "old",
+            "new",
+            "new",
+            "new",
+        ]
         assert all(3.0 <= waited <= 3.3 for waited in client.waits) and len(client.waits) == 1
         headers = server.seen[0].headers
         assert (headers["user-agent"][:9], headers["impersonate-group"]) == ("fairlead/", "ops")
@@ -105,7 +135,15 @@ def test_the_next_page_is_asked_for_before_this_one_is_decoded(twin: MakeTwin) -
         assert names(twin(server.url).call("list_all", reader)) == ["b"]
 
 
-GROUPS = Answer(200, {}, b'{"groups": [{"name": "x.io", "versions": [{"version": "v1"}, {"version": "v2"}, {"version": "v3"}]}]}')
+GROUPS = Answer(
+    200,
+    {},
+    (
+        b'{"groups": [{"name": "x.io", "versions": [{"version": "v1"}, {"version": "v2"}, '
+        b'{"version": '
+        b'"v3"}]}]}'
+    ),
+)
 YS = b'{"resources": [{"name": "ys"}]}'
 
 
@@ -141,7 +179,11 @@ def test_a_write_has_its_body(twin: MakeTwin) -> None:
     with ScriptedServer({f"{PODS_PATH}/p": [Reply({"kind": "Pod"})]}) as server:
         assert twin(server.url).call("patch", PODS, "p", {"a": "ü"}) == {"kind": "Pod"}
         (seen,) = server.seen
-    assert (seen.method, seen.json(), seen.headers["content-type"]) == ("PATCH", {"a": "ü"}, "application/merge-patch+json")
+    assert (seen.method, seen.json(), seen.headers["content-type"]) == (
+        "PATCH",
+        {"a": "ü"},
+        "application/merge-patch+json",
+    )
 
 
 def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None:
@@ -150,11 +192,16 @@ def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None
     credentials = Credentials(lambda: Issued(next(tokens)), is_renewable=True)
     refused = status(401, "Unauthorized", "who?")
     with (
-        ScriptedServer({log: [refused, Stream([b"one\n", b"two\n"]), status(403, "Forbidden", "not you")]}) as server,
+        ScriptedServer(
+            {log: [refused, Stream([b"one\n", b"two\n"]), status(403, "Forbidden", ("not you"))]}
+        ) as server,
         KubeBlocking(connection_to(server.url, credentials=credentials)) as api,
     ):
         assert b"".join(api.stream(ApiRequest("get", "GET", log))) == b"one\ntwo\n"
-        assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer old", "Bearer new"]
+        assert [seen.headers["authorization"] for seen in server.seen] == [
+            "Bearer old",
+            "Bearer new",
+        ]
         with pytest.raises(Forbidden, match="not you"):
             list(api.stream(ApiRequest("get", "GET", log)))
 
@@ -162,7 +209,11 @@ def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None
 @pytest.mark.parametrize("items", ["5", "[]"], ids=["it fails", "it is cancelled"])
 async def test_what_was_begun_ends_with_its_conversation(items: str) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
-    first = '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"t"},"items":' + items + "}"
+    first = (
+        '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"t"},"items":'
+        + items
+        + "}"
+    )
 
     class Silent(KubeApi):
         async def ask(self, asked: Ask) -> Answer:
@@ -175,7 +226,9 @@ async def test_what_was_begun_ends_with_its_conversation(items: str) -> None:
                 ended.set()
             raise AssertionError
 
-    listing = asyncio.create_task(Silent(connection_to("http://127.0.0.1:1")).list_all(pod_reader()))
+    listing = asyncio.create_task(
+        Silent(connection_to("http://127.0.0.1:1")).list_all(pod_reader())
+    )
     async with asyncio.timeout(30):
         await begun.wait()
         if items == "[]":
@@ -205,7 +258,10 @@ def test_an_unknown_host_is_told(twin: MakeTwin) -> None:
 
 
 def test_another_ca_is_told_as_such(twin: MakeTwin) -> None:
-    with ScriptedServer({PODS_PATH: [page([])]}, SERVER) as server, pytest.raises(Unreachable, match="is not trusted") as caught:
+    with (
+        ScriptedServer({PODS_PATH: [page([])]}, SERVER) as server,
+        pytest.raises(Unreachable, match=("is not trusted")) as caught,
+    ):
         twin(server.url, ca_pem=Authority("other").pem).call("list_all", pod_reader())
     assert "certificate-authority" in caught.value.hint
 
@@ -213,13 +269,22 @@ def test_another_ca_is_told_as_such(twin: MakeTwin) -> None:
 def test_another_name_is_told_and_tls_server_name_mends_it(twin: MakeTwin) -> None:
     with ScriptedServer({PODS_PATH: [page([pod("a")])]}, SERVER) as server:
         with pytest.raises(Unreachable, match="is not trusted") as caught:
-            twin(server.url, ca_pem=CA.pem, tls_server_name="kubernetes").call("list_all", pod_reader())
+            twin(server.url, ca_pem=CA.pem, tls_server_name="kubernetes").call(
+                "list_all", pod_reader()
+            )
         assert "tls-server-name" in caught.value.hint
-        assert names(twin(server.url, ca_pem=CA.pem, tls_server_name="localhost").call("list_all", pod_reader())) == ["a"]
+        assert names(
+            twin(server.url, ca_pem=CA.pem, tls_server_name="localhost").call(
+                "list_all", pod_reader()
+            )
+        ) == ["a"]
 
 
 def test_an_expired_server_certificate_is_told(twin: MakeTwin) -> None:
-    with ScriptedServer({PODS_PATH: [page([])]}, CA.issue("server", days=-1)) as server, pytest.raises(Unreachable) as caught:
+    with (
+        ScriptedServer({PODS_PATH: [page([])]}, CA.issue("server", days=-1)) as server,
+        pytest.raises(Unreachable) as caught,
+    ):
         twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
     assert "expired" in caught.value.what
     assert "renewed" in caught.value.hint
@@ -228,10 +293,17 @@ def test_an_expired_server_certificate_is_told(twin: MakeTwin) -> None:
 def test_a_clock_that_is_behind_is_told_with_both_times(twin: MakeTwin) -> None:
     pair = CA.issue("server", days=9, begins_in_days=2)
     begins = x509.load_pem_x509_certificate(pair.certificate_pem).not_valid_before_utc
-    with ScriptedServer({PODS_PATH: [page([])]}, pair) as server, pytest.raises(Unreachable) as caught:
+    with (
+        ScriptedServer({PODS_PATH: [page([])]}, pair) as server,
+        pytest.raises(Unreachable) as caught,
+    ):
         twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
     told = re.fullmatch(
-        r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's clock is at (\S+)", caught.value.what
+        (
+            r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's "
+            r"clock is at (\S+)"
+        ),
+        caught.value.what,
     )
     assert told is not None, caught.value.what
     assert datetime.fromisoformat(told[1]) == begins
@@ -249,28 +321,40 @@ def test_a_client_certificate_is_shown_to_the_server(twin: MakeTwin) -> None:
     issued = Issued(certificate=ClientCertificate(ann.certificate_pem, ann.key_pem))
     with ScriptedServer({PODS_PATH: [page([pod("a")])]}, SERVER, client_ca=CA.pem) as server:
         credentials = Credentials(lambda: issued, is_renewable=False)
-        assert names(twin(server.url, ca_pem=CA.pem, credentials=credentials).call("list_all", pod_reader())) == ["a"]
+        assert names(
+            twin(server.url, ca_pem=CA.pem, credentials=credentials).call("list_all", pod_reader())
+        ) == ["a"]
         with pytest.raises(Unreachable):
             twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
 
 
 def test_a_certificate_renewed_after_401_is_the_one_shown_next(twin: MakeTwin) -> None:
-    issued = iter([Issued(certificate=ClientCertificate(*CA.issue(name))) for name in ("old", "new")])
+    issued = iter(
+        [Issued(certificate=ClientCertificate(*CA.issue(name))) for name in ("old", "new")]
+    )
     credentials = Credentials(lambda: next(issued), is_renewable=True)
-    script: dict[str, list[Reply | Stream]] = {PODS_PATH: [status(401, "Unauthorized", "Unauthorized"), page([pod("a")])]}
+    script: dict[str, list[Reply | Stream]] = {
+        PODS_PATH: [status(401, "Unauthorized", "Unauthorized"), page([pod("a")])]
+    }
     with ScriptedServer(script, SERVER, client_ca=CA.pem) as server:
-        assert names(twin(server.url, ca_pem=CA.pem, credentials=credentials).call("list_all", pod_reader())) == ["a"]
+        assert names(
+            twin(server.url, ca_pem=CA.pem, credentials=credentials).call("list_all", pod_reader())
+        ) == ["a"]
         assert [seen.peer for seen in server.seen] == ["old", "new"]
 
 
 @pytest.mark.parametrize("is_tls", [False, True], ids=["whole address", "tunnel"])
 def test_a_proxy_is_gone_through(twin: MakeTwin, is_tls: bool) -> None:
-    script: dict[str, list[Reply | Stream]] = {PODS_PATH: [page([pod("a")], token="t"), page([pod("b")])]}
+    script: dict[str, list[Reply | Stream]] = {
+        PODS_PATH: [page([pod("a")], token="t"), page([pod("b")])]
+    }
     with ScriptedServer(script, SERVER if is_tls else None) as server, TestProxy() as proxy:
         client = twin(server.url, ca_pem=CA.pem, proxy_url=proxy.url)
         assert names(client.call("list_all", pod_reader())) == ["a", "b"]
         target = server.url.split("//")[1]
-        assert proxy.asked[0].split()[:2] == (["CONNECT", target] if is_tls else ["GET", f"{server.url}{PODS_PATH}?limit=500"])
+        assert proxy.asked[0].split()[:2] == (
+            ["CONNECT", target] if is_tls else ["GET", f"{server.url}{PODS_PATH}?limit=500"]
+        )
 
 
 def test_a_proxy_that_is_not_there_is_named(twin: MakeTwin) -> None:
@@ -282,12 +366,16 @@ def test_a_proxy_that_is_not_there_is_named(twin: MakeTwin) -> None:
 
 def test_https_to_a_plain_server_says_so(twin: MakeTwin) -> None:
     with ScriptedServer({PODS_PATH: [page([])]}) as server, pytest.raises(Unreachable) as caught:
-        twin(server.url.replace("http://", "https://"), is_insecure=True).call("list_all", pod_reader())
+        twin(server.url.replace("http://", "https://"), is_insecure=True).call(
+            "list_all", pod_reader()
+        )
     assert "plain HTTP" in caught.value.hint
 
 
 @pytest.mark.parametrize("cut", [0, 50])
-def test_a_connection_cut_in_the_middle_of_a_page_is_an_error_not_a_short_list(twin: MakeTwin, cut: int) -> None:
+def test_a_connection_cut_in_the_middle_of_a_page_is_an_error_not_a_short_list(
+    twin: MakeTwin, cut: int
+) -> None:
     with (
         ScriptedServer({PODS_PATH: [Reply(page([pod("a")]).content(), cut=cut)]}) as server,
         pytest.raises(Unreachable, match="closed the connection in the middle"),
@@ -296,6 +384,7 @@ def test_a_connection_cut_in_the_middle_of_a_page_is_an_error_not_a_short_list(t
 
 
 def test_a_kept_connection_that_the_server_closed_is_replaced(twin: MakeTwin) -> None:
-    closing = Reply(page([pod("a")], token="t").content(), cut=10**9)  # whole, then closed without a word
+    # whole, then closed without a word
+    closing = Reply(page([pod("a")], token="t").content(), cut=10**9)
     with ScriptedServer({PODS_PATH: [closing, page([pod("b")])]}) as server:
         assert names(twin(server.url).call("list_all", pod_reader())) == ["a", "b"]

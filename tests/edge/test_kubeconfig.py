@@ -1,4 +1,6 @@
-"""Choosing a cluster: order of sources, merging as kubectl merges, and every mistake told with its place and a way out."""
+"""Choosing a cluster: order of sources, merging as kubectl merges, and every mistake told with its
+place and a way out.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,13 @@ from .pki import Authority
 CA = Authority()
 
 
-def test_an_explicit_path_beats_the_variable_beats_home_beats_the_service_account(tmp_path: Path) -> None:
-    paths = {name: write_kubeconfig(tmp_path / name, cluster={"server": f"https://{name}"}) for name in ("flag", "variable")}
+def test_an_explicit_path_beats_the_variable_beats_home_beats_the_service_account(
+    tmp_path: Path,
+) -> None:
+    paths = {
+        name: write_kubeconfig(tmp_path / name, cluster={"server": f"https://{name}"})
+        for name in ("flag", "variable")
+    }
     write_kubeconfig(tmp_path / ".kube" / "config", cluster={"server": "https://home"})
     pod = tmp_path / "pod"
     pod.mkdir()
@@ -61,7 +68,13 @@ def test_an_empty_file_in_the_variable_means_no_cluster(tmp_path: Path) -> None:
 
 
 def test_impersonation_becomes_headers(tmp_path: Path) -> None:
-    user = {"token": "t", "as": "ann", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": {"Team/Name": ["a", "b"]}}
+    user = {
+        "token": "t",
+        "as": "ann",
+        "as-uid": "7",
+        "as-groups": ["dev", "ops"],
+        "as-user-extra": {"Team/Name": ["a", "b"]},
+    }
     headers = connection_of(write_kubeconfig(tmp_path / "config", user=user)).headers()
     assert headers == [
         ("Authorization", "Bearer t"),
@@ -83,14 +96,22 @@ def test_impersonation_becomes_headers(tmp_path: Path) -> None:
         ("https://x:1///", {}, "https://x:1"),
     ],
 )
-def test_an_address_without_a_scheme_gets_kubectls(tmp_path: Path, server: str, cluster: dict[str, Any], expected: str) -> None:
-    assert connection_of(write_kubeconfig(tmp_path / "config", cluster={"server": server, **cluster})).server == expected
+def test_an_address_without_a_scheme_gets_kubectls(
+    tmp_path: Path, server: str, cluster: dict[str, Any], expected: str
+) -> None:
+    assert (
+        connection_of(
+            write_kubeconfig(tmp_path / "config", cluster={"server": server, **cluster})
+        ).server
+        == expected
+    )
 
 
 def test_nulls_are_as_good_as_absent(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(
-        "current-context: c\nclusters: [{name: k, cluster: {server: 'https://x', extensions: null}}]\n"
+        "current-context: c\nclusters: [{name: k, cluster: {server: 'https://x', extensions: "
+        "null}}]\n"
         "users: null\ncontexts: [{name: c, context: {cluster: k, user: null, namespace: null}}]\n"
     )
     assert connection_of(path).namespace == "default"
@@ -106,7 +127,10 @@ def test_a_kubeconfig_written_as_json_is_read(tmp_path: Path) -> None:
 
 
 FAULTS: dict[str, tuple[str, list[str]]] = {
-    "broken yaml names its line": ("clusters:\n- name: a\n  cluster: [\nusers: {}\n", ["line 5", "begins at line 3"]),
+    ("broken yaml names its line"): (
+        "clusters:\n- name: a\n  cluster: [\nusers: {}\n",
+        [("line 5"), ("begins at line 3")],
+    ),
     "a tab": ("clusters:\n\t- name: a\n", ["line 2"]),
     "a list at the top": ("- 1\n", ["is a list, not a mapping"]),
     "a number as a token": (
@@ -114,27 +138,51 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
         ["users[0].user.token", "int"],
     ),
     "two clusters of one name": ("clusters: [{name: a}, {name: a}]\n", ["two clusters", "`a`"]),
-    "no current-context": ("contexts: [{name: x, context: {}}, {name: b, context: {}}]\n", ["current-context", "`b`, `x`"]),
-    "an unknown context": ("current-context: zzz\ncontexts: [{name: x, context: {}}]\n", ["`zzz`", "`x`"]),
-    "an unknown cluster": ("current-context: x\nclusters: [{name: k}]\ncontexts: [{name: x, context: {cluster: q}}]\n", ["`q`", "`k`"]),
+    ("no current-context"): (
+        "contexts: [{name: x, context: {}}, {name: b, context: {}}]\n",
+        ["current-context", ("`b`, `x`")],
+    ),
+    ("an unknown context"): (
+        "current-context: zzz\ncontexts: [{name: x, context: {}}]\n",
+        ["`zzz`", "`x`"],
+    ),
+    ("an unknown cluster"): (
+        (
+            "current-context: x\nclusters: [{name: k}]\ncontexts: "
+            "[{name: x, context: {cluster: q}}]\n"
+        ),
+        ["`q`", "`k`"],
+    ),
     "an unknown user": (
-        "current-context: x\nclusters: [{name: k, cluster: {server: 'https://x'}}]\nusers: [{name: ann}]\n"
+        "current-context: x\nclusters: [{name: k, cluster: {server: 'https://x'}}]\nusers: "
+        "[{name: ann}]\n"
         "contexts: [{name: x, context: {cluster: k, user: bob}}]\n",
         ["`bob`", "`ann`"],
     ),
     "a cluster without a server": (
-        "current-context: x\nclusters: [{name: k, cluster: {}}]\ncontexts: [{name: x, context: {cluster: k}}]\n",
+        (
+            "current-context: x\nclusters: [{name: k, cluster: {}}]\ncontexts: [{name: x, "
+            "context: {cluster: k}}]\n"
+        ),
         ["`k`", "`server`"],
     ),
-    "lists in lists without end": ("clusters: " + "[" * 100_000, ["line 1", "nested more than 200 levels deep"]),
-    "objects in objects without end": ('{"a":' * 5000, ["line 1", "nested more than 200 levels deep"]),
+    ("lists in lists without end"): (
+        "clusters: " + "[" * 100_000,
+        [("line 1"), ("nested more than 200 levels deep")],
+    ),
+    ("objects in objects without end"): (
+        '{"a":' * 5000,
+        [("line 1"), ("nested more than 200 levels deep")],
+    ),
     "a date that is none": ("clusters: 2026-13-45\n", ["month must be in 1..12"]),
     "nothing at all": ("", ["names no cluster"]),
 }
 
 
 @pytest.mark.parametrize(("text", "words"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_faulty_file_is_told_with_its_name_and_place(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_a_faulty_file_is_told_with_its_name_and_place(
+    tmp_path: Path, text: str, words: list[str]
+) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(UserError) as caught:
@@ -153,32 +201,78 @@ FRESH = CA.issue("ann")
 USERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "expired certificate": (
         {},
-        {"client-certificate-data": encoded(OTHER.certificate_pem), "client-key-data": encoded(OTHER.key_pem)},
+        {
+            "client-certificate-data": encoded(OTHER.certificate_pem),
+            "client-key-data": encoded(OTHER.key_pem),
+        },
         ["expired at 20", "`dev-user`"],
     ),
     "certificate to come": (
         {},
-        {"client-certificate-data": encoded(TO_COME.certificate_pem), "client-key-data": encoded(TO_COME.key_pem)},
+        {
+            "client-certificate-data": encoded(TO_COME.certificate_pem),
+            "client-key-data": encoded(TO_COME.key_pem),
+        },
         ["`dev-user` is not valid yet: it is valid from 20", "this machine's clock is at 20"],
     ),
-    "certificate without key": ({}, {"client-certificate-data": encoded(FRESH.certificate_pem)}, ["client-key"]),
-    "certificate file missing": ({}, {"client-certificate": "nope.crt", "client-key": "nope.key"}, ["nope.crt", "No such file"]),
-    "certificate not base64": ({}, {"client-certificate-data": "***", "client-key-data": "***"}, ["client-certificate-data"]),
-    "ca is no pem": ({"certificate-authority-data": encoded(b"hello")}, {}, ["certificate-authority-data", "PEM"]),
+    ("certificate without key"): (
+        {},
+        {"client-certificate-data": encoded(FRESH.certificate_pem)},
+        ["client-key"],
+    ),
+    ("certificate file missing"): (
+        {},
+        {"client-certificate": "nope.crt", "client-key": "nope.key"},
+        ["nope.crt", ("No such file")],
+    ),
+    ("certificate not base64"): (
+        {},
+        {"client-certificate-data": "***", "client-key-data": "***"},
+        ["client-certificate-data"],
+    ),
+    ("ca is no pem"): (
+        {"certificate-authority-data": encoded(b"hello")},
+        {},
+        ["certificate-authority-data", "PEM"],
+    ),
     "ca and insecure": (
         {"certificate-authority-data": encoded(CA.pem), "insecure-skip-tls-verify": True},
         {},
         ["insecure-skip-tls-verify"],
     ),
-    "socks proxy": ({"proxy-url": "socks5://localhost:1080"}, {}, ["socks5://localhost:1080", "http proxy"]),
-    "port is no number": ({"server": "https://x:port"}, {}, ["https://x:port", "https://host:port"]),
+    ("socks proxy"): (
+        {"proxy-url": "socks5://localhost:1080"},
+        {},
+        ["socks5://localhost:1080", ("http proxy")],
+    ),
+    ("port is no number"): (
+        {"server": "https://x:port"},
+        {},
+        ["https://x:port", "https://host:port"],
+    ),
     "server without a host": ({"server": "https:///path"}, {}, ["https:///path"]),
     "strange scheme": ({"server": "ftp://x"}, {}, ["ftp://x"]),
-    "oidc": ({}, {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}, ["oidc", "exec plugin", "kubelogin"]),
-    "gcp": ({}, {"auth-provider": {"name": "gcp"}}, ["gcp", "exec plugin", "gke-gcloud-auth-plugin"]),
-    "token and password": ({}, {"token": "t", "username": "u", "password": "p"}, ["both a token and a user name"]),
+    "oidc": (
+        {},
+        {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}},
+        ["oidc", ("exec plugin"), "kubelogin"],
+    ),
+    "gcp": (
+        {},
+        {"auth-provider": {"name": "gcp"}},
+        ["gcp", ("exec plugin"), "gke-gcloud-auth-plugin"],
+    ),
+    ("token and password"): (
+        {},
+        {"token": "t", "username": "u", "password": "p"},
+        [("both a token and a user name")],
+    ),
     "groups without a user": ({}, {"as-groups": ["dev"]}, ["without `as`"]),
-    "plugin without a command": ({}, {"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}, ["`command`"]),
+    ("plugin without a command"): (
+        {},
+        {"exec": {"apiVersion": "client.authentication.k8s.io/v1"}},
+        ["`command`"],
+    ),
     "plugin of an old version": (
         {},
         {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1alpha1"}},
@@ -191,7 +285,13 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     ),
     "plugin missing": (
         {},
-        {"exec": {"command": "no-such-plugin", "apiVersion": "client.authentication.k8s.io/v1beta1", "installHint": "get it at x.example"}},
+        {
+            "exec": {
+                "command": "no-such-plugin",
+                "apiVersion": "client.authentication.k8s.io/v1beta1",
+                "installHint": ("get it at x.example"),
+            }
+        },
         ["no-such-plugin", "get it at x.example"],
     ),
     "token file missing": ({}, {"tokenFile": "gone"}, ["gone", "No such file"]),

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from fairlead.edge.connection.lines import LineSplitter
 
 
-@given(st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b""))), st.lists(st.integers(0, 400)), st.binary(max_size=5))
+@given(
+    st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b""))),
+    st.lists(st.integers(0, 400)),
+    st.binary(max_size=5),
+)
 def test_lines_do_not_depend_on_chunks(lines: list[bytes], cuts: list[int], rest: bytes) -> None:
     stream = b"".join(line + b"\n" for line in lines) + rest.replace(b"\n", b"")
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]

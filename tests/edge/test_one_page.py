@@ -45,7 +45,13 @@ def test_its_text(server: str) -> None:
 
 
 def test_a_page_that_is_not_there(server: str) -> None:
-    with pytest.raises(OutsideError, match=r"the exporter's page `http://127\.0\.0\.1:\d+/` answers 404 Not Found"):
+    with pytest.raises(
+        OutsideError,
+        match=(
+            r"the exporter's page "
+            r"`http://127\.0\.0\.1:\d+/` answers 404 Not Found"
+        ),
+    ):
         read_page(f"{server}/")
 
 
@@ -58,12 +64,24 @@ def test_a_server_that_is_not_there() -> None:
 
 def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_page, "TIMEOUT_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(OutsideError, match="cannot be read: timed out"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(OutsideError, match=("cannot be read: timed out")),
+    ):
         read_page(f"http://127.0.0.1:{silent.getsockname()[1]}/metrics")
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:9400", "https://a/metrics", "ftp://a", "http://", "http://a:x/metrics", "http://[::1/metrics"]
+    "url",
+    [
+        "",
+        "localhost:9400",
+        "https://a/metrics",
+        "ftp://a",
+        "http://",
+        "http://a:x/metrics",
+        "http://[::1/metrics",
+    ],
 )
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(UserError, match="is no address of an exporter's page"):

@@ -21,7 +21,10 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def test_what_is_made_is_private(tmp_path: Path, umask: int) -> None:
     make_private(tmp_path / "a" / "b" / "c")
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a/b", tmp_path / "a/b/c")} == {0o700}
+    assert {
+        stat.S_IMODE(path.stat().st_mode)
+        for path in (tmp_path / "a", tmp_path / "a/b", tmp_path / "a/b/c")
+    } == {0o700}
 
 
 def test_what_is_there_stays(tmp_path: Path, umask: int) -> None:

@@ -1,4 +1,6 @@
-"""GPU values by one Prometheus query: old samples are not taken for new ones, and a silent Prometheus empties nothing at once."""
+"""GPU values by one Prometheus query: old samples are not taken for new ones, and a silent
+Prometheus empties nothing at once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from fairlead.edge.prometheus.answer import PrometheusSample as Answer
 from fairlead.edge.prometheus.readings import QUERY, PrometheusReadings, cards_of
 from fairlead.wire.metrics.gpu_readings import METRICS
 
-LABELS = {"__name__": "fairlead_gpu_utilization_ratio", "node_name": "n1", "gpu": "0", "uuid": "GPU-a", "model": "T4"}
+LABELS = {
+    "__name__": "fairlead_gpu_utilization_ratio",
+    "node_name": "n1",
+    "gpu": "0",
+    "uuid": "GPU-a",
+    "model": "T4",
+}
 
 
 class Clock:
@@ -72,23 +80,47 @@ def test_samples_older_than_a_minute_are_not_taken_for_now() -> None:
 
 async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
     readings, prometheus, clock = made()
-    dcgm = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "Hostname": "n1.example", "gpu": "0", "UUID": "GPU-a", "instance": "a1:9400"}
+    dcgm = {
+        "__name__": "DCGM_FI_DEV_GPU_UTIL",
+        "Hostname": "n1.example",
+        "gpu": "0",
+        "UUID": "GPU-a",
+        "instance": "a1:9400",
+    }
     ours = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
-    prometheus.answer = [Answer(ours, 995.0, 1), Answer({**LABELS, "instance": "n1:9400"}, 995.0, 0.5), Answer(dcgm, 999.0, 70)]
+    prometheus.answer = [
+        Answer(ours, 995.0, 1),
+        Answer({**LABELS, "instance": "n1:9400"}, 995.0, 0.5),
+        Answer(dcgm, 999.0, 70),
+    ]
     await readings.read_once()
     assert [(each.node, each.utilization_ratio) for each in readings.latest()] == [("n1", 0.5)]
     source = readings.source()
     tally = readings.tally()
-    assert (tally.read, tally.reads, tally.twice, tally.duplicates, tally.bad_lines) == (1, 1, 1, 1, {})
-    assert (source.state, source.message.split(";")[0]) == ("ok", "GPU `GPU-a` is reported by `n1:9400` and by `a1:9400`")
+    assert (tally.read, tally.reads, tally.twice, tally.duplicates, tally.bad_lines) == (
+        1,
+        1,
+        1,
+        1,
+        {},
+    )
+    assert (source.state, source.message.split(";")[0]) == (
+        "ok",
+        "GPU `GPU-a` is reported by `n1:9400` and by `a1:9400`",
+    )
     prometheus.answer = PrometheusFailure("Prometheus `x` refused the connection", "check it")
     clock.at += 70
     await readings.read_once()
-    assert (readings.latest(), readings.tally().twice) == ((), 0), "stale readings are reported no more"
+    assert (readings.latest(), readings.tally().twice) == ((), 0), (
+        "stale readings are reported no more"
+    )
 
 
 async def test_of_one_series_from_two_targets_the_newest_counts() -> None:
     readings, prometheus, _ = made()
-    prometheus.answer = [Answer({**LABELS, "job": "b"}, 999.0, 0.75), Answer({**LABELS, "job": "a"}, 990.0, 0.25)]
+    prometheus.answer = [
+        Answer({**LABELS, "job": "b"}, 999.0, 0.75),
+        Answer({**LABELS, "job": "a"}, 990.0, 0.25),
+    ]
     await readings.read_once()
     assert [each.utilization_ratio for each in readings.latest()] == [0.75]

@@ -28,7 +28,9 @@ PROXY = "http://proxy.example:3128"
     ],
 )
 def test_no_proxy_and_loopback_go_straight(server: str, no_proxy: str, is_exempt: bool) -> None:
-    assert proxy_for(server, None, {"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy}) == (None if is_exempt else PROXY)
+    assert proxy_for(server, None, {"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy}) == (
+        None if is_exempt else PROXY
+    )
 
 
 def test_the_kubeconfigs_proxy_is_used_even_for_loopback() -> None:
@@ -37,4 +39,7 @@ def test_the_kubeconfigs_proxy_is_used_even_for_loopback() -> None:
 
 def test_the_variable_of_the_other_scheme_does_not_count() -> None:
     assert proxy_for("http://api.example", None, {"HTTPS_PROXY": PROXY}) is None
-    assert proxy_for("http://api.example", None, {"http_proxy": "proxy.example:1"}) == "http://proxy.example:1"
+    assert (
+        proxy_for("http://api.example", None, {"http_proxy": "proxy.example:1"})
+        == "http://proxy.example:1"
+    )

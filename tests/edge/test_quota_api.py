@@ -1,4 +1,6 @@
-"""What the quota controller follows: what is there, what is not served or forbidden and therefore empty, and CRDs that come and go."""
+"""What the quota controller follows: what is there, what is not served or forbidden and therefore
+empty, and CRDs that come and go.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ NOT_FOUND = Reply(b"404 page not found", 404, {"Content-Type": "text/plain"})
 
 
 class Reported:
-    """What was reported, by kind; a kind that was not listed yet is absent. `lists`: the kinds of the lists, in order."""
+    """What was reported, by kind; a kind that was not listed yet is absent. `lists`: the kinds of
+    the lists, in order.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
@@ -76,17 +80,31 @@ def script(**changes: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
         NODES: [page([node("n1")])],
         PODS: [page([pod("a")])],
         NAMESPACES: [page([{"metadata": {"name": "team", "uid": "t"}}])],
-        BUDGETS: [page([{"metadata": {"name": "web", "namespace": "team", "uid": "b"}, "status": {"disruptionsAllowed": 1}}])],
+        BUDGETS: [
+            page(
+                [
+                    {
+                        "metadata": {"name": "web", "namespace": "team", "uid": "b"},
+                        "status": {"disruptionsAllowed": 1},
+                    }
+                ]
+            )
+        ],
         REPLICA_SETS: [page([{"metadata": {"name": "web-1", "namespace": "team", "uid": "r"}}])],
         MPI: [page([mpi_job("train")])],
         TREES: [page([tree({"name": "root"})])],
     }
     paths = {"APIS": "/apis", "PODS": PODS, "BUDGETS": BUDGETS, "MPI": MPI, "TREES": TREES}
-    watches: dict[str, list[Reply | Stream]] = {f"watch {path}": [HOLD] for path in lists if path != "/apis"}
+    watches: dict[str, list[Reply | Stream]] = {
+        (f"watch {path}"): [HOLD] for path in lists if path != "/apis"
+    }
     return (
         lists
         | watches
-        | {(f"watch {paths[name[6:]]}" if name.startswith("WATCH_") else paths[name]): steps for name, steps in changes.items()}
+        | {
+            ((f"watch {paths[name[6:]]}") if name.startswith("WATCH_") else paths[name]): steps
+            for name, steps in changes.items()
+        }
     )
 
 
@@ -94,7 +112,9 @@ def script(**changes: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
 async def following(steps: dict[str, list[Reply | Stream]]) -> AsyncIterator[Following]:
     with ScriptedServer(steps) as server:
         made = Following(server)
-        async with KubeApi(connection_to(server.url), rng=random.Random(1), sleep=made.sleep) as api:
+        async with KubeApi(
+            connection_to(server.url), rng=random.Random(1), sleep=made.sleep
+        ) as api:
             quota = KubeQuotaApi(api, ("ns", "lease"), rng=random.Random(1), sleep=made.sleep)
             task = asyncio.create_task(quota.follow(lambda changes: made.reported.observe(changes)))
             try:
@@ -121,12 +141,26 @@ def test_every_kind_is_listed_and_what_is_not_served_is_empty() -> None:
 
 def test_what_may_not_be_read_counts_as_empty_where_it_is_optional_alone() -> None:
     async def story() -> None:
-        async with following(script(BUDGETS=[FORBIDDEN], MPI=[FORBIDDEN], TREES=[NOT_FOUND], PODS=[FORBIDDEN])) as world:
+        async with following(
+            script(BUDGETS=[FORBIDDEN], MPI=[FORBIDDEN], TREES=[NOT_FOUND], PODS=[FORBIDDEN])
+        ) as world:
             names = world.reported.names
-            await until(lambda: [names("poddisruptionbudgets"), names("mpijobs"), names("elasticquotatrees")] == [[], [], []])
-            await until(lambda: len(world.server.requests_of(PODS)) > 2 and len(world.server.requests_of(BUDGETS)) > 2)
+            await until(
+                lambda: (
+                    [names("poddisruptionbudgets"), names("mpijobs"), names("elasticquotatrees")]
+                    == [[], [], []]
+                )
+            )
+            await until(
+                lambda: (
+                    len(world.server.requests_of(PODS)) > 2
+                    and len(world.server.requests_of(BUDGETS)) > 2
+                )
+            )
             assert names("pods") is None
-            assert world.reported.lists.count("poddisruptionbudgets") == 1, "it is reported once that there are none"
+            assert world.reported.lists.count("poddisruptionbudgets") == 1, (
+                "it is reported once that there are none"
+            )
 
     asyncio.run(story())
 
@@ -154,7 +188,10 @@ def test_the_tree_is_gone_with_its_crd_and_comes_back_with_it() -> None:
 
 
 def test_a_kind_that_is_installed_later_is_followed_from_then_on() -> None:
-    late = {**mpi_job("late"), "metadata": {"name": "late", "namespace": "team", "uid": "late", "resourceVersion": "9"}}
+    late = {
+        **mpi_job("late"),
+        "metadata": {"name": "late", "namespace": "team", "uid": "late", "resourceVersion": "9"},
+    }
     steps = script(
         APIS=[groups(SERVED), groups(SERVED, MPI_SERVED)],
         WATCH_MPI=[Stream([event("ADDED", late)], then="hold")],

@@ -21,13 +21,23 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases/fairlead
 DEPLOYMENT = "/apis/apps/v1/namespaces/fairlead-system/deployments/fairlead-quota-controller"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 THERE = Reply({"metadata": {"name": "x"}})
-HELD = {"spec": {"holderIdentity": "controller-1", "leaseDurationSeconds": 15, "renewTime": "2026-01-05T08:00:00.250000Z"}}
+HELD = {
+    "spec": {
+        "holderIdentity": "controller-1",
+        "leaseDurationSeconds": 15,
+        "renewTime": "2026-01-05T08:00:00.250000Z",
+    }
+}
 ALLOWED = Reply({"status": {"allowed": True}}, 201)
 
 
 def hooks(*names: str) -> Reply:
     return Reply(
-        {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": each, "uid": each}} for each in names]}
+        {
+            "kind": "List",
+            "metadata": {"resourceVersion": "1"},
+            "items": [{"metadata": {"name": each, "uid": each}} for each in names],
+        }
     )
 
 
@@ -51,21 +61,37 @@ def test_all_that_is_there_is_found() -> None:
         asked: list[Seen] = server.requests_of(REVIEWS)
 
     assert (setup.missing, setup.denied, setup.unasked) == ((), (), {})
-    assert (setup.holder, setup.renewed_at, setup.lease_seconds, setup.ready) == ("controller-1", 1767600000.25, 15, 2)
+    assert (setup.holder, setup.renewed_at, setup.lease_seconds, setup.ready) == (
+        "controller-1",
+        1767600000.25,
+        15,
+        2,
+    )
     assert setup.webhooks == ("MutatingWebhookConfiguration/fairlead-quota",)
     specs = [each.json()["spec"] for each in asked]
-    assert {each["user"] for each in specs} == {"system:serviceaccount:fairlead-system:fairlead-quota-controller"}
+    assert {each["user"] for each in specs} == {
+        "system:serviceaccount:fairlead-system:fairlead-quota-controller"
+    }
     evict = {"verb": "create", "resource": "pods", "subresource": "eviction"}
     assert evict in [each["resourceAttributes"] for each in specs]
 
 
 def test_what_is_not_there_or_not_allowed() -> None:
     gone = [status(404, "NotFound", "not found")]
-    changes = {GATE: gone, GUARD_BINDING: gone, LEASE: gone, DEPLOYMENT: gone, REVIEWS: [Reply({"status": {"allowed": False}}, 201)] * 11}
+    changes = {
+        GATE: gone,
+        GUARD_BINDING: gone,
+        LEASE: gone,
+        DEPLOYMENT: gone,
+        REVIEWS: [Reply({"status": {"allowed": False}}, 201)] * 11,
+    }
     with cluster(**script(**changes)) as (_, api):
         setup = read_setup(api)
 
-    assert setup.missing == ("MutatingAdmissionPolicy/fairlead-quota-gate", "ValidatingAdmissionPolicyBinding/fairlead-quota-guard")
+    assert setup.missing == (
+        "MutatingAdmissionPolicy/fairlead-quota-gate",
+        "ValidatingAdmissionPolicyBinding/fairlead-quota-guard",
+    )
     assert (setup.holder, setup.ready, len(setup.denied)) == ("", None, 11)
     assert "update leases.coordination.k8s.io in fairlead-system" in setup.denied
 
@@ -75,29 +101,48 @@ def test_what_may_not_be_asked_is_told() -> None:
     with cluster(**script(**{LEASE: no, REVIEWS: no, GUARD: no})) as (_, api):
         setup = read_setup(api)
 
-    assert setup.unasked == dict.fromkeys(("ValidatingAdmissionPolicy/fairlead-quota-guard", "Lease", "rights"), "you may not")
+    assert setup.unasked == dict.fromkeys(
+        ("ValidatingAdmissionPolicy/fairlead-quota-guard", "Lease", "rights"), ("you may not")
+    )
     assert not setup.missing
 
 
 SPACES, TRIED = "/api/v1/namespaces", "/api/v1/namespaces/team/pods"
 NAMED = Reply(
-    {"metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}}]}
+    {
+        "metadata": {"resourceVersion": "1"},
+        "items": [{"metadata": {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}}],
+    }
 )
 GATED = Reply({"spec": {"schedulingGates": [{"name": "fairlead.io/quota"}]}}, 201)
-GUARDED = status(403, "Forbidden", "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'fairlead-quota-guard' denied request: no")
+GUARDED = status(
+    403,
+    "Forbidden",
+    (
+        'pods "x" is forbidden: ValidatingAdmissionPolicy '
+        "'fairlead-quota-guard' denied request: no"
+    ),
+)
 
 
 def test_built_in_quota_is_known_by_pods_that_are_tried() -> None:
-    """No pod is made: both writes are dry runs, and the second names a leaf that is not its namespace's."""
+    """No pod is made: both writes are dry runs, and the second names a leaf that is not its
+    namespace's.
+    """
     with cluster(**{SPACES: [NAMED], TRIED: [GATED, GUARDED]}) as (server, api):
         assert read_built_in(api) == BuiltInQuota("team", has_gate=True, is_guarded=True)
         first, second = server.requests_of(TRIED)
     assert all(each.query["dryRun"] == "All" for each in (first, second))
     assert "quota.scheduling.alibabacloud.com/name" in second.json()["metadata"]["labels"]
-    with cluster(**{SPACES: [NAMED], TRIED: [Reply({"spec": {}}, 201), Reply({}, 201)]}) as (_, api):
+    with cluster(**{SPACES: [NAMED], TRIED: [Reply({"spec": {}}, 201), Reply({}, 201)]}) as (
+        _,
+        api,
+    ):
         assert read_built_in(api) == BuiltInQuota("team", has_gate=False, is_guarded=False)
     with cluster(**{SPACES: [NAMED], TRIED: [GUARDED]}) as (_, api):
-        assert read_built_in(api) == BuiltInQuota("team", has_gate=False, is_guarded=True), "refused, since it has no gate"
+        assert read_built_in(api) == BuiltInQuota("team", has_gate=False, is_guarded=True), (
+            "refused, since it has no gate"
+        )
 
 
 def test_built_in_quota_where_nothing_can_be_tried() -> None:
@@ -106,5 +151,8 @@ def test_built_in_quota_where_nothing_can_be_tried() -> None:
         assert read_built_in(api) == BuiltInQuota("team", unasked="pods is forbidden")
     with cluster(**{SPACES: [no]}) as (_, api):
         assert read_built_in(api) == BuiltInQuota(unasked="pods is forbidden")
-    with cluster(**{SPACES: [Reply({"metadata": {"resourceVersion": "1"}, "items": []})]}) as (_, api):
+    with cluster(**{SPACES: [Reply({"metadata": {"resourceVersion": "1"}, "items": []})]}) as (
+        _,
+        api,
+    ):
         assert read_built_in(api).unasked == "no namespace is enforced, so no pod could be tried"

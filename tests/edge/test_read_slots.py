@@ -1,4 +1,6 @@
-"""Places for pages that are read: nobody waits for one that hangs, so many are open at most, and no place is lost."""
+"""Places for pages that are read: nobody waits for one that hangs, so many are open at most, and no
+place is lost.
+"""
 
 from __future__ import annotations
 

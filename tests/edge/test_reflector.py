@@ -1,4 +1,6 @@
-"""A mirror against a scripted server: nothing skipped, nothing twice, nothing emptied by a failure."""
+"""A mirror against a scripted server: nothing skipped, nothing
+twice, nothing emptied by a failure.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,18 @@ from fairlead.model.changes import Changes
 from fairlead.model.pod import Pod
 from fairlead.wire.kube.forms import PROTOBUF
 
-from .scripted import Reply, ScriptedServer, Stream, bookmark, error_event, event, page, pod, scripted_frame, status
+from .scripted import (
+    Reply,
+    ScriptedServer,
+    Stream,
+    bookmark,
+    error_event,
+    event,
+    page,
+    pod,
+    scripted_frame,
+    status,
+)
 from .twins import connection_to, pod_reader
 
 PODS = "/api/v1/pods"
@@ -75,7 +88,14 @@ class Followed:
         self.mirror = Mirror()
         self.waits: list[float] = []
         self.api = KubeApi(connection_to(url), rng=random.Random(1), sleep=self._sleep)
-        self.reflector = Reflector(self.api, pod_reader(), "pods", self.mirror.observe, rng=random.Random(1), sleep=self._sleep)
+        self.reflector = Reflector(
+            self.api,
+            pod_reader(),
+            "pods",
+            self.mirror.observe,
+            rng=random.Random(1),
+            sleep=self._sleep,
+        )
 
     async def _sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -86,7 +106,9 @@ class Followed:
 
 
 @contextlib.asynccontextmanager
-async def following(script: dict[str, list[Reply | Stream]]) -> AsyncIterator[tuple[Followed, ScriptedServer]]:
+async def following(
+    script: dict[str, list[Reply | Stream]],
+) -> AsyncIterator[tuple[Followed, ScriptedServer]]:
     with ScriptedServer(script) as server:
         followed = Followed(server.url)
         task = asyncio.create_task(followed.reflector.run())
@@ -105,10 +127,22 @@ def watched_versions(server: ScriptedServer) -> list[str]:
 
 
 async def test_a_list_and_then_its_changes_in_order() -> None:
-    changes = [event("ADDED", pod("b", 11)), event("MODIFIED", pod("a", 12, phase="Failed")), event("DELETED", pod("b", 13))]
-    async with following({PODS: [page([pod("a")])], WATCH: [Stream(changes, "hold")]}) as (followed, server):
+    changes = [
+        event("ADDED", pod("b", 11)),
+        event("MODIFIED", pod("a", 12, phase="Failed")),
+        event("DELETED", pod("b", 13)),
+    ]
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream(changes, "hold")]}) as (
+        followed,
+        server,
+    ):
         await followed.until(lambda: len(followed.mirror.story) == 4)
-        assert followed.mirror.story == ["replace a", "upsert b Running", "upsert a Failed", "remove b"]
+        assert followed.mirror.story == [
+            "replace a",
+            "upsert b Running",
+            "upsert a Failed",
+            "remove b",
+        ]
         query = server.seen[-1].query
         assert (query["resourceVersion"], query["allowWatchBookmarks"]) == ("10", "true")
         assert 300 <= int(query["timeoutSeconds"]) <= 600
@@ -134,10 +168,18 @@ async def test_a_bookmark_moves_the_version_and_nothing_else() -> None:
 
 
 @in_json
-@pytest.mark.parametrize("cut_at", [1, 20, -1], ids=["after a byte", "in the middle", "before the newline"])
+@pytest.mark.parametrize(
+    "cut_at", [1, 20, -1], ids=[("after a byte"), ("in the middle"), ("before the newline")]
+)
 async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
-    whole = b'{"type":"ADDED","object":%s}' % page([pod("b", 12)]).content().partition(b"[")[2].rpartition(b"]")[0]
-    streams = [Stream([event("ADDED", pod("c", 11)), whole[:cut_at]], "cut"), Stream([event("ADDED", pod("b", 12))], "hold")]
+    whole = (
+        b'{"type":"ADDED","object":%s}'
+        % page([pod("b", 12)]).content().partition(b"[")[2].rpartition(b"]")[0]
+    )
+    streams = [
+        Stream([event("ADDED", pod("c", 11)), whole[:cut_at]], "cut"),
+        Stream([event("ADDED", pod("b", 12))], "hold"),
+    ]
     async with following({PODS: [page([pod("a")])], WATCH: [*streams]}) as (followed, server):
         await followed.until(lambda: "upsert b Running" in followed.mirror.story)
         assert watched_versions(server) == ["10", "11"]
@@ -147,9 +189,16 @@ async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> N
 
 @in_json
 async def test_others_have_their_turn_while_a_burst_is_read() -> None:
-    """3,000 events come as fast as a socket gives them: no more than two slices are applied at a turn of the loop (one ends a chunk)."""
-    lines = [json.dumps(event("MODIFIED", pod("a", number, message="x" * 800))).encode() + b"\n" for number in range(1000, 4000)]
-    async with following({PODS: [page([pod("a")])], WATCH: [Stream([b"".join(lines)], "hold")]}) as (followed, _):
+    """3,000 events come as fast as a socket gives them: no more than two slices are applied at a
+    turn of the loop (one ends a chunk).
+    """
+    lines = [
+        json.dumps(event("MODIFIED", pod("a", number, message="x" * 800))).encode() + b"\n"
+        for number in range(1000, 4000)
+    ]
+    async with following(
+        {PODS: [page([pod("a")])], WATCH: [Stream([b"".join(lines)], "hold")]}
+    ) as (followed, _):
         most = last = 0
         while last < 3000:
             await asyncio.sleep(0)
@@ -161,11 +210,15 @@ async def test_others_have_their_turn_while_a_burst_is_read() -> None:
 @in_json
 async def test_an_event_split_over_many_chunks_is_one_event() -> None:
     line = page([pod("b", 11)]).content().partition(b"[")[2].rpartition(b"]")[0]
-    whole = b'{"type":"ADDED","object":%s}\n' % line + b'{"type":"ADDED","object":%s}\n' % line.replace(b'"b"', b'"c"').replace(
-        b"-b", b"-c"
+    whole = (
+        b'{"type":"ADDED","object":%s}\n' % line
+        + b'{"type":"ADDED","object":%s}\n' % line.replace(b'"b"', b'"c"').replace(b"-b", b"-c")
     )
     pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
-    async with following({PODS: [page([])], WATCH: [Stream(pieces, "hold", pause=0.0005)]}) as (followed, _):
+    async with following({PODS: [page([])], WATCH: [Stream(pieces, "hold", pause=0.0005)]}) as (
+        followed,
+        _,
+    ):
         await followed.until(lambda: followed.mirror.names == ["b", "c"])
         assert followed.mirror.story[1:] == ["upsert b Running", "upsert c Running"]
 
@@ -182,14 +235,25 @@ async def test_410_as_a_status_lists_again() -> None:
 
 
 async def test_410_as_an_event_lists_again_even_with_events_before_it() -> None:
-    gone = Stream([event("ADDED", pod("b", 11)), error_event(410, "Expired", "too old resource version: 11 (40)")])
-    async with following({PODS: [page([pod("a")]), page([pod("c")], 50)], WATCH: [gone, HOLD]}) as (followed, server):
+    gone = Stream(
+        [
+            event("ADDED", pod("b", 11)),
+            error_event(410, "Expired", ("too old resource version: 11 (40)")),
+        ]
+    )
+    async with following({PODS: [page([pod("a")]), page([pod("c")], 50)], WATCH: [gone, HOLD]}) as (
+        followed,
+        server,
+    ):
         await followed.until(lambda: watched_versions(server)[-1:] == ["50"])
         assert followed.mirror.names == ["c"]
 
 
 async def test_410_again_and_again_does_not_run_hot() -> None:
-    script: dict[str, list[Reply | Stream]] = {PODS: [page([pod("a")])], WATCH: [status(410, "Expired", "too old")]}
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a")])],
+        WATCH: [status(410, "Expired", ("too old"))],
+    }
     async with following(script) as (followed, _):
         await followed.until(lambda: len(followed.waits) >= 6)
         assert followed.waits[:6] == sorted(followed.waits[:6])
@@ -205,10 +269,15 @@ async def test_an_empty_watch_that_always_ends_at_once_does_not_run_hot() -> Non
 
 
 async def test_a_failing_list_is_tried_again_with_growing_waits_and_then_forgotten() -> None:
-    script: dict[str, list[Reply | Stream]] = {PODS: [*[status(500, "X", "etcd is ill")] * 4, page([pod("a")])], WATCH: [HOLD]}
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [*[status(500, "X", ("etcd is ill"))] * 4, page([pod("a")])],
+        WATCH: [HOLD],
+    }
     async with following(script) as (followed, _):
         await followed.until(lambda: followed.reflector.is_synced)
-        assert [0.1 * 2**n <= wait <= 0.2 * 2**n for n, wait in enumerate(followed.waits)] == [True] * 4
+        assert [0.1 * 2**n <= wait <= 0.2 * 2**n for n, wait in enumerate(followed.waits)] == [
+            True
+        ] * 4
         await followed.until(lambda: followed.reflector.is_current)
         assert followed.reflector.last_error is None
 
@@ -240,14 +309,19 @@ async def test_a_watch_the_server_puts_off_is_resumed_after_its_time() -> None:
 
 
 async def test_an_outage_resumes_the_watch_and_does_not_list_again() -> None:
-    script: dict[str, list[Reply | Stream]] = {PODS: [page([pod("a")])], WATCH: [Stream([event("ADDED", pod("b", 11))], "hold")]}
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a")])],
+        WATCH: [Stream([event("ADDED", pod("b", 11))], "hold")],
+    }
     async with following(script) as (followed, server):
         await followed.until(lambda: followed.mirror.names == ["a", "b"])
         server.stop()
         await followed.until(lambda: len(followed.waits) >= 3)
         assert followed.mirror.names == ["a", "b"]
         assert "refused" in str(followed.reflector.last_error)
-        with ScriptedServer({WATCH: [Stream([event("ADDED", pod("c", 12))], "hold")]}, port=server.port) as again:
+        with ScriptedServer(
+            {WATCH: [Stream([event("ADDED", pod("c", 12))], "hold")]}, port=server.port
+        ) as again:
             await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
             assert [seen.query["resourceVersion"] for seen in again.seen] == ["11"]
             assert followed.reflector.is_current
@@ -265,7 +339,9 @@ async def test_an_object_that_becomes_unreadable_keeps_its_last_row_over_lists_t
         ],
     }
     async with following(script) as (followed, server):
-        await followed.until(lambda: followed.reflector.is_current and followed.reflector.lists_total == 2)
+        await followed.until(
+            lambda: followed.reflector.is_current and followed.reflector.lists_total == 2
+        )
         assert followed.mirror.story == ["replace a,b", "remove b", "replace a,c"]
         assert watched_versions(server)[1] == "12"
         assert followed.reflector.reader.malformed_total == 2
@@ -273,7 +349,9 @@ async def test_an_object_that_becomes_unreadable_keeps_its_last_row_over_lists_t
 
 @in_json
 async def test_lines_that_are_no_events_lead_to_a_new_list() -> None:
-    async with following({PODS: [page([pod("a")]), page([pod("b")], 50)], WATCH: [Stream([b"<html>\n"]), HOLD]}) as (followed, server):
+    async with following(
+        {PODS: [page([pod("a")]), page([pod("b")], 50)], WATCH: [Stream([b"<html>\n"]), HOLD]}
+    ) as (followed, server):
         await followed.until(lambda: watched_versions(server)[-1:] == ["50"])
         assert followed.mirror.names == ["b"]
         assert len(followed.waits) == 1
@@ -287,7 +365,11 @@ def frames(*events: dict[str, Any]) -> list[bytes]:
 
 
 @in_protobuf
-@pytest.mark.parametrize("cut_at", [2, 4, 30, -1], ids=["in the length", "behind the length", "in the middle", "before the last byte"])
+@pytest.mark.parametrize(
+    "cut_at",
+    [2, 4, 30, -1],
+    ids=[("in the length"), ("behind the length"), ("in the middle"), ("before the last byte")],
+)
 async def test_a_frame_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
     first, second = frames(event("ADDED", pod("c", 11)), event("ADDED", pod("b", 12)))
     streams = [Stream([first, second[:cut_at]], "cut"), Stream([second], "hold")]
@@ -300,8 +382,12 @@ async def test_a_frame_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> 
 
 @in_protobuf
 async def test_others_have_their_turn_while_a_burst_of_frames_is_read() -> None:
-    burst = frames(*(event("MODIFIED", pod("a", number, message="x" * 800)) for number in range(1000, 4000)))
-    async with following({PODS: [page([pod("a")])], WATCH: [Stream([b"".join(burst)], "hold")]}) as (followed, _):
+    burst = frames(
+        *(event("MODIFIED", pod("a", number, message="x" * 800)) for number in range(1000, 4000))
+    )
+    async with following(
+        {PODS: [page([pod("a")])], WATCH: [Stream([b"".join(burst)], "hold")]}
+    ) as (followed, _):
         most = last = 0
         while last < 3000:
             await asyncio.sleep(0)
@@ -314,21 +400,32 @@ async def test_others_have_their_turn_while_a_burst_of_frames_is_read() -> None:
 async def test_a_frame_split_over_many_chunks_is_one_event() -> None:
     whole = b"".join(frames(event("ADDED", pod("b", 11)), event("ADDED", pod("c", 12))))
     pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
-    async with following({PODS: [page([pod("a")])], WATCH: [Stream(pieces, "hold")]}) as (followed, _):
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream(pieces, "hold")]}) as (
+        followed,
+        _,
+    ):
         await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
         assert followed.mirror.story == ["replace a", "upsert b Running", "upsert c Running"]
 
 
 @in_protobuf
-async def test_an_object_that_becomes_unreadable_keeps_its_last_row_in_protobuf_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_object_that_becomes_unreadable_keeps_its_last_row_in_protobuf_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     broken: dict[str, Any] = pod("a", 11)
     broken["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "a lot"
     script: dict[str, list[Reply | Stream]] = {
         PODS: [page([pod("a"), pod("b")]), page([broken, pod("c")], 50)],
-        WATCH: [Stream([event("MODIFIED", broken), event("DELETED", pod("b", 12))]), status(410, "Expired", "gone"), HOLD],
+        WATCH: [
+            Stream([event("MODIFIED", broken), event("DELETED", pod("b", 12))]),
+            status(410, "Expired", "gone"),
+            HOLD,
+        ],
     }
     async with following(script) as (followed, server):
-        await followed.until(lambda: followed.reflector.is_current and followed.reflector.lists_total == 2)
+        await followed.until(
+            lambda: followed.reflector.is_current and followed.reflector.lists_total == 2
+        )
         assert followed.mirror.story == ["replace a,b", "remove b", "replace a,c"]
         assert watched_versions(server)[1] == "12"
         assert followed.reflector.reader.malformed_total == 2
@@ -337,18 +434,26 @@ async def test_an_object_that_becomes_unreadable_keeps_its_last_row_in_protobuf_
 
 WRONG_FRAMES = {
     "lines of JSON": (b'{"type":"ADDED"}\n', "a frame of 2065855609 bytes is announced"),
-    "2 GB announced, the most that four bytes are trusted with": (b"\x80\0\0\0" + b"x" * 9, "a frame of 2147483648 bytes is announced"),
+    ("2 GB announced, the most that four bytes are trusted with"): (
+        b"\x80\0\0\0" + b"x" * 9,
+        "a frame of 2147483648 bytes is announced",
+    ),
     "no event": (b"\0\0\0\4\xff\xff\xff\xff", "an event of a watch cannot be read"),
     "an event without an object": (b"\0\0\0\7\x0a\5ADDED", "does not begin with"),
     "another magic": (frame("ADDED", b"k8x\0" + envelope("Pod", b"")[4:]), "does not begin with"),
-    "another kind": (frame("ADDED", envelope("Node", b"")), "a `Node` of `v1` came where a `Pod` was asked for"),
+    ("another kind"): (
+        frame("ADDED", envelope("Node", b"")),
+        "a `Node` of `v1` came where a `Pod` was asked for",
+    ),
     "an object cut off": (frame("ADDED", envelope("Pod", b"\x0a\x70x")), "field 1 is cut off"),
 }
 
 
 @in_protobuf
 @pytest.mark.parametrize("case", WRONG_FRAMES)
-async def test_frames_that_are_none_are_said_and_the_watch_goes_on_in_json(case: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_frames_that_are_none_are_said_and_the_watch_goes_on_in_json(
+    case: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """What was delivered before counts, and nothing of the wrong one."""
     caplog.set_level("INFO", "fairlead.kubernetes")
     wrong, words = WRONG_FRAMES[case]
@@ -384,9 +489,14 @@ async def test_a_slow_server_is_waited_for() -> None:
         assert followed.waits == []
 
 
-async def test_a_watch_that_is_never_answered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_that_is_never_answered_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(kube_api, "READ_SECONDS", 0.2)
-    watches: list[Reply | Stream] = [Reply(delay=30), Stream([event("ADDED", pod("b", 11))], "hold")]
+    watches: list[Reply | Stream] = [
+        Reply(delay=30),
+        Stream([event("ADDED", pod("b", 11))], "hold"),
+    ]
     async with following({PODS: [page([pod("a")])], WATCH: watches}) as (followed, server):
         await followed.until(lambda: followed.mirror.names == ["a", "b"])
         assert watched_versions(server) == ["10", "10"]
@@ -394,7 +504,9 @@ async def test_a_watch_that_is_never_answered_is_asked_for_again(monkeypatch: py
 
 async def test_a_watch_may_be_silent_once_it_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube_api, "READ_SECONDS", 0.2)
-    watches: list[Reply | Stream] = [Stream([bookmark(11), event("ADDED", pod("b", 12))], "hold", pause=0.6)]
+    watches: list[Reply | Stream] = [
+        Stream([bookmark(11), event("ADDED", pod("b", 12))], "hold", pause=0.6)
+    ]
     async with following({PODS: [page([pod("a")])], WATCH: watches}) as (followed, server):
         await followed.until(lambda: followed.mirror.names == ["a", "b"])
         assert watched_versions(server) == ["10"]

@@ -1,4 +1,6 @@
-"""Writes of the holder of a Lease: decided within what is left of it, looked at before every sending, and honest about how they ended."""
+"""Writes of the holder of a Lease: decided within what is left of it, looked at before every
+sending, and honest about how they ended.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from tests.waiting import until
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
-from fairlead.model.actions import Action, BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
+from fairlead.model.actions import (
+    Action,
+    BindPod,
+    Outcome,
+    RecordEvent,
+    Result,
+    TouchPod,
+    WriteGrants,
+)
 from fairlead.model.changes import Changes
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.resources import SHARED_GPU_PREFIX
@@ -45,7 +55,11 @@ def applied(
     **connection: Any,
 ) -> Outcome:
     async def whole() -> Outcome:
-        async with KubeApi(connection_to(server.url, **connection), rng=random.Random(1), sleep=lambda _: asyncio.sleep(0)) as api:
+        async with KubeApi(
+            connection_to(server.url, **connection),
+            rng=random.Random(1),
+            sleep=lambda _: asyncio.sleep(0),
+        ) as api:
             return await KubeSharingApi(api, ("ns", "lease"), per_second, burst).apply(action, left)
 
     return asyncio.run(whole())
@@ -69,7 +83,9 @@ def test_a_binding_carries_its_grants_and_what_is_left_of_the_lease() -> None:
 @pytest.mark.parametrize("action", [BIND, WriteGrants(pod(node="n"), GRANTS, 15, is_first=True)])
 def test_without_the_lease_nothing_is_sent(action: Action) -> None:
     with ScriptedServer({BINDING: [Reply({})], POD: [Reply({})]}) as server:
-        assert applied(server, action, lasting(0.0)) == Outcome(Result.REFUSED, "the lease has run out")
+        assert applied(server, action, lasting(0.0)) == Outcome(
+            Result.REFUSED, ("the lease has run out")
+        )
         assert server.seen == []
 
 
@@ -90,12 +106,18 @@ def test_an_answer_that_does_not_come_is_unknown_soon_after_the_lease_would_have
 @pytest.mark.parametrize(
     ("reply", "result"),
     [
-        (status(409, "Conflict", "pod p is being deleted, cannot be assigned to a host"), Result.REFUSED),
+        (
+            status(409, "Conflict", ("pod p is being deleted, cannot be assigned to a host")),
+            Result.REFUSED,
+        ),
         (status(409, "Conflict", 'pod p is already assigned to node "m"'), Result.UNKNOWN),
         (status(404, "NotFound", 'pods "p" not found'), Result.REFUSED),
         (status(408, "Timeout", "too slow"), Result.UNKNOWN),
         (status(500, "InternalError", "etcdserver: request timed out"), Result.UNKNOWN),
-        (status(504, "Timeout", "request did not complete within the allotted timeout"), Result.UNKNOWN),
+        (
+            status(504, "Timeout", ("request did not complete within the allotted timeout")),
+            Result.UNKNOWN,
+        ),
         (Reply(b"{}", cut=0), Result.UNKNOWN),
     ],
 )
@@ -106,9 +128,18 @@ def test_how_a_binding_ended(reply: Reply, result: Result) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [status(404, "NotFound", "gone"), status(422, "Invalid", 'Pod "p" is invalid: metadata.uid: Invalid value: "u": field is immutable')],
+    [
+        status(404, "NotFound", "gone"),
+        status(
+            422,
+            "Invalid",
+            ('Pod "p" is invalid: metadata.uid: Invalid value: "u": field is immutable'),
+        ),
+    ],
 )
-def test_a_pod_whose_annotation_cannot_be_written_because_it_is_another_one_is_gone(answer: Reply) -> None:
+def test_a_pod_whose_annotation_cannot_be_written_because_it_is_another_one_is_gone(
+    answer: Reply,
+) -> None:
     with ScriptedServer({POD: [answer]}) as server:
         assert applied(server, TouchPod(pod()), None).result is Result.GONE
 
@@ -133,9 +164,17 @@ def test_with_a_client_certificate_and_a_token_that_is_renewed() -> None:
     tokens = iter(["Bearer old", "Bearer new"])
     credentials = Credentials(lambda: Issued(next(tokens), certificate), is_renewable=True)
     replies: list[Reply | Stream] = [status(401, "Unauthorized", "no"), Reply({})]
-    with ScriptedServer({BINDING: replies}, authority.issue("server"), client_ca=authority.pem) as server:
-        assert applied(server, BIND, lasting(2.5, 1.5), credentials=credentials, ca_pem=authority.pem) == Outcome()
-        seen = [(each.headers["authorization"], each.peer, each.query["timeout"]) for each in server.seen]
+    with ScriptedServer(
+        {BINDING: replies}, authority.issue("server"), client_ca=authority.pem
+    ) as server:
+        assert (
+            applied(server, BIND, lasting(2.5, 1.5), credentials=credentials, ca_pem=authority.pem)
+            == Outcome()
+        )
+        seen = [
+            (each.headers["authorization"], each.peer, each.query["timeout"])
+            for each in server.seen
+        ]
     assert seen == [("Bearer old", "fairlead", "2.500s"), ("Bearer new", "fairlead", "1.500s")]
 
 
@@ -153,30 +192,55 @@ def shared(name: str, version: int, *, asks: bool = True) -> dict[str, Any]:
 
 
 def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is_lost() -> None:
-    """The pod `odd` has an amount that nobody can parse: it is not even looked at. `ours` loses its limit, which no real pod does."""
+    """The pod `odd` has an amount that nobody can parse: it is not even looked at. `ours` loses its
+    limit, which no real pod does.
+    """
     assert all(name.startswith(SHARED_GPU_PREFIX) for name in MANAGED)
     odd = json.loads(json.dumps(scripted.pod("odd", 13)).replace('"cpu": "1"', '"cpu": "x"'))
-    news = [event("ADDED", shared("ours", 11)), event("MODIFIED", shared("ours", 12, asks=False)), event("ADDED", odd)]
-    more = [event("ADDED", shared("theirs", 14)), event("DELETED", odd), event("MODIFIED", shared("ours", 15, asks=False))]
+    news = [
+        event("ADDED", shared("ours", 11)),
+        event("MODIFIED", shared("ours", 12, asks=False)),
+        event("ADDED", odd),
+    ]
+    more = [
+        event("ADDED", shared("theirs", 14)),
+        event("DELETED", odd),
+        event("MODIFIED", shared("ours", 15, asks=False)),
+    ]
     last = [event("DELETED", shared("theirs", 16, asks=False)), bookmark(17)]
     reported: list[tuple[str, str]] = []
     feed = LedgerFeed(DEFAULT_POLICIES, lambda: None)
 
     def observe(changes: Changes[Any]) -> None:
         if changes.kind == "pods" and not changes.is_list:
-            reported.extend((uid, "removed" if row is None else row.name) for uid, row in changes.rows.items())
+            reported.extend(
+                (uid, "removed" if row is None else row.name) for uid, row in changes.rows.items()
+            )
         feed.observe(changes)
 
     pods = "/api/v1/pods"
-    empty = {path: [page([])] for path in ("/api/v1/nodes", pods, "/api/v1/namespaces/kube-system/configmaps")}
-    watches: list[Reply | Stream] = [Stream([b"".join(Stream(news).pieces())]), Stream([*more, *last]), Stream(then="hold")]
+    empty = {
+        path: [page([])]
+        for path in ("/api/v1/nodes", pods, "/api/v1/namespaces/kube-system/configmaps")
+    }
+    watches: list[Reply | Stream] = [
+        Stream([b"".join(Stream(news).pieces())]),
+        Stream([*more, *last]),
+        Stream(then="hold"),
+    ]
 
     def watched() -> list[str]:
-        return [each.query["resourceVersion"] for each in server.requests_of(pods) if "watch" in each.query]
+        return [
+            each.query["resourceVersion"]
+            for each in server.requests_of(pods)
+            if "watch" in each.query
+        ]
 
     async def whole() -> list[str]:
         async with KubeApi(connection_to(server.url)) as api:
-            following = asyncio.ensure_future(KubeSharingApi(api, ("ns", "lease")).follow(observe, feed.is_known))
+            following = asyncio.ensure_future(
+                KubeSharingApi(api, ("ns", "lease")).follow(observe, feed.is_known)
+            )
             await until(lambda: len(watched()) >= 3, 10, pause_seconds=0.002)
             following.cancel()
             await asyncio.wait([following])
@@ -185,7 +249,12 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
     with ScriptedServer({**empty, f"watch {pods}": watches}) as server:
         assert asyncio.run(whole()) == ["10", "13", "17"]
     ours, theirs, gone = (f"uid-default-{name}" for name in ("ours", "theirs", "odd"))
-    assert reported == [(ours, "ours")] * 2 + [(theirs, "theirs"), (gone, "removed"), (ours, "ours"), (theirs, "removed")]
+    assert reported == [(ours, "ours")] * 2 + [
+        (theirs, "theirs"),
+        (gone, "removed"),
+        (ours, "ours"),
+        (theirs, "removed"),
+    ]
     assert not feed.pods[ours].limits
 
 
@@ -193,4 +262,8 @@ def test_an_event_about_a_pod() -> None:
     with ScriptedServer({"/api/v1/namespaces/default/events": [Reply({}, status=201)]}) as server:
         assert applied(server, RecordEvent(pod(), "GPUShareNoRoom", "no"), None) == Outcome()
         event = server.seen[0].json()
-    assert (event["involvedObject"]["uid"], event["reason"], event["type"]) == ("uid-p", "GPUShareNoRoom", "Warning")
+    assert (event["involvedObject"]["uid"], event["reason"], event["type"]) == (
+        "uid-p",
+        "GPUShareNoRoom",
+        "Warning",
+    )

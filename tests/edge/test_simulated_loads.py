@@ -1,4 +1,6 @@
-"""Loads that simulated cards are told: a file each, believed while its process lives and its time has not come."""
+"""Loads that simulated cards are told: a file each, believed while its process lives and its time
+has not come.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.edge.files.simulated_backend import SimulatedBackend
-from fairlead.edge.files.simulated_loads import load_folder, own_pid_namespace, read_simulated_loads, simulated_loads
+from fairlead.edge.files.simulated_loads import (
+    load_folder,
+    own_pid_namespace,
+    read_simulated_loads,
+    simulated_loads,
+)
 from fairlead.errors import OutsideError
 from fairlead.model.devices.gpu_chip import CHIPS, LoadCard
 from fairlead.model.devices.gpu_load import LoadTest, SimulatedLoad
 from fairlead.model.refusal import Refusal
 from fairlead.wire.gpus.simulated_load import parse_simulated_load, render_simulated_load
 
-CARDS = (LoadCard(0, "GPU-a", "Tesla T4", CHIPS["Tesla T4"]), LoadCard(1, "", "Tesla T4", CHIPS["Tesla T4"]))
+CARDS = (
+    LoadCard(0, "GPU-a", ("Tesla T4"), CHIPS[("Tesla T4")]),
+    LoadCard(1, "", ("Tesla T4"), CHIPS[("Tesla T4")]),
+)
 
 
 def backend(folder: Path, seen: list[SimulatedLoad], at: float = 100.0) -> SimulatedBackend:
     """Looks into the folder while it waits."""
-    return SimulatedBackend(folder, CARDS, "n1", now=lambda: at, sleep=lambda _: seen.extend(read_simulated_loads(folder, at)[0]))
+    return SimulatedBackend(
+        folder,
+        CARDS,
+        "n1",
+        now=lambda: at,
+        sleep=lambda _: seen.extend(read_simulated_loads(folder, at)[0]),
+    )
 
 
 def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
@@ -43,7 +59,13 @@ def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(OutsideError, match=r"the load of simulated cards cannot be written to `.*`: Not a directory") as told:
+    with pytest.raises(
+        OutsideError,
+        match=(
+            r"the load of simulated cards cannot be written "
+            r"to `.*`: Not a directory"
+        ),
+    ) as told:
         backend(tmp_path / "file" / "loads", []).work(CARDS, LoadTest(1001, 1.0), 0.5, 1.0)
     assert "FAIRLEAD_GPU_LOAD_DIR" in told.value.hint
 
@@ -51,7 +73,10 @@ def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Pat
 def test_a_load_ends_by_itself(tmp_path: Path) -> None:
     told = backend(tmp_path, [])
     told.work(CARDS, LoadTest(1001, 120.0), 0.5, 2.0)
-    assert read_simulated_loads(tmp_path, 104.9)[0] and read_simulated_loads(tmp_path, 105.0) == ([], [])
+    assert read_simulated_loads(tmp_path, 104.9)[0] and read_simulated_loads(tmp_path, 105.0) == (
+        [],
+        [],
+    )
 
 
 def test_a_load_whose_process_is_gone_holds_no_longer(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The real cluster as a snapshot: what each source's state says, CRDs that come and go, and that a failure never shows a wrong zero."""
+"""The real cluster as a snapshot: what each source's state says, CRDs that come and go, and that a
+failure never shows a wrong zero.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
 from .twins import connection_to
 
 NODES, PODS, EVENTS = "/api/v1/nodes", "/api/v1/pods", "/api/v1/events"
-MPI, TREES = "/apis/kubeflow.org/v2beta1/mpijobs", "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+MPI, TREES = (
+    "/apis/kubeflow.org/v2beta1/mpijobs",
+    "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees",
+)
 BUDGETS, NAMESPACES = "/apis/policy/v1/poddisruptionbudgets", "/api/v1/namespaces"
 HOLD = Stream(then="hold")
 Script = dict[str, list[Reply | Stream]]
@@ -27,33 +32,54 @@ Script = dict[str, list[Reply | Stream]]
 
 def groups(*served: tuple[str, str, str]) -> Reply:
     items = [
-        {"metadata": {"name": group}, "versions": [{"version": version, "resources": [{"resource": plural, "scope": "Namespaced"}]}]}
+        {
+            "metadata": {"name": group},
+            "versions": [
+                {"version": version, "resources": [{"resource": plural, "scope": "Namespaced"}]}
+            ],
+        }
         for group, version, plural in served
     ]
     kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     return Reply({"items": items}, headers={"Content-Type": kind})
 
 
-MPI_SERVED, TREES_SERVED = ("kubeflow.org", "v2beta1", "mpijobs"), ("scheduling.sigs.k8s.io", "v1beta1", "elasticquotatrees")
+MPI_SERVED, TREES_SERVED = (
+    ("kubeflow.org", "v2beta1", "mpijobs"),
+    ("scheduling.sigs.k8s.io", "v1beta1", "elasticquotatrees"),
+)
 
 
 def node(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}, "status": {"capacity": {"nvidia.com/gpu": "8"}}}
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
+        "status": {"capacity": {"nvidia.com/gpu": "8"}},
+    }
 
 
 def mpi_job(name: str) -> dict[str, Any]:
     return {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1"},
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            "resourceVersion": "1",
+        },
         "spec": {"mpiReplicaSpecs": {}},
     }
 
 
 def tree(root: dict[str, Any], name: str = "elasticquotatree") -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"}, "spec": {"root": root}}
+    return {
+        "metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"},
+        "spec": {"root": root},
+    }
 
 
 def small_cluster(**changes: list[Reply | Stream]) -> Script:
-    """One node, two pods, one job, a tree. `changes` replace the steps of a path, by the name of its constant."""
+    """One node, two pods, one job, a tree. `changes` replace the steps of a path, by the name of
+    its constant.
+    """
     script: Script = {
         "/version": [Reply({"major": "1", "minor": "30", "gitVersion": "v1.30.0"})],
         "/apis": [groups(MPI_SERVED, TREES_SERVED)],
@@ -64,11 +90,24 @@ def small_cluster(**changes: list[Reply | Stream]) -> Script:
         TREES: [page([tree({"name": "root"})])],
         NAMESPACES: [page([])],
         BUDGETS: [page([])],
-        **{f"watch {path}": [HOLD] for path in (NODES, PODS, EVENTS, MPI, TREES, NAMESPACES, BUDGETS)},
+        **{
+            (f"watch {path}"): [HOLD]
+            for path in (NODES, PODS, EVENTS, MPI, TREES, NAMESPACES, BUDGETS)
+        },
     }
-    paths = {"VERSION": "/version", "APIS": "/apis", "NODES": NODES, "PODS": PODS, "EVENTS": EVENTS, "MPI": MPI, "TREES": TREES}
+    paths = {
+        "VERSION": "/version",
+        "APIS": "/apis",
+        "NODES": NODES,
+        "PODS": PODS,
+        "EVENTS": EVENTS,
+        "MPI": MPI,
+        "TREES": TREES,
+    }
     return script | {
-        paths[name.removeprefix("WATCH_")].join(("watch " if name.startswith("WATCH_") else "", "")): steps
+        paths[name.removeprefix("WATCH_")].join(
+            ("watch " if name.startswith("WATCH_") else "", "")
+        ): steps
         for name, steps in changes.items()
     }
 
@@ -82,7 +121,9 @@ class HandClock:
 
 
 class Living:
-    """A running cluster; sleeps are short, the wait for the next discovery lasts until a test says `discover`."""
+    """A running cluster; sleeps are short, the wait for the next discovery lasts until a test says
+    `discover`.
+    """
 
     def __init__(self, url: str) -> None:
         self.clock = HandClock()
@@ -100,7 +141,8 @@ class Living:
     async def until(self, is_true: Callable[[ClusterSnapshot], object]) -> ClusterSnapshot:
         async with asyncio.timeout(10):
             while not is_true(snapshot := self.cluster.snapshot()):
-                self.clock.at += 2  # past the time for which an unchanged snapshot is handed out again
+                # past the time for which an unchanged snapshot is handed out again
+                self.clock.at += 2
                 await self.cluster.wait_changed(self.cluster.version, 0.02)
         return snapshot
 
@@ -121,7 +163,10 @@ async def living(script: Script) -> AsyncIterator[tuple[Living, ScriptedServer]]
 
 
 def is_all_ok(snapshot: ClusterSnapshot) -> bool:
-    return all(snapshot.sources[name].state == "ok" for name in ("nodes", "pods", "events", "mpijobs", "elasticquotatrees"))
+    return all(
+        snapshot.sources[name].state == "ok"
+        for name in ("nodes", "pods", "events", "mpijobs", "elasticquotatrees")
+    )
 
 
 async def test_a_cluster_becomes_a_snapshot() -> None:
@@ -131,7 +176,9 @@ async def test_a_cluster_becomes_a_snapshot() -> None:
         await world.until(lambda _: world.cluster.is_ready)
         assert [each.name for each in snapshot.nodes] == ["n1"]
         assert [each.name for each in snapshot.pods] == ["a", "b"]
-        assert [(each.name, each.type, each.api_version) for each in snapshot.jobs] == [("train", "mpijob", "kubeflow.org/v2beta1")]
+        assert [(each.name, each.type, each.api_version) for each in snapshot.jobs] == [
+            ("train", "mpijob", "kubeflow.org/v2beta1")
+        ]
         assert snapshot.quota is not None
         assert snapshot.quota.name == "root"
         assert snapshot.sources["tfjobs"].state == "missing"
@@ -172,13 +219,19 @@ async def test_a_change_makes_a_new_version_and_wakes_who_waits() -> None:
         assert second.version > first.version
         assert first.nodes is second.nodes
         assert await world.cluster.wait_changed(-5, 10) == world.cluster.version
-        assert await world.cluster.wait_changed(world.cluster.version, 0.01) == world.cluster.version
+        assert (
+            await world.cluster.wait_changed(world.cluster.version, 0.01) == world.cluster.version
+        )
 
 
 async def test_forbidden_pods_are_a_source_state_and_the_rest_goes_on() -> None:
     words = 'pods is forbidden: User "viewer" cannot list resource "pods"'
     async with living(small_cluster(PODS=[status(403, "Forbidden", words)])) as (world, _):
-        snapshot = await world.until(lambda snapshot: snapshot.sources["pods"].state == "forbidden" and world.cluster.is_ready)
+        snapshot = await world.until(
+            lambda snapshot: (
+                snapshot.sources["pods"].state == "forbidden" and world.cluster.is_ready
+            )
+        )
         assert snapshot.sources["pods"].message == words
         assert snapshot.sources["pods"].hint
         assert snapshot.sources["pods"].good_at is None
@@ -186,15 +239,24 @@ async def test_forbidden_pods_are_a_source_state_and_the_rest_goes_on() -> None:
 
 
 async def test_a_right_granted_later_is_noticed() -> None:
-    async with living(small_cluster(PODS=[status(403, "Forbidden", "no"), status(403, "Forbidden", "no"), page([pod("a")])])) as (world, _):
+    async with living(
+        small_cluster(
+            PODS=[status(403, "Forbidden", "no"), status(403, "Forbidden", "no"), page([pod("a")])]
+        )
+    ) as (world, _):
         assert len((await world.until(is_all_ok)).pods) == 1
 
 
 async def test_a_crd_installed_later_is_picked_up_and_one_removed_is_dropped() -> None:
-    script = small_cluster(APIS=[groups(TREES_SERVED), groups(MPI_SERVED, TREES_SERVED), groups(TREES_SERVED)])
+    script = small_cluster(
+        APIS=[groups(TREES_SERVED), groups(MPI_SERVED, TREES_SERVED), groups(TREES_SERVED)]
+    )
     async with living(script) as (world, _):
         before = await world.until(
-            lambda snapshot: snapshot.sources["mpijobs"].state == "missing" and snapshot.sources["pods"].state == "ok"
+            lambda snapshot: (
+                snapshot.sources["mpijobs"].state == "missing"
+                and snapshot.sources["pods"].state == "ok"
+            )
         )
         assert before.jobs == ()
         world.discover.set()
@@ -207,15 +269,23 @@ async def test_a_crd_installed_later_is_picked_up_and_one_removed_is_dropped() -
 
 async def test_an_api_server_that_goes_away_leaves_the_last_state_marked_old() -> None:
     async with living(small_cluster()) as (world, server):
-        known = await world.until(lambda snapshot: is_all_ok(snapshot) and snapshot.sources["pods"].good_at == snapshot.taken_at)
+        known = await world.until(
+            lambda snapshot: (
+                is_all_ok(snapshot) and snapshot.sources["pods"].good_at == snapshot.taken_at
+            )
+        )
         server.stop()
         snapshot = await world.until(
-            lambda snapshot: all(snapshot.sources[name].state == "failing" for name in ("nodes", "pods", "mpijobs"))
+            lambda snapshot: all(
+                snapshot.sources[name].state == "failing" for name in ("nodes", "pods", "mpijobs")
+            )
         )
         world.clock.at += 600
         snapshot = world.cluster.snapshot()
         assert (len(snapshot.nodes), len(snapshot.pods), len(snapshot.jobs)) == (1, 2, 1)
-        await world.until(lambda snapshot: "refused the connection" in snapshot.sources["pods"].message)
+        await world.until(
+            lambda snapshot: ("refused the connection") in snapshot.sources["pods"].message
+        )
         assert snapshot.sources["pods"].good_at is not None
         assert known.taken_at <= snapshot.sources["pods"].good_at < world.clock.at - 500
         with ScriptedServer(small_cluster(), port=server.port):
@@ -229,22 +299,34 @@ async def test_nobody_there_at_the_start_is_not_an_empty_cluster() -> None:
         snapshot = await world.until(lambda snapshot: snapshot.sources["nodes"].state == "failing")
         assert not world.cluster.is_ready
         assert snapshot.sources["mpijobs"].state in ("failing", "syncing")
-        snapshot = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "failing")
+        snapshot = await world.until(
+            lambda snapshot: snapshot.sources["mpijobs"].state == "failing"
+        )
         assert server.url in snapshot.sources["mpijobs"].message
 
 
 async def test_a_server_too_old_is_said_so() -> None:
-    async with living(small_cluster(VERSION=[Reply({"major": "1", "minor": "16", "gitVersion": "v1.16.15"})])) as (world, _):
-        snapshot = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "failing")
+    async with living(
+        small_cluster(VERSION=[Reply({"major": "1", "minor": "16", "gitVersion": "v1.16.15"})])
+    ) as (world, _):
+        snapshot = await world.until(
+            lambda snapshot: snapshot.sources["mpijobs"].state == "failing"
+        )
         assert "v1.16.15" in snapshot.sources["mpijobs"].message
         assert not world.cluster.is_ready
 
 
 async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
     broken = tree({"name": "root", "children": [{"name": "root.a", "min": {"cpu": "lots"}}]})
-    async with living(small_cluster(TREES=[page([tree({"name": "other"}, "another-name"), broken])])) as (world, _):
-        snapshot = await world.until(lambda snapshot: snapshot.sources["elasticquotatrees"].state == "failing")
-        assert snapshot.sources["elasticquotatrees"].message == "root.a: min of cpu is `lots`, which is not a quantity of Kubernetes"
+    async with living(
+        small_cluster(TREES=[page([tree({"name": "other"}, "another-name"), broken])])
+    ) as (world, _):
+        snapshot = await world.until(
+            lambda snapshot: snapshot.sources["elasticquotatrees"].state == "failing"
+        )
+        assert snapshot.sources["elasticquotatrees"].message == (
+            "root.a: min of cpu is `lots`, which is not a quantity of Kubernetes"
+        )
         assert snapshot.quota is None
         assert snapshot.quota_tree is not None
         assert [fault.path for fault in snapshot.quota_tree.faults] == ["root.a"]
@@ -253,33 +335,57 @@ async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
 
 @pytest.mark.parametrize("levels", [200, 2000])
 @pytest.mark.parametrize("is_told_by_the_watch", [False, True])
-async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(levels: int, is_told_by_the_watch: bool) -> None:
+async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(
+    levels: int, is_told_by_the_watch: bool
+) -> None:
     root = b'{"name":"root"}'
     for level in range(levels - 1):
         root = b'{"name":"l%d","children":[%s]}' % (level, root)
     deep = json.dumps(tree({})).encode().replace(b'"root": {}', b'"root": ' + root)
-    listed = page([tree({"name": "small"})]) if is_told_by_the_watch else Reply(b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % deep)
-    watched = Stream([b'{"type":"MODIFIED","object":%s}\n' % deep] if is_told_by_the_watch else [], "hold")
+    listed = (
+        page([tree({"name": "small"})])
+        if is_told_by_the_watch
+        else Reply(b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % deep)
+    )
+    watched = Stream(
+        [b'{"type":"MODIFIED","object":%s}\n' % deep] if is_told_by_the_watch else [], "hold"
+    )
     async with living(small_cluster(TREES=[listed], WATCH_TREES=[watched])) as (world, _):
-        snapshot = await world.until(lambda now: now.quota_tree and now.quota_tree.root and now.quota_tree.root.name != "small")
+        snapshot = await world.until(
+            lambda now: (
+                now.quota_tree and now.quota_tree.root and now.quota_tree.root.name != "small"
+            )
+        )
         assert snapshot.quota_tree is not None
         told = [fault.message for fault in snapshot.quota_tree.faults]
-        assert told == ([] if levels == 200 else ["l1748: lies deeper than 250 levels, which is as deep as a tree may be"])
+        assert told == (
+            []
+            if levels == 200
+            else [("l1748: lies deeper than 250 levels, which is as deep as a tree may be")]
+        )
         assert snapshot.sources["elasticquotatrees"].state == ("ok" if levels == 200 else "failing")
 
 
 async def test_pods_left_out_are_told_while_the_rest_is_shown() -> None:
-    async with living(small_cluster(PODS=[page([pod("a"), pod("strange") | {"spec": 5}])])) as (world, _):
+    async with living(small_cluster(PODS=[page([pod("a"), pod("strange") | {"spec": 5}])])) as (
+        world,
+        _,
+    ):
         snapshot = await world.until(is_all_ok)
         assert [each.name for each in snapshot.pods] == ["a"]
-        assert snapshot.sources["pods"].message.startswith("1 left out that cannot be read, such as pods default/strange")
+        assert snapshot.sources["pods"].message.startswith(
+            "1 left out that cannot be read, such as pods default/strange"
+        )
 
 
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 
 
 def config_map(name: str, gpus: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"}, "data": {"gpus": gpus}}
+    return {
+        "metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"},
+        "data": {"gpus": gpus},
+    }
 
 
 async def test_cards_that_an_operator_takes_out_are_known_where_cards_are_shared() -> None:
@@ -298,12 +404,21 @@ async def test_cards_that_an_operator_takes_out_are_known_where_cards_are_shared
 
 async def test_who_may_not_read_them_or_shares_nothing_misses_nothing() -> None:
     shared = {**node("n1"), "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
-    async with living(small_cluster(NODES=[page([shared])]) | {CONFIG_MAPS: [status(403, "Forbidden", "no")]}) as (world, server):
-        snapshot = await world.until(lambda snapshot: is_all_ok(snapshot) and snapshot.sources["gpu-withheld"].state == "forbidden")
+    async with living(
+        small_cluster(NODES=[page([shared])]) | {CONFIG_MAPS: [status(403, "Forbidden", "no")]}
+    ) as (world, server):
+        snapshot = await world.until(
+            lambda snapshot: (
+                is_all_ok(snapshot) and snapshot.sources["gpu-withheld"].state == "forbidden"
+            )
+        )
         assert not snapshot.withheld
     async with living(small_cluster()) as (world, server):
         snapshot = await world.until(is_all_ok)
-        assert (snapshot.sources["gpu-withheld"].state, server.requests_of(CONFIG_MAPS)) == ("off", [])
+        assert (snapshot.sources["gpu-withheld"].state, server.requests_of(CONFIG_MAPS)) == (
+            "off",
+            [],
+        )
 
 
 REPLICA_SETS = "/apis/apps/v1/replicasets"
@@ -312,33 +427,77 @@ REPLICA_SETS_SERVED = ("apps", "v1", "replicasets")
 
 def replica_set(name: str) -> dict[str, Any]:
     owner = {"kind": "Deployment", "name": "web", "uid": "uid-web", "controller": True}
-    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1", "ownerReferences": [owner]}
-    return {"metadata": {**meta, "annotations": {"deployment.kubernetes.io/revision": "7"}}, "spec": {}}
+    meta = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"uid-{name}",
+        "resourceVersion": "1",
+        "ownerReferences": [owner],
+    }
+    return {
+        "metadata": {**meta, "annotations": {"deployment.kubernetes.io/revision": "7"}},
+        "spec": {},
+    }
 
 
 def with_quota(**changes: list[Reply | Stream]) -> Script:
     """The small cluster, and what quota reads beside the tree."""
-    budget = {"metadata": {"name": "b", "namespace": "default", "uid": "ub", "generation": 1}, "spec": {"selector": {}}}
+    budget = {
+        "metadata": {"name": "b", "namespace": "default", "uid": "ub", "generation": 1},
+        "spec": {"selector": {}},
+    }
     script: Script = {
         REPLICA_SETS: [page([replica_set("web-1")])],
         BUDGETS: [page([{**budget, "status": {"disruptionsAllowed": 2, "observedGeneration": 1}}])],
-        NAMESPACES: [page([{"metadata": {"name": "default", "uid": "ud", "labels": {"fairlead.io/quota": "enforced"}}}])],
+        NAMESPACES: [
+            page(
+                [
+                    {
+                        "metadata": {
+                            "name": "default",
+                            "uid": "ud",
+                            "labels": {"fairlead.io/quota": "enforced"},
+                        }
+                    }
+                ]
+            )
+        ],
         f"watch {REPLICA_SETS}": [HOLD],
     }
-    return small_cluster(APIS=[groups(MPI_SERVED, TREES_SERVED, REPLICA_SETS_SERVED)]) | script | changes
+    return (
+        small_cluster(APIS=[groups(MPI_SERVED, TREES_SERVED, REPLICA_SETS_SERVED)])
+        | script
+        | changes
+    )
 
 
 async def test_where_there_is_a_tree_owners_budgets_and_namespaces_are_read() -> None:
     async with living(with_quota()) as (world, _):
-        snapshot = await world.until(lambda each: is_all_ok(each) and each.namespaces and each.budgets and len(each.workloads) == 2)
-        assert [(each.kind, each.name, each.owner, each.revision) for each in snapshot.workloads] == [
+        snapshot = await world.until(
+            lambda each: (
+                is_all_ok(each) and each.namespaces and each.budgets and len(each.workloads) == 2
+            )
+        )
+        assert [
+            (each.kind, each.name, each.owner, each.revision) for each in snapshot.workloads
+        ] == [
             ("MPIJob", "train", "", 0),
             ("ReplicaSet", "web-1", "uid-web", 7),
         ], "a training job is read once, and is a workload too"
         assert [(each.key, each.allowed) for each in snapshot.budgets] == [("default/b", 2)]
-        assert [(each.name, each.labels) for each in snapshot.namespaces] == [("default", {"fairlead.io/quota": "enforced"})]
-        states = {name: snapshot.sources[name].state for name in ("replicasets", "poddisruptionbudgets", "namespaces", "rayclusters")}
-        assert states == {"replicasets": "ok", "poddisruptionbudgets": "ok", "namespaces": "ok", "rayclusters": "missing"}
+        assert [(each.name, each.labels) for each in snapshot.namespaces] == [
+            ("default", {"fairlead.io/quota": "enforced"})
+        ]
+        states = {
+            name: snapshot.sources[name].state
+            for name in ("replicasets", "poddisruptionbudgets", "namespaces", "rayclusters")
+        }
+        assert states == {
+            "replicasets": "ok",
+            "poddisruptionbudgets": "ok",
+            "namespaces": "ok",
+            "rayclusters": "missing",
+        }
         assert not states.keys() & snapshot.main_sources.keys(), "no page is incomplete without"
 
 
@@ -347,18 +506,31 @@ async def test_without_a_tree_nobody_asks_for_them() -> None:
         snapshot = await world.until(is_all_ok)
         await world.until(lambda _: world.cluster.is_ready)
         assert "replicasets" not in snapshot.sources
-        assert [*server.requests_of(REPLICA_SETS), *server.requests_of(NAMESPACES), *server.requests_of(BUDGETS)] == []
+        assert [
+            *server.requests_of(REPLICA_SETS),
+            *server.requests_of(NAMESPACES),
+            *server.requests_of(BUDGETS),
+        ] == []
 
 
 async def test_a_tree_that_comes_later_begins_it() -> None:
     comes = Stream(lines=[event("ADDED", tree({"name": "root"}))], then="hold")
     async with living(with_quota() | {TREES: [page([])], f"watch {TREES}": [comes]}) as (world, _):
-        snapshot = await world.until(lambda each: each.quota_tree is not None and each.namespaces and len(each.workloads) == 2)
+        snapshot = await world.until(
+            lambda each: (
+                each.quota_tree is not None and each.namespaces and len(each.workloads) == 2
+            )
+        )
         assert snapshot.sources["replicasets"].state == "ok"
 
 
 async def test_who_may_not_read_them_is_told_so_and_sees_the_rest() -> None:
     script = with_quota() | {BUDGETS: [status(403, "Forbidden", "no")]}
     async with living(script) as (world, _):
-        snapshot = await world.until(lambda each: len(each.workloads) == 2 and each.sources["poddisruptionbudgets"].state == "forbidden")
+        snapshot = await world.until(
+            lambda each: (
+                len(each.workloads) == 2
+                and each.sources["poddisruptionbudgets"].state == "forbidden"
+            )
+        )
         assert (snapshot.budgets, snapshot.sources["replicasets"].state) == ((), "ok")

@@ -35,7 +35,9 @@ def connection_to(url: str, **parts: Any) -> Connection:
 
 
 class Twin:
-    """One client. `call` runs one of its methods; `waits` are the seconds it slept between tries."""
+    """One client. `call` runs one of its methods; `waits` are
+    the seconds it slept between tries.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

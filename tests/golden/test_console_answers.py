@@ -1,4 +1,6 @@
-"""Whole answers of the console for one small cluster, byte for byte. `make golden` rewrites them; read the diff."""
+"""Whole answers of the console for one small cluster, byte for byte. `make golden` rewrites them;
+read the diff.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import structs
-from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, quota_tree, reading, training_job
+from tests.console.clusters import (
+    EPOCH,
+    cluster,
+    gpu_node,
+    living_cluster,
+    pod,
+    quota_tree,
+    reading,
+    training_job,
+)
 from tests.console.shared_nodes import notebook, t4
 
 from fairlead.console.boards.board_state import BoardState
@@ -31,7 +42,11 @@ ANSWERS: dict[str, Callable[[BoardState], Any]] = {
     },
     "node": lambda board_state: board_state.node("gpu-1"),
     "shared-node": lambda board_state: three_notebooks(),
-    "jobs": lambda board_state: {"sentence": board_state.jobs_sentence, "facets": board_state.jobs.facets, "items": rows(board_state.jobs)},
+    "jobs": lambda board_state: {
+        "sentence": board_state.jobs_sentence,
+        "facets": board_state.jobs.facets,
+        "items": rows(board_state.jobs),
+    },
     "job": lambda board_state: board_state.job("team-a", "pytorchjob", "bert"),
     "holders": lambda board_state: held_by_many(),
     "search": lambda board_state: board_state.search("bert", 12),
@@ -49,18 +64,34 @@ def three_notebooks() -> Any:
 
 
 def held_by_many() -> Any:
-    """A training job's worker, a Deployment's pod, a CronJob's, one that a person made, and one on a part of a card."""
+    """A training job's worker, a Deployment's pod, a CronJob's, one that a person made, and one on
+    a part of a card.
+    """
     job, web, nightly = training_job(), "web-5d4f", f"nightly-{int(EPOCH) // 60 - 30}"
     gpu = {"nvidia.com/gpu": 1}
-    idle = pod("web-5d4f-x2", "gpu-1", gpu, conditions=[Condition("PodScheduled", "True", at=EPOCH - 9000)])
+    idle = pod(
+        "web-5d4f-x2", "gpu-1", gpu, conditions=[Condition("PodScheduled", "True", at=EPOCH - 9000)]
+    )
     pods = [
         pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 2}, job=job),
-        structs.replace(idle, owners=(Owner("ReplicaSet", web, "uid-web", True),), labels={"pod-template-hash": "5d4f"}),
-        structs.replace(pod(f"{nightly}-7", "gpu-1", gpu, namespace="team-c"), owners=(Owner("Job", nightly, "uid-job", True),)),
-        structs.replace(pod("alone", "gpu-2", gpu), labels={"arena.kubeflow.org/console-user": "ann"}),
+        structs.replace(
+            idle,
+            owners=(Owner("ReplicaSet", web, "uid-web", True),),
+            labels={"pod-template-hash": "5d4f"},
+        ),
+        structs.replace(
+            pod(f"{nightly}-7", "gpu-1", gpu, namespace="team-c"),
+            owners=(Owner("Job", nightly, "uid-job", True),),
+        ),
+        structs.replace(
+            pod("alone", "gpu-2", gpu), labels={"arena.kubeflow.org/console-user": "ann"}
+        ),
         notebook(1),
     ]
-    cards = [reading(index=0, holder=pods[0]), reading(index=2, holder=idle, ratio=0.0, idle_since=EPOCH - 7200)]
+    cards = [
+        reading(index=0, holder=pods[0]),
+        reading(index=2, holder=idle, ratio=0.0, idle_since=EPOCH - 7200),
+    ]
     nodes = [gpu_node(), gpu_node("gpu-2", ready="Unknown"), t4()]
     seen = BoardState(cluster(nodes, pods, [job], cards, quota=quota_tree()), EPOCH)
     return {
@@ -77,9 +108,13 @@ def rows(row_set: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_answer_is_the_recorded_one(name: str) -> None:
-    answer = msgspec.json.decode(msgspec.json.encode(ANSWERS[name](BoardState(living_cluster(), EPOCH))))
+    answer = msgspec.json.decode(
+        msgspec.json.encode(ANSWERS[name](BoardState(living_cluster(), EPOCH)))
+    )
     text = json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
     file = FOLDER / f"{name}.json"
     if os.environ.get("FAIRLEAD_REWRITE_GOLDEN"):
         file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8"), "`make golden` rewrites the record; read its diff"
+    assert text == file.read_text(encoding="utf-8"), (
+        "`make golden` rewrites the record; read its diff"
+    )

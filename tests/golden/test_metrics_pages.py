@@ -1,6 +1,8 @@
-"""Whole /metrics pages of both exporters for one small set of devices and one small cluster, byte for byte.
+"""Whole /metrics pages of both exporters for one small set of devices and one small cluster, byte
+for byte.
 
-`make golden` rewrites them; read the diff. What no two runs share (the process's own numbers, how long things took) is left out.
+`make golden` rewrites them; read the diff. What no two runs share (the process's own numbers, how
+long things took) is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from pathlib import Path
 
 import pytest
 from tests.apps.company import company, readings
-from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, device, four_cards, memory, process
+from tests.apps.fakes import (
+    FakeCluster,
+    FakeDevices,
+    FakeReadings,
+    FixedClock,
+    device,
+    four_cards,
+    memory,
+    process,
+)
 
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
@@ -45,8 +56,21 @@ def divided() -> list[DeviceSample]:
     """A whole card, and one of two MIG instances, of which one is held."""
     p = "DCGM_FI_PROF_"
     held = process("mig-0", "mig", 4096, 20096, 0)
-    one = MigInstance(9, 0, "1g.18gb", "MIG-a", {**memory(USED=4100, TOTAL=20096), f"{p}GR_ENGINE_ACTIVE": 0.5, XID: 94}, processes=(held,))
-    two = MigInstance(2, 0, "3g.71gb", "MIG-b", {**memory(USED=12, TOTAL=71000), f"{p}GR_ENGINE_ACTIVE": 0.0, XID: 0})
+    one = MigInstance(
+        9,
+        0,
+        "1g.18gb",
+        "MIG-a",
+        {**memory(USED=4100, TOTAL=20096), f"{p}GR_ENGINE_ACTIVE": 0.5, XID: 94},
+        processes=(held,),
+    )
+    two = MigInstance(
+        2,
+        0,
+        "3g.71gb",
+        "MIG-b",
+        {**memory(USED=12, TOTAL=71000), f"{p}GR_ENGINE_ACTIVE": 0.0, XID: 0},
+    )
     return [device(0, used=500), device(1, used=4112, instances=(one, two), mig_mode="enabled")]
 
 
@@ -62,13 +86,22 @@ GPU_PAGES: dict[str, tuple[Sequence[DeviceSample], GpuExporterSettings]] = {
     "gpu-exporter-custom": (four_cards(), GpuExporterSettings(node="gpu-1", compat=("custom",))),
     "gpu-exporter-old-namespace": (
         four_cards(),
-        GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(has_old_names=True, has_blanks_replaced=True)),
+        GpuExporterSettings(
+            node="gpu-1",
+            compat=ONLY_DCGM,
+            labels=DcgmLabels(has_old_names=True, has_blanks_replaced=True),
+        ),
     ),
     "gpu-exporter-both-hostnames": (
         four_cards(),
-        GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(("Hostname", "hostname"))),
+        GpuExporterSettings(
+            node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(("Hostname", "hostname"))
+        ),
     ),
-    "gpu-exporter-no-hostname": (four_cards(), GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(()))),
+    "gpu-exporter-no-hostname": (
+        four_cards(),
+        GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(())),
+    ),
 }
 
 
@@ -109,7 +142,9 @@ def held_against_record(name: str, page: MetricsPage) -> None:
     file = FOLDER / f"{name}.prom"
     if os.environ.get("FAIRLEAD_REWRITE_GOLDEN"):
         file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8"), "`make golden` rewrites the record; read its diff"
+    assert text == file.read_text(encoding="utf-8"), (
+        "`make golden` rewrites the record; read its diff"
+    )
 
 
 def is_volatile(line: str) -> bool:

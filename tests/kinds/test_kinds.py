@@ -16,9 +16,21 @@ from fairlead.model.snapshot import ClusterSnapshot
 
 KUBEFLOW = [kind for kind in KINDS if kind.GROUP == "kubeflow.org"]
 """RayJob has another shape: `tests/sim/operators/test_ray_job.py` reads one."""
-SPEC_KEY = {"mpijob": "mpiReplicaSpecs", "tfjob": "tfReplicaSpecs", "pytorchjob": "pytorchReplicaSpecs"}
-ROLES = {"mpijob": ("Launcher", "Worker"), "tfjob": ("Chief", "Worker"), "pytorchjob": ("Master", "Worker")}
-OPERATOR = {"mpijob": "mpi-operator", "tfjob": "tfjob-controller", "pytorchjob": "pytorchjob-controller"}
+SPEC_KEY = {
+    "mpijob": "mpiReplicaSpecs",
+    "tfjob": "tfReplicaSpecs",
+    "pytorchjob": "pytorchReplicaSpecs",
+}
+ROLES = {
+    "mpijob": ("Launcher", "Worker"),
+    "tfjob": ("Chief", "Worker"),
+    "pytorchjob": ("Master", "Worker"),
+}
+OPERATOR = {
+    "mpijob": "mpi-operator",
+    "tfjob": "tfjob-controller",
+    "pytorchjob": "pytorchjob-controller",
+}
 
 
 def template(gpus: int) -> dict[str, Any]:
@@ -30,9 +42,17 @@ def read_job(kind: JobKind, **status: Any) -> Job:
     chief, worker = ROLES[kind.TYPE]
     body = {
         "apiVersion": f"kubeflow.org/{kind.VERSIONS[0]}",
-        "metadata": {"name": "train", "namespace": "ns", "uid": "job-uid", "creationTimestamp": "2026-01-05T08:00:00Z"},
+        "metadata": {
+            "name": "train",
+            "namespace": "ns",
+            "uid": "job-uid",
+            "creationTimestamp": "2026-01-05T08:00:00Z",
+        },
         "spec": {
-            SPEC_KEY[kind.TYPE]: {chief: {"template": template(0)}, worker: {"replicas": 3, "template": template(2)}},
+            SPEC_KEY[kind.TYPE]: {
+                chief: {"template": template(0)},
+                worker: {"replicas": 3, "template": template(2)},
+            },
             "runPolicy": {"suspend": False, "schedulingPolicy": {"priorityClass": "high"}},
         },
         "status": status,
@@ -54,7 +74,9 @@ def member(kind: JobKind, name: str, role: str, **fields: Any) -> Pod:
 @pytest.mark.parametrize("kind", KUBEFLOW, ids=lambda kind: kind.TYPE)
 def test_the_spec_tells_roles_and_gpus_before_any_pod_exists(kind: JobKind) -> None:
     job = read_job(kind)
-    assert [(role.name, role.replicas, role.limits.get("nvidia.com/gpu", 0)) for role in job.roles] == [
+    assert [
+        (role.name, role.replicas, role.limits.get("nvidia.com/gpu", 0)) for role in job.roles
+    ] == [
         (ROLES[kind.TYPE][0].lower(), 1, 0),
         ("worker", 3, 2),
     ]
@@ -67,9 +89,20 @@ def test_the_spec_tells_roles_and_gpus_before_any_pod_exists(kind: JobKind) -> N
 def test_pods_belong_by_owner_first_then_by_label(kind: JobKind) -> None:
     job = read_job(kind)
     owned = member(kind, "owned", "Worker", owners=(Owner(kind.KIND, "train", "job-uid", True),))
-    predecessor = member(kind, "old", "Worker", owners=(Owner(kind.KIND, "train", "earlier-uid", True),))
-    through_launcher_job = member(kind, "launched", ROLES[kind.TYPE][0], owners=(Owner("Job", "train-launcher", "x", True),))
-    foreign = Pod("ns", "foreign", labels={"training.kubeflow.org/job-name": "train", "training.kubeflow.org/operator-name": "other"})
+    predecessor = member(
+        kind, "old", "Worker", owners=(Owner(kind.KIND, "train", "earlier-uid", True),)
+    )
+    through_launcher_job = member(
+        kind, "launched", ROLES[kind.TYPE][0], owners=(Owner("Job", "train-launcher", "x", True),)
+    )
+    foreign = Pod(
+        "ns",
+        "foreign",
+        labels={
+            "training.kubeflow.org/job-name": "train",
+            "training.kubeflow.org/operator-name": "other",
+        },
+    )
     elsewhere = Pod("other", "p", labels=owned.labels)
     snapshot = ClusterSnapshot(pods=(owned, predecessor, through_launcher_job, foreign, elsewhere))
     assert [pod.name for pod in kind.pods_of(job, snapshot)] == ["launched", "owned"]
@@ -102,6 +135,9 @@ def test_a_tfjob_without_chief_is_led_by_its_first_worker() -> None:
 def test_the_end_is_the_completion_time_or_when_the_condition_turned_true(kind: JobKind) -> None:
     failed = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-01-05T09:00:00Z"}
     assert read_job(kind, conditions=[failed]).finished_at == 1767603600.0
-    assert read_job(kind, conditions=[failed], completionTime="2026-01-05T08:30:00Z").finished_at == 1767601800.0
+    assert (
+        read_job(kind, conditions=[failed], completionTime="2026-01-05T08:30:00Z").finished_at
+        == 1767601800.0
+    )
     assert read_job(kind, conditions=[{**failed, "status": "False"}]).finished_at is None
     assert read_job(kind, conditions=None).finished_at is None

@@ -1,7 +1,8 @@
 """Jobs and pods as operators of earlier years wrote them: tf-operator 1, pytorch-operator 0.7, mpi-operator
 0.2 (docs/spec/arena-cli.md#pods-of-a-job).
 
-Labels are those of their sources; an MPIJob of v1alpha1 has a StatefulSet's workers and a batch Job's launcher.
+Labels are those of their sources; an MPIJob of v1alpha1 has a StatefulSet's workers and a batch
+Job's launcher.
 """
 
 from __future__ import annotations
@@ -22,14 +23,33 @@ from fairlead.rules.jobs.status import job_duration, job_status, requested_gpus
 
 LABELS: dict[str, tuple[JobKind, str, str, str, str]] = {
     "tf-operator 1": (tfjob, "tf-job-name", "tf-replica-type", "tf-replica-index", "worker"),
-    "pytorch-operator 0.7": (pytorchjob, "pytorch-job-name", "pytorch-replica-type", "pytorch-replica-index", "master"),
+    "pytorch-operator 0.7": (
+        pytorchjob,
+        "pytorch-job-name",
+        "pytorch-replica-type",
+        "pytorch-replica-index",
+        "master",
+    ),
     "mpi-operator 0.2, v1alpha1": (mpijob, "mpi_job_name", "mpi_role_type", "", "launcher"),
     "mpi-operator 0.2.3, v1": (mpijob, "mpi-job-name", "mpi-job-role", "", "launcher"),
 }
 
 
-def old_pod(name: str, job_label: str, role_label: str, role: str, index_label: str = "", index: str = "0", of: str = "train") -> Pod:
-    labels = {"group-name": "kubeflow.org", job_label: of, role_label: role, **({index_label: index} if index_label else {})}
+def old_pod(
+    name: str,
+    job_label: str,
+    role_label: str,
+    role: str,
+    index_label: str = "",
+    index: str = "0",
+    of: str = "train",
+) -> Pod:
+    labels = {
+        "group-name": "kubeflow.org",
+        job_label: of,
+        role_label: role,
+        **({index_label: index} if index_label else {}),
+    }
     return Pod("ns", name, uid=name, labels=labels, phase="Running")
 
 
@@ -63,15 +83,29 @@ def test_a_label_of_today_wins_over_one_of_earlier_years() -> None:
 
 def test_a_pod_that_another_job_of_that_name_owns_is_not_taken() -> None:
     job = Job("tfjob", "TFJob", "kubeflow.org/v1", "ns", "train", uid="u2")
-    before = Pod("ns", "train-worker-0", labels={"tf-job-name": "train"}, owners=(Owner("TFJob", "train", "u1", True),))
+    before = Pod(
+        "ns",
+        "train-worker-0",
+        labels={"tf-job-name": "train"},
+        owners=(Owner("TFJob", "train", "u1", True),),
+    )
     assert instances_of(job, ClusterSnapshot(pods=(before,))).pods == ()
 
 
 def oldest(status: dict[str, Any] | None = None, **spec: Any) -> Job:
     container = {"name": "mpi", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
     body = {
-        "metadata": {"name": "train", "namespace": "ns", "uid": "u1", "creationTimestamp": "2026-01-05T08:00:00Z"},
-        "spec": {"replicas": 3, "template": {"spec": {"priorityClassName": "high", "containers": [container]}}, **spec},
+        "metadata": {
+            "name": "train",
+            "namespace": "ns",
+            "uid": "u1",
+            "creationTimestamp": "2026-01-05T08:00:00Z",
+        },
+        "spec": {
+            "replicas": 3,
+            "template": {"spec": {"priorityClassName": "high", "containers": [container]}},
+            **spec,
+        },
         "status": status,
     }
     return mpijob.parse(msgspec.json.decode(json.dumps(body), type=mpijob.WIRE), "v1alpha1")
@@ -79,11 +113,17 @@ def oldest(status: dict[str, Any] | None = None, **spec: Any) -> Job:
 
 def test_the_oldest_mpi_job_has_a_launcher_without_gpus() -> None:
     job = oldest()
-    assert [(role.name, role.replicas, role.limits.get("nvidia.com/gpu", 0)) for role in job.roles] == [
+    assert [
+        (role.name, role.replicas, role.limits.get("nvidia.com/gpu", 0)) for role in job.roles
+    ] == [
         ("launcher", 1, 0),
         ("worker", 3, 2),
     ]
-    assert (requested_gpus(job), job.api_version, job.priority_class) == (6, "kubeflow.org/v1alpha1", "high")
+    assert (requested_gpus(job), job.api_version, job.priority_class) == (
+        6,
+        "kubeflow.org/v1alpha1",
+        "high",
+    )
 
 
 def test_the_oldest_mpi_job_that_counts_gpus_is_believed_by_its_annotation() -> None:
@@ -100,14 +140,29 @@ def test_the_oldest_mpi_job_that_counts_gpus_is_believed_by_its_annotation() -> 
         ({"launcherStatus": "Failed"}, None, "FAILED"),
     ],
 )
-def test_the_oldest_mpi_job_says_one_word_and_runs_with_its_launcher(status: Any, launcher: str | None, word: str) -> None:
+def test_the_oldest_mpi_job_says_one_word_and_runs_with_its_launcher(
+    status: Any, launcher: str | None, word: str
+) -> None:
     pods = (
-        [Pod("ns", "train-launcher-x", labels={"mpi_job_name": "train", "mpi_role_type": "launcher"}, phase=launcher)] if launcher else []
+        [
+            Pod(
+                "ns",
+                "train-launcher-x",
+                labels={"mpi_job_name": "train", "mpi_role_type": "launcher"},
+                phase=launcher,
+            )
+        ]
+        if launcher
+        else []
     )
     assert job_status(oldest(status), pods) == word
 
 
 def test_the_oldest_mpi_job_ends_at_its_completion() -> None:
-    status = {"launcherStatus": "Succeeded", "startTime": "2026-01-05T08:00:10Z", "completionTime": "2026-01-05T08:01:10Z"}
+    status = {
+        "launcherStatus": "Succeeded",
+        "startTime": "2026-01-05T08:00:10Z",
+        "completionTime": "2026-01-05T08:01:10Z",
+    }
     assert job_duration(oldest(status), 1e10) == 60.0
     assert job_duration(oldest(), 1767600000.0 + 5) == 5.0, "without a start, since its creation"

@@ -1,8 +1,9 @@
 """Which ports and addresses of this machine may a test cluster use?
 
-Ports come from below the kernel's range for outgoing connections: a component that is down for twenty seconds must
-find its port free again. A port that was handed out is claimed until this process ends, so that no test process
-beside it takes it before its program listens, or while it is down.
+Ports come from below the kernel's range for outgoing connections: a component that is down for
+twenty seconds must find its port free again. A port that was handed out is claimed until this
+process ends, so that no test process beside it takes it before its program listens, or while it is
+down.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ _claims: list[socket.socket] = []
 
 
 def claim(what: str) -> bool:
-    """Whether it is this process's from now on; the kernel drops the claim, a socket's name, with the process."""
+    """Whether it is this process's from now on; the kernel drops the claim, a socket's name, with
+    the process.
+    """
     claimed = socket.socket(socket.AF_UNIX)
     try:
-        claimed.bind(f"\0fairlead-test-{what}")  # abstract: of this network, as ports and addresses are, and no file
+        # abstract: of this network, as ports and addresses are, and no file
+        claimed.bind(f"\0fairlead-test-{what}")
     except OSError:
         claimed.close()
         return False
@@ -60,21 +64,32 @@ def is_listening(port: int) -> bool:
 
 @contextmanager
 def address_beyond_loopback() -> Iterator[str]:
-    """An IPv4 address of this machine outside 127.0.0.0/8, for kube-apiserver's --advertise-address.
+    """An IPv4 address of this machine outside 127.0.0.0/8, for kube-apiserver's
+    --advertise-address.
 
-    Nothing listens on it. A machine without any gets one on `lo` for as long as the block lasts; that needs root. Each process
-    adds its own, so that none takes away another's.
+    Nothing listens on it. A machine without any gets one on `lo` for as long as the block lasts;
+    that needs root. Each process adds its own, so that none takes away another's.
     """
     found = _first_address()
     if found is not None:
         yield found
         return
     added = f"10.99.{16 + os.getpid() % 200}.{1 + os.getpid() // 200 % 250}"
-    subprocess.run(["ip", "addr", "add", f"{added}/32", "dev", "lo"], check=True, capture_output=True, timeout=10)
+    subprocess.run(
+        ["ip", "addr", "add", f"{added}/32", "dev", "lo"],
+        check=True,
+        capture_output=True,
+        timeout=10,
+    )
     try:
         yield added
     finally:
-        subprocess.run(["ip", "addr", "del", f"{added}/32", "dev", "lo"], check=False, capture_output=True, timeout=10)
+        subprocess.run(
+            ["ip", "addr", "del", f"{added}/32", "dev", "lo"],
+            check=False,
+            capture_output=True,
+            timeout=10,
+        )
 
 
 def _first_address() -> str | None:

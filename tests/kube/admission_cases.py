@@ -1,5 +1,6 @@
-"""What may be written on a pod that shares a GPU, which scheduler is it for, and which can no node run? One table for all judges:
-the functions, the policies of a real API server, the webhook behind one, the laptop's hook.
+"""What may be written on a pod that shares a GPU, which scheduler is it for, and which can no node
+run? One table for all judges: the functions, the policies of a real API server, the webhook behind
+one, the laptop's hook.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ Object = dict[str, Any]
 EXTENDER: Final = "system:serviceaccount:fairlead-system:fairlead-scheduler"
 AGENT: Final = "system:serviceaccount:fairlead-system:fairlead-node-agent"
 ALICE: Final = "alice"
-BUILDER: Final = "system:serviceaccount:default:fairlead-scheduler"  # the right name in the wrong namespace
+# the right name in the wrong namespace
+BUILDER: Final = "system:serviceaccount:default:fairlead-scheduler"
 
 OURS: Final = "fairlead-scheduler"
 DEFAULT: Final = "default-scheduler"
@@ -21,7 +23,12 @@ MEMORY, CORE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"
 def part(name: str = "a", **more: Any) -> Object:
     """A container; `limits` are given as `limits={…}`."""
     limits = more.pop("limits", {})
-    return {"name": name, "image": "app:1", **({"resources": {"limits": limits}} if limits else {}), **more}
+    return {
+        "name": name,
+        "image": "app:1",
+        **({"resources": {"limits": limits}} if limits else {}),
+        **more,
+    }
 
 
 def spec(*parts: Object, **more: Any) -> Object:
@@ -38,10 +45,19 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
     "zero of both is nothing": (spec(part(limits={MEMORY: "0", CORE: "0"})), DEFAULT),
     "whole GPUs are not ours": (spec(part(limits={"nvidia.com/gpu": "1"})), DEFAULT),
     "the second container asks": (spec(part(), part("b", limits={MEMORY: "4"})), OURS),
-    "an init container asks": (spec(part(), initContainers=[part("i", limits={MEMORY: "4"})]), OURS),
-    "a sidecar asks": (spec(part(), initContainers=[part("i", limits={MEMORY: "4"}, restartPolicy="Always")]), OURS),
+    ("an init container asks"): (
+        spec(part(), initContainers=[part("i", limits={MEMORY: "4"})]),
+        OURS,
+    ),
+    ("a sidecar asks"): (
+        spec(part(), initContainers=[part("i", limits={MEMORY: "4"}, restartPolicy="Always")]),
+        OURS,
+    ),
     "default-scheduler by name": (spec(part(limits={MEMORY: "4"}), schedulerName=DEFAULT), OURS),
-    "another scheduler by name": (spec(part(limits={MEMORY: "4"}), schedulerName="volcano"), "volcano"),
+    ("another scheduler by name"): (
+        spec(part(limits={MEMORY: "4"}), schedulerName="volcano"),
+        "volcano",
+    ),
     "ours by name": (spec(part(limits={MEMORY: "4"}), schedulerName=OURS), OURS),
     "ours by name, without a GPU": (spec(part(), schedulerName=OURS), OURS),
 }
@@ -81,30 +97,64 @@ ASKED: Final[dict[str, Asking]] = {
     "whole and shared": Asking(both(WHOLE), BOTH),
     "time slices and shared": Asking(both("nvidia.com/gpu.shared"), BOTH),
     "cards by topology and shared": Asking(both("aliyun.com/gpu"), BOTH),
-    "whole in another container": Asking(spec(part(limits={MEMORY: "4"}), part("b", limits={WHOLE: "1"})), BOTH),
-    "whole in an init container": Asking(spec(part(limits={MEMORY: "4"}), initContainers=[part("i", limits={WHOLE: "1"})]), BOTH),
+    ("whole in another container"): Asking(
+        spec(part(limits={MEMORY: "4"}), part("b", limits={WHOLE: "1"})), BOTH
+    ),
+    ("whole in an init container"): Asking(
+        spec(part(limits={MEMORY: "4"}), initContainers=[part("i", limits={WHOLE: "1"})]), BOTH
+    ),
     "core alone": Asking(spec(part(limits={CORE: "30"})), "gpu-core needs gpu-mem"),
     "core of a container without memory": Asking(
         spec(part(limits={MEMORY: "4"}), part("b", limits={CORE: "30"})), "gpu-core needs gpu-mem"
     ),
-    "core beside whole GPUs": Asking(spec(part(limits={CORE: "30", WHOLE: "1"})), "gpu-core needs gpu-mem"),
-    "an odd core": Asking(spec(part(limits={MEMORY: "4", CORE: "7"})), "gpu-core 7 is not a multiple of 5 from 5 to 100"),
-    "too much core": Asking(spec(part(limits={MEMORY: "4", CORE: "105"})), "gpu-core 105 is not a multiple of 5 from 5 to 100"),
+    ("core beside whole GPUs"): Asking(
+        spec(part(limits={CORE: "30", WHOLE: "1"})), ("gpu-core needs gpu-mem")
+    ),
+    ("an odd core"): Asking(
+        spec(part(limits={MEMORY: "4", CORE: "7"})),
+        "gpu-core 7 is not a multiple of 5 from 5 to 100",
+    ),
+    ("too much core"): Asking(
+        spec(part(limits={MEMORY: "4", CORE: "105"})),
+        "gpu-core 105 is not a multiple of 5 from 5 to 100",
+    ),
     "an odd core of an init container": Asking(
-        spec(part(limits={MEMORY: "4"}), initContainers=[part("i", limits={MEMORY: "1", CORE: "1"})]),
+        spec(
+            part(limits={MEMORY: "4"}), initContainers=[part("i", limits={MEMORY: "1", CORE: "1"})]
+        ),
         "gpu-core 1 is not a multiple of 5 from 5 to 100",
     ),
     "two cards": Asking(SHARES, "", {COUNT: "2"}),
-    "no even split of memory": Asking(SHARES, "gpu-mem 8 cannot be split over 3 GPUs", {COUNT: "3"}),
-    "no even split of core": Asking(SHARES, "gpu-core 20 cannot be split over 8 GPUs", {COUNT: "8"}),
+    ("no even split of memory"): Asking(
+        SHARES, ("gpu-mem 8 cannot be split over 3 GPUs"), {COUNT: "3"}
+    ),
+    ("no even split of core"): Asking(
+        SHARES, ("gpu-core 20 cannot be split over 8 GPUs"), {COUNT: "8"}
+    ),
     "no card": Asking(SHARES, "label aliyun.com/gpu-count=0 is not a number of GPUs", {COUNT: "0"}),
-    "a word": Asking(SHARES, "label aliyun.com/gpu-count=two is not a number of GPUs", {COUNT: "two"}),
-    "an empty count": Asking(SHARES, 'label aliyun.com/gpu-count="" is not a number of GPUs', {COUNT: ""}),
+    ("a word"): Asking(
+        SHARES, ("label aliyun.com/gpu-count=two is not a number of GPUs"), {COUNT: "two"}
+    ),
+    ("an empty count"): Asking(
+        SHARES, ('label aliyun.com/gpu-count="" is not a number of GPUs'), {COUNT: ""}
+    ),
     "a word, but nothing is shared": Asking(spec(part()), "", {COUNT: "two"}),
     "spread": Asking(SHARES, "", {}, {PLACEMENT: "spread", SPLIT: "per-container"}),
-    "no placement": Asking(SHARES, "annotation fairlead.io/gpu-placement=tight is neither binpack nor spread", {}, {PLACEMENT: "tight"}),
-    "no split": Asking(SHARES, "annotation fairlead.io/gpu-split=even is not per-container", {}, {SPLIT: "even"}),
-    "a long word": Asking(SHARES, f"annotation fairlead.io/gpu-split={'e' * 40}… is not per-container", {}, {SPLIT: "e" * 99}),
+    ("no placement"): Asking(
+        SHARES,
+        "annotation fairlead.io/gpu-placement=tight is neither binpack nor spread",
+        {},
+        {PLACEMENT: "tight"},
+    ),
+    ("no split"): Asking(
+        SHARES, ("annotation fairlead.io/gpu-split=even is not per-container"), {}, {SPLIT: "even"}
+    ),
+    ("a long word"): Asking(
+        SHARES,
+        f"annotation fairlead.io/gpu-split={'e' * 40}… is not per-container",
+        {},
+        {SPLIT: "e" * 99},
+    ),
     "for a foreign scheduler": Asking({**both(WHOLE), "schedulerName": "volcano"}),
     "for ours by name": Asking({**both(WHOLE), "schedulerName": OURS}, BOTH),
 }
@@ -112,7 +162,9 @@ ASKED: Final[dict[str, Asking]] = {
 
 
 class Attempt(NamedTuple):
-    """`after` is merged into the annotations `before` (None takes a key away). `refused`: the key that is named, "" = it is done."""
+    """`after` is merged into the annotations `before` (None takes a key away). `refused`: the key
+    that is named, "" = it is done.
+    """
 
     how: str
     user: str
@@ -130,7 +182,9 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
     "the first key is named": Attempt("create", ALICE, {POD: "4", GRANT: "{}"}, GRANT),
     "whole cards of the topology": Attempt("create", ALICE, {GROUP: "0"}, GROUP),
     "an empty grant is none": Attempt("create", ALICE, {INDEX: ""}),
-    "a new pod with a wish": Attempt("create", ALICE, {"fairlead.io/gpu-placement": "spread", "team": "a"}),
+    ("a new pod with a wish"): Attempt(
+        "create", ALICE, {"fairlead.io/gpu-placement": "spread", "team": "a"}
+    ),
     "the same account of another namespace": Attempt("create", BUILDER, {GRANT: "{}"}, GRANT),
     "a new pod by the extender": Attempt("create", EXTENDER, {INDEX: "0"}),
     "a new pod by the node agent": Attempt("create", AGENT, {INDEX: "0"}),
@@ -154,7 +208,9 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
     "the old way to bind, with a grant": Attempt("bindings", ALICE, {INDEX: "0"}, INDEX),
     "the old way to bind, without": Attempt("bindings", ALICE, {}),
 }
-"""Who tries what. A Binding's annotations are merged into the pod; a write of the status may change annotations on a real server."""
+"""Who tries what. A Binding's annotations are merged into the pod; a write of the status may change
+annotations on a real server.
+"""
 
 
 def result(attempt: Attempt) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""Which labels do our boards, rules and autoscaling ask for? Read from the files that are shipped, by Prometheus's own parser."""
+"""Which labels do our boards, rules and autoscaling ask for? Read from the files that are shipped,
+by Prometheus's own parser.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +36,40 @@ def of_boards() -> Iterator[Question]:
     for uid, board in boards().items():
         chosen = {variable["name"]: ".*" for variable in board["templating"]["list"]}
         for query in asked_of(uid):
-            yield Question(query.name, fill_in(query.expression, chosen), frozenset(re.findall(r"\{\{\s*(\w+)\s*\}\}", query.legend)))
+            yield Question(
+                query.name,
+                fill_in(query.expression, chosen),
+                frozenset(re.findall(r"\{\{\s*(\w+)\s*\}\}", query.legend)),
+            )
         for variable in board["templating"]["list"]:
             if variable["type"] == "query":
                 asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
                 assert asked, variable["query"]
-                yield Question(f"{uid} / ${variable['name']}", fill_in(asked.group(1), chosen), frozenset({asked.group(2)}))
+                yield Question(
+                    f"{uid} / ${variable['name']}",
+                    fill_in(asked.group(1), chosen),
+                    frozenset({asked.group(2)}),
+                )
 
 
 def of_rules() -> Iterator[Question]:
     for group in yaml.safe_load(_RULES.read_text(encoding="utf-8"))["groups"]:
         for rule in group["rules"]:
             said = " ".join(rule.get("annotations", {}).values())
-            yield Question(rule.get("alert") or rule["record"], rule["expr"], frozenset(re.findall(r"\$labels\.(\w+)", said)))
+            yield Question(
+                rule.get("alert") or rule["record"],
+                rule["expr"],
+                frozenset(re.findall(r"\$labels\.(\w+)", said)),
+            )
 
 
 def of_adapter() -> Iterator[Question]:
     for number, rule in enumerate(yaml.safe_load(_ADAPTER.read_text(encoding="utf-8"))["rules"], 1):
-        yield Question(f"adapter rule {number}", rule["seriesQuery"], frozenset(rule["resources"]["overrides"]))
+        yield Question(
+            f"adapter rule {number}",
+            rule["seriesQuery"],
+            frozenset(rule["resources"]["overrides"]),
+        )
 
 
 def labels_of(prometheus: Prometheus, question: Question) -> set[str]:

@@ -1,4 +1,6 @@
-"""Queries of boards over a quarter of an hour that a real Prometheus has as its past: at which instants is there no answer?"""
+"""Queries of boards over a quarter of an hour that a real Prometheus has as its past: at which
+instants is there no answer?
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,16 @@ NEVER = {
     "fairlead-cluster / Firing alerts / A": "no rules are loaded",
     "fairlead-gpu-app / Memory above the grant / A": "no node agent is scraped",
     "fairlead-gpu-app / Containers refused a device / A": "no node agent is scraped",
-    **{f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}": "no leaf of the tree names it" for letter in "ABC"},
-    **{f"fairlead-quota / Other resources over time / {letter}": "no node of the tree names one" for letter in "ABCD"},
+    **{
+        (f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}"): ("no leaf of the tree names it")
+        for letter in "ABC"
+    },
+    **{
+        (f"fairlead-quota / Other resources over time / {letter}"): (
+            "no node of the tree names one"
+        )
+        for letter in "ABCD"
+    },
 }
 """Queries of ours that have no answer in any of these worlds, and why."""
 

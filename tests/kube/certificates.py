@@ -1,4 +1,5 @@
-"""Who is who in the test cluster: a throw-away certificate authority and the certificates that it signs.
+"""Who is who in the test cluster: a throw-away certificate authority and the certificates that it
+signs.
 
 Kubernetes reads the common name as the user and each organization as a group.
 """
@@ -41,17 +42,28 @@ class Authority:
         self.certificate = folder / f"{name}.pem"
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, common_name: str, organizations: Sequence[str] = (), names: Sequence[str] = ()) -> KeyPair:
-        """A key pair for a client and, with `names` (host names or addresses), for a server; files named by the common name."""
+    def issue(
+        self, common_name: str, organizations: Sequence[str] = (), names: Sequence[str] = ()
+    ) -> KeyPair:
+        """A key pair for a client and, with `names` (host names or addresses), for a server; files
+        named by the common name.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization) for organization in organizations]
+        attributes = [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)
+            for organization in organizations
+        ]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         builder = _builder(subject, self._name, key)
         if names:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False
+            )
         stem = common_name.replace(":", "-")
         pair = KeyPair(self._folder / f"{stem}.pem", self._folder / f"{stem}.key")
-        pair.certificate.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        pair.certificate.write_bytes(
+            builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        )
         _write_key(pair.key, key)
         return pair
 
@@ -64,11 +76,17 @@ def write_signing_key(path: Path) -> None:
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     path.touch(mode=0o600)
     # The older form (EC PRIVATE KEY): kube-apiserver reads no EC key in PKCS 8 as a signing key.
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
     path.write_bytes(pem)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()

@@ -1,7 +1,8 @@
-"""How is one program of the test cluster started, stopped, killed, frozen and started again? Always by its own pid.
+"""How is one program of the test cluster started, stopped, killed, frozen and started again? Always
+by its own pid.
 
-The kernel ends the program when the test process dies, however it dies (`setpriv --pdeathsig`), so that a killed run
-leaves no etcd behind on a port that the next run might meet.
+The kernel ends the program when the test process dies, however it dies (`setpriv --pdeathsig`), so
+that a killed run leaves no etcd behind on a port that the next run might meet.
 """
 
 from __future__ import annotations
@@ -18,13 +19,23 @@ STOP_SECONDS = 15.0
 
 
 class ComponentError(Exception):
-    """A program of the test cluster did not start, or ended by itself; the text holds the end of its log."""
+    """A program of the test cluster did not start, or ended by itself; the text holds the end of
+    its log.
+    """
 
 
 class Component:
-    """One program with its command line and log; `argv` stays the same over restarts, so its port does too."""
+    """One program with its command line and log; `argv` stays the same over restarts, so its port
+    does too.
+    """
 
-    def __init__(self, name: str, argv: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = log
         self._argv = [str(word) for word in argv]
@@ -50,17 +61,27 @@ class Component:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*keeper, *self._argv], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=self._environment
+                [*keeper, *self._argv],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
             )
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
-        """Wait for `is_ready`; ComponentError with the end of the log when the program ends first or time is up."""
+        """Wait for `is_ready`; ComponentError with the end of the log when the program ends first
+        or time is up.
+        """
         limit = time.monotonic() + seconds
         while not is_ready():
             if not self.is_running:
-                raise ComponentError(f"{self.name} ended with status {self.exit_status}\n{self.log_tail()}")
+                raise ComponentError(
+                    f"{self.name} ended with status {self.exit_status}\n{self.log_tail()}"
+                )
             if time.monotonic() > limit:
-                raise ComponentError(f"{self.name} was not ready after {seconds:.0f} s\n{self.log_tail()}")
+                raise ComponentError(
+                    f"{self.name} was not ready after {seconds:.0f} s\n{self.log_tail()}"
+                )
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -95,5 +116,9 @@ class Component:
 
     def log_tail(self, lines: int = 25) -> str:
         """The last lines of the log, for the message of a failure."""
-        text = self.log.read_bytes()[-20_000:].decode("utf-8", "replace") if self.log.exists() else ""
-        return f"end of {self.log}:\n" + "\n".join("    " + line[:400] for line in text.splitlines()[-lines:])
+        text = (
+            self.log.read_bytes()[-20_000:].decode("utf-8", "replace") if self.log.exists() else ""
+        )
+        return (f"end of {self.log}:\n") + "\n".join(
+            ("    ") + line[:400] for line in text.splitlines()[-lines:]
+        )

@@ -12,7 +12,9 @@ from tests.kube.servers import Server, running
 
 @pytest.fixture(scope="session")
 def company() -> Iterator[ControlPlane]:
-    """A real cluster of its own with 20 GPU nodes, 60 pods, 10 Jobs and 5 training jobs; see company.py."""
+    """A real cluster of its own with 20 GPU nodes, 60 pods, 10 Jobs and 5 training jobs; see
+    company.py.
+    """
     with running_control_plane() as cluster:
         build_company(cluster)
         yield cluster
@@ -20,11 +22,17 @@ def company() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def cluster_exporter(company: ControlPlane) -> Iterator[Server]:
-    with running("cluster-exporter", f"--kubeconfig={company.kubeconfig}", log=company.logs / "cluster-exporter.log") as server:
+    with running(
+        "cluster-exporter",
+        f"--kubeconfig={company.kubeconfig}",
+        log=company.logs / "cluster-exporter.log",
+    ) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def console(company: ControlPlane) -> Iterator[Server]:
-    with running("console", f"--kubeconfig={company.kubeconfig}", log=company.logs / "console.log") as server:
+    with running(
+        "console", f"--kubeconfig={company.kubeconfig}", log=company.logs / "console.log"
+    ) as server:
         yield server

@@ -1,8 +1,9 @@
-"""How does a real cluster stand beside the tests? etcd, kube-apiserver, controller-manager, scheduler and KWOK.
+"""How does a real cluster stand beside the tests? etcd, kube-apiserver, controller-manager,
+scheduler and KWOK.
 
-Plain processes on free loopback ports, with certificates of a throw-away authority. Nodes are played by KWOK: an
-object with the annotation `kwok.x-k8s.io/node: fake` becomes Ready. Any component may be killed and started again;
-its port and its data stay the same.
+Plain processes on free loopback ports, with certificates of a throw-away authority. Nodes are
+played by KWOK: an object with the annotation `kwok.x-k8s.io/node: fake` becomes Ready. Any
+component may be killed and started again; its port and its data stay the same.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ START_SECONDS = 180.0
 
 
 class ControlPlane:
-    """A running cluster. `admin` is kubectl as cluster admin; `components` are its programs by name."""
+    """A running cluster. `admin` is kubectl as cluster admin; `components` are its programs by
+    name.
+    """
 
-    def __init__(self, folder: Path, logs: Path, advertise_address: str, *, routes_to_endpoints: bool = False) -> None:
+    def __init__(
+        self, folder: Path, logs: Path, advertise_address: str, *, routes_to_endpoints: bool = False
+    ) -> None:
         self.folder = folder
         self.logs = logs
         self.port = free_port()
@@ -50,15 +55,21 @@ class ControlPlane:
 
     @property
     def address(self) -> str:
-        """An address of this machine beyond loopback: where something must listen that the cluster takes for a pod."""
+        """An address of this machine beyond loopback: where something must listen that the cluster
+        takes for a pod.
+        """
         return self._advertise_address
 
     def issue(self, common_name: str, names: Sequence[str] = ()) -> KeyPair:
-        """A certificate of the cluster's own authority, for a client or, with `names`, for a server beside it."""
+        """A certificate of the cluster's own authority, for a client or, with `names`, for a server
+        beside it.
+        """
         return self._authority.issue(common_name, names=names)
 
     def issue_user(self, user: str, groups: Sequence[str] = ("system:masters",)) -> KeyPair:
-        """A client certificate of somebody who may do everything, under a name of the test's choice."""
+        """A client certificate of somebody who may do everything, under a name of the test's
+        choice.
+        """
         return self._authority.issue(user, groups)
 
     def extra_component(self, program_name: str, name: str, *arguments: str) -> Component:
@@ -67,17 +78,34 @@ class ControlPlane:
 
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
         """A kubeconfig file for a client certificate."""
-        return write_kubeconfig(self.folder / f"{name}.kubeconfig", self.server, self.authority, certificate_user(pair))
+        return write_kubeconfig(
+            self.folder / f"{name}.kubeconfig", self.server, self.authority, certificate_user(pair)
+        )
 
     def write_user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig for a person known by a client certificate; no rights but what RBAC gives them."""
+        """A kubeconfig for a person known by a client certificate; no rights but what RBAC gives
+        them.
+        """
         return self.write_kubeconfig(user, self._authority.issue(user, groups))
 
-    def write_service_account_kubeconfig(self, name: str, rules: Sequence[Mapping[str, Sequence[str]]], namespace: str = "default") -> Path:
-        """A kubeconfig with the token of a service account that may do, in the whole cluster, what `rules` says."""
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+    def write_service_account_kubeconfig(
+        self, name: str, rules: Sequence[Mapping[str, Sequence[str]]], namespace: str = "default"
+    ) -> Path:
+        """A kubeconfig with the token of a service account that may do, in the whole cluster, what
+        `rules` says.
+        """
+        account = {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": namespace},
+        }
         rbac = "rbac.authorization.k8s.io"
-        role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": [dict(rule) for rule in rules]}
+        role = {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": [dict(rule) for rule in rules],
+        }
         binding = {
             "apiVersion": f"{rbac}/v1",
             "kind": "ClusterRoleBinding",
@@ -87,7 +115,9 @@ class ControlPlane:
         }
         self.admin.apply([account, role, binding])
         token = self.admin.run("create", "token", name, "-n", namespace, "--duration=2h").strip()
-        return write_kubeconfig(self.folder / f"{name}.kubeconfig", self.server, self.authority, token_user(token))
+        return write_kubeconfig(
+            self.folder / f"{name}.kubeconfig", self.server, self.authority, token_user(token)
+        )
 
     def start(self) -> None:
         """Start all, in an order in which nobody waits long; ready when pods can be made."""
@@ -98,7 +128,9 @@ class ControlPlane:
         wait_until("the service account `default` exists", self._has_default_account, START_SECONDS)
 
     def stop(self) -> None:
-        """End all by pid, the API server's clients first; the data folder is the caller's to remove."""
+        """End all by pid, the API server's clients first; the data folder is the caller's to
+        remove.
+        """
         for component in reversed(list(self.components.values())):
             component.stop()
 
@@ -127,7 +159,10 @@ class ControlPlane:
     def _has_default_account(self) -> bool:
         for component in self.components.values():
             if not component.is_running:
-                raise ComponentError(f"{component.name} ended with status {component.exit_status}\n{component.log_tail()}")
+                raise ComponentError(
+                    f"{component.name} ended with status "
+                    f"{component.exit_status}\n{component.log_tail()}"
+                )
         try:
             self.admin.run("get", "serviceaccount", "default", "-n", "default")
         except KubectlError:
@@ -139,16 +174,28 @@ class ControlPlane:
         yield self._etcd()
         yield self._kube_apiserver()
         yield self._kube_controller_manager()
-        yield self._component("kube-scheduler", f"--kubeconfig={self._component_kubeconfig('kube-scheduler')}", *_NO_SERVING)
+        yield self._component(
+            "kube-scheduler",
+            f"--kubeconfig={self._component_kubeconfig('kube-scheduler')}",
+            *_NO_SERVING,
+        )
         yield self._kwok()
 
     def _component(self, name: str, *arguments: str, log: str = "") -> Component:
         # Go's HTTP clients would send even loopback hosts through a proxy that names none.
-        environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy") and key != "KUBECONFIG"}
-        return Component(name, [program(name), *arguments], self.logs / f"{log or name}.log", environment)
+        environment = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.lower().endswith("_proxy") and key != "KUBECONFIG"
+        }
+        return Component(
+            name, [program(name), *arguments], self.logs / f"{log or name}.log", environment
+        )
 
     def _component_kubeconfig(self, name: str) -> Path:
-        return self.write_kubeconfig(name, self._authority.issue(f"system:{name}", ["system:masters"]))
+        return self.write_kubeconfig(
+            name, self._authority.issue(f"system:{name}", ["system:masters"])
+        )
 
     def _etcd(self) -> Component:
         self._etcd_port, peer_port = free_port(), free_port()
@@ -166,7 +213,9 @@ class ControlPlane:
         )
 
     def _kube_apiserver(self) -> Component:
-        serving = self._authority.issue("kube-apiserver", names=["127.0.0.1", "localhost", self._advertise_address, "10.96.0.1"])
+        serving = self._authority.issue(
+            "kube-apiserver", names=["127.0.0.1", "localhost", self._advertise_address, "10.96.0.1"]
+        )
         kubelet_client = self._authority.issue("kube-apiserver-kubelet-client", ["system:masters"])
         front_proxy_authority = Authority(self.folder, "front-proxy-ca")
         front_proxy = front_proxy_authority.issue("front-proxy-client")
@@ -211,7 +260,8 @@ class ControlPlane:
             "--use-service-account-credentials=true",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
-            # Autoscalers look every other second and forget a peak after five, in place of 15 s and 5 min.
+            # Autoscalers look every other second and forget a peak after five, in place of 15 s and
+            # 5 min.
             "--horizontal-pod-autoscaler-sync-period=2s",
             "--horizontal-pod-autoscaler-downscale-stabilization=5s",
             *_NO_SERVING,
@@ -236,10 +286,12 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 @contextmanager
 def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[ControlPlane]:
-    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>-…`, all else is removed.
+    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>-…`, all
+    else is removed.
 
-    `routes_to_endpoints`: aggregated APIs are asked at the addresses of their EndpointSlices, for nothing here routes those
-    of Services. Webhooks behind a Service with an external name are then asked no more.
+    `routes_to_endpoints`: aggregated APIs are asked at the addresses of their EndpointSlices, for
+    nothing here routes those of Services. Webhooks behind a Service with an external name are then
+    asked no more.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)

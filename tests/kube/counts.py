@@ -1,4 +1,5 @@
-"""What is true of a cluster, counted from kubectl's JSON by code that shares nothing with Fairlead's?
+"""What is true of a cluster, counted from kubectl's JSON by code that shares nothing with
+Fairlead's?
 
 The yardstick of the tests in this folder: plain loops over dicts, by the definitions of
 docs/spec/telemetry.md#definitions.
@@ -58,14 +59,22 @@ def count(admin: Kubectl) -> Counts:
     """Nodes before pods, as everything that must be stale must be stale on the safe side."""
     nodes = admin.get("nodes")
     pods = admin.get("pods")
-    return Counts({node["metadata"]["name"]: _count_node(node, pods) for node in nodes if _total_gpus(node)})
+    return Counts(
+        {node["metadata"]["name"]: _count_node(node, pods) for node in nodes if _total_gpus(node)}
+    )
 
 
 def _count_node(node: Object, pods: Objects) -> NodeCounts:
-    here = [pod for pod in pods if pod["spec"].get("nodeName") == node["metadata"]["name"] and _holds(pod)]
+    here = [
+        pod
+        for pod in pods
+        if pod["spec"].get("nodeName") == node["metadata"]["name"] and _holds(pod)
+    ]
     capacity, allocatable = node["status"]["capacity"], node["status"]["allocatable"]
     is_shared = GPU_MEMORY in capacity
-    allocated = _shared_gpus(node, here) if is_shared else float(sum(_limit(pod, GPU) for pod in here))
+    allocated = (
+        _shared_gpus(node, here) if is_shared else float(sum(_limit(pod, GPU) for pod in here))
+    )
     name = GPU_MEMORY if is_shared else GPU
     missing = int(capacity[name]) - int(allocatable[name])
     unhealthy = _total_gpus(node) * missing // int(capacity[name]) if is_shared else missing
@@ -85,7 +94,10 @@ def _total_gpus(node: Object) -> int:
 
 
 def _limit(pod: Object, resource: str) -> int:
-    return sum(int(container["resources"].get("limits", {}).get(resource, 0)) for container in pod["spec"]["containers"])
+    return sum(
+        int(container["resources"].get("limits", {}).get(resource, 0))
+        for container in pod["spec"]["containers"]
+    )
 
 
 def _shared_gpus(node: Object, pods: Objects) -> float:
@@ -93,7 +105,11 @@ def _shared_gpus(node: Object, pods: Objects) -> float:
     per_gpu = int(node["status"]["capacity"][GPU_MEMORY]) / _total_gpus(node)
     granted: dict[str, int] = defaultdict(int)
     for pod in pods:
-        text = pod["metadata"].get("annotations", {}).get("scheduler.framework.gpushare.allocation", "{}")
+        text = (
+            pod["metadata"]
+            .get("annotations", {})
+            .get("scheduler.framework.gpushare.allocation", "{}")
+        )
         for units_by_gpu in json.loads(text).values():
             for gpu, units in units_by_gpu.items():
                 granted[gpu] += units

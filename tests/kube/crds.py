@@ -1,4 +1,5 @@
-"""How do the job kinds come into the test cluster? Their CRDs, read from the operators' pinned modules.
+"""How do the job kinds come into the test cluster? Their CRDs, read from the operators' pinned
+modules.
 
 The operators themselves do not run: a test writes the status that they would write.
 """
@@ -35,52 +36,94 @@ def install_job_kinds(admin: Kubectl) -> None:
 
 
 def install_more_job_kinds(admin: Kubectl) -> None:
-    """RayJob, Volcano's Job, SparkApplication, KubeDL's Cron and TrainingJob; returns when the API server serves them."""
-    _install(admin, [*(_read(module_folder(family) / path) for family, path in _MORE_FILES), _training_jobs()])
+    """RayJob, Volcano's Job, SparkApplication, KubeDL's Cron and TrainingJob; returns when the API
+    server serves them.
+    """
+    _install(
+        admin,
+        [*(_read(module_folder(family) / path) for family, path in _MORE_FILES), _training_jobs()],
+    )
 
 
 def install_kserve(admin: Kubectl) -> None:
     """InferenceService v1beta1; returns when the API server serves it."""
-    _install(admin, [_read(module_folder("KSERVE") / "config/crd/full/serving.kserve.io_inferenceservices.yaml")])
+    _install(
+        admin,
+        [
+            _read(
+                module_folder("KSERVE") / "config/crd/full/serving.kserve.io_inferenceservices.yaml"
+            )
+        ],
+    )
 
 
 def install_monitors(admin: Kubectl) -> None:
-    """PodMonitor, ServiceMonitor and PrometheusRule of the Prometheus operator; returns when the API server serves them."""
+    """PodMonitor, ServiceMonitor and PrometheusRule of the Prometheus operator; returns when the
+    API server serves them.
+    """
     folder = module_folder("PROMETHEUS_OPERATOR") / "example" / "prometheus-operator-crd"
     kinds = ("podmonitors", "servicemonitors", "prometheusrules")
     _install(admin, [_read(folder / f"monitoring.coreos.com_{kind}.yaml") for kind in kinds])
 
 
 def install_operator_of_prometheus(admin: Kubectl) -> None:
-    """All kinds of the Prometheus operator, without which it does less; returns when the API server serves them."""
+    """All kinds of the Prometheus operator, without which it does less; returns when the API server
+    serves them.
+    """
     folder = str(module_folder("PROMETHEUS_OPERATOR") / "example" / "prometheus-operator-crd")
-    admin.run("apply", "--server-side", "-f", folder)  # kubectl reads what PyYAML cannot: a plain `=`
+    # kubectl reads what PyYAML cannot: a plain `=`
+    admin.run("apply", "--server-side", "-f", folder)
     wait_until("the kinds are served", lambda: _are_served(admin, ["-f", folder]), 150)
 
 
 def _training_jobs() -> dict[str, Any]:
-    """TrainingJob as et-operator's documents describe it: its own definition is in no module that can be had, so this one is ours."""
+    """TrainingJob as et-operator's documents describe it: its own definition is in no module that
+    can be had, so this one is ours.
+    """
     count = {"type": "integer", "minimum": 1}
     words = {"type": "string", "enum": ["Never", "OnFailure", "Always", "ExitCode"]}
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     launcher = {"replicas": {**count, "maximum": 1}, "restartPolicy": words, "template": anything}
-    worker = {"replicas": count, "minReplicas": count, "maxReplicas": count, "restartPolicy": words, "template": anything}
-    roles = {role: {"type": "object", "properties": fields} for role, fields in (("launcher", launcher), ("worker", worker))}
+    worker = {
+        "replicas": count,
+        "minReplicas": count,
+        "maxReplicas": count,
+        "restartPolicy": words,
+        "template": anything,
+    }
+    roles = {
+        role: {"type": "object", "properties": fields}
+        for role, fields in (("launcher", launcher), ("worker", worker))
+    }
     spec = {
         "backoffLimit": {"type": "integer", "minimum": 0},
         "restartPolicy": {"type": "string", "enum": ["Never", "OnFailure"]},
         "cleanPodPolicy": {"type": "string"},
         "etReplicaSpecs": {"type": "object", "properties": roles},
     }
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}, "status": anything}}
-    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": spec}, "status": anything},
+    }
+    version = {
+        "name": "v1alpha1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "trainingjobs.kai.alibabacloud.com"},
         "spec": {
             "group": "kai.alibabacloud.com",
-            "names": {"plural": "trainingjobs", "singular": "trainingjob", "kind": "TrainingJob", "listKind": "TrainingJobList"},
+            "names": {
+                "plural": "trainingjobs",
+                "singular": "trainingjob",
+                "kind": "TrainingJob",
+                "listKind": "TrainingJobList",
+            },
             "scope": "Namespaced",
             "versions": [version],
         },
@@ -89,12 +132,16 @@ def _training_jobs() -> dict[str, Any]:
 
 def _install(admin: Kubectl, definitions: list[dict[str, Any]]) -> None:
     admin.apply(definitions)
-    named = [f"customresourcedefinition/{definition['metadata']['name']}" for definition in definitions]
+    named = [
+        f"customresourcedefinition/{definition['metadata']['name']}" for definition in definitions
+    ]
     wait_until("the kinds are served", lambda: _are_served(admin, named), 150)
 
 
 def _are_served(admin: Kubectl, named: list[str]) -> bool:
-    """Not by reading the definitions: together they are megabytes. A definition that has no status at all yet is an error of `wait`."""
+    """Not by reading the definitions: together they are megabytes. A definition that has no status
+    at all yet is an error of `wait`.
+    """
     try:
         admin.run("wait", "--for=condition=Established", "--timeout=10s", *named)
     except KubectlError:
@@ -103,7 +150,11 @@ def _are_served(admin: Kubectl, named: list[str]) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    documents = [document for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) if document]
+    documents = [
+        document
+        for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        if document
+    ]
     (definition,) = documents
     definition.pop("status", None)
     return dict(definition)

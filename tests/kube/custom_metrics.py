@@ -1,4 +1,6 @@
-"""prometheus-adapter beside a real control plane: the aggregated API `custom.metrics.k8s.io`, with the shipped rules."""
+"""prometheus-adapter beside a real control plane: the aggregated API `custom.metrics.k8s.io`, with
+the shipped rules.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[C
     port = free_port()
     serving = cluster.issue(NAME, names=[f"{NAME}.{NAMESPACE}.svc"])
     kubeconfig = cluster.write_kubeconfig(NAME, cluster.issue_user("custom-metrics"))
-    kubeconfigs = [f"--{what}-kubeconfig={kubeconfig}" for what in ("lister", "authentication", "authorization")]
+    kubeconfigs = [
+        f"--{what}-kubeconfig={kubeconfig}"
+        for what in ("lister", "authentication", "authorization")
+    ]
     argv = [
         program("prometheus-adapter"),
         f"--config={RULES}",
@@ -41,15 +46,24 @@ def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[C
         f"--tls-private-key-file={serving.key}",
         *kubeconfigs,
     ]
-    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy") and key != "KUBECONFIG"}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.lower().endswith("_proxy") and key != "KUBECONFIG"
+    }
     adapter = Component(NAME, argv, cluster.logs / f"{NAME}.log", environment)
     try:
         adapter.start()
         cluster.admin.create(_registration(cluster, port))
-        wait_until(lambda: f"the aggregated API is Available: {_availability(cluster)}", lambda: _availability(cluster)[:1] == ["True"], 60)
+        wait_until(
+            lambda: f"the aggregated API is Available: {_availability(cluster)}",
+            lambda: _availability(cluster)[:1] == ["True"],
+            60,
+        )
         yield adapter
     finally:
-        # First of all: an API that is registered and does not answer keeps namespaces from being deleted.
+        # First of all: an API that is registered and does not answer keeps namespaces from being
+        # deleted.
         cluster.admin.delete("apiservice", "v1beta1.custom.metrics.k8s.io")
         adapter.stop()
         cluster.admin.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
@@ -58,7 +72,8 @@ def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[C
 def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
     """A Service that chooses no pods, where its port is served, and who is asked for the group.
 
-    Where endpoints are not asked, it is a Service with an external name, as those of webhooks are there.
+    Where endpoints are not asked, it is a Service with an external name, as those of webhooks are
+    there.
     """
     metadata = {"name": NAME, "namespace": NAMESPACE}
     service: dict[str, Any] = {"ports": [{"name": "https", "port": 443}]}
@@ -85,7 +100,11 @@ def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
                 "version": "v1beta1",
                 "groupPriorityMinimum": 100,
                 "versionPriority": 100,
-                "service": {"name": NAME, "namespace": NAMESPACE, "port": 443 if cluster.routes_to_endpoints else port},
+                "service": {
+                    "name": NAME,
+                    "namespace": NAMESPACE,
+                    "port": 443 if cluster.routes_to_endpoints else port,
+                },
                 "caBundle": base64.b64encode(cluster.authority.read_bytes()).decode(),
             },
         },
@@ -94,15 +113,24 @@ def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
 
 def _availability(cluster: ControlPlane) -> list[str]:
     """Status and message of the condition; empty before there is one."""
-    found: dict[str, Any] = json.loads(cluster.admin.run("get", "apiservice", "v1beta1.custom.metrics.k8s.io", "-o", "json"))
+    found: dict[str, Any] = json.loads(
+        cluster.admin.run("get", "apiservice", "v1beta1.custom.metrics.k8s.io", "-o", "json")
+    )
     conditions = found.get("status", {}).get("conditions", ())
-    return [word for each in conditions if each["type"] == "Available" for word in (each["status"], each["message"])]
+    return [
+        word
+        for each in conditions
+        if each["type"] == "Available"
+        for word in (each["status"], each["message"])
+    ]
 
 
 def pods_metric(cluster: ControlPlane, namespace: str, metric: str) -> dict[str, str]:
     """What an autoscaler is told: pod -> value; empty while the adapter knows none."""
     try:
-        answer = cluster.admin.run("get", "--raw", f"{GROUP}/namespaces/{namespace}/pods/*/{metric}")
+        answer = cluster.admin.run(
+            "get", "--raw", f"{GROUP}/namespaces/{namespace}/pods/*/{metric}"
+        )
     except KubectlError as error:
         if "NotFound" in str(error):
             return {}
@@ -110,7 +138,9 @@ def pods_metric(cluster: ControlPlane, namespace: str, metric: str) -> dict[str,
     return {item["describedObject"]["name"]: item["value"] for item in json.loads(answer)["items"]}
 
 
-def wait_for_metric(cluster: ControlPlane, namespace: str, metric: str, count: int) -> dict[str, str]:
+def wait_for_metric(
+    cluster: ControlPlane, namespace: str, metric: str, count: int
+) -> dict[str, str]:
     """Once so many pods have it."""
     found: dict[str, str] = {}
 

@@ -1,7 +1,9 @@
-"""The files of `deploy/` on a real control plane: applied as they are, and the processes that they name started beside it.
+"""The files of `deploy/` on a real control plane: applied as they are, and the processes that they
+name started beside it.
 
-What differs from a cluster with real nodes: nobody runs the pods, so the webhook and the scheduler are processes on loopback; and a Service
-has no address that reaches them, so the webhook's is an ExternalName of `localhost`, asked under its real name all the same.
+What differs from a cluster with real nodes: nobody runs the pods, so the webhook and the scheduler
+are processes on loopback; and a Service has no address that reaches them, so the webhook's is an
+ExternalName of `localhost`, asked under its real name all the same.
 """
 
 from __future__ import annotations
@@ -34,7 +36,12 @@ def of_file(name: str) -> list[Object]:
 
 def rights_of_agents() -> list[Object]:
     """Who the agents of nodes are and what they may write, without the agents."""
-    return [each for name in ("node-agent.yaml", "node-agent-admission.yaml") for each in of_file(name) if each["kind"] != "DaemonSet"]
+    return [
+        each
+        for name in ("node-agent.yaml", "node-agent-admission.yaml")
+        for each in of_file(name)
+        if each["kind"] != "DaemonSet"
+    ]
 
 
 def of_kind(found: list[Object], kind: str) -> Object:
@@ -50,7 +57,9 @@ def webhook_objects() -> list[Object]:
 
 @contextmanager
 def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Component]:
-    """`found` applied, and the webhook that it asks, started as the Deployment says under the account that it names."""
+    """`found` applied, and the webhook that it asks, started as the Deployment says under the
+    account that it names.
+    """
     try:
         port = free_port()
         cluster.admin.apply([on_this_machine(each, port) for each in found])
@@ -64,16 +73,35 @@ def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Comp
 @contextmanager
 def webhook_process(cluster: ControlPlane, port: int) -> Iterator[Component]:
     """One replica, ready: it has a certificate, and the API server knows of it."""
-    deployment = of_kind(of_file("admission-webhook.yaml"), "Deployment")["spec"]["template"]["spec"]
+    deployment = of_kind(of_file("admission-webhook.yaml"), "Deployment")["spec"]["template"][
+        "spec"
+    ]
     (container,) = deployment["containers"]
-    token = cluster.admin.run("create", "token", deployment["serviceAccountName"], "-n", "fairlead-system").strip()
-    kubeconfig = write_kubeconfig(cluster.folder / f"webhook-{port}.kubeconfig", cluster.server, cluster.authority, token_user(token))
-    flags = [*(flag.replace(":8443", f"127.0.0.1:{port}") for flag in container["args"]), f"--kubeconfig={kubeconfig}"]
+    token = cluster.admin.run(
+        "create", "token", deployment["serviceAccountName"], "-n", "fairlead-system"
+    ).strip()
+    kubeconfig = write_kubeconfig(
+        cluster.folder / f"webhook-{port}.kubeconfig",
+        cluster.server,
+        cluster.authority,
+        token_user(token),
+    )
+    flags = [
+        *(flag.replace(":8443", f"127.0.0.1:{port}") for flag in container["args"]),
+        f"--kubeconfig={kubeconfig}",
+    ]
     log = cluster.logs / f"admission-webhook-{port}.log"
-    webhook = Component("fairlead admission-webhook", [*FAIRLEAD, *container["command"][1:], *flags], log, environment())
+    webhook = Component(
+        "fairlead admission-webhook",
+        [*FAIRLEAD, *container["command"][1:], *flags],
+        log,
+        environment(),
+    )
     try:
         webhook.start()
-        webhook.wait_until(lambda: "certificate: another one is shown" in webhook.log_tail(), READY_SECONDS)
+        webhook.wait_until(
+            lambda: ("certificate: another one is shown") in webhook.log_tail(), READY_SECONDS
+        )
         yield webhook
     finally:
         webhook.stop()

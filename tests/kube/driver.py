@@ -1,7 +1,9 @@
-"""How does a real node come to NVIDIA cards? A library plays the driver, and the runtime brings it to containers as NVIDIA's would.
+"""How does a real node come to NVIDIA cards? A library plays the driver, and the runtime brings it
+to containers as NVIDIA's would.
 
-Every container of the node starts through `write_runtime`'s program. While no driver is installed it is runc alone; once one is, who names
-cards gets it (`driver_hook.py`), and nothing is written into a pod for that.
+Every container of the node starts through `write_runtime`'s program. While no driver is installed
+it is runc alone; once one is, who names cards gets it (`driver_hook.py`), and nothing is written
+into a pod for that.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def write_runtime(folder: Path) -> Path:
 
 @contextmanager
 def installed_driver(cluster: ControlPlane, cards: int) -> Iterator[StubState]:
-    """A driver on the node while the block lasts, for containers that start meanwhile; what its cards show is the test's to say."""
+    """A driver on the node while the block lasts, for containers that start meanwhile; what its
+    cards show is the test's to say.
+    """
     folder = cluster.folder / "node" / "disk" / _NAME
     made = folder.with_name(f"{_NAME}.new")
     for name in ("cards", "loads"):

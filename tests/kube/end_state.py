@@ -1,4 +1,5 @@
-"""In which state did a workload end? What a namespace holds, without what may differ between two clusters: hashes, times, versions.
+"""In which state did a workload end? What a namespace holds, without what may differ between two
+clusters: hashes, times, versions.
 
 Counts, phases, conditions with their words, revisions, owners and the reasons of events stay.
 """
@@ -37,8 +38,13 @@ def end_state(place: Place) -> Object:
     """The namespace as plain values; equal for two worlds that agree."""
     objects = {plural: place.list(plural) for plural in _KINDS}
     aliases = _aliases(objects)
-    state: Object = {plural: _tally(_SHOWN[plural](obj, aliases) for obj in items if _counts(obj)) for plural, items in objects.items()}
-    state["events"] = sorted({_event(event, aliases) for event in place.list("events") if _is_compared(event)})
+    state: Object = {
+        plural: _tally(_SHOWN[plural](obj, aliases) for obj in items if _counts(obj))
+        for plural, items in objects.items()
+    }
+    state["events"] = sorted(
+        {_event(event, aliases) for event in place.list("events") if _is_compared(event)}
+    )
     return {plural: found for plural, found in state.items() if found}
 
 
@@ -47,7 +53,9 @@ def _counts(obj: Object) -> bool:
 
 
 def _aliases(objects: dict[str, list[Object]]) -> dict[str, str]:
-    """What to call an object whose name was generated: its owner and, of a ReplicaSet, its revision."""
+    """What to call an object whose name was generated: its owner and, of a ReplicaSet, its
+    revision.
+    """
     aliases: dict[str, str] = {}
     for plural in ("replicasets", "jobs", "pods", "controllerrevisions"):
         for obj in objects[plural]:
@@ -58,20 +66,38 @@ def _aliases(objects: dict[str, list[Object]]) -> dict[str, str]:
                 continue
             mark = "revision" if plural == "replicasets" else plural.rstrip("s")
             number = _revision(obj) if plural == "replicasets" else ""
-            aliases[obj["metadata"]["name"]] = f"{aliases.get(owner['name'], owner['name'])}/{mark}{number}"
+            aliases[obj["metadata"]["name"]] = (
+                f"{aliases.get(owner['name'], owner['name'])}/{mark}{number}"
+            )
     return aliases
 
 
 def _controller(obj: Object) -> Object | None:
-    return next((owner for owner in obj["metadata"].get("ownerReferences") or () if owner.get("controller")), None)
+    return next(
+        (
+            owner
+            for owner in obj["metadata"].get("ownerReferences") or ()
+            if owner.get("controller")
+        ),
+        None,
+    )
 
 
 def _revision(obj: Object) -> str:
-    return str((obj["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", ""))
+    return str(
+        (obj["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "")
+    )
 
 
 def _tally(items: Iterable[tuple[Any, ...]]) -> dict[str, int]:
-    return dict(sorted(Counter(" ".join(str(part) for part in item if part not in ("", None, {}, [])) for item in items).items()))
+    return dict(
+        sorted(
+            Counter(
+                " ".join(str(part) for part in item if part not in ("", None, {}, []))
+                for item in items
+            ).items()
+        )
+    )
 
 
 def _name(obj: Object, aliases: dict[str, str]) -> str:
@@ -88,17 +114,34 @@ def _words(text: str, aliases: dict[str, str]) -> str:
 def _metadata(obj: Object) -> Object:
     """Owners, finalizers, and whether it is going."""
     metadata = obj["metadata"]
-    found: Object = {"finalizers": sorted(metadata.get("finalizers") or ())} if metadata.get("finalizers") else {}
+    found: Object = (
+        {"finalizers": sorted(metadata.get("finalizers") or ())}
+        if metadata.get("finalizers")
+        else {}
+    )
     if "deletionTimestamp" in metadata:
         found["going"] = True
-    owners = sorted(f"{owner['kind']}{'!' if owner.get('controller') else ''}" for owner in metadata.get("ownerReferences") or ())
+    owners = sorted(
+        f"{owner['kind']}{'!' if owner.get('controller') else ''}"
+        for owner in metadata.get("ownerReferences") or ()
+    )
     return found | ({"owners": owners} if owners else {})
 
 
 def _conditions(obj: Object, aliases: dict[str, str], without: tuple[str, ...] = ()) -> Object:
     return {
-        item["type"]: ": ".join(part for part in (item["status"], item.get("reason", ""), _words(item.get("message", ""), aliases)) if part)
-        for item in sorted((obj.get("status") or {}).get("conditions") or (), key=lambda item: str(item["type"]))
+        item["type"]: ": ".join(
+            part
+            for part in (
+                item["status"],
+                item.get("reason", ""),
+                _words(item.get("message", ""), aliases),
+            )
+            if part
+        )
+        for item in sorted(
+            (obj.get("status") or {}).get("conditions") or (), key=lambda item: str(item["type"])
+        )
         if item["type"] not in without
     }
 
@@ -118,12 +161,24 @@ _UNCOMPARED = (
 def _status(obj: Object) -> Object:
     """Counts, and of times only that they are there."""
     status = obj.get("status") or {}
-    found = {key: value for key, value in sorted(status.items()) if key not in _UNCOMPARED and value not in (0, {}, None)}
+    found = {
+        key: value
+        for key, value in sorted(status.items())
+        if key not in _UNCOMPARED and value not in (0, {}, None)
+    }
     found |= {key: "set" for key in _TIMES if status.get(key)}
     found |= (
-        {"active": len(status["active"]) if isinstance(status.get("active"), list) else status["active"]} if status.get("active") else {}
+        {
+            "active": len(status["active"])
+            if isinstance(status.get("active"), list)
+            else status["active"]
+        }
+        if status.get("active")
+        else {}
     )
-    if "observedGeneration" in status and status["observedGeneration"] != obj["metadata"].get("generation"):
+    if "observedGeneration" in status and status["observedGeneration"] != obj["metadata"].get(
+        "generation"
+    ):
         found["lags"] = True
     if "updateRevision" in status:
         found["updated"] = status.get("currentRevision") == status["updateRevision"]
@@ -136,7 +191,14 @@ def _plain(obj: Object, aliases: dict[str, str]) -> tuple[Any, ...]:
 
 def _workload(obj: Object, aliases: dict[str, str]) -> tuple[Any, ...]:
     wanted = obj["spec"].get("replicas")
-    return _name(obj, aliases), _revision(obj), _metadata(obj), wanted, _status(obj), _conditions(obj, aliases)
+    return (
+        _name(obj, aliases),
+        _revision(obj),
+        _metadata(obj),
+        wanted,
+        _status(obj),
+        _conditions(obj, aliases),
+    )
 
 
 def _controller_revision(obj: Object, aliases: dict[str, str]) -> tuple[Any, ...]:
@@ -146,13 +208,24 @@ def _controller_revision(obj: Object, aliases: dict[str, str]) -> tuple[Any, ...
 def _pod(obj: Object, aliases: dict[str, str]) -> tuple[Any, ...]:
     status = obj.get("status") or {}
     conditions = {
-        kind: text for kind, text in _conditions(obj, aliases).items() if kind in ("DisruptionTarget",) or _is_unscheduled(kind, text)
+        kind: text
+        for kind, text in _conditions(obj, aliases).items()
+        if kind in ("DisruptionTarget",) or _is_unscheduled(kind, text)
     }
-    ready = next((item["status"] for item in status.get("conditions") or () if item["type"] == "Ready"), "False")
-    index = (obj["metadata"].get("annotations") or {}).get("batch.kubernetes.io/job-completion-index", "")
+    ready = next(
+        (item["status"] for item in status.get("conditions") or () if item["type"] == "Ready"),
+        "False",
+    )
+    index = (obj["metadata"].get("annotations") or {}).get(
+        "batch.kubernetes.io/job-completion-index", ""
+    )
     images = [container["image"] for container in obj["spec"]["containers"]]
     node = obj["spec"].get("nodeName", "")
-    place = node if not obj["spec"].get("nodeSelector") or "role" not in obj["spec"]["nodeSelector"] else bool(node)
+    place = (
+        node
+        if not obj["spec"].get("nodeSelector") or "role" not in obj["spec"]["nodeSelector"]
+        else bool(node)
+    )
     return (
         _name(obj, aliases),
         index,
@@ -194,6 +267,8 @@ def _is_compared(event: Object) -> bool:
 def _event(event: Object, aliases: dict[str, str]) -> str:
     about = event["involvedObject"]
     # A pod or set that is gone has no alias: its owner's name, without the generated end.
-    name = aliases.get(about["name"]) or re.sub(r"-([a-z0-9]{8,10}|\d{8})(-[a-z0-9]{5})?$", "", about["name"])
+    name = aliases.get(about["name"]) or re.sub(
+        r"-([a-z0-9]{8,10}|\d{8})(-[a-z0-9]{5})?$", "", about["name"]
+    )
     owner = re.sub(r"/.*|-[a-z0-9]{5}$", "", name)
     return f"{event['type']} {event['reason']} of {about['kind']} {owner}"

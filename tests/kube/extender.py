@@ -27,13 +27,29 @@ SYSTEM = "fairlead-system"
 
 
 class Extender:
-    """One process; its port stays the same over restarts. `server`: where it finds the API server, if not at its own address."""
+    """One process; its port stays the same over restarts. `server`: where it finds the API server,
+    if not at its own address.
+    """
 
-    def __init__(self, cluster: ControlPlane, name: str, flags: Sequence[str] = (), server: str = "") -> None:
+    def __init__(
+        self, cluster: ControlPlane, name: str, flags: Sequence[str] = (), server: str = ""
+    ) -> None:
         self.port = free_port()
         pair = cluster.issue_user(USER)
-        path = write_kubeconfig(cluster.folder / f"{name}.kubeconfig", server or cluster.server, cluster.authority, certificate_user(pair))
-        argv = [*FAIRLEAD, "scheduler-extender", f"--listen=127.0.0.1:{self.port}", f"--kubeconfig={path}", f"--identity={name}", *flags]
+        path = write_kubeconfig(
+            cluster.folder / f"{name}.kubeconfig",
+            server or cluster.server,
+            cluster.authority,
+            certificate_user(pair),
+        )
+        argv = [
+            *FAIRLEAD,
+            "scheduler-extender",
+            f"--listen=127.0.0.1:{self.port}",
+            f"--kubeconfig={path}",
+            f"--identity={name}",
+            *flags,
+        ]
         self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
         self._server = Server(self.component, f"http://127.0.0.1:{self.port}")
 
@@ -45,10 +61,14 @@ class Extender:
         self.component.wait_until(self._server.is_ready, seconds)
 
     def ask(self, verb: str, asked: Object, seconds: float = 15.0) -> Any:
-        """The answer of one verb, as kube-scheduler would get it; OSError or HTTPException when there is none."""
+        """The answer of one verb, as kube-scheduler would get it; OSError or HTTPException when
+        there is none.
+        """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         try:
-            connection.request("POST", f"{PREFIX}/{verb}", json.dumps(asked), {"Content-Type": "application/json"})
+            connection.request(
+                "POST", f"{PREFIX}/{verb}", json.dumps(asked), {"Content-Type": "application/json"}
+            )
             answer = connection.getresponse()
             body = answer.read()
             assert answer.status == 200, (answer.status, body)
@@ -58,7 +78,10 @@ class Extender:
 
     def inspect(self) -> dict[str, Object]:
         """Shared nodes by name."""
-        return {node["name"]: node for node in json.loads(self._server.get(f"{PREFIX}/inspect"))["nodes"]}
+        return {
+            node["name"]: node
+            for node in json.loads(self._server.get(f"{PREFIX}/inspect"))["nodes"]
+        }
 
     def metrics(self) -> Page:
         return self._server.metrics()
@@ -71,8 +94,12 @@ class Extender:
 
 
 @contextmanager
-def extended_scheduler(cluster: ControlPlane, *flags: str, server: str = "", qps: int = 50) -> Iterator[Extender]:
-    """A second kube-scheduler beside the cluster's, named `fairlead-scheduler`, that asks our extender about shared GPUs."""
+def extended_scheduler(
+    cluster: ControlPlane, *flags: str, server: str = "", qps: int = 50
+) -> Iterator[Extender]:
+    """A second kube-scheduler beside the cluster's, named `fairlead-scheduler`, that asks our
+    extender about shared GPUs.
+    """
     cluster.admin.apply([namespace(SYSTEM)])
     extender = Extender(cluster, "fairlead-extender", flags, server)
     scheduler = scheduler_for(cluster, extender, "fairlead-scheduler", qps)
@@ -84,15 +111,24 @@ def extended_scheduler(cluster: ControlPlane, *flags: str, server: str = "", qps
         yield extender
 
 
-def scheduler_for(cluster: ControlPlane, extender: Extender, name: str, qps: int = 50, backoff_seconds: int = 10) -> Component:
-    """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease. `backoff_seconds`: at most, between tries."""
+def scheduler_for(
+    cluster: ControlPlane, extender: Extender, name: str, qps: int = 50, backoff_seconds: int = 10
+) -> Component:
+    """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease.
+    `backoff_seconds`: at most, between tries.
+    """
     path = _configuration(cluster, extender.port, name, qps, backoff_seconds)
     return cluster.extra_component("kube-scheduler", name, f"--config={path}")
 
 
-def _configuration(cluster: ControlPlane, port: int, name: str, qps: int, backoff_seconds: int) -> Path:
+def _configuration(
+    cluster: ControlPlane, port: int, name: str, qps: int, backoff_seconds: int
+) -> Path:
     verbs = {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
-    managed = [{"name": name, "ignoredByScheduler": False} for name in ("aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage")]
+    managed = [
+        {"name": name, "ignoredByScheduler": False}
+        for name in ("aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage")
+    ]
     extender = {
         "urlPrefix": f"http://127.0.0.1:{port}{PREFIX}",
         "weight": 5,
@@ -103,7 +139,11 @@ def _configuration(cluster: ControlPlane, port: int, name: str, qps: int, backof
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(cluster.write_kubeconfig(name, cluster.admin_pair)), "qps": qps, "burst": 2 * qps},
+        "clientConnection": {
+            "kubeconfig": str(cluster.write_kubeconfig(name, cluster.admin_pair)),
+            "qps": qps,
+            "burst": 2 * qps,
+        },
         "leaderElection": {"leaderElect": False},
         "podMaxBackoffSeconds": backoff_seconds,
         "profiles": [{"schedulerName": "fairlead-scheduler"}],

@@ -46,18 +46,31 @@ def write_fairlead_images(tar: Path) -> None:
             layers = (
                 below
                 if image.files == common.files
-                else [*below, _layer(lambda layer, image=image: _write_files(layer, image, common.files))]
+                else [
+                    *below,
+                    _layer(lambda layer, image=image: _write_files(layer, image, common.files)),
+                ]
             )
-            names = {"Config": write(_config(image, layers), "json"), "Layers": [write(content, "tar") for content in layers]}
+            names = {
+                "Config": write(_config(image, layers), "json"),
+                "Layers": [write(content, "tar") for content in layers],
+            }
             manifest.append({**names, "RepoTags": [f"{_REGISTRY}{tag}"]})
         _add(archive, "manifest.json", json.dumps(manifest).encode())
 
 
 def fairlead_images() -> dict[str, Image]:
-    python = Image(environment={"PATH": "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"}, command=("python3",))
-    stages = read_images((ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8"), {"python:3.11-slim": python})
+    python = Image(
+        environment={"PATH": "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"},
+        command=("python3",),
+    )
+    stages = read_images(
+        (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8"), {"python:3.11-slim": python}
+    )
     told = re.findall(
-        r"^```dockerfile\n(.*?)^```", (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r"^```dockerfile\n(.*?)^```",
+        (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     (load,) = (read_images(text, {FAIRLEAD: stages[""]})[""] for text in told)
     return {FAIRLEAD: stages[""], EXPORTER: stages["dcgm-exporter"], LOAD: load}
@@ -66,7 +79,11 @@ def fairlead_images() -> dict[str, Image]:
 def _write_files(layer: tarfile.TarFile, image: Image, below: Mapping[str, object]) -> None:
     """Those that are not there already."""
     paths = Program("".join(f"{path}\n" for path in image.paths))
-    files: dict[str, Path | Link | Program] = {**image.files, f"{SITE}/_fairlead.pth": paths, "/etc/passwd": _USERS}
+    files: dict[str, Path | Link | Program] = {
+        **image.files,
+        f"{SITE}/_fairlead.pth": paths,
+        "/etc/passwd": _USERS,
+    }
     for name, content in files.items():
         match content:
             case _ if name in below:
@@ -99,7 +116,12 @@ def _config(image: Image, layers: list[bytes]) -> bytes:
     }
     digests = [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in layers]
     return json.dumps(
-        {"architecture": "amd64", "os": "linux", "config": started, "rootfs": {"type": "layers", "diff_ids": digests}}
+        {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": started,
+            "rootfs": {"type": "layers", "diff_ids": digests},
+        }
     ).encode()
 
 

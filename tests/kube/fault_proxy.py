@@ -1,7 +1,9 @@
-"""What if the API server answers 410, 429 or nonsense, just now? A TLS proxy before the real one that does so on request.
+"""What if the API server answers 410, 429 or nonsense, just now? A TLS proxy before the real one
+that does so on request.
 
-Everything is passed on as it is, watches as they stream, until a test plans a fault; each fault strikes once and is
-then counted. The proxy speaks to the API server as admin, unless its clients are to be who their tokens say.
+Everything is passed on as it is, watches as they stream, until a test plans a fault; each fault
+strikes once and is then counted. The proxy speaks to the API server as admin, unless its clients
+are to be who their tokens say.
 """
 
 from __future__ import annotations
@@ -24,14 +26,23 @@ from tests.kube.certificates import KeyPair
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
 
-_HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "content-encoding", "host", "accept-encoding"}
+_HOP_HEADERS = {
+    "connection",
+    "transfer-encoding",
+    "content-length",
+    "content-encoding",
+    "host",
+    "accept-encoding",
+}
 
 
 @dataclass
 class Fault:
-    """Strikes the next request for `resource` that is (not) a watch: a whole answer, a change of the true one, or its loss.
+    """Strikes the next request for `resource` that is (not) a watch: a whole answer, a change of
+    the true one, or its loss.
 
-    A `resource` that begins with a slash is a whole path: pods of the cluster, and not those of a namespace that somebody asks for, too.
+    A `resource` that begins with a slash is a whole path: pods of the cluster, and not those of a
+    namespace that somebody asks for, too.
     """
 
     resource: str
@@ -50,7 +61,12 @@ class Fault:
 
 
 def too_many_requests(resource: str, seconds: int) -> Fault:
-    return Fault(resource, status=429, headers={"Retry-After": str(seconds)}, body=_status(429, "TooManyRequests", "slow down"))
+    return Fault(
+        resource,
+        status=429,
+        headers={"Retry-After": str(seconds)},
+        body=_status(429, "TooManyRequests", ("slow down")),
+    )
 
 
 def lost_reply(resource: str) -> Fault:
@@ -59,8 +75,14 @@ def lost_reply(resource: str) -> Fault:
 
 
 def gone(resource: str) -> Fault:
-    """The watch begins with 200 and one ERROR event, as kube-apiserver does for a version that etcd has compacted."""
-    event = b'{"type":"ERROR","object":' + _status(410, "Expired", "too old resource version") + b"}\n"
+    """The watch begins with 200 and one ERROR event, as kube-apiserver does for a version that etcd
+    has compacted.
+    """
+    event = (
+        b'{"type":"ERROR","object":'
+        + _status(410, "Expired", ("too old resource version"))
+        + b"}\n"
+    )
     return Fault(resource, is_watch=True, body=event)
 
 
@@ -68,20 +90,39 @@ def with_malformed_item(resource: str) -> Fault:
     """The true list, and one more item whose fields have wrong types."""
 
     def add(answer: dict[str, Any]) -> None:
-        answer["items"].append({"metadata": {"name": 7, "namespace": ["no"]}, "spec": "nothing", "status": 3})
+        answer["items"].append(
+            {"metadata": {"name": 7, "namespace": ["no"]}, "spec": "nothing", "status": 3}
+        )
 
     return Fault(resource, change=add)
 
 
 def _status(code: int, reason: str, message: str) -> bytes:
-    fields = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
+    fields = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": message,
+    }
     return json.dumps(fields).encode()
 
 
 class FaultProxy:
-    """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the watches that run now."""
+    """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the watches
+    that run now.
+    """
 
-    def __init__(self, cluster: ControlPlane, pair: KeyPair, kubeconfig: Path, port: int, *, as_admin: bool = True) -> None:
+    def __init__(
+        self,
+        cluster: ControlPlane,
+        pair: KeyPair,
+        kubeconfig: Path,
+        port: int,
+        *,
+        as_admin: bool = True,
+    ) -> None:
         self.kubeconfig = kubeconfig
         self.server = f"https://127.0.0.1:{port}"
         self.failed = 0
@@ -100,7 +141,9 @@ class FaultProxy:
         return fault
 
     def fail(self, share: float, chance: random.Random) -> None:
-        """From now on this share of requests fails: refused, not done, done and not told, or told to come later."""
+        """From now on this share of requests fails: refused, not done, done and not told, or told
+        to come later.
+        """
         self._share, self._chance = share, chance
 
     def forget(self) -> None:
@@ -109,7 +152,9 @@ class FaultProxy:
         self._share = 0.0
 
     def close_streams(self) -> None:
-        """End the running watches in mid-air, so that their clients come back and meet what is planned."""
+        """End the running watches in mid-air, so that their clients come back and meet what is
+        planned.
+        """
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._streams])
 
     def start(self) -> None:
@@ -127,7 +172,9 @@ class FaultProxy:
         if self._as_admin:
             upstream.load_cert_chain(*self._cluster.admin_pair)
         self._session = aiohttp.ClientSession(
-            self._cluster.server, connector=aiohttp.TCPConnector(ssl=upstream, limit=0), timeout=aiohttp.ClientTimeout(total=None)
+            self._cluster.server,
+            connector=aiohttp.TCPConnector(ssl=upstream, limit=0),
+            timeout=aiohttp.ClientTimeout(total=None),
         )
         app = web.Application(client_max_size=2**26)
         app.router.add_route("*", "/{path:.*}", self._answer)
@@ -144,17 +191,26 @@ class FaultProxy:
         await self._session.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        fault = next((fault for fault in self._faults if fault.fits(request)), None) or self._accident()
+        fault = (
+            next((fault for fault in self._faults if fault.fits(request)), None) or self._accident()
+        )
         if fault is not None:
             fault.strikes += 1
             if fault.change is None and not fault.is_reply_lost:
-                return web.Response(status=fault.status, headers=fault.headers, body=fault.body, content_type="application/json")
+                return web.Response(
+                    status=fault.status,
+                    headers=fault.headers,
+                    body=fault.body,
+                    content_type="application/json",
+                )
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
         try:
             return await self._pass_on(request, fault)
-        except asyncio.CancelledError:  # `close_streams`: a request that has no answer yet would otherwise wait for ever
+        except (
+            asyncio.CancelledError
+        ):  # `close_streams`: a request that has no answer yet would otherwise wait for ever
             if request.transport is not None:
                 request.transport.abort()
             raise
@@ -171,19 +227,36 @@ class FaultProxy:
         if kind == 0:
             return Fault("", is_reply_lost=True)
         if kind == 1:
-            return Fault("", status=429, headers={"Retry-After": "1"}, body=_status(429, "TooManyRequests", "slow down"))
+            return Fault(
+                "",
+                status=429,
+                headers={"Retry-After": "1"},
+                body=_status(429, "TooManyRequests", ("slow down")),
+            )
         code = (500, 503)[kind - 2]
-        return Fault("", status=code, body=_status(code, "InternalError", "an accident of this test"))
+        return Fault(
+            "", status=code, body=_status(code, "InternalError", ("an accident of this test"))
+        )
 
     async def _pass_on(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_HEADERS}
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in _HOP_HEADERS
+        }
         if self._as_admin:
             headers.pop("Authorization", None)
         if fault is not None:
             headers["Accept"] = "application/json"
         body = await request.read()
-        async with self._session.request(request.method, request.path_qs, headers=headers, data=body or None) as upstream:
-            kept = {name: value for name, value in upstream.headers.items() if name.lower() not in _HOP_HEADERS}
+        async with self._session.request(
+            request.method, request.path_qs, headers=headers, data=body or None
+        ) as upstream:
+            kept = {
+                name: value
+                for name, value in upstream.headers.items()
+                if name.lower() not in _HOP_HEADERS
+            }
             if fault is not None and fault.is_reply_lost:
                 await upstream.read()
                 if request.transport is not None:
@@ -200,7 +273,8 @@ class FaultProxy:
                     await response.write(chunk)
             except (aiohttp.ClientError, OSError):
                 if request.transport is not None:
-                    request.transport.abort()  # as the API server's own end would look; an open silence is another fault
+                    # as the API server's own end would look; an open silence is another fault
+                    request.transport.abort()
                 return response
             await response.write_eof()
             return response

@@ -1,6 +1,8 @@
-"""Pages of GPU exporters that are not ours: dcgm-exporter's family, and the older `nvidia_gpu_*` of the reference's boards.
+"""Pages of GPU exporters that are not ours: dcgm-exporter's family, and the older `nvidia_gpu_*` of
+the reference's boards.
 
-Written from the two vendors' documents, and from numbers that a test chooses: what a table must show is known before it is asked for.
+Written from the two vendors' documents, and from numbers that a test chooses: what a table must
+show is known before it is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ MIB = 1 << 20
 
 
 class Card(NamedTuple):
-    """One GPU and what it tells. `pod` is (namespace, name) of who holds it whole; `sharers`: (namespace, name, duty, used MiB)."""
+    """One GPU and what it tells. `pod` is (namespace, name) of who holds it whole; `sharers`:
+    (namespace, name, duty, used MiB).
+    """
 
     node: str
     index: int
@@ -31,7 +35,9 @@ class Card(NamedTuple):
 
 
 def dcgm_page(cards: Iterable[Card]) -> str:
-    """As dcgm-exporter prints it: a family after the other, pod labels only on cards that a pod holds. Memory in MiB, no total."""
+    """As dcgm-exporter prints it: a family after the other, pod labels only on cards that a pod
+    holds. Memory in MiB, no total.
+    """
     cards = list(cards)
     families: dict[str, Callable[[Card], int]] = {
         "DCGM_FI_DEV_GPU_UTIL": lambda card: card.duty,
@@ -47,24 +53,42 @@ def dcgm_page(cards: Iterable[Card]) -> str:
 
 
 def _dcgm_labels(card: Card) -> str:
-    labels = {"gpu": str(card.index), "UUID": card.uuid, "device": f"nvidia{card.index}", "modelName": "NVIDIA A100", "Hostname": card.node}
+    labels = {
+        "gpu": str(card.index),
+        "UUID": card.uuid,
+        "device": f"nvidia{card.index}",
+        "modelName": ("NVIDIA A100"),
+        "Hostname": card.node,
+    }
     if card.pod:
         labels |= {"container": "main", "namespace": card.pod[0], "pod": card.pod[1]}
     return _labels(labels)
 
 
 def nvidia_page(cards: Iterable[Card]) -> str:
-    """As the reference's exporter prints it: one series of the device, and one more for each pod that shares it. Memory in bytes."""
+    """As the reference's exporter prints it: one series of the device, and one more for each pod
+    that shares it. Memory in bytes.
+    """
     cards = list(cards)
     lines = []
-    for name, place, factor in (("duty_cycle", 0, 1), ("memory_used_bytes", 1, MIB), ("memory_total_bytes", 2, MIB)):
+    for name, place, factor in (
+        ("duty_cycle", 0, 1),
+        ("memory_used_bytes", 1, MIB),
+        ("memory_total_bytes", 2, MIB),
+    ):
         lines.append(f"# TYPE nvidia_gpu_{name} gauge")
         for card in cards:
             value = (card.duty, card.used_mib, card.total_mib)[place]
             mode = "exclusive" if card.pod else "none"
-            lines.append(f"nvidia_gpu_{name}{{{_nvidia_labels(card, mode, card.pod or ('', ''))}}} {value * factor}")
+            lines.append(
+                f"nvidia_gpu_{name}{{{_nvidia_labels(card, mode, card.pod or ('', ''))}}} "
+                f"{value * factor}"
+            )
             for namespace, pod, duty, used in card.sharers if place < 2 else ():
-                lines.append(f"nvidia_gpu_{name}{{{_nvidia_labels(card, 'share', (namespace, pod))}}} {(duty, used)[place] * factor}")
+                lines.append(
+                    f"nvidia_gpu_{name}{{{_nvidia_labels(card, 'share', (namespace, pod))}}} "
+                    f"{(duty, used)[place] * factor}"
+                )
     return "\n".join(lines) + "\n"
 
 
@@ -89,7 +113,9 @@ def _labels(labels: dict[str, str]) -> str:
 
 @contextmanager
 def served(page: str | Callable[[], str]) -> Iterator[str]:
-    """The `host:port` at which the page, or what it is by now, can be scraped for as long as the block lasts."""
+    """The `host:port` at which the page, or what it is by now, can be scraped for as long as the
+    block lasts.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

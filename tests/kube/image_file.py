@@ -1,7 +1,9 @@
-"""What does a file like `deploy/Dockerfile` make of an image that has Python? Read as far as our own files go; anything else is refused.
+"""What does a file like `deploy/Dockerfile` make of an image that has Python? Read as far as our
+own files go; anything else is refused.
 
-No container builder is here, so COPY, ENV, USER, WORKDIR, ENTRYPOINT and CMD are done as they are written, and of RUN the commands that our
-files have. A file that has come to say more fails here, and shall.
+No container builder is here, so COPY, ENV, USER, WORKDIR, ENTRYPOINT and CMD are done as they are
+written, and of RUN the commands that our files have. A file that has come to say more fails here,
+and shall.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Image:
-    """What is laid over the base: path -> a file of this machine, a link, or a program; and what a container of it starts with."""
+    """What is laid over the base: path -> a file of this machine, a link, or a program; and what a
+    container of it starts with.
+    """
 
     files: Mapping[str, Path | Link | Program] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
@@ -72,7 +76,13 @@ def _followed(image: Image, word: str, value: str) -> Image:
         case "WORKDIR":
             return replace(image, folder=_within(image, value))
         case "ENV":
-            return replace(image, environment={**image.environment, **dict(each.partition("=")[::2] for each in shlex.split(value))})
+            return replace(
+                image,
+                environment={
+                    **image.environment,
+                    **dict(each.partition("=")[::2] for each in shlex.split(value)),
+                },
+            )
         case "USER":
             return replace(image, user=value)
         case "ENTRYPOINT":
@@ -83,13 +93,28 @@ def _followed(image: Image, word: str, value: str) -> Image:
             return _copied(image, value)
         case "RUN":
             for command in value.split("&&"):
-                image = _ran(image, [re.sub(r"^\$\(command -v (\S+)\)$", rf"{PROGRAMS}/\1", each) for each in shlex.split(command)])
+                image = _ran(
+                    image,
+                    [
+                        re.sub(
+                            (
+                                r"^\$\(command -v "
+                                r"(\S+)\)$"
+                            ),
+                            rf"{PROGRAMS}/\1",
+                            each,
+                        )
+                        for each in shlex.split(command)
+                    ],
+                )
             return image
     raise ValueError(f"`{word} {value}` is not understood; teach it here")
 
 
 def _copied(image: Image, value: str) -> Image:
-    """Modules of Python with what it has compiled of them, as a later `compileall` would make it."""
+    """Modules of Python with what it has compiled of them, as a
+    later `compileall` would make it.
+    """
     *sources, target = value.split()
     if sources[0].startswith("--from="):
         return image
@@ -106,15 +131,25 @@ def _copied(image: Image, value: str) -> Image:
 def _sent(folder: Path) -> Iterator[Path]:
     """All but what deploy/Dockerfile.dockerignore leaves out, the caches of Python aside."""
     pages = ROOT / "src" / "fairlead" / "web_dist"
-    return (each for each in sorted(folder.rglob("*")) if each.is_file() and pages not in each.parents)
+    return (
+        each for each in sorted(folder.rglob("*")) if each.is_file() and pages not in each.parents
+    )
 
 
 def _ran(image: Image, words: list[str]) -> Image:
     match words:
         case ["pip", "install", *_, "-e", "."]:
-            project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-            programs = {f"{PROGRAMS}/{name}": _program(place) for name, place in project["scripts"].items()}
-            return replace(image, files={**image.files, **programs}, paths=(*image.paths, f"{image.folder}/src"))
+            project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+                "project"
+            ]
+            programs = {
+                f"{PROGRAMS}/{name}": _program(place) for name, place in project["scripts"].items()
+            }
+            return replace(
+                image,
+                files={**image.files, **programs},
+                paths=(*image.paths, f"{image.folder}/src"),
+            )
         case ["ln", "-s", target, link]:
             return replace(image, files={**image.files, link: Link(target)})
         case ["python", "-m", "compileall", *_] | ["mkdir", "-p", *_]:
@@ -127,7 +162,11 @@ def _ran(image: Image, words: list[str]) -> Image:
 def _program(place: str) -> Program:
     """As pip writes it."""
     module, _, function = place.partition(":")
-    return Program(f"#!{_PYTHON}\nimport sys\nfrom {module} import {function}\nif __name__ == '__main__':\n    sys.exit({function}())\n")
+    return Program(
+        f"#!{_PYTHON}\nimport sys\nfrom {module} import {function}\nif __name__ == "
+        "'__main__':\n  "
+        f"  sys.exit({function}())\n"
+    )
 
 
 def _within(image: Image, path: str) -> str:

@@ -1,4 +1,5 @@
-"""What is true of one training job, worked out from kubectl's answers by code that shares nothing with Fairlead's?
+"""What is true of one training job, worked out from kubectl's answers by code that shares nothing
+with Fairlead's?
 
 Pods are found by their owners, never by a label; their status word is the one that kubectl prints.
 """
@@ -51,27 +52,51 @@ class JobObjects:
 
     def condition(self, type_: str) -> Object:
         """The condition of this type; {} when there is none."""
-        return next((each for each in self.job.get("status", {}).get("conditions") or () if each["type"] == type_), {})
+        return next(
+            (
+                each
+                for each in self.job.get("status", {}).get("conditions") or ()
+                if each["type"] == type_
+            ),
+            {},
+        )
 
     def has(self, type_: str) -> bool:
         return bool(self.condition(type_).get("status") == "True")
 
     @property
     def chief(self) -> Object | None:
-        """Of several, the newest past Pending, else the newest: a batch Job waits seconds before it tries again, so none are of one age."""
-        chiefs = [pod for pod in self.pods if pod["metadata"]["labels"].get("training.kubeflow.org/job-role") in CHIEF_ROLES]
+        """Of several, the newest past Pending, else the newest: a batch Job waits seconds before it
+        tries again, so none are of one age.
+        """
+        chiefs = [
+            pod
+            for pod in self.pods
+            if pod["metadata"]["labels"].get("training.kubeflow.org/job-role") in CHIEF_ROLES
+        ]
         begun = [pod for pod in chiefs if pod["status"]["phase"] != "Pending"]
-        return max(begun or chiefs, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+        return max(
+            begun or chiefs, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None
+        )
 
 
 def read_job(admin: Kubectl, resource: str, name: str, namespace: str) -> JobObjects | None:
     """In one request; None when there is no such job."""
     found = admin.get(f"{resource},jobs,pods", "-n", namespace)
-    job = next((obj for obj in found if obj["kind"] not in ("Job", "Pod") and obj["metadata"]["name"] == name), None)
+    job = next(
+        (
+            obj
+            for obj in found
+            if obj["kind"] not in ("Job", "Pod") and obj["metadata"]["name"] == name
+        ),
+        None,
+    )
     if job is None:
         return None
     owners = {job["metadata"]["uid"]}
-    owners |= {obj["metadata"]["uid"] for obj in found if obj["kind"] == "Job" and _owners(obj) & owners}
+    owners |= {
+        obj["metadata"]["uid"] for obj in found if obj["kind"] == "Job" and _owners(obj) & owners
+    }
     return JobObjects(job, [obj for obj in found if obj["kind"] == "Pod" and _owners(obj) & owners])
 
 
@@ -81,14 +106,27 @@ def job_truth(admin: Kubectl, resource: str, name: str, namespace: str) -> JobTr
     assert objects is not None, f"{resource}/{name} is gone"
     job, pods, chief = objects.job, objects.pods, objects.chief
     words = _status_words(admin, namespace)
-    started, ended = (_seconds(job.get("status", {}).get(key)) for key in ("startTime", "completionTime"))
+    started, ended = (
+        _seconds(job.get("status", {}).get(key)) for key in ("startTime", "completionTime")
+    )
     return JobTruth(
         uid=job["metadata"]["uid"],
         status=_status(objects),
-        requested=sum(replica.get("replicas", 1) * _gpus(replica["template"]) for replica in _replicas(job)),
-        allocated=sum(_gpus(pod) for pod in pods if pod["spec"].get("nodeName") and pod["status"]["phase"] in ("Pending", "Running")),
-        pods={pod["metadata"]["name"]: _pod(pod, words.get(pod["metadata"]["name"], ""), chief) for pod in pods},
-        node=chief["status"].get("hostIP", "") if chief and chief["status"]["phase"] != "Pending" else "",
+        requested=sum(
+            replica.get("replicas", 1) * _gpus(replica["template"]) for replica in _replicas(job)
+        ),
+        allocated=sum(
+            _gpus(pod)
+            for pod in pods
+            if pod["spec"].get("nodeName") and pod["status"]["phase"] in ("Pending", "Running")
+        ),
+        pods={
+            pod["metadata"]["name"]: _pod(pod, words.get(pod["metadata"]["name"], ""), chief)
+            for pod in pods
+        },
+        node=chief["status"].get("hostIP", "")
+        if chief and chief["status"]["phase"] != "Pending"
+        else "",
         started=started,
         ended=ended,
     )
@@ -96,15 +134,29 @@ def job_truth(admin: Kubectl, resource: str, name: str, namespace: str) -> JobTr
 
 def left_of_jobs(admin: Kubectl, namespace: str) -> Sequence[str]:
     """What there is in the namespace besides what every namespace has, as KIND/NAME."""
-    found = admin.get("mpijobs,tfjobs,pytorchjobs,jobs,pods,services,secrets,configmaps", "-n", namespace)
-    return [f"{obj['kind']}/{obj['metadata']['name']}" for obj in found if obj["metadata"]["name"] != "kube-root-ca.crt"]
+    found = admin.get(
+        "mpijobs,tfjobs,pytorchjobs,jobs,pods,services,secrets,configmaps", "-n", namespace
+    )
+    return [
+        f"{obj['kind']}/{obj['metadata']['name']}"
+        for obj in found
+        if obj["metadata"]["name"] != "kube-root-ca.crt"
+    ]
 
 
 def _status(objects: JobObjects) -> str:
-    for type_, word in (("Failed", "FAILED"), ("Succeeded", "SUCCEEDED"), ("Suspended", "SUSPENDED"), ("Restarting", "RESTARTING")):
+    for type_, word in (
+        ("Failed", "FAILED"),
+        ("Succeeded", "SUCCEEDED"),
+        ("Suspended", "SUSPENDED"),
+        ("Restarting", "RESTARTING"),
+    ):
         if objects.has(type_):
             return word
-    waits = any(pod["status"]["phase"] == "Pending" and "deletionTimestamp" not in pod["metadata"] for pod in objects.pods)
+    waits = any(
+        pod["status"]["phase"] == "Pending" and "deletionTimestamp" not in pod["metadata"]
+        for pod in objects.pods
+    )
     return "RUNNING" if objects.has("Running") and not waits else "PENDING"
 
 
@@ -115,7 +167,10 @@ def _replicas(job: Object) -> Iterable[Object]:
 
 
 def _gpus(pod: Object) -> int:
-    return sum(int(container.get("resources", {}).get("limits", {}).get(GPU, 0)) for container in pod["spec"]["containers"])
+    return sum(
+        int(container.get("resources", {}).get("limits", {}).get(GPU, 0))
+        for container in pod["spec"]["containers"]
+    )
 
 
 def _owners(obj: Object) -> set[str]:

@@ -1,4 +1,6 @@
-"""By what may a client be who it is? Kubeconfig files for the test cluster, by client certificate and by token."""
+"""By what may a client be who it is? Kubeconfig files for the test cluster, by client certificate
+and by token.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,18 @@ from tests.kube.certificates import KeyPair
 
 
 def write_kubeconfig(target: Path, server: str, authority: Path, user: dict[str, Any]) -> Path:
-    """One cluster, one user, one context; everything embedded, so that the file may be copied anywhere."""
+    """One cluster, one user, one context; everything embedded, so that the file may be copied
+    anywhere.
+    """
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority-data": _embedded(authority)}}],
+        "clusters": [
+            {
+                "name": "test",
+                "cluster": {"server": server, "certificate-authority-data": _embedded(authority)},
+            }
+        ],
         "users": [{"name": "user", "user": user}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
         "current-context": "test",
@@ -26,7 +35,10 @@ def write_kubeconfig(target: Path, server: str, authority: Path, user: dict[str,
 
 
 def certificate_user(pair: KeyPair) -> dict[str, Any]:
-    return {"client-certificate-data": _embedded(pair.certificate), "client-key-data": _embedded(pair.key)}
+    return {
+        "client-certificate-data": _embedded(pair.certificate),
+        "client-key-data": _embedded(pair.key),
+    }
 
 
 def token_user(token: str) -> dict[str, Any]:

@@ -17,7 +17,9 @@ class KubectlError(Exception):
 
 
 def own_folders(scratch: Path) -> dict[str, str]:
-    """Of the environment of a kubectl: it keeps what it discovered there, and never in the person's home or in the checkout."""
+    """Of the environment of a kubectl: it keeps what it discovered there, and never in the person's
+    home or in the checkout.
+    """
     return {"HOME": str(scratch), "KUBECACHEDIR": str(scratch / "kubectl-cache")}
 
 
@@ -36,9 +38,13 @@ class Kubectl:
 
     def warned(self, obj: dict[str, Any]) -> list[str]:
         """The lines of standard error when the object is applied."""
-        return self._answer(("apply", "--server-side", "--force-conflicts", "-f", "-"), json.dumps(obj), 120.0).stderr.splitlines()
+        return self._answer(
+            ("apply", "--server-side", "--force-conflicts", "-f", "-"), json.dumps(obj), 120.0
+        ).stderr.splitlines()
 
-    def _answer(self, arguments: tuple[str, ...], stdin: str | None, seconds: float) -> subprocess.CompletedProcess[str]:
+    def _answer(
+        self, arguments: tuple[str, ...], stdin: str | None, seconds: float
+    ) -> subprocess.CompletedProcess[str]:
         answer = subprocess.run(
             [str(self._program), *arguments],
             input=stdin,
@@ -53,9 +59,13 @@ class Kubectl:
         return answer
 
     def get(self, resources: str, *arguments: str) -> Objects:
-        """The objects of `kubectl get RESOURCES`, of all namespaces unless the arguments say otherwise."""
+        """The objects of `kubectl get RESOURCES`, of all namespaces unless the arguments say
+        otherwise.
+        """
         scope = () if any(word in ("-n", "-A") for word in arguments) else ("-A",)
-        items: Objects = json.loads(self.run("get", resources, *scope, *arguments, "-o", "json"))["items"]
+        items: Objects = json.loads(self.run("get", resources, *scope, *arguments, "-o", "json"))[
+            "items"
+        ]
         return items
 
     def create(self, objects: Iterable[dict[str, Any]]) -> None:
@@ -69,13 +79,41 @@ class Kubectl:
     def _send(self, verb: str, objects: Iterable[dict[str, Any]], *flags: str) -> None:
         items = list(objects)
         if items:
-            self.run(verb, *flags, "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+            self.run(
+                verb,
+                *flags,
+                "-f",
+                "-",
+                stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}),
+            )
 
     def delete(self, resources: str, *arguments: str) -> None:
         """Delete and wait until the objects are gone."""
-        self.run("delete", resources, *arguments, "--ignore-not-found", "--wait", "--timeout=60s", seconds=90)
+        self.run(
+            "delete",
+            resources,
+            *arguments,
+            "--ignore-not-found",
+            "--wait",
+            "--timeout=60s",
+            seconds=90,
+        )
 
-    def patch_status(self, resource: str, name: str, namespace: str, status: dict[str, Any]) -> None:
-        """Merge into the status of one object through its status subresource, as a controller does."""
+    def patch_status(
+        self, resource: str, name: str, namespace: str, status: dict[str, Any]
+    ) -> None:
+        """Merge into the status of one object through its status
+        subresource, as a controller does.
+        """
         patch = json.dumps({"status": status})
-        self.run("patch", resource, name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
+        self.run(
+            "patch",
+            resource,
+            name,
+            "-n",
+            namespace,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            patch,
+        )

@@ -1,7 +1,8 @@
-"""How does a real node stand beside the test cluster? A kubelet with containerd and runc, whose containers really run.
+"""How does a real node stand beside the test cluster? A kubelet with containerd and runc, whose
+containers really run.
 
-The node is `NODE`; its image is `node_images.BUSYBOX`, and a pod that asks for another waits for ever. Where it lives, and why nothing
-of it is left, says `node_room.py`.
+The node is `NODE`; its image is `node_images.BUSYBOX`, and a pod that asks for another waits for
+ever. Where it lives, and why nothing of it is left, says `node_room.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.driver import write_runtime
 from tests.kube.node_images import PAUSE, write_images
-from tests.kube.node_room import BRIDGE, CNI_PROGRAMS, NODE_ADDRESS, beside, end_all, first_process, has_begun, node_room
+from tests.kube.node_room import (
+    BRIDGE,
+    CNI_PROGRAMS,
+    NODE_ADDRESS,
+    beside,
+    end_all,
+    first_process,
+    has_begun,
+    node_room,
+)
 from tests.kube.programs import program
 from tests.waiting import wait_until
 
@@ -37,7 +47,9 @@ _READY_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class RealNode:
-    """Its programs, each of which may be ended and started again; `room`: the first process of its namespaces."""
+    """Its programs, each of which may be ended and started again; `room`: the first process of its
+    namespaces.
+    """
 
     kubelet: Component
     containerd: Component
@@ -49,8 +61,11 @@ class RealNode:
 
 
 @contextmanager
-def running_node(cluster: ControlPlane, *, with_cdi: bool = False, status_seconds: float = 1.0) -> Iterator[RealNode]:
-    """A Ready node for as long as the block lasts. `with_cdi`: with containerd 2; Debian's 1.6 knows no CDI.
+def running_node(
+    cluster: ControlPlane, *, with_cdi: bool = False, status_seconds: float = 1.0
+) -> Iterator[RealNode]:
+    """A Ready node for as long as the block lasts. `with_cdi`: with containerd 2; Debian's 1.6
+    knows no CDI.
 
     `status_seconds`: so often the kubelet tells its node's status.
     """
@@ -63,7 +78,11 @@ def running_node(cluster: ControlPlane, *, with_cdi: bool = False, status_second
         try:
             room.start()
             room.wait_until(lambda: _is_furnished(room), _READY_SECONDS)
-            runtime = _containerd_2(folder, room, cluster.logs) if with_cdi else _containerd(folder, room, cluster.logs)
+            runtime = (
+                _containerd_2(folder, room, cluster.logs)
+                if with_cdi
+                else _containerd(folder, room, cluster.logs)
+            )
             with runtime as containerd, _kubelet(cluster, folder, room, status_seconds) as kubelet:
                 kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
                 yield RealNode(kubelet, containerd, room)
@@ -89,13 +108,24 @@ def _containerd_2(folder: Path, room: Component, logs: Path) -> Iterator[Compone
 
 
 @contextmanager
-def _containerd(folder: Path, room: Component, logs: Path, config_text: str = "", programs: Path = Path("/usr/bin")) -> Iterator[Component]:
+def _containerd(
+    folder: Path,
+    room: Component,
+    logs: Path,
+    config_text: str = "",
+    programs: Path = Path("/usr/bin"),
+) -> Iterator[Component]:
     config, images = folder / "containerd.toml", folder / "images.tar"
     config.write_text(config_text or _containerd_config(folder), encoding="utf-8")
     (folder / "bridge.conflist").write_text(json.dumps(_network()), encoding="utf-8")
     write_images(images)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    containerd = Component("containerd", beside(room, programs / "containerd", "--config", config), logs / "containerd.log", environment)
+    containerd = Component(
+        "containerd",
+        beside(room, programs / "containerd", "--config", config),
+        logs / "containerd.log",
+        environment,
+    )
     ctr = partial(_ctr, room, programs / "ctr")
     try:
         containerd.start()
@@ -107,13 +137,17 @@ def _containerd(folder: Path, room: Component, logs: Path, config_text: str = ""
 
 
 @contextmanager
-def _kubelet(cluster: ControlPlane, folder: Path, room: Component, status_seconds: float) -> Iterator[Component]:
+def _kubelet(
+    cluster: ControlPlane, folder: Path, room: Component, status_seconds: float
+) -> Iterator[Component]:
     config = folder / "kubelet.yaml"
     config.write_text(yaml.safe_dump(_kubelet_config(cluster, status_seconds)), encoding="utf-8")
     user = cluster.issue_user(f"system:node:{NODE}", ["system:nodes"])
     flags = [f"--config={config}", f"--kubeconfig={cluster.write_kubeconfig('kubelet', user)}"]
     flags += [f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}"]
-    kubelet = Component("kubelet", beside(room, program("kubelet"), *flags), cluster.logs / "kubelet.log")
+    kubelet = Component(
+        "kubelet", beside(room, program("kubelet"), *flags), cluster.logs / "kubelet.log"
+    )
     try:
         kubelet.start()
         yield kubelet
@@ -125,7 +159,15 @@ def _is_furnished(room: Component) -> bool:
     """Whether its mounts are there: the last one is."""
     if not has_begun(room):
         return False
-    return subprocess.run(beside(room, "mountpoint", "-q", "/var/log"), capture_output=True, timeout=30, check=False).returncode == 0
+    return (
+        subprocess.run(
+            beside(room, "mountpoint", "-q", "/var/log"),
+            capture_output=True,
+            timeout=30,
+            check=False,
+        ).returncode
+        == 0
+    )
 
 
 def _containerd_config(folder: Path) -> str:
@@ -189,7 +231,8 @@ def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, o
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": False,
         "failSwapOn": False,
-        # By default a status may be a minute old: a container that crashes again and again is then mostly told as `Error`.
+        # By default a status may be a minute old: a container that crashes again and again is then
+        # mostly told as `Error`.
         "syncFrequency": "2s",
         # By default every ten seconds: so long a change of a node's devices may take to be seen.
         "nodeStatusUpdateFrequency": f"{status_seconds:g}s",
@@ -202,13 +245,20 @@ def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, o
         # Nobody answers there; without one each pod gets a warning.
         "clusterDNS": ["10.96.0.10"],
         # The disk of a test machine may be nearly full; that is no matter of these tests.
-        "evictionHard": {"memory.available": "1Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
+        "evictionHard": {
+            "memory.available": "1Mi",
+            "nodefs.available": "0%",
+            "nodefs.inodesFree": "0%",
+            "imagefs.available": "0%",
+        },
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
     }
 
 
-def _ctr(room: Component, ctr: Path, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
+def _ctr(
+    room: Component, ctr: Path, *words: str, check: bool = False
+) -> subprocess.CompletedProcess[bytes]:
     argv = beside(room, ctr, "--address", _SOCKET, *words)
     return subprocess.run(argv, capture_output=True, timeout=120, check=check)
 
@@ -219,10 +269,18 @@ def _import(ctr: Callable[..., object], tar: Path) -> None:
 
 def _is_ready(cluster: ControlPlane) -> bool:
     nodes = [node for node in cluster.admin.get("nodes") if node["metadata"]["name"] == NODE]
-    return any(each["type"] == "Ready" and each["status"] == "True" for node in nodes for each in node["status"].get("conditions", ()))
+    return any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for node in nodes
+        for each in node["status"].get("conditions", ())
+    )
 
 
 def remove_pods(cluster: ControlPlane, namespace: str) -> None:
     """Delete every pod of the namespace at once and wait until its kubelet has let go of it."""
-    cluster.admin.run("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force", "--wait=false")
-    wait_until(f"no pod is left in {namespace}", lambda: not cluster.admin.get("pods", "-n", namespace))
+    cluster.admin.run(
+        "delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force", "--wait=false"
+    )
+    wait_until(
+        (f"no pod is left in {namespace}"), lambda: not cluster.admin.get("pods", "-n", namespace)
+    )

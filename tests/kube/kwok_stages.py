@@ -1,7 +1,9 @@
-"""How do the played kubelets behave? KWOK's own stages, taken from its module, driven by annotations of the pod.
+"""How do the played kubelets behave? KWOK's own stages, taken from its module, driven by
+annotations of the pod.
 
-A pod becomes Ready at once and then runs until it is deleted. Annotations change that: see the constants. KWOK's
-`pod-complete` is left out on purpose: it ends every pod of a Job at once, and no other pod ever.
+A pod becomes Ready at once and then runs until it is deleted. Annotations change that: see the
+constants. KWOK's `pod-complete` is left out on purpose: it ends every pod of a Job at once, and no
+other pod ever.
 """
 
 from __future__ import annotations
@@ -73,12 +75,17 @@ def _annotation(name: str) -> str:
 
 
 def _delayed(stage: dict[str, Any], annotation: str) -> dict[str, Any]:
-    stage["spec"]["delay"] = {"durationMilliseconds": 0, "durationFrom": {"expressionFrom": _annotation(annotation)}}
+    stage["spec"]["delay"] = {
+        "durationMilliseconds": 0,
+        "durationFrom": {"expressionFrom": _annotation(annotation)},
+    }
     return stage
 
 
 def _only_unless(stage: dict[str, Any], annotation: str) -> dict[str, Any]:
-    stage["spec"]["selector"]["matchExpressions"].append({"key": _annotation(annotation), "operator": "DoesNotExist"})
+    stage["spec"]["selector"]["matchExpressions"].append(
+        {"key": _annotation(annotation), "operator": "DoesNotExist"}
+    )
     return stage
 
 

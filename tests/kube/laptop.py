@@ -1,4 +1,6 @@
-"""How does `fairlead up` run in a test? As a person starts it, on free ports, told by its ready file where everything is."""
+"""How does `fairlead up` run in a test? As a person starts it, on free ports, told by its ready
+file where everything is.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
 
 
 class Laptop:
-    """The simulated cluster, its exporters and the console in one process; `kubectl` speaks to its API."""
+    """The simulated cluster, its exporters and the console in one process; `kubectl` speaks to its
+    API.
+    """
 
-    def __init__(self, component: Component, ready: dict[str, str], folder: Path, state_dir: Path) -> None:
+    def __init__(
+        self, component: Component, ready: dict[str, str], folder: Path, state_dir: Path
+    ) -> None:
         self.state_dir = state_dir
         self.component = component
         self.console = Server(component, ready["console"].rstrip("/"))
@@ -34,13 +40,23 @@ def running_laptop(log: Path, *arguments: str, state_home: Path | None = None) -
     """`fairlead up ARGUMENTS` for as long as the block lasts; it must end by itself on SIGTERM."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
     ready_file, home = folder / "ready.json", state_home or folder / "state"
-    ports = [f"--{name}={free_port()}" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")]
+    ports = [
+        f"--{name}={free_port()}"
+        for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")
+    ]
     argv = [*FAIRLEAD, "up", *ports, f"--ready-file={ready_file}", *arguments]
     component = Component("fairlead up", argv, log, {**environment(), "XDG_STATE_HOME": str(home)})
     try:
         component.start()
-        component.wait_until(lambda: ready_file.exists() and ready_file.stat().st_size > 0, READY_SECONDS)
-        yield Laptop(component, json.loads(ready_file.read_text(encoding="utf-8")), folder, home / "fairlead" / "laptop")
+        component.wait_until(
+            lambda: ready_file.exists() and ready_file.stat().st_size > 0, READY_SECONDS
+        )
+        yield Laptop(
+            component,
+            json.loads(ready_file.read_text(encoding="utf-8")),
+            folder,
+            home / "fairlead" / "laptop",
+        )
     finally:
         component.stop()
         shutil.rmtree(folder, ignore_errors=True)

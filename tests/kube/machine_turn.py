@@ -1,4 +1,5 @@
-"""Of which thing does a machine have only one, whoever runs tests on it? A test run waits for its turn.
+"""Of which thing does a machine have only one, whoever runs tests on it? A test run waits for its
+turn.
 
 The lock belongs to the open file, so a killed run leaves none behind.
 """
@@ -20,7 +21,11 @@ _TURN_SECONDS = 900.0
 def only_run(what: str, lock_path: Path) -> Iterator[None]:
     """Wait until no other test run has `what`; it is ours until the block ends."""
     with lock_path.open("a") as lock:
-        wait_until(f"no other {what} on this machine ({lock_path})", lambda: _is_taken(lock), _TURN_SECONDS)
+        wait_until(
+            f"no other {what} on this machine ({lock_path})",
+            lambda: _is_taken(lock),
+            _TURN_SECONDS,
+        )
         yield
 
 

@@ -1,7 +1,9 @@
-"""How does Prometheus stand in a cluster? The operator and what it describes, and a Prometheus without it, beside the API server.
+"""How does Prometheus stand in a cluster? The operator and what it describes, and a Prometheus
+without it, beside the API server.
 
-Both discover by the API server, each with the token of an account of its own. What the operator would mount into a pod of Prometheus, its
-configuration and its rules, is read from its Secret and its ConfigMaps.
+Both discover by the API server, each with the token of an account of its own. What the operator
+would mount into a pod of Prometheus, its configuration and its rules, is read from its Secret and
+its ConfigMaps.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ NAMESPACE, NAME, RELEASE = "monitoring", "stack", {"release": "stack"}
 SCRAPE, RULES = DEPLOY / "prometheus" / "scrape.yaml", DEPLOY / "prometheus" / "fairlead.rules.yaml"
 EVALUATED = "5s"
 READ_BY = {"operator": ("services", "endpoints", "pods"), "plain": ("pods",)}
-"""What servicemonitor.yaml and scrape.yaml say that Prometheus must be allowed to get, list and watch in our namespace."""
+"""What servicemonitor.yaml and scrape.yaml say that Prometheus must be allowed to get, list and
+watch in our namespace.
+"""
 _MOUNTED = f"/etc/prometheus/rules/prometheus-{NAME}-rulefiles-0"
 
 
@@ -55,54 +59,94 @@ class Operator:
         return {job["job_name"] for job in self.configuration().get("scrape_configs") or ()}
 
     def alertmanager(self, name: str) -> Object:
-        """What an Alertmanager is to do, by its own reading of what it was given; empty before it has been said."""
+        """What an Alertmanager is to do, by its own reading of what it was given; empty before it
+        has been said.
+        """
         for secret in self._cluster.admin.get("secrets", "-n", NAMESPACE):
             if secret["metadata"]["name"] == f"alertmanager-{name}-generated":
-                found: Object = yaml.safe_load(gzip.decompress(base64.b64decode(secret["data"]["alertmanager.yaml.gz"])))
+                found: Object = yaml.safe_load(
+                    gzip.decompress(base64.b64decode(secret["data"]["alertmanager.yaml.gz"]))
+                )
                 return found
         return {}
 
     def rules(self) -> dict[str, str]:
         """Its files of rules by name."""
-        found = self._cluster.admin.get("configmaps", "-n", NAMESPACE, "-l", f"prometheus-name={NAME}")
+        found = self._cluster.admin.get(
+            "configmaps", "-n", NAMESPACE, "-l", f"prometheus-name={NAME}"
+        )
         return {name: text for each in found for name, text in (each.get("data") or {}).items()}
 
-    def refused(self, kinds: str = "podmonitors,servicemonitors,prometheusrules") -> dict[str, list[str]]:
-        """Of objects in our namespace that it does not take as they are: what it says, in their status."""
+    def refused(
+        self, kinds: str = "podmonitors,servicemonitors,prometheusrules"
+    ) -> dict[str, list[str]]:
+        """Of objects in our namespace that it does not take as they are: what it says, in their
+        status.
+        """
         found: dict[str, list[str]] = {}
         for each in self._cluster.admin.get(kinds, "-n", SYSTEM):
-            said = [told for binding in each.get("status", {}).get("bindings", ()) for told in binding["conditions"]]
-            words = [f"{told.get('reason')}: {told.get('message')}" for told in said if told["status"] != "True"]
+            said = [
+                told
+                for binding in each.get("status", {}).get("bindings", ())
+                for told in binding["conditions"]
+            ]
+            words = [
+                f"{told.get('reason')}: {told.get('message')}"
+                for told in said
+                if told["status"] != "True"
+            ]
             if words or not said:
                 found[each["metadata"]["name"]] = words
         return found
 
     def complaints(self) -> list[str]:
-        """Lines of its log above `info` that name something of ours, but for what it writes again because somebody was quicker."""
+        """Lines of its log above `info` that name something of ours, but for what it writes again
+        because somebody was quicker.
+        """
         lines = self.component.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return [
             line
             for line in lines
-            if "fairlead" in line and "Operation cannot be fulfilled" not in line and re.search("level=(warn|error)", line, re.IGNORECASE)
+            if "fairlead" in line
+            and ("Operation cannot be fulfilled") not in line
+            and re.search("level=(warn|error)", line, re.IGNORECASE)
         ]
 
 
 def described(cluster: ControlPlane, token: Path) -> Object:
-    """The Prometheus that kube-prometheus-stack describes with its default values, of the release `stack`: its selectors.
+    """The Prometheus that kube-prometheus-stack describes with its default values, of the release
+    `stack`: its selectors.
 
     It says where the API server is, because it runs in no pod that would be told.
     """
     every, ours = {}, {"matchLabels": RELEASE}
-    selectors = {f"{kind}NamespaceSelector": every for kind in ("serviceMonitor", "podMonitor", "probe", "scrapeConfig", "rule")}
-    selectors |= {f"{kind}Selector": ours for kind in ("serviceMonitor", "podMonitor", "probe", "scrapeConfig", "rule")}
+    selectors = {
+        f"{kind}NamespaceSelector": every
+        for kind in ("serviceMonitor", "podMonitor", "probe", "scrapeConfig", "rule")
+    }
+    selectors |= {
+        f"{kind}Selector": ours
+        for kind in ("serviceMonitor", "podMonitor", "probe", "scrapeConfig", "rule")
+    }
     server = {
         "host": cluster.server,
         "authorization": {"type": "Bearer", "credentialsFile": str(token)},
         "tlsConfig": {"caFile": str(cluster.authority)},
     }
-    spec = {"replicas": 1, "serviceAccountName": "prometheus", "evaluationInterval": EVALUATED, "apiserverConfig": server, **selectors}
+    spec = {
+        "replicas": 1,
+        "serviceAccountName": "prometheus",
+        "evaluationInterval": EVALUATED,
+        "apiserverConfig": server,
+        **selectors,
+    }
     metadata = {"name": NAME, "namespace": NAMESPACE}
-    return {"apiVersion": "monitoring.coreos.com/v1", "kind": "Prometheus", "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "Prometheus",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 @contextmanager
@@ -123,8 +167,14 @@ def running_operator(cluster: ControlPlane) -> Iterator[Operator]:
         "--disable-unmanaged-prometheus-configuration=true",
         "--feature-gates=StatusForConfigurationResources=true",
     ]
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "KUBECONFIG": str(kubeconfig)}
-    component = Component("prometheus-operator", argv, cluster.logs / "prometheus-operator.log", environment)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "KUBECONFIG": str(kubeconfig),
+    }
+    component = Component(
+        "prometheus-operator", argv, cluster.logs / "prometheus-operator.log", environment
+    )
     operator = Operator(cluster, component)
     try:
         component.start()
@@ -142,8 +192,13 @@ def described_prometheus(cluster: ControlPlane, operator: Operator) -> Iterator[
         for name, text in operator.rules().items():
             (folder / name).write_text(text, encoding="utf-8")
         configuration = json.dumps(operator.configuration())
-        for word, meaning in {_MOUNTED: str(folder), "$(SHARD)": "0", "$(POD_NAME)": f"prometheus-{NAME}-0"}.items():
-            configuration = configuration.replace(word, meaning)  # the last two as its reloader does, from the pod's environment
+        for word, meaning in {
+            _MOUNTED: str(folder),
+            "$(SHARD)": "0",
+            "$(POD_NAME)": f"prometheus-{NAME}-0",
+        }.items():
+            # the last two as its reloader does, from the pod's environment
+            configuration = configuration.replace(word, meaning)
         with _running(cluster, "prometheus-of-operator", json.loads(configuration)) as prometheus:
             yield prometheus
 
@@ -156,7 +211,9 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
         shipped = SCRAPE.read_text(encoding="utf-8")
         told = f"- role: pod\n        kubeconfig_file: {kubeconfig}\n"
         assert shipped.count("- role: pod\n") == 1
-        (folder / "scrape.yaml").write_text(shipped.replace("- role: pod\n", told), encoding="utf-8")
+        (folder / "scrape.yaml").write_text(
+            shipped.replace(("- role: pod\n"), told), encoding="utf-8"
+        )
         configuration = {
             "global": {"evaluation_interval": EVALUATED},
             "scrape_config_files": [str(folder / "scrape.yaml")],
@@ -167,7 +224,9 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
 
 
 def _reader_of_our_namespace(cluster: ControlPlane, name: str, resources: Sequence[str]) -> Path:
-    """A kubeconfig of an account that may read these in our namespace, and nothing anywhere else."""
+    """A kubeconfig of an account that may read these in our
+    namespace, and nothing anywhere else.
+    """
     rule = {"apiGroups": [""], "resources": [*resources], "verbs": ["get", "list", "watch"]}
     kubeconfig = cluster.write_service_account_kubeconfig(name, [], NAMESPACE)
     rbac, metadata = "rbac.authorization.k8s.io", {"name": name, "namespace": SYSTEM}
@@ -194,7 +253,12 @@ def _running(cluster: ControlPlane, name: str, configuration: Object) -> Iterato
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",
         ]
-        component = Component(name, argv, cluster.logs / f"{name}.log", {"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+        component = Component(
+            name,
+            argv,
+            cluster.logs / f"{name}.log",
+            {"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
+        )
         prometheus = Prometheus(component, "127.0.0.1", port, file, 15)
         with started(prometheus):
             yield prometheus

@@ -1,6 +1,8 @@
-"""Which images do the containers of a real kubelet run? Some made here of Debian's static busybox; nothing is pulled.
+"""Which images do the containers of a real kubelet run? Some made here of Debian's static busybox;
+nothing is pulled.
 
-They differ only in the program that they run by default. All are in one tar as `docker save` writes it.
+They differ only in the program that they run by default. All are in one tar as `docker save` writes
+it.
 """
 
 from __future__ import annotations
@@ -22,16 +24,23 @@ SIMULATED = {
     "fairlead.test/crash:1s": "sleep 1; exit 139",
     "fairlead.test/nginx:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
 }
-"""Images that do for true what the simulated cluster's containers do by the names of theirs (`fairlead_sim/kubelet/behaviour.py`)."""
+"""Images that do for true what the simulated cluster's containers do by the names of theirs
+(`fairlead_sim/kubelet/behaviour.py`).
+"""
 SAYS = """exec 2>&1; env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
 test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
-"""A program that tells what its container was given, and then `end`, all in one stream: of two, nobody knows the order."""
+"""A program that tells what its container was given, and then `end`, all in one stream: of two,
+nobody knows the order.
+"""
 TELLS = "fairlead.test/tells:1"
 """Tells, and runs on until it is asked to end."""
 TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
 """Tells, and ends as document 001's program does that wants more memory than it was given."""
 LINE_E = """CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)\""""
-_TELLING = {TELLS: f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}", TAKES_TOO_MUCH: f"{SAYS}; echo '{LINE_E}'; exit 1"}
+_TELLING = {
+    TELLS: (f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}"),
+    TAKES_TOO_MUCH: (f"{SAYS}; echo '{LINE_E}'; exit 1"),
+}
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
 """mpi-operator's workers run one. Nobody logs in here, for no `mpirun` is there."""
@@ -41,9 +50,16 @@ def write_images(tar: Path) -> None:
     """A tar of all images, for `ctr images import`."""
     layer = _layer()
     programs = {**SIMULATED, **_TELLING}
-    commands = {BUSYBOX: ["sh"], PAUSE: ["sleep", "1000000"], **{tag: ["sh", "-c", program] for tag, program in programs.items()}}
+    commands = {
+        BUSYBOX: ["sh"],
+        PAUSE: ["sleep", "1000000"],
+        **{tag: ["sh", "-c", program] for tag, program in programs.items()},
+    }
     configs = {tag: _config(layer, command) for tag, command in commands.items()}
-    manifest = [{"Config": _config_name(config), "RepoTags": [tag], "Layers": ["layer.tar"]} for tag, config in configs.items()]
+    manifest = [
+        {"Config": _config_name(config), "RepoTags": [tag], "Layers": ["layer.tar"]}
+        for tag, config in configs.items()
+    ]
     with tarfile.open(tar, "w") as images:
         _add(images, "layer.tar", layer)
         for config in configs.values():
@@ -53,7 +69,9 @@ def write_images(tar: Path) -> None:
 
 def _layer() -> bytes:
     """The file system: busybox under its own name, and a link for each program that it can be."""
-    names = subprocess.run([_PROGRAM, "--list"], capture_output=True, text=True, timeout=30, check=True).stdout.split()
+    names = subprocess.run(
+        [_PROGRAM, "--list"], capture_output=True, text=True, timeout=30, check=True
+    ).stdout.split()
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as layer:
         for folder in ("bin", "etc", "proc", "sys", "dev", "tmp"):

@@ -1,8 +1,10 @@
-"""Where does a real node live on this machine, and what is left of it afterwards? In namespaces of its own: nothing is left.
+"""Where does a real node live on this machine, and what is left of it afterwards? In namespaces of
+its own: nothing is left.
 
-Processes and mounts of the node are in a pid and a mount namespace whose first process dies with the test process (`Component`), however
-that dies; the kernel then ends every container and undoes every mount. Three things stand outside, under fixed names, so that they can
-also be swept after a run that was killed: an address on `lo`, a bridge and the cgroup `kubepods`.
+Processes and mounts of the node are in a pid and a mount namespace whose first process dies with
+the test process (`Component`), however that dies; the kernel then ends every container and undoes
+every mount. Three things stand outside, under fixed names, so that they can also be swept after a
+run that was killed: an address on `lo`, a bridge and the cgroup `kubepods`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 @contextmanager
 def node_room() -> Iterator[None]:
-    """The machine is ours for one node as long as the block lasts; ComponentError when it lacks what a node needs."""
+    """The machine is ours for one node as long as the block lasts; ComponentError when it lacks
+    what a node needs.
+    """
     _check_machine()
     with only_run("test node runs", NODE_LOCK):
         _sweep()
@@ -53,14 +57,34 @@ def node_room() -> Iterator[None]:
 
 
 def first_process(disk: Path) -> list[str]:
-    """The command line of the first process of new namespaces; `disk`, an empty folder, is /var/lib there.
+    """The command line of the first process of new namespaces; `disk`, an empty folder, is /var/lib
+    there.
 
-    It takes in whoever has lost its parent, as the first process of a machine does: containers outlive their runtime.
+    It takes in whoever has lost its parent, as the first process of a machine does: containers
+    outlive their runtime.
     """
     # No tmpfs there: the kubelet wants to know how full the disk is, and of a tmpfs it cannot tell.
-    mounts = 'mount --bind "$0" /var/lib && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log'
-    flags = ["--fork", "--kill-child", "--pid", "--mount", "--mount-proc", "--propagation", "private"]
-    return ["unshare", *flags, "--", "sh", "-c", f"{mounts} && while :; do sleep 1000000 & wait; done", str(disk)]
+    mounts = (
+        'mount --bind "$0" /var/lib && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log'
+    )
+    flags = [
+        "--fork",
+        "--kill-child",
+        "--pid",
+        "--mount",
+        "--mount-proc",
+        "--propagation",
+        "private",
+    ]
+    return [
+        "unshare",
+        *flags,
+        "--",
+        "sh",
+        "-c",
+        f"{mounts} && while :; do sleep 1000000 & wait; done",
+        str(disk),
+    ]
 
 
 def has_begun(room: Component) -> bool:
@@ -90,24 +114,39 @@ def end_all(room: Component) -> None:
 
 
 def _children(room: Component) -> list[str]:
-    return Path("/proc", str(room.pid), "task", str(room.pid), "children").read_text(encoding="ascii").split()
+    return (
+        Path("/proc", str(room.pid), "task", str(room.pid), "children")
+        .read_text(encoding="ascii")
+        .split()
+    )
 
 
 def _check_machine() -> None:
     if os.geteuid() != 0:
         raise ComponentError("a kubelet runs containers only for root; run these tests as root")
-    missing = sorted({package for program, package in NEEDED.items() if shutil.which(program) is None})
+    missing = sorted(
+        {package for program, package in NEEDED.items() if shutil.which(program) is None}
+    )
     if not (CNI_PROGRAMS / "bridge").exists():
         missing.append("containernetworking-plugins")
     if missing:
         packages = " ".join(missing)
-        raise ComponentError(f"a kubelet needs programs that are not on this machine\nhint: `apt-get install {packages}`")
+        raise ComponentError(
+            "a kubelet needs programs that are not on this machine\nhint: `apt-get install "
+            f"{packages}`"
+        )
 
 
 def _sweep() -> None:
-    """Remove what stands outside the namespaces; ComponentError when a kubelet that is not ours works here."""
+    """Remove what stands outside the namespaces; ComponentError when a kubelet that is not ours
+    works here.
+    """
     for folder in _pod_cgroups():
-        wait_until(f"no process is left in {folder}; is there a kubelet of this machine's own?", partial(_is_empty, folder), 30)
+        wait_until(
+            f"no process is left in {folder}; is there a kubelet of this machine's own?",
+            partial(_is_empty, folder),
+            30,
+        )
         for each in sorted(folder.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
             each.rmdir()
         folder.rmdir()
@@ -125,6 +164,8 @@ def _is_empty(cgroup: Path) -> bool:
 
 
 def _ip(*arguments: str, may_fail: bool = False) -> None:
-    answer = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=30, check=False)
+    answer = subprocess.run(
+        ["ip", *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
     if answer.returncode and not may_fail:
         raise ComponentError(f"`ip {' '.join(arguments)}` failed: {answer.stderr.strip()}")

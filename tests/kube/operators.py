@@ -1,7 +1,9 @@
-"""How do the real operators of training jobs stand beside a test cluster? mpi-operator and training-operator, as plain processes.
+"""How do the real operators of training jobs stand beside a test cluster? mpi-operator and
+training-operator, as plain processes.
 
-training-operator reads its certificate from a folder of which a machine has only one. So a lock lets one pair run at a time: a fixture
-that holds it must end with its module, or the next one waits for it. (mpi-operator is built without its fixed port: `tools/kube_programs`.)
+training-operator reads its certificate from a folder of which a machine has only one. So a lock
+lets one pair run at a time: a fixture that holds it must end with its module, or the next one waits
+for it. (mpi-operator is built without its fixed port: `tools/kube_programs`.)
 """
 
 from __future__ import annotations
@@ -34,19 +36,30 @@ _READY_SECONDS = 120.0
 
 @contextmanager
 def running_operators(cluster: ControlPlane) -> Iterator[None]:
-    """Both operators at work in this cluster for as long as the block lasts; their CRDs and training-operator's webhook with them."""
+    """Both operators at work in this cluster for as long as the block lasts; their CRDs and
+    training-operator's webhook with them.
+    """
     with only_run("operators run", _LOCK):
         install_job_kinds(cluster.admin)
-        cluster.admin.apply([_core("Namespace", name) for name in (MPI_NAMESPACE, TRAINING_NAMESPACE)])
+        cluster.admin.apply(
+            [_core("Namespace", name) for name in (MPI_NAMESPACE, TRAINING_NAMESPACE)]
+        )
         with _mpi_operator(cluster), _training_operator(cluster):
             yield
 
 
 @contextmanager
 def _mpi_operator(cluster: ControlPlane) -> Iterator[None]:
-    flags = ["-kubeConfig", _kubeconfig(cluster, "mpi-operator"), "-kube-api-qps=200", "-kube-api-burst=400"]
+    flags = [
+        "-kubeConfig",
+        _kubeconfig(cluster, "mpi-operator"),
+        "-kube-api-qps=200",
+        "-kube-api-burst=400",
+    ]
     with _started(cluster, "mpi-operator", flags) as component:
-        component.wait_until(lambda: bool(cluster.admin.get("leases", "-n", MPI_NAMESPACE)), _READY_SECONDS)
+        component.wait_until(
+            lambda: bool(cluster.admin.get("leases", "-n", MPI_NAMESPACE)), _READY_SECONDS
+        )
         yield
 
 
@@ -64,14 +77,18 @@ def _training_operator(cluster: ControlPlane) -> Iterator[None]:
         "-kube-api-burst=400",
         *(f"-enable-scheme={kind}" for kind in WEBHOOKS),
     ]
-    cluster.admin.apply([_core("Secret", "training-operator-webhook-cert", namespace=TRAINING_NAMESPACE)])
+    cluster.admin.apply(
+        [_core("Secret", "training-operator-webhook-cert", namespace=TRAINING_NAMESPACE)]
+    )
     pair = cluster.issue("training-operator-webhook", names=["127.0.0.1"])
     CERTIFICATES.mkdir(parents=True, exist_ok=True)
     try:
         shutil.copy(pair.certificate, CERTIFICATES / "tls.crt")
         shutil.copy(pair.key, CERTIFICATES / "tls.key")
         with _started(cluster, "training-operator", flags) as component:
-            component.wait_until(lambda: _answers(f"http://127.0.0.1:{probe}/readyz"), _READY_SECONDS)
+            component.wait_until(
+                lambda: _answers(f"http://127.0.0.1:{probe}/readyz"), _READY_SECONDS
+            )
             cluster.admin.apply([_webhooks(cluster, webhook)])
             yield
             cluster.admin.delete("validatingwebhookconfigurations", "training-operator")
@@ -81,7 +98,8 @@ def _training_operator(cluster: ControlPlane) -> Iterator[None]:
 
 @contextmanager
 def _started(cluster: ControlPlane, name: str, flags: Sequence[str]) -> Iterator[Component]:
-    # A small environment: KUBECONFIG beats mpi-operator's flag, TMPDIR moves the certificates, a proxy gets even loopback's requests.
+    # A small environment: KUBECONFIG beats mpi-operator's flag, TMPDIR moves the certificates, a
+    # proxy gets even loopback's requests.
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     component = Component(name, [program(name), *flags], cluster.logs / f"{name}.log", environment)
     try:
@@ -100,14 +118,24 @@ def _core(kind: str, name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def _webhooks(cluster: ControlPlane, port: int) -> dict[str, Any]:
-    """What training-operator's own manifest says, by address: no Service of this cluster leads anywhere."""
+    """What training-operator's own manifest says, by address: no Service of this cluster leads
+    anywhere.
+    """
     authority = base64.b64encode(cluster.authority.read_bytes()).decode()
     webhooks = [
         {
             "name": f"validator.{kind}.training-operator.kubeflow.org",
-            "clientConfig": {"url": f"https://127.0.0.1:{port}/validate-kubeflow-org-v1-{kind}", "caBundle": authority},
+            "clientConfig": {
+                "url": f"https://127.0.0.1:{port}/validate-kubeflow-org-v1-{kind}",
+                "caBundle": authority,
+            },
             "rules": [
-                {"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": [f"{kind}s"]}
+                {
+                    "apiGroups": ["kubeflow.org"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": [f"{kind}s"],
+                }
             ],
             "failurePolicy": "Fail",
             "sideEffects": "None",

@@ -1,7 +1,8 @@
 """Our boards as Grafana asks them: variables filled in, each panel's queries.
 
-How Grafana fills in a variable of several values in PromQL: the chosen values, what is special in a regular expression behind two
-backslashes, joined in brackets; "All" is the variable's own word for it where it has one, else every value of its list.
+How Grafana fills in a variable of several values in PromQL: the chosen values, what is special in a
+regular expression behind two backslashes, joined in brackets; "All" is the variable's own word for
+it where it has one, else every value of its list.
 """
 
 from __future__ import annotations
@@ -38,29 +39,54 @@ class Asked(NamedTuple):
 
 
 def boards() -> dict[str, dict[str, Any]]:
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    return {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(FOLDER.glob("*.json"))
+    }
 
 
 def asked_of(uid: str) -> Iterator[Asked]:
     for panel in boards()[uid]["panels"]:
         for target in panel.get("targets", ()):
-            yield Asked(uid, panel["title"], target["refId"], panel["type"], target["expr"], target["legendFormat"])
+            yield Asked(
+                uid,
+                panel["title"],
+                target["refId"],
+                panel["type"],
+                target["expr"],
+                target["legendFormat"],
+            )
 
 
 def pattern(values: list[str]) -> str:
-    found = [_SPECIAL.sub(lambda special: "\\\\" + special.group(), value.replace("\\", "\\\\\\\\")) for value in values]
+    found = [
+        _SPECIAL.sub(lambda special: "\\\\" + special.group(), value.replace("\\", "\\\\\\\\"))
+        for value in values
+    ]
     return found[0] if len(found) == 1 else f"({'|'.join(found)})"
 
 
 def fill_in(expression: str, chosen: Mapping[str, str]) -> str:
     """Where no cluster is chosen, of a Prometheus of one."""
     return re.sub(
-        r"\$(\w+)", lambda found: {"cluster": "", **chosen, "__rate_interval": RATE_INTERVAL, "__range": RANGE}[found.group(1)], expression
+        r"\$(\w+)",
+        lambda found: {"cluster": "", **chosen, "__rate_interval": RATE_INTERVAL, "__range": RANGE}[
+            found.group(1)
+        ],
+        expression,
     )
 
 
-def choose(prometheus: Prometheus, uid: str, told: Mapping[str, str] | None = None, *, only_one: bool = False) -> dict[str, str]:
-    """What each variable of a board stands for: what is `told`, the first of its values with `only_one`, else All."""
+def choose(
+    prometheus: Prometheus,
+    uid: str,
+    told: Mapping[str, str] | None = None,
+    *,
+    only_one: bool = False,
+) -> dict[str, str]:
+    """What each variable of a board stands for: what is `told`, the first of its values with
+    `only_one`, else All.
+    """
     chosen: dict[str, str] = {}
     for variable in boards()[uid]["templating"]["list"]:
         if variable["type"] != "query":

@@ -1,6 +1,8 @@
-"""How does one workload run in two worlds? A `Place` is a namespace of one of them, with the same hands and eyes in both.
+"""How does one workload run in two worlds? A `Place` is a namespace of one of them, with the same
+hands and eyes in both.
 
-They differ in time alone: the real one's passes by itself, the simulated one's only while somebody waits.
+They differ in time alone: the real one's passes by itself, the simulated one's only while somebody
+waits.
 """
 
 from __future__ import annotations
@@ -29,13 +31,17 @@ _PREFIXES = {
     "policy/v1": ("poddisruptionbudgets",),
     "scheduling.k8s.io/v1": ("priorityclasses",),
 }
-_GROUPS = {plural: f"/apis/{version}" for version, plurals in _PREFIXES.items() for plural in plurals}
+_GROUPS = {
+    plural: f"/apis/{version}" for version, plurals in _PREFIXES.items() for plural in plurals
+}
 _WIDE = ("namespaces", "nodes", "priorityclasses")
 
 
 @dataclass
 class Place:
-    """`wait` lets time pass; a condition is asked for again every `step` until `patience` is over, all in the world's own seconds."""
+    """`wait` lets time pass; a condition is asked for again every `step` until `patience` is over,
+    all in the world's own seconds.
+    """
 
     api: ApiClient
     namespace: str
@@ -50,11 +56,17 @@ class Place:
 
     def path(self, plural: str, name: str = "", subresource: str = "") -> str:
         scope = "" if plural in _WIDE else f"/namespaces/{self.namespace}"
-        return "/".join(part for part in (f"{_GROUPS.get(plural, '/api/v1')}{scope}/{plural}", name, subresource) if part)
+        return "/".join(
+            part
+            for part in (f"{_GROUPS.get(plural, '/api/v1')}{scope}/{plural}", name, subresource)
+            if part
+        )
 
     def create(self, *objects: Object) -> None:
         for obj in objects:
-            _expect(self.api.post(self.path(f"{obj['kind'].lower()}{_ending(obj['kind'])}"), obj), 201)
+            _expect(
+                self.api.post(self.path(f"{obj['kind'].lower()}{_ending(obj['kind'])}"), obj), 201
+            )
 
     def get(self, plural: str, name: str) -> Object | None:
         answer = self.api.get(self.path(plural, name))
@@ -66,28 +78,44 @@ class Place:
         return found
 
     def list(self, plural: str, selector: str = "") -> list[Object]:
-        answer = self.api.get(self.path(plural), **({"labelSelector": selector} if selector else {}))
+        answer = self.api.get(
+            self.path(plural), **({"labelSelector": selector} if selector else {})
+        )
         return list(_expect(answer, 200).body["items"])
 
-    def patch(self, plural: str, name: str, patch: Any, subresource: str = "", kind: str = MERGE) -> None:
+    def patch(
+        self, plural: str, name: str, patch: Any, subresource: str = "", kind: str = MERGE
+    ) -> None:
         _expect(self.api.patch(self.path(plural, name, subresource), patch, kind), 200)
 
-    def delete(self, plural: str, name: str, propagation: str = "Background", grace: int | None = None) -> None:
-        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+    def delete(
+        self, plural: str, name: str, propagation: str = "Background", grace: int | None = None
+    ) -> None:
+        options: Object = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": propagation,
+        }
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         answer = self.api.delete(self.path(plural, name), options)
         assert answer.status in (200, 202), answer
 
     def evict(self, pod: str) -> Answer:
-        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": self.namespace}}
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": self.namespace},
+        }
         return self.api.post(self.path("pods", pod, "eviction"), body)
 
     def until(self, what: str, is_so: Callable[[], bool]) -> None:
         """Let time pass until it is so; AssertionError that names `what` when patience is over."""
         limit = self.now() + self.patience
         while not is_so():
-            assert self.now() < limit, f"not so in the {self.api.name} world after {self.patience:.0f} s: {what}"
+            assert self.now() < limit, (
+                f"not so in the {self.api.name} world after {self.patience:.0f} s: {what}"
+            )
             self.wait(self.step)
 
     def rest(self, seconds: float) -> None:
@@ -105,7 +133,9 @@ def _expect(answer: Answer, status: int) -> Answer:
 
 
 def real_place(kubeconfig: Path, namespace: str) -> Place:
-    place = Place(ApiClient("real", kubeconfig), namespace, time.time, time.sleep, step=0.3, patience=120.0)
+    place = Place(
+        ApiClient("real", kubeconfig), namespace, time.time, time.sleep, step=0.3, patience=120.0
+    )
     _make_namespace(place)
     return place
 
@@ -119,7 +149,14 @@ def simulated_place(folder: Path, namespace: str, nodes: Sequence[Object]) -> It
         def wait(seconds: float) -> None:
             server.do(lambda cluster: world.run_until(world.clock.now() + seconds))
 
-        place = Place(ApiClient("simulated", server.kubeconfig), namespace, world.clock.now, wait, step=1.0, patience=1800.0)
+        place = Place(
+            ApiClient("simulated", server.kubeconfig),
+            namespace,
+            world.clock.now,
+            wait,
+            step=1.0,
+            patience=1800.0,
+        )
         _make_namespace(place)
         place.create(*nodes)
         yield place

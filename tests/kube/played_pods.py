@@ -1,7 +1,9 @@
-"""How do the pods of `deploy/` run where nobody runs containers? Each container of ours that serves is a process at its pod's address.
+"""How do the pods of `deploy/` run where nobody runs containers? Each container of ours that serves
+is a process at its pod's address.
 
-KWOK gives the pods addresses out of their nodes' ranges. Those lead to this machine, so that ports are the manifests' own, whoever
-discovers a pod reaches it, and at a pod that nobody plays nobody answers. That needs root.
+KWOK gives the pods addresses out of their nodes' ranges. Those lead to this machine, so that ports
+are the manifests' own, whoever discovers a pod reaches it, and at a pod that nobody plays nobody
+answers. That needs root.
 """
 
 from __future__ import annotations
@@ -25,8 +27,13 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
 Object = dict[str, Any]
 IMAGE = "fairlead:"
 SYSTEM = "fairlead-system"
-NEEDS_ROOT = "addresses of pods are led to this machine, which is root's to do" if os.geteuid() else ""
-_PLAYED = {"gpu-exporter": ("--backend=sim",), "device-plugin": ("--backend=sim", "--sim-gpus=1xTesla-T4")}
+NEEDS_ROOT = (
+    ("addresses of pods are led to this machine, which is root's to do") if os.geteuid() else ""
+)
+_PLAYED = {
+    "gpu-exporter": ("--backend=sim",),
+    "device-plugin": ("--backend=sim", "--sim-gpus=1xTesla-T4"),
+}
 """Cards of the simulated cluster's node of the same name, and cards that no kubelet hands out."""
 
 
@@ -63,12 +70,18 @@ def serving(pod: Object) -> list[Serving]:
 def running_pods(cluster: ControlPlane) -> list[Object]:
     """Those of our namespace that have an address, have not ended and are not about to."""
     found = cluster.admin.get("pods", "-n", SYSTEM)
-    return [each for each in found if each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"]]
+    return [
+        each
+        for each in found
+        if each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"]
+    ]
 
 
 @contextmanager
 def pod_ranges(count: int) -> Iterator[list[str]]:
-    """So many ranges for pods of this process's nodes, `10.97.X.Y/26` each; the real node's pods have 10.98."""
+    """So many ranges for pods of this process's nodes, `10.97.X.Y/26` each; the real node's pods
+    have 10.98.
+    """
     number = next(number for number in range(256) if claim(f"pod-range-{number}"))
     local = ["local", f"10.97.{number}.0/24", "dev", "lo"]
     subprocess.run(["ip", "route", "replace", *local], check=True, capture_output=True, timeout=10)
@@ -82,7 +95,11 @@ def pod_ranges(count: int) -> Iterator[list[str]]:
 def played(cluster: ControlPlane) -> Iterator[dict[Serving, Component]]:
     """The pods that there are now, at work for as long as the block lasts."""
     with ExitStack() as leaving:
-        found = {each: _started(cluster, each, leaving) for pod in running_pods(cluster) for each in serving(pod)}
+        found = {
+            each: _started(cluster, each, leaving)
+            for pod in running_pods(cluster)
+            for each in serving(pod)
+        }
         for each, component in found.items():
             component.wait_until(Server(component, f"http://{each.address}").answers, READY_SECONDS)
         yield found
@@ -91,7 +108,9 @@ def played(cluster: ControlPlane) -> Iterator[dict[Serving, Component]]:
 def _started(cluster: ControlPlane, each: Serving, leaving: ExitStack) -> Component:
     name = each.pod["metadata"]["name"]
     argv = [*FAIRLEAD, *_flags(each, leaving.enter_context(_disk())), *_identity(cluster, each.pod)]
-    component = Component(name, argv, cluster.logs / f"{name}.log", {**environment(), **_variables(each)})
+    component = Component(
+        name, argv, cluster.logs / f"{name}.log", {**environment(), **_variables(each)}
+    )
     leaving.callback(component.stop)
     component.start()
     return component
@@ -110,7 +129,11 @@ def _disk() -> Iterator[Path]:
 
 def _flags(each: Serving, folder: Path) -> list[str]:
     variables = _variables(each)
-    words = [word.replace("--listen=:", f"--listen={each.pod['status']['podIP']}:") for word in each.words if word != "--backend=nvml"]
+    words = [
+        word.replace("--listen=:", f"--listen={each.pod['status']['podIP']}:")
+        for word in each.words
+        if word != "--backend=nvml"
+    ]
     for name, value in variables.items():
         words = [word.replace(f"$({name})", value) for word in words]
     folders = [f"--kubelet-dir={folder}"] if words[0] in _PLAYED else []
@@ -125,13 +148,22 @@ def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
     if spec.get("automountServiceAccountToken") is False:
         return []
     words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
-    token = cluster.admin.run("create", "token", spec["serviceAccountName"], "-n", SYSTEM, *words).strip()
-    return [f"--kubeconfig={write_kubeconfig(cluster.folder / f'{name}.kubeconfig', cluster.server, cluster.authority, token_user(token))}"]
+    token = cluster.admin.run(
+        "create", "token", spec["serviceAccountName"], "-n", SYSTEM, *words
+    ).strip()
+    return [
+        f"--kubeconfig={write_kubeconfig(cluster.folder / f'{name}.kubeconfig', cluster.server, cluster.authority, token_user(token))}"
+    ]
 
 
 def _variables(each: Serving) -> dict[str, str]:
     """What the kubelet would set of the pod itself."""
-    fields = {"metadata.name": each.pod["metadata"]["name"], "spec.nodeName": each.pod["spec"]["nodeName"]}
+    fields = {
+        "metadata.name": each.pod["metadata"]["name"],
+        "spec.nodeName": each.pod["spec"]["nodeName"],
+    }
     return {
-        said["name"]: fields[said["valueFrom"]["fieldRef"]["fieldPath"]] for said in each.container.get("env", ()) if "valueFrom" in said
+        said["name"]: fields[said["valueFrom"]["fieldRef"]["fieldPath"]]
+        for said in each.container.get("env", ())
+        if "valueFrom" in said
     }

@@ -1,4 +1,6 @@
-"""Where are the built Kubernetes programs and the modules whose YAML the tests read? Asks `tools/`, which pins them."""
+"""Where are the built Kubernetes programs and the modules whose YAML the tests read? Asks `tools/`,
+which pins them.
+"""
 
 from __future__ import annotations
 

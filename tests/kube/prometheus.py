@@ -1,4 +1,6 @@
-"""What does a real Prometheus make of our pages? The server from Debian, scraping loopback, and `promtool`."""
+"""What does a real Prometheus make of our pages? The server from Debian, scraping loopback, and
+`promtool`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Sample(NamedTuple):
 class Prometheus:
     """A running server: queries answer with real evaluation, targets tell what scraping met."""
 
-    def __init__(self, component: Component, host: str, port: int, config: Path, scrape_seconds: int) -> None:
+    def __init__(
+        self, component: Component, host: str, port: int, config: Path, scrape_seconds: int
+    ) -> None:
         self.component = component
         self._config = config
         self._scrape_seconds = scrape_seconds
@@ -40,7 +44,9 @@ class Prometheus:
         self.url = f"http://{host}:{port}"
 
     def query(self, expression: str) -> list[Sample]:
-        """The instant vector (or scalar) of an expression; an invalid one raises urllib's HTTPError, in its words."""
+        """The instant vector (or scalar) of an expression; an invalid one raises urllib's
+        HTTPError, in its words.
+        """
         try:
             result = self._ask("query", query=expression)
         except urllib.error.HTTPError as refused:
@@ -50,10 +56,15 @@ class Prometheus:
             return [Sample({}, float(result["result"][1]))]
         return [Sample(item["metric"], float(item["value"][1])) for item in result["result"]]
 
-    def query_range(self, expression: str, start: float, end: float, step: float) -> list[dict[float, float]]:
+    def query_range(
+        self, expression: str, start: float, end: float, step: float
+    ) -> list[dict[float, float]]:
         """Each series of an expression over time: instant -> value."""
         asked = {"query": expression, "start": str(start), "end": str(end), "step": str(step)}
-        return [{float(at): float(value) for at, value in series["values"]} for series in self._ask("query_range", **asked)["result"]]
+        return [
+            {float(at): float(value) for at, value in series["values"]}
+            for series in self._ask("query_range", **asked)["result"]
+        ]
 
     def label_values(self, metric: str, label: str) -> list[str]:
         """What Grafana's `label_values(metric, label)` asks for."""
@@ -93,20 +104,26 @@ class Prometheus:
             {
                 "job_name": name,
                 "honor_labels": honor_labels,
-                "static_configs": [{"targets": [place], "labels": {**(labels or {}).get(name, {})}}],
+                "static_configs": [
+                    {"targets": [place], "labels": {**(labels or {}).get(name, {})}}
+                ],
             }
             for name, place in targets.items()
         ]
         every = f"{self._scrape_seconds}s"
         timing = {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": "1s"}
-        self._config.write_text(yaml.safe_dump({"global": timing, "scrape_configs": [*jobs, *more]}), encoding="utf-8")
+        self._config.write_text(
+            yaml.safe_dump({"global": timing, "scrape_configs": [*jobs, *more]}), encoding="utf-8"
+        )
 
     def reload(self) -> None:
         """The new configuration without a restart: what it holds stays."""
         os.kill(self.component.pid, signal.SIGHUP)
 
     def wait_for_data(self, expression: str, seconds: float = 60.0) -> list[Sample]:
-        """Ask until the expression returns something; TimeoutError that names it when time is up."""
+        """Ask until the expression returns something;
+        TimeoutError that names it when time is up.
+        """
         found: list[Sample] = []
 
         def has_data() -> bool:
@@ -126,7 +143,9 @@ class Prometheus:
             return False
 
     def _ask(self, path: str, **parameters: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10) as answer:
+        with urllib.request.urlopen(
+            f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10
+        ) as answer:
             return json.load(answer)["data"]
 
 
@@ -163,19 +182,28 @@ def running_prometheus(
     more: Sequence[Mapping[str, Any]] = (),
     history: str = "",
 ) -> Iterator[Prometheus]:
-    """Prometheus for as long as the block lasts; `targets` maps job names to `host:port`, `labels` to what discovery would add.
+    """Prometheus for as long as the block lasts; `targets` maps job names to `host:port`, `labels`
+    to what discovery would add.
 
-    `more`: whole scrape configurations. `history`: samples that it has from its start, as OpenMetrics text with
-    times.
+    `more`: whole scrape configurations. `history`: samples that it has from its start, as
+    OpenMetrics text with times.
 
-    As everywhere with the default `honor_labels: false`, a page's own label of such a name becomes `exported_…`.
+    As everywhere with the default `honor_labels: false`, a page's own label of such a name becomes
+    `exported_…`.
     """
     with own_folder() as folder:
         port = free_port()
         config = folder / "prometheus.yml"
         if history:
             (folder / "history.om").write_text(history, encoding="utf-8")
-            argv = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.om"), str(folder / "data")]
+            argv = [
+                "promtool",
+                "tsdb",
+                "create-blocks-from",
+                "openmetrics",
+                str(folder / "history.om"),
+                str(folder / "data"),
+            ]
             subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
         component = Component(
             "prometheus",
@@ -197,5 +225,12 @@ def running_prometheus(
 
 def check_metrics(page: str) -> str:
     """What `promtool check metrics` complains about; empty when it accepts the page."""
-    answer = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True, timeout=60, check=False)
+    answer = subprocess.run(
+        ["promtool", "check", "metrics"],
+        input=page,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()

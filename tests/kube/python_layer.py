@@ -1,6 +1,8 @@
-"""This machine's Python as a layer of an image: what `python:3.11-slim` is to ours, with the distributions that ours needs installed.
+"""This machine's Python as a layer of an image: what `python:3.11-slim` is to ours, with the
+distributions that ours needs installed.
 
-The interpreter, its library and its modules, the shared objects that any of them is linked to, and busybox for a shell; nothing is fetched.
+The interpreter, its library and its modules, the shared objects that any of them is linked to, and
+busybox for a shell; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ from tests.kube.image_file import PROGRAMS, ROOT
 MODULES = f"/usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}"
 SITE = f"{MODULES}/site-packages"
 _BUSYBOX = Path("/bin/busybox")
-_LEFT_OUT = {"test", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "site-packages", "dist-packages", "__pycache__"}
+_LEFT_OUT = {
+    "test",
+    "idlelib",
+    "tkinter",
+    "lib2to3",
+    "ensurepip",
+    "turtledemo",
+    "site-packages",
+    "dist-packages",
+    "__pycache__",
+}
 _LOADED_LATE = ("libgcc_s.so.1",)
 """What the C library loads by name when a thread ends."""
 
@@ -34,7 +46,9 @@ def write_python(layer: tarfile.TarFile) -> None:
     for target, source in {**dict(_libraries([*files.values()])), **files}.items():
         add_file(layer, target, source)
     add_file(layer, "/usr/bin/busybox", _BUSYBOX)
-    for name in subprocess.run([_BUSYBOX, "--list"], capture_output=True, text=True, timeout=30, check=True).stdout.split():
+    for name in subprocess.run(
+        [_BUSYBOX, "--list"], capture_output=True, text=True, timeout=30, check=True
+    ).stdout.split():
         if name != "busybox":
             add_link(layer, f"usr/bin/{name}", "busybox")
     for name in ("python", "python3"):
@@ -42,10 +56,13 @@ def write_python(layer: tarfile.TarFile) -> None:
 
 
 def add_file(layer: tarfile.TarFile, target: str, source: Path) -> None:
-    """With its time, to the second: what Python has compiled counts only beside a source of that time."""
+    """With its time, to the second: what Python has compiled counts only beside a source of that
+    time.
+    """
     entry = layer.gettarinfo(str(source.resolve()), target.lstrip("/"))
     entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(entry.mtime), 0, 0, "", ""
-    entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", source.stat().st_size  # also one that has other names here
+    # also one that has other names here
+    entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", source.stat().st_size
     with source.open("rb") as content:
         layer.addfile(entry, content)
 
@@ -67,7 +84,9 @@ def _distributions() -> Iterator[tuple[str, Path]]:
     while wanted:
         requirement = Requirement(wanted.pop())
         name = re.sub(r"[-_.]+", "-", requirement.name).lower()
-        if name in found or (requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})):
+        if name in found or (
+            requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
+        ):
             continue
         found.add(name)
         distribution = importlib.metadata.distribution(name)
@@ -88,13 +107,31 @@ def _with_compiled(target: str, source: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _libraries(files: list[Path]) -> Iterator[tuple[str, Path]]:
-    """What these are linked to, where a loader looks without being told; what a distribution brings along is among `files`."""
-    linked = [file for file in files if file.suffix == ".so" or ".so." in file.name or file == Path(sys.executable).resolve()]
-    told = subprocess.run(["ldd", *map(str, linked)], capture_output=True, text=True, timeout=60, check=False).stdout
+    """What these are linked to, where a loader looks without being told; what a distribution brings
+    along is among `files`.
+    """
+    linked = [
+        file
+        for file in files
+        if file.suffix == ".so" or ".so." in file.name or file == Path(sys.executable).resolve()
+    ]
+    told = subprocess.run(
+        ["ldd", *map(str, linked)], capture_output=True, text=True, timeout=60, check=False
+    ).stdout
     (loader,) = set(re.findall(r"^\s+(/\S+/ld-linux\S+) \(", told, re.MULTILINE))
     yield f"/usr{loader}", Path(loader)
     own = {file.resolve() for file in files}
-    found = {name: Path(path) for name, path in re.findall(r"^\s+(\S+) => (/\S+) \(", told, re.MULTILINE)}
+    found = {
+        name: Path(path)
+        for name, path in re.findall(
+            (
+                r"^\s+(\S+) => "
+                r"(/\S+) \("
+            ),
+            told,
+            re.MULTILINE,
+        )
+    }
     folder = found["libc.so.6"].resolve().parent
     found |= {name: folder / name for name in _LOADED_LATE if (folder / name).exists()}
     for name, path in found.items():

@@ -8,9 +8,16 @@ from tests.kube.quota_admission_cases import (
 
 
 def definition() -> Object:
-    names = {"kind": "ElasticQuotaTree", "listKind": "ElasticQuotaTreeList", "plural": "elasticquotatrees", "singular": "elasticquotatree"}
+    names = {
+        "kind": "ElasticQuotaTree",
+        "listKind": "ElasticQuotaTreeList",
+        "plural": "elasticquotatrees",
+        "singular": "elasticquotatree",
+    }
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"}
+    approved = {
+        "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -24,21 +24,45 @@ Object = dict[str, Any]
 SYSTEM = "fairlead-system"
 ACCOUNT = "fairlead-quota-controller"
 CRD = "quota-crd.yaml"
-FILES = ("namespace.yaml", "quota-controller.yaml", "quota-admission.yaml", "account-admission.yaml")
+FILES = (
+    "namespace.yaml",
+    "quota-controller.yaml",
+    "quota-admission.yaml",
+    "account-admission.yaml",
+)
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 
 
 class QuotaController:
-    """One process under the shipped account, with its rights alone; its port and name stay the same over restarts.
+    """One process under the shipped account, with its rights alone; its port and name stay the same
+    over restarts.
 
     `server`: where it finds the API server, if not at its own address.
     """
 
-    def __init__(self, cluster: ControlPlane, name: str = "quota-0", server: str = "", more: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        cluster: ControlPlane,
+        name: str = "quota-0",
+        server: str = "",
+        more: Sequence[str] = (),
+    ) -> None:
         self.port = free_port()
         token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
-        path = write_kubeconfig(cluster.folder / f"{name}.kubeconfig", server or cluster.server, cluster.authority, token_user(token))
-        argv = [*FAIRLEAD, "quota-controller", f"--listen=127.0.0.1:{self.port}", f"--kubeconfig={path}", f"--identity={name}", *more]
+        path = write_kubeconfig(
+            cluster.folder / f"{name}.kubeconfig",
+            server or cluster.server,
+            cluster.authority,
+            token_user(token),
+        )
+        argv = [
+            *FAIRLEAD,
+            "quota-controller",
+            f"--listen=127.0.0.1:{self.port}",
+            f"--kubeconfig={path}",
+            f"--identity={name}",
+            *more,
+        ]
         self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
         self.server = Server(self.component, f"http://127.0.0.1:{self.port}")
 
@@ -84,29 +108,43 @@ def install(cluster: ControlPlane) -> None:
 def install_crd(cluster: ControlPlane) -> None:
     """The shipped definition of the tree."""
     cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
-    cluster.admin.run("wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}")
+    cluster.admin.run(
+        "wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}"
+    )
 
 
 def tree(root: Object) -> Object:
     metadata = {"name": "elasticquotatree", "namespace": "kube-system"}
-    return {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": metadata, "spec": {"root": root}}
+    return {
+        "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
+        "kind": "ElasticQuotaTree",
+        "metadata": metadata,
+        "spec": {"root": root},
+    }
 
 
 def enforce(cluster: ControlPlane, root: Object) -> None:
     """Apply the tree, and wait until pods of its namespaces are born with the gate."""
     places = sorted(_namespaces(root))
-    cluster.admin.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}} for place in places])
+    cluster.admin.apply(
+        [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}} for place in places]
+    )
     cluster.admin.apply([tree(root)])
     for place in places:
-        wait_until(f"the gate stands in {place}", lambda place=place: _gates(cluster, place))  # type: ignore[misc]
+        wait_until((f"the gate stands in {place}"), lambda place=place: _gates(cluster, place))  # type: ignore[misc]
 
 
 def _namespaces(node: Object) -> set[str]:
-    return {*node.get("namespaces", ()), *(place for child in node.get("children", ()) for place in _namespaces(child))}
+    return {
+        *node.get("namespaces", ()),
+        *(place for child in node.get("children", ()) for place in _namespaces(child)),
+    }
 
 
 def _gates(cluster: ControlPlane, place: str) -> bool:
-    """Whether a pod would be born with the gate there; the namespace's own account may still be missing."""
+    """Whether a pod would be born with the gate there; the namespace's own account may still be
+    missing.
+    """
     try:
         made = cluster.admin.run(
             *("run", "probe", "-n", place, "--image=app:1", "--restart=Never", "--dry-run=server"),
@@ -121,12 +159,19 @@ def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) 
     """`metadata` is of its pods."""
     labels = {"app": name, **metadata.pop("labels", {})}
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-    template = {"metadata": {"labels": labels, **metadata}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 1}}
+    template = {
+        "metadata": {"labels": labels, **metadata},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 1},
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": place},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
     }
 
 
@@ -138,7 +183,13 @@ def job(name: str, place: str, pods: int, cpu: str, **more: Any) -> Object:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": place},
-        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": {"spec": spec}, **more},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "backoffLimit": 0,
+            "template": {"spec": spec},
+            **more,
+        },
     }
 
 
@@ -157,8 +208,12 @@ def budget(name: str, place: str, app: str, unavailable: int) -> Object:
     }
 
 
-def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, still: float = 1.0) -> None:
-    """Wait until so many run in each namespace, and go on doing so for a moment; AssertionError with what was seen instead."""
+def settled(
+    truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, still: float = 1.0
+) -> None:
+    """Wait until so many run in each namespace, and go on doing so for a moment; AssertionError
+    with what was seen instead.
+    """
 
     def is_so() -> bool:
         return truth.running() == wanted and truth.is_quiet()
@@ -173,7 +228,10 @@ def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, st
                 return
     except TimeoutError as error:
         reasons = {place: truth.reasons(place) for place in truth.above}
-        raise AssertionError(f"{truth.running()} run, not {wanted}; {reasons}; evicted: {sorted(truth.evicted.values())}") from error
+        raise AssertionError(
+            f"{truth.running()} run, not {wanted}; {reasons}; evicted: "
+            f"{sorted(truth.evicted.values())}"
+        ) from error
 
 
 def clear(cluster: ControlPlane, places: Sequence[str]) -> None:
@@ -182,14 +240,33 @@ def clear(cluster: ControlPlane, places: Sequence[str]) -> None:
     for place in places:
         cluster.admin.run("delete", owners, "--all", "-n", place, "--wait=false")
     for place in places:
-        cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
-    wait_until("nothing is left", lambda: not any(cluster.admin.get(f"pods,{owners}", "-n", place) for place in places))
+        cluster.admin.run(
+            "delete",
+            "pods",
+            "--all",
+            "-n",
+            place,
+            "--force",
+            "--grace-period=0",
+            "--wait",
+            seconds=60,
+        )
+    wait_until(
+        "nothing is left",
+        lambda: not any(cluster.admin.get(f"pods,{owners}", "-n", place) for place in places),
+    )
 
 
-def bounded(name: str, low: int, high: int, namespaces: Sequence[str] = (), children: Sequence[Object] = ()) -> Object:
+def bounded(
+    name: str, low: int, high: int, namespaces: Sequence[str] = (), children: Sequence[Object] = ()
+) -> Object:
     """A node of the tree that is about cpu alone."""
     node: Object = {"name": name, "min": {"cpu": str(low)}, "max": {"cpu": str(high)}}
-    return {**node, **({"namespaces": list(namespaces)} if namespaces else {}), **({"children": list(children)} if children else {})}
+    return {
+        **node,
+        **({"namespaces": list(namespaces)} if namespaces else {}),
+        **({"children": list(children)} if children else {}),
+    }
 
 
 DEMO = bounded(
@@ -197,8 +274,24 @@ DEMO = bounded(
     40,
     40,
     children=[
-        bounded("root.a", 20, 40, children=[bounded("root.a.1", 10, 20, ["namespace1"]), bounded("root.a.2", 10, 20, ["namespace2"])]),
-        bounded("root.b", 20, 40, children=[bounded("root.b.1", 10, 20, ["namespace3"]), bounded("root.b.2", 10, 20, ["namespace4"])]),
+        bounded(
+            "root.a",
+            20,
+            40,
+            children=[
+                bounded("root.a.1", 10, 20, ["namespace1"]),
+                bounded("root.a.2", 10, 20, ["namespace2"]),
+            ],
+        ),
+        bounded(
+            "root.b",
+            20,
+            40,
+            children=[
+                bounded("root.b.1", 10, 20, ["namespace3"]),
+                bounded("root.b.2", 10, 20, ["namespace4"]),
+            ],
+        ),
     ],
 )
 """The tree of docs/spec/quota.md#the-40-core-demo."""
@@ -210,5 +303,14 @@ EVICTIONS = (0, 0, 2, 4)
 
 def big_node(name: str, cpu: int) -> Object:
     amounts = {"cpu": str(cpu), "memory": "512Gi", "pods": "500"}
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}, "annotations": {"kwok.x-k8s.io/node": "fake"}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"capacity": amounts, "allocatable": amounts}}
+    metadata = {
+        "name": name,
+        "labels": {"kubernetes.io/hostname": name},
+        "annotations": {"kwok.x-k8s.io/node": "fake"},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }

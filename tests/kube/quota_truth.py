@@ -1,7 +1,9 @@
-"""What does the API server say about quota, write after write? A watch of its own that sees every version of every pod.
+"""What does the API server say about quota, write after write? A watch of its own that sees every
+version of every pod.
 
-It shares no code with ours: what a pod asks, who is admitted and what a quota node may use is read from the objects here, once more.
-What a newcomer gets wrong: polling would miss an instant. A watch delivers each write in order, also over an API server that was away.
+It shares no code with ours: what a pod asks, who is admitted and what a quota node may use is read
+from the objects here, once more. What a newcomer gets wrong: polling would miss an instant. A watch
+delivers each write in order, also over an API server that was away.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ CONDITION = "fairlead.io/QuotaAdmitted"
 class QuotaTruth:
     """`faults`: what must never be. `evicted`: uids of pods that the eviction API has stopped.
 
-    `stopped`: of all that were deleted, in namespaces of the tree. `tree`: the object's `spec.root`. Amounts are thousandths.
+    `stopped`: of all that were deleted, in namespaces of the tree. `tree`: the object's
+    `spec.root`. Amounts are thousandths.
     """
 
     def __init__(self, cluster: ControlPlane, tree: Object) -> None:
@@ -57,7 +60,10 @@ class QuotaTruth:
         self._stopped.set()
         watched = self._socket
         if watched is not None:
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(watched.fileno())) as same:
+            with (
+                contextlib.suppress(OSError),
+                socket.socket(fileno=os.dup(watched.fileno())) as same,
+            ):
                 same.shutdown(socket.SHUT_RDWR)
         self._thread.join(timeout=20)
 
@@ -70,17 +76,29 @@ class QuotaTruth:
 
     def running(self) -> dict[str, int]:
         """Admitted, unfinished pods that are not stopping, by namespace of the tree."""
-        return self._by_place(lambda pod: is_admitted(pod) and not is_stopping(pod) and not _is_finished(pod))
+        return self._by_place(
+            lambda pod: is_admitted(pod) and not is_stopping(pod) and not _is_finished(pod)
+        )
 
     def waiting(self) -> dict[str, int]:
         return self._by_place(lambda pod: not is_admitted(pod))
 
     def _by_place(self, counts: Callable[[Object], bool]) -> dict[str, int]:
-        return dict(Counter(_place(pod) for pod in list(self.pods.values()) if _place(pod) in self.above and counts(pod)))
+        return dict(
+            Counter(
+                _place(pod)
+                for pod in list(self.pods.values())
+                if _place(pod) in self.above and counts(pod)
+            )
+        )
 
     def reasons(self, namespace: str) -> dict[str, int]:
         """Why those wait who wait, as their conditions say."""
-        waiting = [pod for pod in list(self.pods.values()) if _place(pod) == namespace and not is_admitted(pod)]
+        waiting = [
+            pod
+            for pod in list(self.pods.values())
+            if _place(pod) == namespace and not is_admitted(pod)
+        ]
         return dict(Counter(str(said(pod).get("reason", "")) for pod in waiting))
 
     def is_quiet(self) -> bool:
@@ -88,7 +106,9 @@ class QuotaTruth:
         return not any(is_stopping(pod) for pod in list(self.pods.values()))
 
     def _connection(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=5, context=self._context)
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self._cluster.port, timeout=5, context=self._context
+        )
 
     def _list(self) -> None:
         connection = self._connection()
@@ -144,7 +164,10 @@ class QuotaTruth:
         uid, name = pod["metadata"]["uid"], f"{_place(pod)}/{pod['metadata']['name']}"
         if is_stopping(pod) and is_admitted(pod) and _place(pod) in self.above:
             self.stopped[uid] = name
-        if any(each["type"] == "DisruptionTarget" and each["reason"] == "EvictionByEvictionAPI" for each in _conditions(pod)):
+        if any(
+            each["type"] == "DisruptionTarget" and each["reason"] == "EvictionByEvictionAPI"
+            for each in _conditions(pod)
+        ):
             self.evicted[uid] = name
         if kind == "DELETED":
             self.pods.pop(uid, None)
@@ -158,7 +181,9 @@ class QuotaTruth:
         if is_admitted(pod) and not _is_finished(pod) and not is_daemon(pod):
             for node in self.above.get(_place(pod), ()):
                 for container in pod["spec"]["containers"]:
-                    for resource, amount in container.get("resources", {}).get("requests", {}).items():
+                    for resource, amount in (
+                        container.get("resources", {}).get("requests", {}).items()
+                    ):
                         charge[node, resource] += thousandths(amount)
         return charge
 
@@ -172,11 +197,14 @@ class QuotaTruth:
             self.most[key] = max(self.most[key], self.used[key])
             if self.used[key] > self.max.get(key, self.used[key]) and charge[key] > before[key]:
                 self.faults.append(
-                    f"version {self._version}: {key[0]} is charged {self.used[key]} of {self.max[key]} {key[1]} (thousandths)"
+                    f"version {self._version}: {key[0]} is charged {self.used[key]} of "
+                    f"{self.max[key]} {key[1]} (thousandths)"
                 )
 
 
-def _learn(node: Object, path: list[str], most: dict[tuple[str, str], int], above: dict[str, list[str]]) -> None:
+def _learn(
+    node: Object, path: list[str], most: dict[tuple[str, str], int], above: dict[str, list[str]]
+) -> None:
     way = [*path, node["name"]]
     for resource, amount in node.get("max", {}).items():
         most[node["name"], resource] = thousandths(amount)

@@ -3,7 +3,8 @@ docs/spec/telemetry.md#arena-metrics, last table.
 
 And those of the public board 12239, made for dcgm-exporter (docs/spec/telemetry.md#grafana-boards).
 
-Variables are filled in as Grafana does for "All": the values that exist, joined as one regular expression.
+Variables are filled in as Grafana does for "All": the values that exist, joined as one regular
+expression.
 """
 
 from __future__ import annotations
@@ -27,10 +28,19 @@ VARIABLES = {
 _NODE_METRICS = ("used_gpus", "gpu_utilization", "allocated_gpu_memory", "used_gpu_memory")
 _JOB_METRICS = ("duration", "used_gpu_memory", "allocated_gpu_memory", "gpu_utilization")
 _DEVICE = 'node_name=~"$gpu_node", uuid=~"$GPU", allocate_mode!="share"'
-_JOB = 'job_namespace=~"$job_namespace", job_type=~"$job_type", job_name=~"$job_name", job_status=~"$job_status"'
-_INSTANCE = 'job_type=~"$job_type", job_name=~"$job_name", job_status=~"$job_status", instance_status="Running"'
+_JOB = (
+    'job_namespace=~"$job_namespace", job_type=~"$job_type", job_name=~"$job_name", '
+    'job_status=~"$job_status"'
+)
+_INSTANCE = (
+    'job_type=~"$job_type", job_name=~"$job_name", job_status=~"$job_status", '
+    'instance_status="Running"'
+)
 _QUOTA = 'path=~"$Organization", user_group=~"$QuotaName", resource_name=~"$ResourceName"'
-_INSTANCE_USED, _INSTANCE_ALLOCATED = (f"arena_{what}_gpu_memory_of_training_job_instance{{{_INSTANCE}}}" for what in ("used", "allocated"))
+_INSTANCE_USED, _INSTANCE_ALLOCATED = (
+    f"arena_{what}_gpu_memory_of_training_job_instance{{{_INSTANCE}}}"
+    for what in ("used", "allocated")
+)
 
 UNHEALTHY_NODES = 'count(max_over_time(arena_used_gpus_of_node{node_status!="Ready"}[30s]))'
 """Has data only where a node is not Ready: there is nothing to count otherwise."""
@@ -45,18 +55,30 @@ CLUSTER_BOARD = (
     "abs(avg(arena_gpu_utilization_of_node))",
     "max(arena_allocated_gpus_of_cluster / arena_total_gpus_of_cluster * 100)",
     *(
-        f'count(max_over_time(arena_duration_of_training_job{{job_status="{status}"}}[30s])) or vector(0)'
+        (
+            f'count(max_over_time(arena_duration_of_training_job{{job_status="{status}"}}[30s])) '
+            "or vector(0)"
+        )
         for status in ("PENDING", "RUNNING", "SUCCEEDED", "FAILED")
     ),
 )
 NODE_BOARD = (
-    *(f'max_over_time(arena_{metric}_of_node{{node_name=~"$gpu_node"}}[25s])' for metric in _NODE_METRICS),
+    *(
+        f'max_over_time(arena_{metric}_of_node{{node_name=~"$gpu_node"}}[25s])'
+        for metric in _NODE_METRICS
+    ),
     f"avg(nvidia_gpu_duty_cycle{{{_DEVICE}}}) by (uuid, node_name)",
     f"nvidia_gpu_memory_used_bytes{{{_DEVICE}}}",
-    f"avg(nvidia_gpu_memory_used_bytes{{{_DEVICE}}} / nvidia_gpu_memory_total_bytes{{{_DEVICE}}} * 100) by (node_name,uuid)",
+    (
+        f"avg(nvidia_gpu_memory_used_bytes{{{_DEVICE}}} / "
+        f"nvidia_gpu_memory_total_bytes{{{_DEVICE}}} * 100) by (node_name,uuid)"
+    ),
     'sum(arena_used_gpus_of_node{node_name=~"$gpu_node",node_status="Ready"}) by (node_name)',
     'nvidia_gpu_num_devices{node_name=~"$gpu_node"}',
-    'floor(nvidia_gpu_memory_total_bytes{node_name=~"$gpu_node",allocate_mode!="share"} / 1024 / 1024 / 1024)',
+    (
+        'floor(nvidia_gpu_memory_total_bytes{node_name=~"$gpu_node",allocate_mode!="share"} / '
+        "1024 / 1024 / 1024)"
+    ),
 )
 JOB_BOARD = (
     *(f"max_over_time(arena_{metric}_of_training_job{{{_JOB}}}[30s])" for metric in _JOB_METRICS),
@@ -78,7 +100,10 @@ BOARD_12239 = (
     f"DCGM_FI_DEV_FB_USED{_FIELD}",
     TENSOR_OF_12239,
 )
-VARIABLES_OF_12239 = {"instance": ("DCGM_FI_DEV_GPU_TEMP", "instance"), "gpu": ("DCGM_FI_DEV_GPU_TEMP", "gpu")}
+VARIABLES_OF_12239 = {
+    "instance": ("DCGM_FI_DEV_GPU_TEMP", "instance"),
+    "gpu": ("DCGM_FI_DEV_GPU_TEMP", "gpu"),
+}
 BOARDS = (*CLUSTER_BOARD, *NODE_BOARD, *JOB_BOARD, *QUOTA_BOARD)
 
 
@@ -92,6 +117,8 @@ def fill_in(expression: str, values: Mapping[str, list[str]]) -> str:
 
 
 def variables() -> Iterator[tuple[str, str, str]]:
-    """Name, metric and label of each variable, in an order in which those that build on others come later."""
+    """Name, metric and label of each variable, in an order in which those that build on others come
+    later.
+    """
     for name, (metric, label) in VARIABLES.items():
         yield name, metric, label

@@ -1,4 +1,6 @@
-"""How does a process of ours run in a test? As a person starts it: `fairlead VERB …` in a process of its own."""
+"""How does a process of ours run in a test? As a person starts it: `fairlead VERB …` in a process
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,17 @@ class Page:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        self.samples = [
+            sample for family in text_string_to_metric_families(text) for sample in family.samples
+        ]
 
     def value(self, name: str, **labels: str) -> float:
-        """The value of the one sample with these labels (it may have more); LookupError unless there is exactly one."""
-        found = [s.value for s in self.samples if s.name == name and labels.items() <= s.labels.items()]
+        """The value of the one sample with these labels (it may have more); LookupError unless
+        there is exactly one.
+        """
+        found = [
+            s.value for s in self.samples if s.name == name and labels.items() <= s.labels.items()
+        ]
         if len(found) != 1:
             raise LookupError(f"{len(found)} samples of `{name}` with {labels}")
         return float(found[0])
@@ -42,19 +50,31 @@ class Page:
 
     def by(self, name: str, label: str) -> dict[str, float]:
         """Values by one label; where two samples share it, LookupError."""
-        pairs = [(sample.labels[label], float(sample.value)) for sample in self.samples if sample.name == name]
+        pairs = [
+            (sample.labels[label], float(sample.value))
+            for sample in self.samples
+            if sample.name == name
+        ]
         if len({key for key, _ in pairs}) != len(pairs):
             raise LookupError(f"samples of `{name}` share a `{label}`")
         return dict(pairs)
 
     def labels(self, name: str, **labels: str) -> dict[str, str]:
         """All labels of the one sample with these."""
-        (found,) = (s.labels for s in self.samples if s.name == name and labels.items() <= s.labels.items())
+        (found,) = (
+            s.labels for s in self.samples if s.name == name and labels.items() <= s.labels.items()
+        )
         return dict(found)
 
     def native(self) -> str:
-        """The families under our own prefix, for promtool: it frowns on ecosystem names, which are contracts."""
-        kept = [line for line in self.text.splitlines() if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_"))]
+        """The families under our own prefix, for promtool: it frowns on ecosystem names, which are
+        contracts.
+        """
+        kept = [
+            line
+            for line in self.text.splitlines()
+            if line.startswith(("fairlead_", ("# HELP fairlead_"), ("# TYPE fairlead_")))
+        ]
         return "\n".join(kept) + "\n"
 
 
@@ -74,7 +94,9 @@ class Server:
         """The body of a GET; HTTPError for 4xx and 5xx."""
         with urllib.request.urlopen(f"{self.url}{path}", timeout=seconds) as answer:
             body: bytes = answer.read()
-            return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
+            return (
+                gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
+            )
 
     def api(self, path: str, **parameters: str) -> Any:
         """An answer of the console's API."""
@@ -104,17 +126,26 @@ class Server:
 
 
 @contextmanager
-def running(verb: str, *arguments: str, log: Path, serves: Callable[[Server], bool] | None = None) -> Iterator[Server]:
+def running(
+    verb: str, *arguments: str, log: Path, serves: Callable[[Server], bool] | None = None
+) -> Iterator[Server]:
     """`fairlead VERB --listen 127.0.0.1:PORT …` for as long as the block lasts, ready to serve.
 
     `serves`: what is waited for instead, of one that will not become ready.
     """
     port = free_port()
-    component = Component(f"fairlead {verb}", [*FAIRLEAD, verb, f"--listen=127.0.0.1:{port}", *arguments], log, environment())
+    component = Component(
+        f"fairlead {verb}",
+        [*FAIRLEAD, verb, f"--listen=127.0.0.1:{port}", *arguments],
+        log,
+        environment(),
+    )
     server = Server(component, f"http://127.0.0.1:{port}")
     try:
         component.start()
-        component.wait_until(server.is_ready if serves is None else partial(serves, server), READY_SECONDS)
+        component.wait_until(
+            server.is_ready if serves is None else partial(serves, server), READY_SECONDS
+        )
         yield server
     finally:
         component.stop()
@@ -126,11 +157,17 @@ FAIRLEAD = (sys.executable, "-m", "fairlead")
 def environment() -> dict[str, str]:
     """This process's, without what would choose another cluster or Prometheus."""
     hidden = {"KUBECONFIG", "PROMETHEUS_ADDRESS", "PROMETHEUS_TOKEN", "FAIRLEAD_CONFIG"}
-    return {name: value for name, value in os.environ.items() if name not in hidden and not name.lower().endswith("_proxy")}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in hidden and not name.lower().endswith("_proxy")
+    }
 
 
 def run_arena(*arguments: str, kubeconfig: Path) -> str:
-    """Standard output of `arena … --kubeconfig F`; AssertionError with its standard error when it ends badly."""
+    """Standard output of `arena … --kubeconfig F`; AssertionError with its standard error when it
+    ends badly.
+    """
     code = "from fairlead.run.programs import run_arena; run_arena()"
     answer = subprocess.run(
         [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)],

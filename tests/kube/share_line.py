@@ -1,6 +1,8 @@
-"""Two extenders behind a proxy that loses replies, each with a kube-scheduler of its own, one of which runs: what a storm happens to.
+"""Two extenders behind a proxy that loses replies, each with a kube-scheduler of its own, one of
+which runs: what a storm happens to.
 
-What a newcomer gets wrong: the line outlives a storm. Starting four programs for each of twenty would cost more than the storms.
+What a newcomer gets wrong: the line outlives a storm. Starting four programs for each of twenty
+would cost more than the storms.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ class ShareLine:
         self._cluster = cluster
         self._proxy = proxy
         server = proxy.kubeconfig.read_text().split("server: ")[1].split()[0].strip('"')
-        self.extenders = [Extender(cluster, f"storm-extender-{side}", server=server) for side in "ab"]
+        self.extenders = [
+            Extender(cluster, f"storm-extender-{side}", server=server) for side in "ab"
+        ]
         self.schedulers = [
             scheduler_for(cluster, each, f"storm-scheduler-{side}", backoff_seconds=1)
             for each, side in zip(self.extenders, "ab", strict=True)
@@ -47,10 +51,12 @@ class ShareLine:
     def running(self) -> list[Component]:
         return [self.schedulers[self.leader], *(extender.component for extender in self.extenders)]
 
-    # --- accidents ---------------------------------------------------------------------------------------------------------------
+    # --- accidents --------------------------------------------------------------------------------
 
     def kill_extender(self, chance: random.Random) -> None:
-        """The one that is asked; at times both, so that nobody is left who knew what was on its way."""
+        """The one that is asked; at times both, so that nobody is left who knew what was on its
+        way.
+        """
         for place in (self.leader, *([1 - self.leader] if chance.random() < 0.4 else [])):
             self.extenders[place].component.kill()
             self.extenders[place].component.start()
@@ -74,7 +80,13 @@ class ShareLine:
 
     @property
     def accidents(self) -> tuple[Callable[[random.Random], None], ...]:
-        return self.kill_extender, self.lose_replies, self.take_over, self.refuse_for_a_moment, self.close_streams
+        return (
+            self.kill_extender,
+            self.lose_replies,
+            self.take_over,
+            self.refuse_for_a_moment,
+            self.close_streams,
+        )
 
     def api_server_away(self, seconds: float) -> None:
         self._cluster.components["kube-apiserver"].kill()

@@ -1,6 +1,8 @@
-"""What does the API server say about shared cards, write after write? A watch of its own that sees every version of every pod.
+"""What does the API server say about shared cards, write after write? A watch of its own that sees
+every version of every pod.
 
-What a newcomer gets wrong: polling would miss an instant. A watch delivers each write in order, also over an API server that was away.
+What a newcomer gets wrong: polling would miss an instant. A watch delivers each write in order,
+also over an API server that was away.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ Object = dict[str, Any]
 
 
 class ShareTruth:
-    """`faults`: what must never be. `placements`: by the uid of a pod, the nodes and cards it was seen with.
+    """`faults`: what must never be. `placements`: by the uid of a pod, the nodes and cards it was
+    seen with.
 
     A pod sits where it was first seen with cards, whatever becomes of its annotations.
     """
@@ -34,9 +37,15 @@ class ShareTruth:
         self._context = ssl.create_default_context(cafile=str(cluster.authority))
         self._context.load_cert_chain(*cluster.admin_pair)
         self.nodes = {
-            node.name: node for node in (parse_node(_node.decode(json.dumps(each).encode())) for each in cluster.admin.get("nodes"))
+            node.name: node
+            for node in (
+                parse_node(_node.decode(json.dumps(each).encode()))
+                for each in cluster.admin.get("nodes")
+            )
         }
-        self.units = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
+        self.units = {
+            slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus
+        }
         self.pods: dict[str, Pod] = {}
         self.placements: dict[str, set[str]] = {}
         self.faults: list[str] = []
@@ -57,14 +66,25 @@ class ShareTruth:
         return [pod for pod in list(self.pods.values()) if pod.node]
 
     def waiting(self) -> list[Pod]:
-        return [pod for pod in list(self.pods.values()) if not pod.node and pod.deleted_at is None and gpu_need(pod).units]
+        return [
+            pod
+            for pod in list(self.pods.values())
+            if not pod.node and pod.deleted_at is None and gpu_need(pod).units
+        ]
 
     def held(self) -> dict[str, dict[str, int]]:
-        """Units by the UUID of the card, by the uid of the pod that holds them: a pod sits where it was first seen with cards."""
-        return {uid: {uuid: units for uuid, (units, _) in cards.items() if units} for uid, cards in list(self._held.items())}
+        """Units by the UUID of the card, by the uid of the pod that holds them: a pod sits where it
+        was first seen with cards.
+        """
+        return {
+            uid: {uuid: units for uuid, (units, _) in cards.items() if units}
+            for uid, cards in list(self._held.items())
+        }
 
     def _connection(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=5, context=self._context)
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self._cluster.port, timeout=5, context=self._context
+        )
 
     def _list(self) -> None:
         connection = self._connection()
@@ -122,12 +142,20 @@ class ShareTruth:
             return
         self.pods[pod.uid] = pod
         if pod.node and gpu_need(pod).units and pod.grants:
-            cards = sorted((name, grant.uuid, grant.units) for name, given in pod.grants.items() for grant in given)
+            cards = sorted(
+                (name, grant.uuid, grant.units)
+                for name, given in pod.grants.items()
+                for grant in given
+            )
             self.placements.setdefault(pod.uid, set()).add(f"{pod.node} {cards}")
         self._count(pod.uid, pod)
 
     def _sitting(self, pod: Pod) -> Held:
-        return self._sits.setdefault(pod.uid, held_at_most(pod)) if pod.grants else self._sits.get(pod.uid, {})
+        return (
+            self._sits.setdefault(pod.uid, held_at_most(pod))
+            if pod.grants
+            else self._sits.get(pod.uid, {})
+        )
 
     def _count(self, uid: str, pod: Pod | None) -> None:
         """What the pod holds now, in the place of what it held."""
@@ -137,7 +165,11 @@ class ShareTruth:
         for uuid, (units, _) in now.items():
             self._used[uuid] = count = self._used.get(uuid, 0) + units
             if count > self.units.get(uuid, 0):
-                self.faults.append(f"version {self._version}: {count} of {self.units.get(uuid)} units of {uuid} are granted")
+                self.faults.append(
+                    f"version {self._version}: {count} of {self.units.get(uuid)} units of "
+                    f"{uuid} "
+                    "are granted"
+                )
         if now:
             self._held[uid] = now
 

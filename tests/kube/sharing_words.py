@@ -19,17 +19,43 @@ CLASSES = {"low": 0, "middle": 5, "high": 9}
 
 
 def priority_class(name: str, value: int) -> Object:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
 
 
-def pod(name: str, units: int, *, parts: Sequence[int] = (), rank: str = "", core: int = 0, **metadata: Any) -> Object:
+def pod(
+    name: str,
+    units: int,
+    *,
+    parts: Sequence[int] = (),
+    rank: str = "",
+    core: int = 0,
+    **metadata: Any,
+) -> Object:
     containers = []
     for number, each in enumerate(parts or (units,)):
-        limits = {"cpu": "100m", "memory": "64Mi", **({"aliyun.com/gpu-mem": str(each)} if each else {})}
+        limits = {
+            "cpu": "100m",
+            "memory": "64Mi",
+            **({"aliyun.com/gpu-mem": str(each)} if each else {}),
+        }
         limits |= {"aliyun.com/gpu-core.percentage": str(core)} if core else {}
         containers.append({"name": f"c{number}", "image": "app:1", "resources": {"limits": limits}})
-    spec: Object = {"containers": containers, "terminationGracePeriodSeconds": 0, **({"priorityClassName": rank} if rank else {})}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **metadata}, "spec": spec}
+    spec: Object = {
+        "containers": containers,
+        "terminationGracePeriodSeconds": 0,
+        **({"priorityClassName": rank} if rank else {}),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", **metadata},
+        "spec": spec,
+    }
 
 
 def fate(obj: Object | None) -> Object | None:
@@ -37,10 +63,25 @@ def fate(obj: Object | None) -> Object | None:
     if obj is None:
         return None
     text = obj["metadata"].get("annotations", {}).get(names.ANNOTATION_ALLOCATION, "{}")
-    cards = {part: [[each["index"], each["units"], each["mib"]] for each in given] for part, given in json.loads(text).items()}
+    cards = {
+        part: [[each["index"], each["units"], each["mib"]] for each in given]
+        for part, given in json.loads(text).items()
+    }
     conditions = obj["status"].get("conditions", ())
-    told = next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled" and each["status"] == "False"), "")
-    return {"node": obj["spec"].get("nodeName", ""), "cards": cards, "told": told, "scheduler": obj["spec"]["schedulerName"]}
+    told = next(
+        (
+            each.get("message", "")
+            for each in conditions
+            if each["type"] == "PodScheduled" and each["status"] == "False"
+        ),
+        "",
+    )
+    return {
+        "node": obj["spec"].get("nodeName", ""),
+        "cards": cards,
+        "told": told,
+        "scheduler": obj["spec"]["schedulerName"],
+    }
 
 
 def as_real(node: Object) -> Object:
@@ -50,16 +91,29 @@ def as_real(node: Object) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": metadata["name"], "labels": metadata["labels"], "annotations": annotations},
+        "metadata": {
+            "name": metadata["name"],
+            "labels": metadata["labels"],
+            "annotations": annotations,
+        },
         "status": status,
     }
 
 
 def ready(cluster: ControlPlane) -> list[str]:
-    conditions = {node["metadata"]["name"]: node["status"].get("conditions", ()) for node in cluster.admin.get("nodes")}
-    untainted = {node["metadata"]["name"] for node in cluster.admin.get("nodes") if not node["spec"].get("taints")}
+    conditions = {
+        node["metadata"]["name"]: node["status"].get("conditions", ())
+        for node in cluster.admin.get("nodes")
+    }
+    untainted = {
+        node["metadata"]["name"]
+        for node in cluster.admin.get("nodes")
+        if not node["spec"].get("taints")
+    }
     return [
-        name for name, held in conditions.items() if name in untainted and any((c["type"], c["status"]) == ("Ready", "True") for c in held)
+        name
+        for name, held in conditions.items()
+        if name in untainted and any((c["type"], c["status"]) == ("Ready", "True") for c in held)
     ]
 
 
@@ -79,12 +133,23 @@ def sends(cluster: ControlPlane) -> bool:
 
 
 def dry_run(cluster: ControlPlane, obj: Object) -> Object:
-    answer: Object = json.loads(cluster.admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(obj)))
+    answer: Object = json.loads(
+        cluster.admin.run(
+            "create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(obj)
+        )
+    )
     return answer
 
 
 def found(cluster: ControlPlane, name: str) -> Object | None:
-    return next((obj for obj in cluster.admin.get("pods", "-n", "default") if obj["metadata"]["name"] == name), None)
+    return next(
+        (
+            obj
+            for obj in cluster.admin.get("pods", "-n", "default")
+            if obj["metadata"]["name"] == name
+        ),
+        None,
+    )
 
 
 def settled(obj: Object | None) -> bool:

@@ -6,20 +6,37 @@ import json
 from typing import Any
 
 Manifest = dict[str, Any]
-GIVEN_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")
+GIVEN_BY_SERVER = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+)
 
 
 def as_asked(manifest: Manifest) -> Manifest:
     """Without what a server gives each object of its own."""
     meta = {key: value for key, value in manifest["metadata"].items() if key not in GIVEN_BY_SERVER}
     meta["annotations"] = {
-        key: value for key, value in meta.get("annotations", {}).items() if not key.startswith("deployment.kubernetes.io/")
+        key: value
+        for key, value in meta.get("annotations", {}).items()
+        if not key.startswith("deployment.kubernetes.io/")
     }
     spec = manifest.get("spec")
     if manifest["kind"] == "Service":
-        ports = [{key: value for key, value in port.items() if key != "nodePort"} for port in spec["ports"]]
-        spec = {**{key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}, "ports": ports}
-    rest = {key: value for key, value in manifest.items() if key not in ("status", "spec", "metadata")}
+        ports = [
+            {key: value for key, value in port.items() if key != "nodePort"}
+            for port in spec["ports"]
+        ]
+        spec = {
+            **{key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")},
+            "ports": ports,
+        }
+    rest = {
+        key: value for key, value in manifest.items() if key not in ("status", "spec", "metadata")
+    }
     return {**rest, "metadata": meta, "spec": spec}
 
 

@@ -1,4 +1,6 @@
-"""The webhook on a real API server, with the certificate that it makes itself: replicas, renewal, and the quota tree judged by it."""
+"""The webhook on a real API server, with the certificate that it makes itself: replicas, renewal,
+and the quota tree judged by it.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from tests.kube.quota_definition import definition
 
 TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
 SECRET = "/api/v1/namespaces/fairlead-system/secrets/fairlead-admission-webhook"
-CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/fairlead-quota-tree"
+CONFIGURATION = (
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/fairlead-quota-tree"
+)
 
 
 class Replicas:
-    def __init__(self, cluster: ControlPlane, ports: tuple[int, int], processes: tuple[Component, Component]) -> None:
+    def __init__(
+        self, cluster: ControlPlane, ports: tuple[int, int], processes: tuple[Component, Component]
+    ) -> None:
         self.cluster = cluster
         self.api = ApiClient("real", cluster.kubeconfig)
         self.ports = ports
@@ -32,7 +38,11 @@ class Replicas:
         return [ssl.get_server_certificate(("127.0.0.1", port), timeout=10) for port in self.ports]
 
     def propose(self, root: Object, name: str = "elasticquotatree") -> Answer:
-        tree = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": {"name": name}}
+        tree = {
+            "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
+            "kind": "ElasticQuotaTree",
+            "metadata": {"name": name},
+        }
         return self.api.post(TREES, {**tree, "spec": {"root": root}}, dryRun="All")
 
 
@@ -56,7 +66,13 @@ def root(*children: Object) -> Object:
 
 
 def leaf(name: str, cpu: str, *namespaces: str, **more: Any) -> Object:
-    return {"name": name, "min": {"cpu": cpu}, "max": {"cpu": "40"}, "namespaces": list(namespaces), **more}
+    return {
+        "name": name,
+        "min": {"cpu": cpu},
+        "max": {"cpu": "40"},
+        "namespaces": list(namespaces),
+        **more,
+    }
 
 
 def broken() -> Object:
@@ -70,7 +86,10 @@ def test_replicas_show_one_certificate(replicas: Replicas) -> None:
 def test_a_fault_is_refused_in_one_sentence(replicas: Replicas) -> None:
     answer = replicas.propose(broken())
     assert (answer.status, answer.reason) == (403, "Forbidden")
-    begins = 'admission webhook "quota-tree.fairlead.io" denied the request: SumOfMinExceedsParent: root: '
+    begins = (
+        'admission webhook "quota-tree.fairlead.io" denied the request: SumOfMinExceedsParent: '
+        "root: "
+    )
     assert begins in answer.message
     assert all(word in answer.message for word in ("45 cpu", "root.a 25", "root.b 20", "40"))
     assert "NotTheTree" in replicas.propose(root(), "another").message
@@ -85,8 +104,17 @@ def test_what_is_odd_is_told_and_not_refused(replicas: Replicas) -> None:
 def test_a_namespace_with_running_pods_does_not_move(replicas: Replicas) -> None:
     api, container = replicas.api, {"name": "a", "image": "app:1"}
     assert api.post("/api/v1/namespaces", {"metadata": {"name": "busy"}}).status == 201
-    until("it has an account", lambda: api.get("/api/v1/namespaces/busy/serviceaccounts/default").status == 200)
-    assert api.post("/api/v1/namespaces/busy/pods", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}).status == 201
+    until(
+        "it has an account",
+        lambda: api.get("/api/v1/namespaces/busy/serviceaccounts/default").status == 200,
+    )
+    assert (
+        api.post(
+            "/api/v1/namespaces/busy/pods",
+            {"metadata": {"name": "p"}, "spec": {"containers": [container]}},
+        ).status
+        == 201
+    )
     status = {"status": {"phase": "Running"}}
     assert api.patch("/api/v1/namespaces/busy/pods/p/status", status).status == 200
     joined = replicas.propose(root(leaf("root.a", "20", "busy")))
@@ -99,7 +127,13 @@ def test_the_tree_does_not_go_while_a_leaf_has_namespaces(replicas: Replicas) ->
     admin, api = replicas.cluster.admin, replicas.api
     tree = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree"}
     admin.apply(
-        [{**tree, "metadata": {"name": "elasticquotatree", "namespace": "kube-system"}, "spec": {"root": root(leaf("root.a", "20", "x"))}}]
+        [
+            {
+                **tree,
+                "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
+                "spec": {"root": root(leaf("root.a", "20", "x"))},
+            }
+        ]
     )
     gone = api.delete(f"{TREES}/elasticquotatree")
     assert (gone.status, "root.a" in gone.message) == (403, True)
@@ -109,8 +143,13 @@ def test_the_tree_does_not_go_while_a_leaf_has_namespaces(replicas: Replicas) ->
 
 
 def test_a_new_certificate_is_shown_without_a_refused_question(replicas: Replicas) -> None:
-    """The Secret is deleted: one replica makes another certificate, the other reads it, and the API server trusts both all the time."""
-    before, bundle = replicas.shown()[0], replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"]["caBundle"]
+    """The Secret is deleted: one replica makes another certificate, the other reads it, and the API
+    server trusts both all the time.
+    """
+    before, bundle = (
+        replicas.shown()[0],
+        replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"]["caBundle"],
+    )
     assert replicas.api.delete(SECRET).status == 200
     for process in replicas.processes:
         os.kill(process.pid, signal.SIGHUP)
@@ -130,5 +169,11 @@ def test_a_spoiled_bundle_is_put_right(replicas: Replicas) -> None:
     right = configuration["webhooks"][0]["clientConfig"].pop("caBundle")
     assert replicas.api.put(CONFIGURATION, configuration).status == 200
     os.kill(replicas.processes[1].pid, signal.SIGHUP)
-    until("it is put right", lambda: replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"].get("caBundle") == right)
+    until(
+        "it is put right",
+        lambda: (
+            replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"].get("caBundle")
+            == right
+        ),
+    )
     until("trees are judged", lambda: replicas.propose(broken()).status == 403)

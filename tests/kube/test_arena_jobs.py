@@ -1,4 +1,5 @@
-"""Do `arena list`, `get`, `top job`, `logs` and `delete` agree with what kubectl says, on a real cluster and on the laptop's?
+"""Do `arena list`, `get`, `top job`, `logs` and `delete` agree with what kubectl says, on a real
+cluster and on the laptop's?
 
 Rights are tried on both servers alike: kubeconfigs that impersonate a person, and RBAC decides.
 """
@@ -26,19 +27,33 @@ from tests.waiting import wait_until
 from fairlead.edge.files.clock import WallClock
 
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
-STATUS = {"bert": "RUNNING", "waits": "PENDING", "finished": "SUCCEEDED", "mnist": "RUNNING", "broken": "FAILED"}
+STATUS = {
+    "bert": "RUNNING",
+    "waits": "PENDING",
+    "finished": "SUCCEEDED",
+    "mnist": "RUNNING",
+    "broken": "FAILED",
+}
 REQUESTED = {"bert": "12", "waits": "12", "finished": "1", "mnist": "2", "broken": "2"}
 
 
-def arena(*arguments: str, kubeconfig: Path, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+def arena(
+    *arguments: str, kubeconfig: Path, seconds: float = 60.0
+) -> subprocess.CompletedProcess[str]:
     code = "from fairlead.run.programs import run_arena; run_arena()"
     argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)]
-    return subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=seconds, check=False)
+    return subprocess.run(
+        argv, env=environment(), capture_output=True, text=True, timeout=seconds, check=False
+    )
 
 
 def rows(table: str) -> dict[str, dict[str, str]]:
     """By name; a cell is what stands between two blanks or more."""
-    head, *lines = [re.split(r"\s{2,}", line.strip()) for line in table.splitlines() if line.strip() and not line.startswith("Total")]
+    head, *lines = [
+        re.split(r"\s{2,}", line.strip())
+        for line in table.splitlines()
+        if line.strip() and not line.startswith("Total")
+    ]
     found = [dict(zip(head, line, strict=True)) for line in lines]
     return {row["NAME"]: row for row in found}
 
@@ -57,14 +72,25 @@ class TestRealCluster:
         }
         assert found["bert"]["NODE"] == "N/A", "these nodes' stand-ins tell no host IP"
         assert found["finished"]["DURATION"] == found["broken"]["DURATION"] == "1h"
-        assert rows(run_arena("list", "-A", kubeconfig=company.kubeconfig))["mnist"]["NAMESPACE"] == "research"
+        assert (
+            rows(run_arena("list", "-A", kubeconfig=company.kubeconfig))["mnist"]["NAMESPACE"]
+            == "research"
+        )
 
     def test_the_node_is_the_chiefs(self, company: ControlPlane) -> None:
         """Its host IP, which a kubelet would have written."""
         host = {"hostIP": "10.1.0.77", "hostIPs": [{"ip": "10.1.0.77"}]}
         company.admin.patch_status("pods", "bert-launcher", "research", host)
-        assert rows(run_arena("list", "-n", "research", kubeconfig=company.kubeconfig))["bert"]["NODE"] == "10.1.0.77"
-        assert rows(run_arena("top", "job", "-n", "research", kubeconfig=company.kubeconfig))["bert"]["NODE"] == "10.1.0.77"
+        assert (
+            rows(run_arena("list", "-n", "research", kubeconfig=company.kubeconfig))["bert"]["NODE"]
+            == "10.1.0.77"
+        )
+        assert (
+            rows(run_arena("top", "job", "-n", "research", kubeconfig=company.kubeconfig))["bert"][
+                "NODE"
+            ]
+            == "10.1.0.77"
+        )
 
     def test_top_job(self, company: ControlPlane) -> None:
         printed = run_arena("top", "job", "-n", "research", kubeconfig=company.kubeconfig)
@@ -72,19 +98,44 @@ class TestRealCluster:
         assert printed.endswith("\n\nTotal Allocated/Requested GPUs of Training Jobs: 14/14\n")
 
     def test_get(self, company: ControlPlane) -> None:
-        told = json.loads(run_arena("get", "bert", "-n", "research", "-o", "json", kubeconfig=company.kubeconfig))
+        told = json.loads(
+            run_arena("get", "bert", "-n", "research", "-o", "json", kubeconfig=company.kubeconfig)
+        )
         pods = {pod["metadata"]["name"]: pod for pod in company.admin.get("pods", "-n", "research")}
-        assert [each["name"] for each in told["instances"]] == ["bert-launcher", *(f"bert-worker-{index}" for index in range(3))]
+        assert [each["name"] for each in told["instances"]] == [
+            "bert-launcher",
+            *(f"bert-worker-{index}" for index in range(3)),
+        ]
         for each in told["instances"]:
             assert each["node"] == pods[each["name"]]["spec"]["nodeName"]
             assert each["nodeIP"] == pods[each["name"]]["status"].get("hostIP", "")
-        assert (told["chiefName"], told["requestGPUs"], told["allocatedGPUs"]) == ("bert-launcher", 12, 12)
+        assert (told["chiefName"], told["requestGPUs"], told["allocatedGPUs"]) == (
+            "bert-launcher",
+            12,
+            12,
+        )
 
     def test_why_a_job_waits_and_its_events(self, company: ControlPlane) -> None:
-        printed = run_arena("get", "waits", "-n", "research", "--explain", "-e", kubeconfig=company.kubeconfig)
+        printed = run_arena(
+            "get", "waits", "-n", "research", "--explain", "-e", kubeconfig=company.kubeconfig
+        )
         ours = r"needs 12 GPUs on one node; the largest of \d+, gpu-\d+, has 8"
-        assert re.search(rf"^Pending:\n  waits-worker-0: {ours}; Unschedulable: 0/22 nodes are available", printed, re.MULTILINE), printed
-        assert re.search(r"^  pod/waits-worker-0 +Warning +\S+ +\[FailedScheduling\] ", printed, re.MULTILINE), printed
+        assert re.search(
+            (
+                rf"^Pending:\n  waits-worker-0: {ours}; "
+                r"Unschedulable: 0/22 nodes are available"
+            ),
+            printed,
+            re.MULTILINE,
+        ), printed
+        assert re.search(
+            (
+                r"^  pod/waits-worker-0 +Warning +\S+ "
+                r"+\[FailedScheduling\] "
+            ),
+            printed,
+            re.MULTILINE,
+        ), printed
 
     def test_metrics_that_are_missing_are_said_once(self, company: ControlPlane) -> None:
         done = arena("top", "job", "bert", "-n", "research", kubeconfig=company.kubeconfig)
@@ -96,7 +147,9 @@ class TestRealCluster:
         company.admin.create([_mpijob("doomed", "default")])
         done = arena("delete", "absent", "doomed", kubeconfig=company.kubeconfig)
         assert (done.returncode, done.stdout) == (0, "")
-        assert "'absent' does not exist" in done.stderr and "The training job doomed has been deleted successfully" in done.stderr
+        assert ("'absent' does not exist") in done.stderr and (
+            "The training job doomed has been deleted successfully"
+        ) in done.stderr
         assert "doomed" not in [each["metadata"]["name"] for each in company.admin.get("mpijobs")]
 
     def test_whoami_by_review(self, company: ControlPlane) -> None:
@@ -111,7 +164,13 @@ class TestRealCluster:
 def _mpijob(name: str, namespace: str) -> dict[str, Any]:
     def replicas(gpus: int) -> dict[str, Any]:
         limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
-        containers = [{"name": "mpi", "image": "registry.example.com/train:5m", "resources": {"limits": limits}}]
+        containers = [
+            {
+                "name": "mpi",
+                "image": "registry.example.com/train:5m",
+                "resources": {"limits": limits},
+            }
+        ]
         return {"replicas": 1, "template": {"spec": {"containers": containers}}}
 
     return {
@@ -123,8 +182,12 @@ def _mpijob(name: str, namespace: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", params=["simulated", "real"])
-def admin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """The administrator of a server where `limited` may list and get tfjobs in the namespace `rights`, and `nobody` nothing."""
+def admin(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubectl]:
+    """The administrator of a server where `limited` may list and get tfjobs in the namespace
+    `rights`, and `nobody` nothing.
+    """
     if request.param == "real":
         kubectl: Kubectl = request.getfixturevalue("company").admin
         yield from _with_rights(kubectl)
@@ -136,11 +199,28 @@ def admin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def _with_rights(kubectl: Kubectl) -> Iterator[Kubectl]:
     kubectl.run("create", "namespace", "rights")
-    kubectl.run("create", "role", "tf", "-n", "rights", "--verb=get,list", "--resource=tfjobs.kubeflow.org,pods")
+    kubectl.run(
+        "create",
+        "role",
+        "tf",
+        "-n",
+        "rights",
+        "--verb=get,list",
+        "--resource=tfjobs.kubeflow.org,pods",
+    )
     kubectl.run("create", "rolebinding", "tf", "-n", "rights", "--role=tf", "--user=limited")
-    spec = {"tfReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": {"containers": [{"name": "tensorflow", "image": "x"}]}}}}}
+    spec = {
+        "tfReplicaSpecs": {
+            "Worker": {
+                "replicas": 1,
+                "template": {"spec": {"containers": [{"name": "tensorflow", "image": "x"}]}},
+            }
+        }
+    }
     metadata = {"name": "mine", "namespace": "rights"}
-    kubectl.create([{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": metadata, "spec": spec}])
+    kubectl.create(
+        [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": metadata, "spec": spec}]
+    )
     yield kubectl
     kubectl.run("delete", "namespace", "rights", "--wait=false")
 
@@ -156,15 +236,22 @@ def _as(person: str, kubectl: Kubectl, folder: Path) -> Path:
 class TestRights:
     def test_who_may_only_list_tfjobs_gets_those(self, admin: Kubectl, tmp_path: Path) -> None:
         mine = _as("limited", admin, tmp_path)
-        wait_until("the role counts", lambda: arena("list", "-n", "rights", "-T", "tf", kubeconfig=mine).returncode == 0)
+        wait_until(
+            "the role counts",
+            lambda: arena("list", "-n", "rights", "-T", "tf", kubeconfig=mine).returncode == 0,
+        )
         done = arena("list", "-n", "rights", kubeconfig=mine)
         assert list(rows(done.stdout)) == ["mine"] and done.returncode == 0
         skipped = re.findall(r"skipped (\S+): forbidden: ", done.stderr)
-        assert {"mpijobs.kubeflow.org", "pytorchjobs.kubeflow.org"} <= set(skipped) and len(skipped) == len(set(skipped))
+        assert {"mpijobs.kubeflow.org", "pytorchjobs.kubeflow.org"} <= set(skipped) and len(
+            skipped
+        ) == len(set(skipped))
         assert arena("list", "-n", "rights", "-T", "mpi", kubeconfig=mine).returncode == 1
         assert arena("get", "mine", "-n", "rights", kubeconfig=mine).returncode == 0
         absent = arena("get", "absent", "-n", "rights", kubeconfig=mine)
-        assert absent.returncode == 1 and "forbidden" in absent.stderr, "it may be there, as another kind"
+        assert absent.returncode == 1 and "forbidden" in absent.stderr, (
+            "it may be there, as another kind"
+        )
         refused = arena("delete", "mine", "-n", "rights", "-T", "tf", kubeconfig=mine)
         assert refused.returncode == 1 and 'cannot delete resource \\"tfjobs\\"' in refused.stderr
 
@@ -172,7 +259,9 @@ class TestRights:
         nobody = _as("nobody", admin, tmp_path)
         done = arena("list", "-n", "rights", kubeconfig=nobody)
         assert (done.returncode, done.stdout) == (1, "")
-        assert "the user has no privileges to list the training jobs in namespace rights" in done.stderr
+        assert (
+            "the user has no privileges to list the training jobs in namespace rights"
+        ) in done.stderr
         assert json.loads(run_arena("whoami", kubeconfig=nobody))["Name"] == "nobody"
 
 
@@ -185,15 +274,22 @@ def laptop() -> Iterator[Laptop]:
 
 class TestLaptop:
     def test_a_jobs_life(self, laptop: Laptop) -> None:
-        """From before its pods to after its end: GPU values too, which a laptop's exporter tells."""
+        """From before its pods to after its end: GPU values too,
+        which a laptop's exporter tells.
+        """
         config = laptop.kubeconfig
         laptop.kubectl.create([_mpijob("mpi-test", "default")])
         assert rows(run_arena("list", kubeconfig=config))["mpi-test"]["GPU(Requested)"] == "1"
         followed = arena("logs", "mpi-test", "-f", kubeconfig=config)
         assert followed.returncode == 0, followed.stderr
         lines = followed.stdout.splitlines()
-        assert lines[0].startswith("starting ") and len(lines) > 3, "followed from Pending to its end"
-        assert run_arena("logs", "mpi-test", "--tail", "2", kubeconfig=config).splitlines() == lines[-2:]
+        assert lines[0].startswith("starting ") and len(lines) > 3, (
+            "followed from Pending to its end"
+        )
+        assert (
+            run_arena("logs", "mpi-test", "--tail", "2", kubeconfig=config).splitlines()
+            == lines[-2:]
+        )
         stamped = run_arena("logs", "mpi-test", "--timestamps", "-t", "1", kubeconfig=config)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\S+Z " + re.escape(lines[-1]) + "\n", stamped)
         wait_until("it has succeeded", lambda: "SUCCEEDED" in run_arena("list", kubeconfig=config))
@@ -205,5 +301,8 @@ class TestLaptop:
     def test_a_pod_that_is_not_the_jobs(self, laptop: Laptop) -> None:
         laptop.kubectl.create([_mpijob("other", "default")])
         done = arena("logs", "other", "-i", "nothing", kubeconfig=laptop.kubeconfig)
-        text = "invalid instance name nothing in job other,please use 'arena get other' to make sure instance name"
+        text = (
+            "invalid instance name nothing in job other,please use 'arena get other' to make sure "
+            "instance name"
+        )
         assert done.returncode == 1 and text in done.stderr

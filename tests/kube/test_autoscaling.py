@@ -1,7 +1,9 @@
-"""Do GPU metrics scale a Deployment, with the shipped rules and autoscalers? Through real Prometheus, adapter, API server and controllers.
+"""Do GPU metrics scale a Deployment, with the shipped rules and autoscalers? Through real
+Prometheus, adapter, API server and controllers.
 
-The pods of the real cluster run nowhere (KWOK plays the kubelets), so a laptop plays their cards: each pod of the Deployments is there,
-too, under its name and asking for the same GPUs. Its exporter's page is scraped under labels as in a cluster.
+The pods of the real cluster run nowhere (KWOK plays the kubelets), so a laptop plays their cards:
+each pod of the Deployments is there, too, under its name and asking for the same GPUs. Its
+exporter's page is scraped under labels as in a cluster.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ from tests.waiting import wait_until
 
 Object = dict[str, Any]
 NAMESPACE = "default"
-EXPORTER = {"namespace": "fairlead-system", "pod": "fairlead-gpu-exporter-x1y2z", "container": "fairlead-gpu-exporter"}
+EXPORTER = {
+    "namespace": "fairlead-system",
+    "pod": "fairlead-gpu-exporter-x1y2z",
+    "container": "fairlead-gpu-exporter",
+}
 SCENARIO = """
 title = "Eight whole cards and eight that are shared"
 description = "Nothing comes by itself."
@@ -47,11 +53,17 @@ gpus = 8
 shared = true
 """
 UNITS = 12
-"""Of a card's 15: a simulated container gets that part of its card's compute, too, which is above the target of 60 %."""
+"""Of a card's 15: a simulated container gets that part of its card's compute, too, which is above
+the target of 60 %.
+"""
 MOST = 4
 TAINT = {"key": "test.fairlead.io/autoscaled", "operator": "Exists"}
 IDLE = {"image": "pause:35"}
-BUSY = {"image": "fairlead:0.1.0", "command": ["fairlead", "gpu-load"], "args": ["--no-dcgm-validation", "-t 1004", "-d 3600"]}
+BUSY = {
+    "image": "fairlead:0.1.0",
+    "command": ["fairlead", "gpu-load"],
+    "args": ["--no-dcgm-validation", ("-t 1004"), ("-d 3600")],
+}
 
 
 def deployment(name: str, limits: dict[str, str]) -> Object:
@@ -59,20 +71,34 @@ def deployment(name: str, limits: dict[str, str]) -> Object:
     spec = {"containers": [container], "tolerations": [TAINT], "terminationGracePeriodSeconds": 0}
     template = {"metadata": {"labels": {"app": name}}, "spec": spec}
     wish = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": wish}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": wish,
+    }
 
 
-DEPLOYMENTS = (deployment("inference", {GPU: "1"}), deployment("inference-shared", {GPU_MEMORY: str(UNITS)}))
+DEPLOYMENTS = (
+    deployment("inference", {GPU: "1"}),
+    deployment("inference-shared", {GPU_MEMORY: str(UNITS)}),
+)
 
 
 def autoscalers() -> list[Object]:
-    """Those that are shipped, with fewer pods at most: beyond four more in 15 s an autoscaler waits."""
-    found = list(yaml.safe_load_all((DEPLOY / "autoscaling" / "hpa.yaml").read_text(encoding="utf-8")))
+    """Those that are shipped, with fewer pods at most: beyond four more in 15 s an autoscaler
+    waits.
+    """
+    found = list(
+        yaml.safe_load_all((DEPLOY / "autoscaling" / "hpa.yaml").read_text(encoding="utf-8"))
+    )
     return [{**each, "spec": {**each["spec"], "maxReplicas": MOST}} for each in found]
 
 
 class Mirror:
-    """The pods of the real cluster's Deployments, played on the laptop; those that share cards do what `shared` says."""
+    """The pods of the real cluster's Deployments, played on the laptop; those that share cards do
+    what `shared` says.
+    """
 
     def __init__(self, cluster: ControlPlane, laptop: Laptop) -> None:
         self._cluster, self._laptop = cluster, laptop
@@ -81,14 +107,35 @@ class Mirror:
 
     def keep_up(self) -> None:
         wanted: dict[str, Object] = {}
-        for pod in self._cluster.admin.get("pods", "-n", NAMESPACE, "-l", "app in (inference, inference-shared)"):
-            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+        for pod in self._cluster.admin.get(
+            "pods", "-n", NAMESPACE, "-l", ("app in (inference, inference-shared)")
+        ):
+            if (
+                pod["status"].get("phase") == "Running"
+                and "deletionTimestamp" not in pod["metadata"]
+            ):
                 limits = pod["spec"]["containers"][0]["resources"]["limits"]
-                wanted[pod["metadata"]["name"]] = {**(self.shared if GPU_MEMORY in limits else IDLE), "resources": {"limits": limits}}
+                wanted[pod["metadata"]["name"]] = {
+                    **(self.shared if GPU_MEMORY in limits else IDLE),
+                    "resources": {"limits": limits},
+                }
         gone = [name for name, container in self._played.items() if wanted.get(name) != container]
         if gone:
-            self._laptop.kubectl.run("delete", "pod", "-n", NAMESPACE, *gone, "--grace-period=0", "--force", "--ignore-not-found")
-        new = {name: container for name, container in wanted.items() if name in gone or name not in self._played}
+            self._laptop.kubectl.run(
+                "delete",
+                "pod",
+                "-n",
+                NAMESPACE,
+                *gone,
+                "--grace-period=0",
+                "--force",
+                "--ignore-not-found",
+            )
+        new = {
+            name: container
+            for name, container in wanted.items()
+            if name in gone or name not in self._played
+        }
         self._laptop.kubectl.create(
             {
                 "apiVersion": "v1",
@@ -119,10 +166,28 @@ class Mirror:
 
 @contextmanager
 def gpu_load(laptop: Laptop) -> Iterator[None]:
-    """`fairlead gpu-load --backend sim` beside the laptop, on the whole cards, for as long as the block lasts."""
-    argv = [sys.executable, "-m", "fairlead", "gpu-load", "--backend", "sim", "--sim-gpus", "8xTesla-T4", "--no-dcgm-validation"]
-    told = {**environment(), "XDG_STATE_HOME": str(laptop.state_dir.parent.parent), "NODE_NAME": "whole-1"}
-    generator = subprocess.Popen([*argv, "-t 1004", "-d 3600", "-r", "10"], stdout=subprocess.DEVNULL, env=told)
+    """`fairlead gpu-load --backend sim` beside the laptop, on the whole cards, for as long as the
+    block lasts.
+    """
+    argv = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "gpu-load",
+        "--backend",
+        "sim",
+        "--sim-gpus",
+        "8xTesla-T4",
+        "--no-dcgm-validation",
+    ]
+    told = {
+        **environment(),
+        "XDG_STATE_HOME": str(laptop.state_dir.parent.parent),
+        "NODE_NAME": "whole-1",
+    }
+    generator = subprocess.Popen(
+        [*argv, ("-t 1004"), ("-d 3600"), "-r", "10"], stdout=subprocess.DEVNULL, env=told
+    )
     try:
         yield
     finally:
@@ -142,16 +207,30 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def test_a_load_scales_deployments_up_and_back(cluster: ControlPlane, tmp_path: Path) -> None:
-    """Whole cards by DCGM's utilization under `gpu-load --backend sim`, shared ones by our container family under `fairlead gpu-load`."""
+    """Whole cards by DCGM's utilization under `gpu-load --backend sim`, shared ones by our
+    container family under `fairlead gpu-load`.
+    """
     (tmp_path / "cards.toml").write_text(SCENARIO)
     cluster.admin.create(DEPLOYMENTS)
-    with running_laptop(cluster.logs / "autoscaling-laptop.log", "--scenario", str(tmp_path / "cards.toml"), "--speed", "10") as laptop:
+    with running_laptop(
+        cluster.logs / "autoscaling-laptop.log",
+        "--scenario",
+        str(tmp_path / "cards.toml"),
+        "--speed",
+        "10",
+    ) as laptop:
         mirror = Mirror(cluster, laptop)
         mirror.wait_for_replicas({"inference": 1, "inference-shared": 1})
         target = {"gpu": laptop.gpu_exporter.address}
         log = cluster.logs / "autoscaling-prometheus.log"
-        with running_prometheus(target, log, labels={"gpu": EXPORTER}) as prometheus, running_adapter(cluster, prometheus):
-            wait_until("a pod of each is played", lambda: mirror.keep_up() or len(laptop.kubectl.get("pods", "-n", NAMESPACE)) == 2)
+        with (
+            running_prometheus(target, log, labels={"gpu": EXPORTER}) as prometheus,
+            running_adapter(cluster, prometheus),
+        ):
+            wait_until(
+                "a pod of each is played",
+                lambda: mirror.keep_up() or len(laptop.kubectl.get("pods", "-n", NAMESPACE)) == 2,
+            )
             whole, shared = "DCGM_FI_DEV_GPU_UTIL", "fairlead_container_gpu_utilization_ratio"
             assert list(wait_for_metric(cluster, NAMESPACE, whole, 1).values()) == ["0"]
             wait_for_metric(cluster, NAMESPACE, shared, 2)
@@ -159,10 +238,17 @@ def test_a_load_scales_deployments_up_and_back(cluster: ControlPlane, tmp_path: 
             with gpu_load(laptop):
                 mirror.shared = BUSY
                 mirror.wait_for_replicas({"inference": MOST, "inference-shared": MOST})
-                wait_until("all pods are under load", lambda: set(pods_metric(cluster, NAMESPACE, whole).values()) == {"98"}, 60)
+                wait_until(
+                    "all pods are under load",
+                    lambda: set(pods_metric(cluster, NAMESPACE, whole).values()) == {"98"},
+                    60,
+                )
             mirror.shared = IDLE
             mirror.wait_for_replicas({"inference": 1, "inference-shared": 1})
             prometheus.configure(target, {"gpu": EXPORTER}, honor_labels=True)
             prometheus.reload()
-            wait_until("labels are honored", lambda: not prometheus.query('DCGM_FI_DEV_GPU_UTIL{exported_pod!=""}'))
+            wait_until(
+                "labels are honored",
+                lambda: not prometheus.query('DCGM_FI_DEV_GPU_UTIL{exported_pod!=""}'),
+            )
             wait_for_metric(cluster, NAMESPACE, whole, 1)

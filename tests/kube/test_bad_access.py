@@ -1,4 +1,6 @@
-"""What is a person told whose kubeconfig does not open the real cluster? What, the actual value, a hint; never a traceback."""
+"""What is a person told whose kubeconfig does not open the real cluster? What, the actual value, a
+hint; never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ READ = ["get", "list", "watch"]
 def run(*arguments: str, kubeconfig: Path) -> tuple[int, str]:
     """Exit status and standard error of `fairlead …`; standard output must stay empty."""
     argv = [*FAIRLEAD, *arguments, "--kubeconfig", str(kubeconfig)]
-    answer = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    answer = subprocess.run(
+        argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
     return answer.returncode, answer.stderr
@@ -28,7 +32,9 @@ def run(*arguments: str, kubeconfig: Path) -> tuple[int, str]:
 
 def test_forbidden_names_the_verb_and_the_resource(control_plane: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": READ}]
-    status, said = run("top", "node", kubeconfig=control_plane.write_service_account_kubeconfig("no-pods", rules))
+    status, said = run(
+        "top", "node", kubeconfig=control_plane.write_service_account_kubeconfig("no-pods", rules)
+    )
     assert status == 2
     assert "list" in said
     assert "pods" in said
@@ -45,12 +51,27 @@ def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missin
     assert status == 2
     assert not (tmp_path / "s").exists()
     (error,) = (line for line in said.splitlines() if line.startswith("error: "))
-    assert " events, " in error and " pods, " in error and " deployments.apps, " in error and " nodes" not in error
-    assert 'warning: pods cannot be read: pods is forbidden: User "system:serviceaccount:default:only-nodes" cannot list' in said
+    assert (
+        (" events, ") in error
+        and (" pods, ") in error
+        and (" deployments.apps, ") in error
+        and (" nodes") not in error
+    )
+    assert (
+        "warning: pods cannot be read: pods is forbidden: User "
+        '"system:serviceaccount:default:only-nodes" cannot list'
+    ) in said
 
 
-def test_a_token_that_is_none_is_told_to_be_refused(control_plane: ControlPlane, tmp_path: Path) -> None:
-    kubeconfig = write_kubeconfig(tmp_path / "config", control_plane.server, control_plane.authority, token_user("not-a-token"))
+def test_a_token_that_is_none_is_told_to_be_refused(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    kubeconfig = write_kubeconfig(
+        tmp_path / "config",
+        control_plane.server,
+        control_plane.authority,
+        token_user("not-a-token"),
+    )
     status, said = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
     assert control_plane.server.removeprefix("https://") in said
@@ -59,10 +80,14 @@ def test_a_token_that_is_none_is_told_to_be_refused(control_plane: ControlPlane,
     assert "hint:" in said
 
 
-def test_another_authority_is_told_apart_from_an_unreachable_server(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_another_authority_is_told_apart_from_an_unreachable_server(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
     stranger = Authority(tmp_path, "stranger")
     user = certificate_user(control_plane.admin_pair)
-    kubeconfig = write_kubeconfig(tmp_path / "config", control_plane.server, stranger.certificate, user)
+    kubeconfig = write_kubeconfig(
+        tmp_path / "config", control_plane.server, stranger.certificate, user
+    )
     status, said = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
     assert "certificate" in said.lower()
@@ -73,7 +98,9 @@ def test_another_authority_is_told_apart_from_an_unreachable_server(control_plan
 def test_nobody_listens(control_plane: ControlPlane, tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     user = certificate_user(control_plane.admin_pair)
-    kubeconfig = write_kubeconfig(tmp_path / "config", f"https://{address}", control_plane.authority, user)
+    kubeconfig = write_kubeconfig(
+        tmp_path / "config", f"https://{address}", control_plane.authority, user
+    )
     status, said = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
     assert address in said
@@ -95,7 +122,9 @@ def test_no_kubeconfig_there(tmp_path: Path) -> None:
     assert str(missing) in said
 
 
-def test_an_impersonated_user_has_that_users_rights(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_an_impersonated_user_has_that_users_rights(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
     document = yaml.safe_load(control_plane.kubeconfig.read_text(encoding="utf-8"))
     document["users"][0]["user"]["as"] = "somebody"
     kubeconfig = tmp_path / "config"
@@ -106,13 +135,27 @@ def test_an_impersonated_user_has_that_users_rights(control_plane: ControlPlane,
 
 
 @pytest.mark.parametrize("verb", ["cluster-exporter", "console"])
-def test_a_server_of_ours_says_what_it_may_not_read(control_plane: ControlPlane, verb: str, tmp_path: Path) -> None:
+def test_a_server_of_ours_says_what_it_may_not_read(
+    control_plane: ControlPlane, verb: str, tmp_path: Path
+) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes", "events"], "verbs": READ}]
     kubeconfig = control_plane.write_service_account_kubeconfig(f"{verb}-no-pods", rules)
     log = tmp_path / "log"
     with log.open("wb") as output:
-        argv = [*FAIRLEAD, verb, f"--listen=127.0.0.1:{free_port()}", "--kubeconfig", str(kubeconfig)]
-        process = subprocess.Popen(argv, env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        argv = [
+            *FAIRLEAD,
+            verb,
+            f"--listen=127.0.0.1:{free_port()}",
+            "--kubeconfig",
+            str(kubeconfig),
+        ]
+        process = subprocess.Popen(
+            argv,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     try:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=6)  # it goes on: rights may be granted while it runs

@@ -1,4 +1,6 @@
-"""The real API server decides a binding within its `timeout`, also while etcd stands still: what the hand-over of the Lease relies on."""
+"""The real API server decides a binding within its `timeout`, also while etcd stands still: what
+the hand-over of the Lease relies on.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ def binding(cluster: ControlPlane, pod: str, timeout: str) -> tuple[int, float, 
     context = ssl.create_default_context(cafile=str(cluster.authority))
     context.load_cert_chain(*cluster.admin_pair)
     connection = http.client.HTTPSConnection("127.0.0.1", cluster.port, timeout=40, context=context)
-    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"kind": "Node", "name": "deadline"}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod},
+        "target": {"kind": "Node", "name": "deadline"},
+    }
     began = time.monotonic()
     try:
         path = f"/api/v1/namespaces/default/pods/{pod}/binding?timeout={timeout}"
@@ -53,5 +60,14 @@ def test_it_gives_up_in_time_while_etcd_stands_still(control_plane: ControlPlane
         assert (status, answer["reason"]) == (504, "Timeout")
         assert 0.5 <= seconds < ANSWER_SECONDS
     finally:
-        control_plane.admin.run("delete", "pod", "deadline-prompt", "deadline-late", "-n", "default", "--force", "--grace-period=0")
+        control_plane.admin.run(
+            "delete",
+            "pod",
+            "deadline-prompt",
+            "deadline-late",
+            "-n",
+            "default",
+            "--force",
+            "--grace-period=0",
+        )
         control_plane.admin.run("delete", "node", "deadline")

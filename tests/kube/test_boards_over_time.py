@@ -1,4 +1,5 @@
-"""Does every query of our boards have an answer at every instant of a quarter of an hour in which cards are lost and hang?
+"""Does every query of our boards have an answer at every instant of a quarter of an hour in which
+cards are lost and hang?
 
 The pages of the scenario `telemetry`, read every 15 s, are given to a real Prometheus as its past.
 """
@@ -28,7 +29,11 @@ LOST = 40 * 60
 
 
 NEVER = {**ALWAYS_NEVER, "fairlead-cluster / Jobs by status / A": "nobody submitted a job"}
-SOMETIMES = {"fairlead-gpu-node / Health checks that fail / A": "every check passes until the card is lost"}
+SOMETIMES = {
+    ("fairlead-gpu-node / Health checks that fail / A"): (
+        "every check passes until the card is lost"
+    )
+}
 JOBS = "fairlead-jobs"
 """The board of which nothing is there: nobody submitted a job."""
 
@@ -45,54 +50,92 @@ def history() -> Iterator[str]:
                     series, _, value = line.rpartition(" ")
                     name, _, labels = series.rstrip("}").partition("{")
                     target = f'job="{job}",instance="{job}:9400"'
-                    yield f"{name}{{{target}{',' if labels else ''}{labels}}} {value} {START + seconds:.0f}\n"
+                    yield (
+                        f"{name}{{{target}{',' if labels else ''}{labels}}} {value} "
+                        f"{START + seconds:.0f}\n"
+                    )
     yield "# EOF\n"
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     log = tmp_path_factory.mktemp("past") / "prometheus.log"
-    with running_prometheus({}, log, flags=["--storage.tsdb.retention.time=100y"], history="".join(history())) as server:
+    with running_prometheus(
+        {}, log, flags=["--storage.tsdb.retention.time=100y"], history="".join(history())
+    ) as server:
         yield server
 
 
 @pytest.mark.parametrize("uid", sorted(boards().keys() - {JOBS}))
 def test_every_query_has_an_answer_at_every_instant(prometheus: Prometheus, uid: str) -> None:
     chosen = choose(prometheus, uid)
-    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen), INSTANTS) for query in asked_of(uid)}
-    assert {name for name, missing in found.items() if missing} == {name for name in (*NEVER, *SOMETIMES) if name.startswith(f"{uid} /")}
-    assert {name for name, missing in found.items() if missing == [*INSTANTS]} == {name for name in NEVER if name.startswith(f"{uid} /")}
+    found = {
+        query.name: gaps(prometheus, fill_in(query.expression, chosen), INSTANTS)
+        for query in asked_of(uid)
+    }
+    assert {name for name, missing in found.items() if missing} == {
+        name for name in (*NEVER, *SOMETIMES) if name.startswith(f"{uid} /")
+    }
+    assert {name for name, missing in found.items() if missing == [*INSTANTS]} == {
+        name for name in NEVER if name.startswith(f"{uid} /")
+    }
     assert all(max(found[name]) < LOST for name in SOMETIMES.keys() & found.keys())
 
 
 def test_board_12239_has_an_answer_at_every_instant(prometheus: Prometheus) -> None:
-    values = {name: prometheus.label_values(metric, label) for name, (metric, label) in VARIABLES_OF_12239.items()}
+    values = {
+        name: prometheus.label_values(metric, label)
+        for name, (metric, label) in VARIABLES_OF_12239.items()
+    }
     assert {
-        expression: missing for expression in BOARD_12239 if (missing := gaps(prometheus, fill_in_values(expression, values), INSTANTS))
+        expression: missing
+        for expression in BOARD_12239
+        if (missing := gaps(prometheus, fill_in_values(expression, values), INSTANTS))
     } == {}
 
 
 def test_a_lost_card_and_one_that_hangs_stay_on_their_boards(prometheus: Prometheus) -> None:
     """Their values go, their names do not: `Answers` is 0 and the number of cards stays."""
-    assert prometheus.query_range("count(fairlead_gpu_up == 0)", START + FIRST, START + FIRST, STEP) == []
-    (one,) = prometheus.query_range("count(fairlead_gpu_up == 0)", START + LOST + 60, START + LOST + 60, STEP)
+    assert (
+        prometheus.query_range("count(fairlead_gpu_up == 0)", START + FIRST, START + FIRST, STEP)
+        == []
+    )
+    (one,) = prometheus.query_range(
+        "count(fairlead_gpu_up == 0)", START + LOST + 60, START + LOST + 60, STEP
+    )
     (two,) = prometheus.query_range("count(fairlead_gpu_up == 0)", START + LAST, START + LAST, STEP)
     assert (list(one.values()), list(two.values())) == ([1], [2])
     (cards,) = prometheus.query_range("count(fairlead_gpu_up)", START + FIRST, START + LAST, STEP)
     assert set(cards.values()) == {12}
 
 
-def test_an_instance_that_is_held_and_does_nothing_is_on_the_panel_of_idle_cards(prometheus: Prometheus) -> None:
-    (panel,) = [query for query in asked_of("fairlead-cluster") if "Which GPUs are idle but allocated / A" in query.name]
-    told = prometheus.query(f"last_over_time(({fill_in(panel.expression, {})})[{STEP}s:{STEP}s] @ {START + LAST:.0f})")
+def test_an_instance_that_is_held_and_does_nothing_is_on_the_panel_of_idle_cards(
+    prometheus: Prometheus,
+) -> None:
+    (panel,) = [
+        query
+        for query in asked_of("fairlead-cluster")
+        if ("Which GPUs are idle but allocated / A") in query.name
+    ]
+    told = prometheus.query(
+        f"last_over_time(({fill_in(panel.expression, {})})[{STEP}s:{STEP}s] @ {START + LAST:.0f})"
+    )
     names = ("node_name", "gpu", "mig_gi_id", "mig_profile")
-    assert [tuple(each.labels[name] for name in names) for each in told] == [("mig-1", "0", "3", "2g.35gb")]
+    assert [tuple(each.labels[name] for name in names) for each in told] == [
+        ("mig-1", "0", "3", "2g.35gb")
+    ]
 
 
 def test_a_divided_card_s_power_counts_once(prometheus: Prometheus) -> None:
     node = 'node_name="mig-1"'
-    (dcgm,) = prometheus.query_range('sum(DCGM_FI_DEV_POWER_USAGE{Hostname="mig-1"})', START + FIRST, START + LAST, STEP)
-    (boards_power,) = prometheus.query_range(f"sum(fairlead_gpu_power_watts{{{node}}})", START + FIRST, START + LAST, STEP)
-    (count,) = prometheus.query_range(f"count(fairlead_gpu_power_watts{{{node}}})", START + FIRST, START + LAST, STEP)
+    (dcgm,) = prometheus.query_range(
+        'sum(DCGM_FI_DEV_POWER_USAGE{Hostname="mig-1"})', START + FIRST, START + LAST, STEP
+    )
+    (boards_power,) = prometheus.query_range(
+        f"sum(fairlead_gpu_power_watts{{{node}}})", START + FIRST, START + LAST, STEP
+    )
+    (count,) = prometheus.query_range(
+        f"count(fairlead_gpu_power_watts{{{node}}})", START + FIRST, START + LAST, STEP
+    )
     assert set(count.values()) == {2}, "one series a board, not one an instance"
     assert dcgm == pytest.approx(boards_power, abs=1e-3)

@@ -1,4 +1,6 @@
-"""Do the console's charts come out of a real Prometheus, in each of the four spellings, with the same lines as without one?"""
+"""Do the console's charts come out of a real Prometheus, in each of the four spellings, with the
+same lines as without one?
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,26 @@ def prometheus(laptop: Laptop) -> Iterator[Prometheus]:
 @pytest.fixture(scope="module")
 def console(laptop: Laptop, prometheus: Prometheus) -> Iterator[Server]:
     """A console of its own that knows the Prometheus."""
-    flags = (f"--kubeconfig={laptop.kubeconfig}", f"--prometheus={prometheus.url}", "--gpu-source=prometheus")
+    flags = (
+        f"--kubeconfig={laptop.kubeconfig}",
+        f"--prometheus={prometheus.url}",
+        "--gpu-source=prometheus",
+    )
     with running("console", *flags, log=LOGS / "charts-console.log") as server:
-        wait_until("the console has readings from Prometheus", lambda: server.api("/overview")["gpusReporting"] > 0, 60)
+        wait_until(
+            "the console has readings from Prometheus",
+            lambda: server.api("/overview")["gpusReporting"] > 0,
+            60,
+        )
         yield server
 
 
 KEPT = [query.name for query in CHART_QUERIES.values() if query.is_kept]
-DISCOVERED = {"namespace": "fairlead-system", "pod": "fairlead-gpu-exporter-x1y2z", "container": "fairlead-gpu-exporter"}
+DISCOVERED = {
+    "namespace": "fairlead-system",
+    "pod": "fairlead-gpu-exporter-x1y2z",
+    "container": "fairlead-gpu-exporter",
+}
 
 
 def spellings(*, of_newer: bool) -> list[Any]:
@@ -60,29 +74,40 @@ def spellings(*, of_newer: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "expression"), spellings(of_newer=False))
-def test_every_spelling_is_understood_and_has_data(prometheus: Prometheus, name: str, expression: str) -> None:
+def test_every_spelling_is_understood_and_has_data(
+    prometheus: Prometheus, name: str, expression: str
+) -> None:
     assert prometheus.wait_for_data(expression), name
 
 
 @pytest.fixture(scope="module")
 def newer_cards() -> Iterator[Prometheus]:
-    """Cards that profile, and what only a Prometheus keeps of them; scraped as discovery in a cluster has it."""
+    """Cards that profile, and what only a Prometheus keeps of them; scraped as discovery in a
+    cluster has it.
+    """
     with running_laptop(LOGS / "charts-telemetry.log", "--scenario", "telemetry") as laptop:
         targets = {"gpu": laptop.gpu_exporter.address}
-        with running_prometheus(targets, LOGS / "charts-telemetry-prometheus.log", labels={"gpu": DISCOVERED}) as server:
+        with running_prometheus(
+            targets, LOGS / "charts-telemetry-prometheus.log", labels={"gpu": DISCOVERED}
+        ) as server:
             yield server
 
 
 @pytest.mark.parametrize(("name", "expression"), spellings(of_newer=True))
-def test_what_only_such_a_prometheus_has_is_understood_and_has_data(newer_cards: Prometheus, name: str, expression: str) -> None:
-    if "DCGM_FI_PROF_NVLINK" in expression or "DCGM_FI_DEV_ECC" in expression:  # no counters file that is shipped asks for them
+def test_what_only_such_a_prometheus_has_is_understood_and_has_data(
+    newer_cards: Prometheus, name: str, expression: str
+) -> None:
+    # no counters file that is shipped asks for them
+    if "DCGM_FI_PROF_NVLINK" in expression or "DCGM_FI_DEV_ECC" in expression:
         assert newer_cards.query(expression) == []
     else:
         assert newer_cards.wait_for_data(expression), name
 
 
 def test_whether_our_metrics_begin_is_understood(prometheus: Prometheus) -> None:
-    """They are there; or nothing is, and no exporter is still reading; or one is, and has begun a moment ago."""
+    """They are there; or nothing is, and no exporter is still reading; or one is, and has begun a
+    moment ago.
+    """
     assert [sample.value for sample in prometheus.query(beginning_promql("vector(1)"))] == [1]
     assert prometheus.query(beginning_promql("fairlead_nothing")) == []
     reading = beginning_promql("fairlead_nothing").replace(" == 0", " == 1")
@@ -91,7 +116,9 @@ def test_whether_our_metrics_begin_is_understood(prometheus: Prometheus) -> None
 
 
 def drawn(console: Server, name: str, **parameters: str) -> Any:
-    """The chart once it has a point: points stand at whole steps, so a young Prometheus has none yet."""
+    """The chart once it has a point: points stand at whole steps, so a young Prometheus has none
+    yet.
+    """
     found: list[Any] = []
 
     def has_points() -> bool:
@@ -126,25 +153,41 @@ def mean(points: list[tuple[int, float | None]]) -> float:
 
 def test_filters_choose_lines_in_prometheus(console: Server) -> None:
     chart = drawn(console, "gpu-duty-cycle", gpu_node="gpu-a100-1", GPU="0")
-    assert [(line["labels"]["node"], line["labels"]["gpu"]) for line in chart["series"]] == [("gpu-a100-1", "0")]
+    assert [(line["labels"]["node"], line["labels"]["gpu"]) for line in chart["series"]] == [
+        ("gpu-a100-1", "0")
+    ]
     uuid = chart["series"][0]["labels"]["uuid"]
-    assert [line["labels"]["uuid"] for line in console.api("/charts/gpu-power", GPU=uuid)["series"]] == [uuid]
+    assert [
+        line["labels"]["uuid"] for line in console.api("/charts/gpu-power", GPU=uuid)["series"]
+    ] == [uuid]
 
 
 @pytest.mark.parametrize("name", [name for name in KEPT if not name.startswith("cluster")])
 def test_the_built_in_series_has_the_same_lines(console: Server, laptop: Laptop, name: str) -> None:
-    """Same labels from both sources, so that a page and its colours do not change the day Prometheus comes."""
+    """Same labels from both sources, so that a page and its colours do not change the day
+    Prometheus comes.
+    """
 
     def agree() -> bool:
-        ours = {frozenset(line["labels"].items()) for line in laptop.console.api(f"/charts/{name}", top="50")["series"]}
-        theirs = {frozenset(line["labels"].items()) for line in console.api(f"/charts/{name}", top="50")["series"]}
+        ours = {
+            frozenset(line["labels"].items())
+            for line in laptop.console.api(f"/charts/{name}", top="50")["series"]
+        }
+        theirs = {
+            frozenset(line["labels"].items())
+            for line in console.api(f"/charts/{name}", top="50")["series"]
+        }
         return bool(ours & theirs)
 
     wait_until(f"both sources know a line of {name}", agree, 60)
 
 
 def test_a_prometheus_that_is_gone_is_named_and_the_tables_stay(laptop: Laptop) -> None:
-    flags = (f"--kubeconfig={laptop.kubeconfig}", "--prometheus=http://127.0.0.1:9", "--gpu-source=none")
+    flags = (
+        f"--kubeconfig={laptop.kubeconfig}",
+        "--prometheus=http://127.0.0.1:9",
+        "--gpu-source=none",
+    )
     with running("console", *flags, log=LOGS / "charts-without.log") as server:
         assert server.api("/nodes")["total"] > 0
         answer = refused(server, "/api/v1/charts/gpu-duty-cycle")

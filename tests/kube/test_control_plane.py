@@ -1,4 +1,6 @@
-"""Does the fixture itself hold what it promises? Nodes Ready, Jobs bound and done, components that come back, nothing left."""
+"""Does the fixture itself hold what it promises? Nodes Ready, Jobs bound and done, components that
+come back, nothing left.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,28 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def _condition(thing: Object, kind: str) -> str:
-    return next((c["status"] for c in thing["status"].get("conditions", []) if c["type"] == kind), "absent")
+    return next(
+        (c["status"] for c in thing["status"].get("conditions", []) if c["type"] == kind), "absent"
+    )
 
 
 def _job_is(cluster: ControlPlane, name: str, condition: str) -> bool:
-    return _condition(cluster.admin.get("jobs", f"--field-selector=metadata.name={name}")[0], condition) == "True"
+    return (
+        _condition(
+            cluster.admin.get("jobs", f"--field-selector=metadata.name={name}")[0], condition
+        )
+        == "True"
+    )
 
 
 def test_nodes_become_ready_with_their_gpus(cluster: ControlPlane) -> None:
-    wait_until("both nodes are Ready", lambda: [_condition(n, "Ready") for n in cluster.admin.get("nodes")] == ["True", "True"])
-    assert [node["status"]["allocatable"]["nvidia.com/gpu"] for node in cluster.admin.get("nodes")] == ["8", "8"]
+    wait_until(
+        "both nodes are Ready",
+        lambda: [_condition(n, "Ready") for n in cluster.admin.get("nodes")] == ["True", "True"],
+    )
+    assert [
+        node["status"]["allocatable"]["nvidia.com/gpu"] for node in cluster.admin.get("nodes")
+    ] == ["8", "8"]
 
 
 def test_pods_of_a_job_are_bound_by_the_scheduler_and_complete(cluster: ControlPlane) -> None:
@@ -49,13 +63,17 @@ def test_pods_of_a_job_are_bound_by_the_scheduler_and_complete(cluster: ControlP
 def test_an_exit_code_fails_the_job(cluster: ControlPlane) -> None:
     cluster.admin.create([job("bad", annotations={RUN_TIME: "0s", EXIT_CODE: "3"})])
     wait_until("the Job has failed", lambda: _job_is(cluster, "bad", "Failed"))
-    state = cluster.admin.get("pods", "-l", "job-name=bad")[0]["status"]["containerStatuses"][0]["state"]
+    state = cluster.admin.get("pods", "-l", "job-name=bad")[0]["status"]["containerStatuses"][0][
+        "state"
+    ]
     assert state["terminated"]["exitCode"] == 3
 
 
 def test_a_node_goes_not_ready_and_comes_back(cluster: ControlPlane) -> None:
     def ready() -> str:
-        return _condition(cluster.admin.get("nodes", "--field-selector=metadata.name=gpu-2")[0], "Ready")
+        return _condition(
+            cluster.admin.get("nodes", "--field-selector=metadata.name=gpu-2")[0], "Ready"
+        )
 
     cluster.admin.run("annotate", "node", "gpu-2", f"{NOT_READY}=yes")
     wait_until("gpu-2 is not Ready", lambda: ready() == "False")
@@ -65,7 +83,11 @@ def test_a_node_goes_not_ready_and_comes_back(cluster: ControlPlane) -> None:
 
 def test_a_limited_account_may_do_what_its_rules_say(cluster: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
-    reader = Kubectl(program("kubectl"), cluster.write_service_account_kubeconfig("reader", rules), cluster.folder)
+    reader = Kubectl(
+        program("kubectl"),
+        cluster.write_service_account_kubeconfig("reader", rules),
+        cluster.folder,
+    )
     assert isinstance(reader.get("pods"), list)
     with pytest.raises(KubectlError, match="cannot list resource"):
         reader.get("nodes")
@@ -77,8 +99,23 @@ def test_an_mpijob_keeps_the_status_that_is_written_for_it(cluster: ControlPlane
     launcher = {"replicas": 1, "template": {"spec": pod_spec()}}
     spec = {"slotsPerWorker": 4, "mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker}}
     metadata = {"name": "bert", "namespace": "default"}
-    cluster.admin.create([{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": metadata, "spec": spec}])
-    running = {"type": "Running", "status": "True", "reason": "MPIJobRunning", "message": "", "lastTransitionTime": "2026-01-05T08:00:00Z"}
+    cluster.admin.create(
+        [
+            {
+                "apiVersion": "kubeflow.org/v2beta1",
+                "kind": "MPIJob",
+                "metadata": metadata,
+                "spec": spec,
+            }
+        ]
+    )
+    running = {
+        "type": "Running",
+        "status": "True",
+        "reason": "MPIJobRunning",
+        "message": "",
+        "lastTransitionTime": "2026-01-05T08:00:00Z",
+    }
     cluster.admin.patch_status("mpijobs", "bert", "default", {"conditions": [running]})
     assert cluster.admin.get("mpijobs")[0]["status"]["conditions"] == [running]
 

@@ -1,7 +1,9 @@
-"""Does every query of every board have an answer at every instant of a quarter of an hour of the world `default`, scraped in both ways?
+"""Does every query of every board have an answer at every instant of a quarter of an hour of the
+world `default`, scraped in both ways?
 
-The reference's four boards, the public 12239, and ours. With `honor_labels` the page's own names of pods win; without, they become
-`exported_…` and those of the exporter's target stand in their place. Both are a real Prometheus' past, read every 15 s.
+The reference's four boards, the public 12239, and ours. With `honor_labels` the page's own names of
+pods win; without, they become `exported_…` and those of the exporter's target stand in their place.
+Both are a real Prometheus' past, read every 15 s.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from tests.kube.boards_over_time import NEVER as ALWAYS_NEVER
 from tests.kube.boards_over_time import START, STEP, gaps
 from tests.kube.our_boards import asked_of, boards, choose, fill_in
 from tests.kube.prometheus import Prometheus, running_prometheus
-from tests.kube.reference_boards import BOARD_12239, BOARDS, TENSOR_OF_12239, UNHEALTHY_NODES, VARIABLES_OF_12239, variables
+from tests.kube.reference_boards import (
+    BOARD_12239,
+    BOARDS,
+    TENSOR_OF_12239,
+    UNHEALTHY_NODES,
+    VARIABLES_OF_12239,
+    variables,
+)
 from tests.kube.reference_boards import fill_in as fill_in_values
 from tests.kube.world_pages import pages_of
 
@@ -25,10 +34,17 @@ from fairlead_sim.scenario.file import load_scenario
 FIRST, LAST = 3600, 3600 + 15 * 60
 """Seconds of the world's life: jobs of the whole day's mix run, wait, end and fail."""
 INSTANTS = range(FIRST + STEP, LAST + 1, STEP)
-TARGET = {"namespace": "fairlead-system", "pod": "fairlead-gpu-exporter-x1y2z", "container": "fairlead-gpu-exporter"}
+TARGET = {
+    "namespace": "fairlead-system",
+    "pod": "fairlead-gpu-exporter-x1y2z",
+    "container": "fairlead-gpu-exporter",
+}
 FAMILIES = ("fairlead_", "DCGM_", "arena_", "nvidia_gpu_")
 
-NEVER = {**ALWAYS_NEVER, "fairlead-dcgm / Tensor Core Utilization / A": "no card of Hopper or later"}
+NEVER = {
+    **ALWAYS_NEVER,
+    ("fairlead-dcgm / Tensor Core Utilization / A"): ("no card of Hopper or later"),
+}
 
 
 @cache
@@ -52,7 +68,11 @@ def history(*, honors: bool) -> Iterator[str]:
                 name, _, text = series.rstrip("}").partition("{")
                 own = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', text))
                 target = {"job": job, "instance": f"{job}:9400", **TARGET}
-                labels = {**target, **own} if honors else {**{_exported(key, target): word for key, word in own.items()}, **target}
+                labels = (
+                    {**target, **own}
+                    if honors
+                    else {**{_exported(key, target): word for key, word in own.items()}, **target}
+                )
                 told = ",".join(f'{key}="{word}"' for key, word in labels.items())
                 yield f"{name}{{{told}}} {value} {START + seconds:.0f}\n"
     yield "# EOF\n"
@@ -63,10 +83,14 @@ def _exported(label: str, target: Mapping[str, str]) -> str:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["honorLabels false", "honorLabels true"])
-def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def prometheus(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
     log = tmp_path_factory.mktemp("default") / "prometheus.log"
     past = "".join(history(honors=request.param))
-    with running_prometheus({}, log, flags=["--storage.tsdb.retention.time=100y"], history=past) as server:
+    with running_prometheus(
+        {}, log, flags=["--storage.tsdb.retention.time=100y"], history=past
+    ) as server:
         yield server
 
 
@@ -74,18 +98,36 @@ def test_the_references_boards(prometheus: Prometheus) -> None:
     values: dict[str, list[str]] = {}
     for name, metric, label in variables():
         values[name] = prometheus.label_values(fill_in_values(metric, values), label)
-    found = {expression: gaps(prometheus, fill_in_values(expression, values), INSTANTS) for expression in (*BOARDS, UNHEALTHY_NODES)}
-    assert {expression: missing for expression, missing in found.items() if missing} == {UNHEALTHY_NODES: [*INSTANTS]}
+    found = {
+        expression: gaps(prometheus, fill_in_values(expression, values), INSTANTS)
+        for expression in (*BOARDS, UNHEALTHY_NODES)
+    }
+    assert {expression: missing for expression, missing in found.items() if missing} == {
+        UNHEALTHY_NODES: [*INSTANTS]
+    }
 
 
 def test_board_12239(prometheus: Prometheus) -> None:
-    values = {name: prometheus.label_values(metric, label) for name, (metric, label) in VARIABLES_OF_12239.items()}
-    found = {expression: gaps(prometheus, fill_in_values(expression, values), INSTANTS) for expression in BOARD_12239}
-    assert {expression: missing for expression, missing in found.items() if missing} == {TENSOR_OF_12239: [*INSTANTS]}
+    values = {
+        name: prometheus.label_values(metric, label)
+        for name, (metric, label) in VARIABLES_OF_12239.items()
+    }
+    found = {
+        expression: gaps(prometheus, fill_in_values(expression, values), INSTANTS)
+        for expression in BOARD_12239
+    }
+    assert {expression: missing for expression, missing in found.items() if missing} == {
+        TENSOR_OF_12239: [*INSTANTS]
+    }
 
 
 @pytest.mark.parametrize("uid", sorted(boards()))
 def test_our_boards(prometheus: Prometheus, uid: str) -> None:
     chosen = choose(prometheus, uid)
-    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen), INSTANTS) for query in asked_of(uid)}
-    assert {name for name, missing in found.items() if missing} == {name for name in NEVER if name.startswith(f"{uid} /")}
+    found = {
+        query.name: gaps(prometheus, fill_in(query.expression, chosen), INSTANTS)
+        for query in asked_of(uid)
+    }
+    assert {name for name, missing in found.items() if missing} == {
+        name for name in NEVER if name.startswith(f"{uid} /")
+    }

@@ -1,7 +1,9 @@
-"""The files of `deploy/`: taken by a real API server and by the laptop's, with exactly the rights that are needed, and at work.
+"""The files of `deploy/`: taken by a real API server and by the laptop's, with exactly the rights
+that are needed, and at work.
 
-At work means: a stock kube-scheduler with the shipped configuration and our extender beside it, both under the shipped account with its
-rights alone, while the shipped policies are in force. Only addresses and credentials differ from the Deployment's.
+At work means: a stock kube-scheduler with the shipped configuration and our extender beside it,
+both under the shipped account with its rights alone, while the shipped policies are in force. Only
+addresses and credentials differ from the Deployment's.
 """
 
 from __future__ import annotations
@@ -44,38 +46,89 @@ GPU_EXPORTER = f"system:serviceaccount:{SYSTEM}:fairlead-gpu-exporter"
 WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
 QUOTA = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
 LEASES = "coordination.k8s.io/leases"
-EVERYWHERE = {"list /nodes", "watch /nodes", *(f"{verb} /pods" for verb in ("get", "list", "watch", "patch"))}
+EVERYWHERE = {
+    "list /nodes",
+    "watch /nodes",
+    *((f"{verb} /pods") for verb in ("get", "list", "watch", "patch")),
+}
 EVERYWHERE |= {"create /pods/binding", "create /events"}
 TREES = "scheduling.sigs.k8s.io/elasticquotatrees"
-SUSPENDED = ("batch/jobs", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs", "ray.io/rayjobs")
+SUSPENDED = (
+    "batch/jobs",
+    "kubeflow.org/mpijobs",
+    "kubeflow.org/tfjobs",
+    "kubeflow.org/pytorchjobs",
+    "ray.io/rayjobs",
+)
 QUOTA_EVERYWHERE = {
     f"{verb} {what}"
     for verb in ("list", "watch")
     for what in (
-        *("/pods", "/nodes", "/namespaces", "apps/deployments", "apps/replicasets", "apps/statefulsets", "batch/cronjobs", *SUSPENDED),
-        *("policy/poddisruptionbudgets", "ray.io/rayclusters", "apps.kubedl.io/crons", "batch.volcano.sh/jobs"),
-        *("scheduling.x-k8s.io/podgroups", "scheduling.volcano.sh/podgroups", "kai.alibabacloud.com/trainingjobs"),
+        *(
+            "/pods",
+            "/nodes",
+            "/namespaces",
+            "apps/deployments",
+            "apps/replicasets",
+            "apps/statefulsets",
+            "batch/cronjobs",
+            *SUSPENDED,
+        ),
+        *(
+            "policy/poddisruptionbudgets",
+            "ray.io/rayclusters",
+            "apps.kubedl.io/crons",
+            "batch.volcano.sh/jobs",
+        ),
+        *(
+            "scheduling.x-k8s.io/podgroups",
+            "scheduling.volcano.sh/podgroups",
+            "kai.alibabacloud.com/trainingjobs",
+        ),
         "sparkoperator.k8s.io/sparkapplications",
     )
 }
-QUOTA_EVERYWHERE |= {f"patch {what}" for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)}
+QUOTA_EVERYWHERE |= {
+    (f"patch {what}") for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)
+}
 QUOTA_EVERYWHERE |= {"delete /pods", "create /pods/eviction", "create /events"}
 WEBHOOK_EVERYWHERE = {"get /namespaces", "list /namespaces", "list /pods", f"get {TREES}"}
 WEBHOOK_EVERYWHERE |= {
     f"{verb} admissionregistration.k8s.io/{kind}webhookconfigurations fairlead-{name}"
     for verb in ("get", "patch")
-    for kind, names in (("mutating", ("gpu-scheduler", "quota-gate")), ("validating", ("gpu-grants", "quota-guard", "quota-tree")))
+    for kind, names in (
+        ("mutating", ("gpu-scheduler", "quota-gate")),
+        ("validating", ("gpu-grants", "quota-guard", "quota-tree")),
+    )
     for name in names
 }
 READ = {
     f"{verb} {what}"
     for verb in ("list", "watch")
     for what in (
-        *("/nodes", "/pods", "/events", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs"),
-        *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
+        *(
+            "/nodes",
+            "/pods",
+            "/events",
+            "kubeflow.org/mpijobs",
+            "kubeflow.org/tfjobs",
+            "kubeflow.org/pytorchjobs",
+        ),
+        *(
+            "batch.volcano.sh/jobs",
+            "kai.alibabacloud.com/trainingjobs",
+            "sparkoperator.k8s.io/sparkapplications",
+        ),
         *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
         # who owns pods, for the plan of quota
-        *("/namespaces", "policy/poddisruptionbudgets", "batch/jobs", "batch/cronjobs", "ray.io/rayclusters", "apps.kubedl.io/crons"),
+        *(
+            "/namespaces",
+            "policy/poddisruptionbudgets",
+            "batch/jobs",
+            "batch/cronjobs",
+            "ray.io/rayclusters",
+            "apps.kubedl.io/crons",
+        ),
         *("apps/deployments", "apps/replicasets", "apps/statefulsets"),
         *("scheduling.x-k8s.io/podgroups", "scheduling.volcano.sh/podgroups"),
     )
@@ -83,25 +136,47 @@ READ = {
 READ |= {
     f"get {what}"  # what the console shows of one job
     for what in (
-        *("/pods/log", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs", "ray.io/rayjobs"),
-        *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
+        *(
+            "/pods/log",
+            "kubeflow.org/mpijobs",
+            "kubeflow.org/tfjobs",
+            "kubeflow.org/pytorchjobs",
+            "ray.io/rayjobs",
+        ),
+        *(
+            "batch.volcano.sh/jobs",
+            "kai.alibabacloud.com/trainingjobs",
+            "sparkoperator.k8s.io/sparkapplications",
+        ),
     )
 }
 READ |= {"list /services", "list serving.kserve.io/inferenceservices"}  # the page of serving jobs
 EXPORTED = {
     right
     for right in READ
-    if not right.startswith("get ") and not right.endswith((" /events", " /services", " serving.kserve.io/inferenceservices"))
+    if not right.startswith("get ")
+    and not right.endswith(((" /events"), (" /services"), (" serving.kserve.io/inferenceservices")))
 }
-OF_A_NODE = {*(f"{verb} /pods" for verb in ("get", "list", "watch")), "list resource.k8s.io/resourceslices"}
+OF_A_NODE = {
+    *((f"{verb} /pods") for verb in ("get", "list", "watch")),
+    "list resource.k8s.io/resourceslices",
+}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,
     (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
-    (EXTENDER, SYSTEM): {*EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-gpushare" for verb in ("get", "update"))},
+    (EXTENDER, SYSTEM): {
+        *EVERYWHERE,
+        f"create {LEASES}",
+        *((f"{verb} {LEASES} fairlead-gpushare") for verb in ("get", "update")),
+    },
     (READER, "default"): READ,
     (EXPORTER, "default"): EXPORTED,
     (EXPORTER, "kube-system"): {*EXPORTED, "list /configmaps", "watch /configmaps"},
-    (EXPORTER, SYSTEM): {*EXPORTED, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update"))},
+    (EXPORTER, SYSTEM): {
+        *EXPORTED,
+        f"create {LEASES}",
+        *((f"{verb} {LEASES} fairlead-cluster-exporter") for verb in ("get", "update")),
+    },
     (GPU_EXPORTER, "default"): OF_A_NODE,
     (GPU_EXPORTER, SYSTEM): {*OF_A_NODE, "get /configmaps fairlead-gpu-counters"},
     (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
@@ -111,10 +186,21 @@ RIGHTS = {
         *(f"{verb} /secrets fairlead-admission-webhook" for verb in ("get", "patch")),
     },
     (QUOTA, "default"): QUOTA_EVERYWHERE,
-    (QUOTA, "kube-system"): {*QUOTA_EVERYWHERE, f"list {TREES}", f"watch {TREES}", f"patch {TREES}/status"},
-    (QUOTA, SYSTEM): {*QUOTA_EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-quota" for verb in ("get", "update"))},
+    (QUOTA, "kube-system"): {
+        *QUOTA_EVERYWHERE,
+        f"list {TREES}",
+        f"watch {TREES}",
+        f"patch {TREES}/status",
+    },
+    (QUOTA, SYSTEM): {
+        *QUOTA_EVERYWHERE,
+        f"create {LEASES}",
+        *((f"{verb} {LEASES} fairlead-quota") for verb in ("get", "update")),
+    },
 }
-"""All that each account may do there, beyond what every account may: verb, group/resource, and the name where only one is meant."""
+"""All that each account may do there, beyond what every account may: verb, group/resource, and the
+name where only one is meant.
+"""
 
 REFUSED = [
     *(
@@ -135,10 +221,25 @@ REFUSED = [
         "delete events",
         "patch deployments.apps",
     ),
-    *("update leases.coordination.k8s.io", "delete leases.coordination.k8s.io", "impersonate users", "impersonate serviceaccounts"),
-    *("bind clusterroles.rbac.authorization.k8s.io", "escalate clusterroles.rbac.authorization.k8s.io", "* *"),
-    *("create rolebindings.rbac.authorization.k8s.io", "update validatingadmissionpolicies.admissionregistration.k8s.io"),
-    *("delete mutatingwebhookconfigurations.admissionregistration.k8s.io", "approve certificatesigningrequests.certificates.k8s.io"),
+    *(
+        "update leases.coordination.k8s.io",
+        "delete leases.coordination.k8s.io",
+        "impersonate users",
+        "impersonate serviceaccounts",
+    ),
+    *(
+        "bind clusterroles.rbac.authorization.k8s.io",
+        "escalate clusterroles.rbac.authorization.k8s.io",
+        "* *",
+    ),
+    *(
+        "create rolebindings.rbac.authorization.k8s.io",
+        "update validatingadmissionpolicies.admissionregistration.k8s.io",
+    ),
+    *(
+        "delete mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "approve certificatesigningrequests.certificates.k8s.io",
+    ),
 ]
 """What the account of scheduler and extender may not do, even with all that kube-scheduler may."""
 
@@ -154,7 +255,13 @@ def cluster() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def rights(cluster: ControlPlane) -> dict[str, Any]:
     """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
-    for file in ("admission-webhook.yaml", "gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml", "cluster-exporter.yaml"):
+    for file in (
+        "admission-webhook.yaml",
+        "gpushare-extender.yaml",
+        "quota-controller.yaml",
+        "reader.yaml",
+        "cluster-exporter.yaml",
+    ):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
     for file in ("gpu-exporter.yaml", "gpu-exporter-rights.yaml"):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
@@ -192,12 +299,18 @@ def plain_node(name: str, labels: dict[str, str]) -> Object:
 
 def rights_of(api: ApiClient, user: str, namespace: str) -> set[str]:
     """All that the account may do there beyond what a new one of its namespace may."""
-    return _all_rights(api, user, namespace) - _all_rights(api, f"system:serviceaccount:{SYSTEM}:nobody", namespace)
+    return _all_rights(api, user, namespace) - _all_rights(
+        api, f"system:serviceaccount:{SYSTEM}:nobody", namespace
+    )
 
 
 def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
-    acting = api.as_user(user, "system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}", "system:authenticated")
-    status = made(acting.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": namespace}}))["status"]
+    acting = api.as_user(
+        user, "system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}", "system:authenticated"
+    )
+    status = made(
+        acting.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": namespace}})
+    )["status"]
     assert not status["incomplete"] or not status.get("evaluationError"), status
     return {
         f"{verb} {group}/{resource} {name}".strip()
@@ -209,7 +322,7 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
     }
 
 
-# --- the files -------------------------------------------------------------------------------------------------------------------------
+# --- the files ------------------------------------------------------------------------------------
 
 
 STORED_WITH_A_WARNING = (
@@ -225,7 +338,13 @@ STORED_WITH_A_WARNING = (
 @pytest.mark.parametrize("file", FILES)
 def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, file: str) -> None:
     said = cluster.admin.run(
-        "apply", "--server-side", "--dry-run=server", "--warnings-as-errors", "--force-conflicts", "-f", str(DEPLOY / file)
+        "apply",
+        "--server-side",
+        "--dry-run=server",
+        "--warnings-as-errors",
+        "--force-conflicts",
+        "-f",
+        str(DEPLOY / file),
     )
     assert len(said.splitlines()) == len(of_file(file))
 
@@ -233,7 +352,14 @@ def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, f
 def test_the_operator_of_prometheus_and_autoscaling_take_their_files(cluster: ControlPlane) -> None:
     install_monitors(cluster.admin)
     for file, count in (("prometheus/servicemonitor.yaml", 5), ("autoscaling/hpa.yaml", 2)):
-        said = cluster.admin.run("create", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", str(DEPLOY / file))
+        said = cluster.admin.run(
+            "create",
+            "--dry-run=server",
+            "--validate=strict",
+            "--warnings-as-errors",
+            "-f",
+            str(DEPLOY / file),
+        )
         assert len(said.splitlines()) == count
 
 
@@ -241,14 +367,27 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
     world = sharing_world(Scenario(title="no nodes", node_pools=()), 1, 1_767_600_000.0)
     with simulated_server(tmp_path, world.clock, cluster=world.cluster) as server:
         kubectl = Kubectl(program("kubectl"), server.kubeconfig, tmp_path)
-        # The laptop has the definition of the quota tree from its start; kubectl asks for --server-side over it.
-        files = ["namespace.yaml", *(file for file in FILES if file not in ("namespace.yaml", "quota-crd.yaml"))]
+        # The laptop has the definition of the quota tree from its start; kubectl asks for
+        # --server-side over it.
+        files = [
+            "namespace.yaml",
+            *(file for file in FILES if file not in ("namespace.yaml", "quota-crd.yaml")),
+        ]
         for file in files:
             flags = () if file in STORED_WITH_A_WARNING else ("--warnings-as-errors",)
             kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
             assert "created" not in kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
-        with pytest.raises(KubectlError, match="stores this admission policy and never enforces it"):
-            kubectl.run("apply", "--warnings-as-errors", "--server-side", "--dry-run=server", "-f", str(DEPLOY / "gpushare-admission.yaml"))
+        with pytest.raises(
+            KubectlError, match=("stores this admission policy and never enforces it")
+        ):
+            kubectl.run(
+                "apply",
+                "--warnings-as-errors",
+                "--server-side",
+                "--dry-run=server",
+                "-f",
+                str(DEPLOY / "gpushare-admission.yaml"),
+            )
         for file in files[1:]:
             kubectl.run("delete", "--wait=false", "-f", str(DEPLOY / file))
             assert kubectl.run("get", "--ignore-not-found", "-f", str(DEPLOY / file)) == ""
@@ -258,7 +397,10 @@ PRIVILEGED = "gpu-exporter.yaml"
 """It reads /dev/kmsg, which asks for it; the file says what to write without."""
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if any("template" in each.get("spec", {}) for each in of_file(file))])
+@pytest.mark.parametrize(
+    "file",
+    [file for file in FILES if any("template" in each.get("spec", {}) for each in of_file(file))],
+)
 def test_every_container_has_the_least_that_it_works_with(file: str) -> None:
     for each in of_file(file):
         pod_spec = each.get("spec", {}).get("template", {}).get("spec")
@@ -269,31 +411,52 @@ def test_every_container_has_the_least_that_it_works_with(file: str) -> None:
                 assert rights["privileged"]
                 continue
             assert pod_spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-            assert (rights["allowPrivilegeEscalation"], rights["capabilities"]["drop"]) == (False, ["ALL"])
+            assert (rights["allowPrivilegeEscalation"], rights["capabilities"]["drop"]) == (
+                False,
+                ["ALL"],
+            )
             assert pod_spec["securityContext"].get("runAsNonRoot") or file == "node-agent.yaml"
 
 
-# --- rights ----------------------------------------------------------------------------------------------------------------------------
+# --- rights ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("user", "namespace"), RIGHTS)
-def test_an_account_may_do_exactly_what_it_needs(rights: dict[str, Any], user: str, namespace: str) -> None:
+def test_an_account_may_do_exactly_what_it_needs(
+    rights: dict[str, Any], user: str, namespace: str
+) -> None:
     assert rights[user + namespace] == RIGHTS[user, namespace]
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_the_scheduler_needs_not_it_may_not(deployed: ControlPlane, what: str) -> None:
     api = ApiClient("real", deployed.kubeconfig)
-    until_allowed(api, EXTENDER, "get", "leases", SYSTEM, group="coordination.k8s.io", name="fairlead-scheduler")
+    until_allowed(
+        api,
+        EXTENDER,
+        "get",
+        "leases",
+        SYSTEM,
+        group="coordination.k8s.io",
+        name="fairlead-scheduler",
+    )
     verb, _, named = what.partition(" ")
     resource, _, group = named.partition(".")
     name, _, subresource = resource.partition("/")
     for namespace in ("", "default", "kube-system", SYSTEM):
-        answer = ask_for(api, EXTENDER, verb, name, namespace, group="*" if name == "*" else group, subresource=subresource)
+        answer = ask_for(
+            api,
+            EXTENDER,
+            verb,
+            name,
+            namespace,
+            group="*" if name == "*" else group,
+            subresource=subresource,
+        )
         assert not answer["allowed"], answer
 
 
-# --- at work ---------------------------------------------------------------------------------------------------------------------------
+# --- at work --------------------------------------------------------------------------------------
 
 
 POD = "fairlead-scheduler-0"
@@ -304,12 +467,26 @@ class Beside:
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.port = free_port()
-        token = cluster.admin.run("create", "token", "fairlead-scheduler", "-n", SYSTEM, "--duration=2h").strip()
-        self.kubeconfig = write_kubeconfig(cluster.folder / "shipped.kubeconfig", cluster.server, cluster.authority, token_user(token))
+        token = cluster.admin.run(
+            "create", "token", "fairlead-scheduler", "-n", SYSTEM, "--duration=2h"
+        ).strip()
+        self.kubeconfig = write_kubeconfig(
+            cluster.folder / "shipped.kubeconfig",
+            cluster.server,
+            cluster.authority,
+            token_user(token),
+        )
         scheduler, extender = containers()
         (listen,) = (word for word in extender["command"] if word.startswith("--listen="))
-        (own_name,) = (each["name"] for each in extender["env"] if each["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}})
-        set_here = {listen: f"--listen=127.0.0.1:{self.port}", f"--identity=$({own_name})": f"--identity={POD}"}
+        (own_name,) = (
+            each["name"]
+            for each in extender["env"]
+            if each["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+        )
+        set_here = {
+            listen: f"--listen=127.0.0.1:{self.port}",
+            f"--identity=$({own_name})": f"--identity={POD}",
+        }
         command = [set_here.get(word, word) for word in extender["command"][1:]]
         self.extender = Component(
             "shipped-extender",
@@ -320,11 +497,16 @@ class Beside:
         config = cluster.folder / "shipped-scheduler.yaml"
         config.write_text(yaml.safe_dump(self._configuration()))
         serving = free_port()
-        flags = [f"--{what}-kubeconfig={self.kubeconfig}" for what in ("authentication", "authorization")]
+        flags = [
+            f"--{what}-kubeconfig={self.kubeconfig}" for what in ("authentication", "authorization")
+        ]
         flags += [f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={serving}"]
         assert scheduler["command"] == ["kube-scheduler", "--config=/etc/fairlead/scheduler.yaml"]
         self.scheduler = Component(
-            "shipped-scheduler", [program("kube-scheduler"), *flags], cluster.logs / "shipped-scheduler.log", environment()
+            "shipped-scheduler",
+            [program("kube-scheduler"), *flags],
+            cluster.logs / "shipped-scheduler.log",
+            environment(),
         )
 
     def _configuration(self) -> Object:
@@ -335,18 +517,30 @@ class Beside:
 
     def start_extender(self) -> None:
         self.extender.start()
-        self.extender.wait_until(lambda: "scheduler extender of" in self.extender.log_tail(), READY_SECONDS)
+        self.extender.wait_until(
+            lambda: ("scheduler extender of") in self.extender.log_tail(), READY_SECONDS
+        )
 
 
 def containers() -> list[Object]:
-    found: list[Object] = of_kind(of_file("gpushare-scheduler.yaml"), "Deployment")["spec"]["template"]["spec"]["containers"]
+    found: list[Object] = of_kind(of_file("gpushare-scheduler.yaml"), "Deployment")["spec"][
+        "template"
+    ]["spec"]["containers"]
     return found
 
 
 @pytest.mark.parametrize("file", ["gpushare-scheduler.yaml", "gpushare-control-plane.yaml"])
 def test_the_extender_is_not_starved(file: str) -> None:
-    """At 100m the kernel gives it a tenth of a core beside busy neighbours, and a binding alone takes 4 ms of one."""
-    found = [each for kind in ("Deployment", "DaemonSet") for obj in of_file(file) if obj["kind"] == kind for each in _containers(obj)]
+    """At 100m the kernel gives it a tenth of a core beside busy neighbours, and a binding alone
+    takes 4 ms of one.
+    """
+    found = [
+        each
+        for kind in ("Deployment", "DaemonSet")
+        for obj in of_file(file)
+        if obj["kind"] == kind
+        for each in _containers(obj)
+    ]
     (extender,) = [each for each in found if "scheduler-extender" in each["command"]]
     assert extender["resources"]["requests"]["cpu"] == "500m"
 
@@ -368,7 +562,14 @@ def beside(deployed: ControlPlane) -> Iterator[Beside]:
 
 
 def found(cluster: ControlPlane, name: str) -> Object:
-    return next((each for each in cluster.admin.get("pods", "-n", "default") if each["metadata"]["name"] == name), {})
+    return next(
+        (
+            each
+            for each in cluster.admin.get("pods", "-n", "default")
+            if each["metadata"]["name"] == name
+        ),
+        {},
+    )
 
 
 def is_placed(cluster: ControlPlane, name: str) -> bool:
@@ -377,7 +578,9 @@ def is_placed(cluster: ControlPlane, name: str) -> bool:
 
 def told(cluster: ControlPlane, name: str) -> str:
     conditions = found(cluster, name).get("status", {}).get("conditions", ())
-    return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
+    return next(
+        (each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), ""
+    )
 
 
 def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, beside: Beside) -> None:
@@ -385,27 +588,58 @@ def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, besi
     deployed.admin.create([pod(name, 4) for name in names])
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
     (last,) = (name for name in names if not is_placed(deployed, name))
-    wait_until("the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in told(deployed, last))
+    wait_until(
+        ("the fourth is told"), lambda: ("Insufficient aliyun.com/gpu-mem") in told(deployed, last)
+    )
     described = ("describe", "pod", last, "-n", "default")
-    wait_until("with numbers", lambda: "need 4 GiB, largest free 2 GiB" in deployed.admin.run(*described))
-    grants = [json.loads(found(deployed, name)["metadata"]["annotations"]["fairlead.io/gpu-allocation"]) for name in names if name != last]
+    wait_until(
+        "with numbers",
+        lambda: ("need 4 GiB, largest free 2 GiB") in deployed.admin.run(*described),
+    )
+    grants = [
+        json.loads(found(deployed, name)["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
+        for name in names
+        if name != last
+    ]
     assert [grant["c0"][0]["mib"] for grant in grants] == [4308, 4308, 4308]
     assert (
-        deployed.admin.get("leases", "-n", SYSTEM, "--field-selector=metadata.name=fairlead-gpushare")[0]["spec"]["holderIdentity"] == POD
+        deployed.admin.get(
+            "leases", "-n", SYSTEM, "--field-selector=metadata.name=fairlead-gpushare"
+        )[0]["spec"]["holderIdentity"]
+        == POD
     )
 
 
-def test_the_pods_of_the_files_run_with_the_policies_in_force(deployed: ControlPlane, beside: Beside) -> None:
-    for workload in ("deployment/fairlead-scheduler", "deployment/fairlead-console", "deployment/fairlead-cluster-exporter"):
+def test_the_pods_of_the_files_run_with_the_policies_in_force(
+    deployed: ControlPlane, beside: Beside
+) -> None:
+    for workload in (
+        "deployment/fairlead-scheduler",
+        "deployment/fairlead-console",
+        "deployment/fairlead-cluster-exporter",
+    ):
         deployed.admin.run("rollout", "status", workload, "-n", SYSTEM, "--timeout=60s", seconds=70)
-    deployed.admin.run("rollout", "status", "daemonset/fairlead-gpushare-extender", "-n", SYSTEM, "--timeout=60s", seconds=70)
+    deployed.admin.run(
+        "rollout",
+        "status",
+        "daemonset/fairlead-gpushare-extender",
+        "-n",
+        SYSTEM,
+        "--timeout=60s",
+        seconds=70,
+    )
     spread = {
-        each["spec"]["nodeName"] for each in deployed.admin.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=fairlead-scheduler")
+        each["spec"]["nodeName"]
+        for each in deployed.admin.get(
+            "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=fairlead-scheduler"
+        )
     }
     assert len(spread) == 2
 
 
-def test_agent_and_exporter_leave_a_node_in_maintenance_and_come_back(deployed: ControlPlane, beside: Beside) -> None:
+def test_agent_and_exporter_leave_a_node_in_maintenance_and_come_back(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     """Whoever resets a card must be the only one who has it open."""
     (card,) = (node["metadata"]["name"] for node in deployed.admin.get("nodes", "-l", "cgpu"))
     names = {"fairlead-node-agent", "fairlead-gpu-exporter"}
@@ -421,7 +655,9 @@ def test_agent_and_exporter_leave_a_node_in_maintenance_and_come_back(deployed: 
     wait_until("both are back", lambda: there() == names)
 
 
-def test_without_the_extender_shared_pods_wait_and_others_do_not(deployed: ControlPlane, beside: Beside) -> None:
+def test_without_the_extender_shared_pods_wait_and_others_do_not(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
     beside.extender.stop()
     deployed.admin.create([pod("shared", 4), pod("plain", 0)])
@@ -434,34 +670,72 @@ def test_without_the_extender_shared_pods_wait_and_others_do_not(deployed: Contr
 
 def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside: Beside) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "unhealthy-gpu-plain-1", "namespace": "kube-system"}}
-    starting = {"annotations": {READY_DELAY: "1m"}}  # what runs already is not adopted: its kubelet would not look any more
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "unhealthy-gpu-plain-1", "namespace": "kube-system"},
+    }
+    # what runs already is not adopted: its kubelet would not look any more
+    starting = {"annotations": {READY_DELAY: "1m"}}
     by_hand = [pod("fits", 4, **starting), pod("fits-not", 12, **starting)]
     for each in by_hand:
         each["spec"]["nodeName"] = "card-1"
     deployed.admin.create([config_map, *by_hand])
-    wait_until("it has a card", lambda: "fairlead.io/gpu-allocation" in found(deployed, "fits")["metadata"].get("annotations", {}))
-    events = ("events", "-n", "default", "--field-selector", "involvedObject.name=fits-not,reason=GPUShareNotPlaced")
+    wait_until(
+        "it has a card",
+        lambda: (
+            "fairlead.io/gpu-allocation"
+            in found(deployed, "fits")["metadata"].get("annotations", {})
+        ),
+    )
+    events = (
+        "events",
+        "-n",
+        "default",
+        "--field-selector",
+        "involvedObject.name=fits-not,reason=GPUShareNotPlaced",
+    )
     wait_until("the other is told", lambda: len(deployed.admin.get(*events)) == 1)
 
 
-def test_the_default_scheduler_asks_the_extender_as_the_page_says(deployed: ControlPlane, beside: Beside) -> None:
+def test_the_default_scheduler_asks_the_extender_as_the_page_says(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
-    deployed.admin.run("delete", "-f", str(DEPLOY / "gpushare-admission.yaml"), "-l", "fairlead.io/admission=scheduler")
+    deployed.admin.run(
+        "delete",
+        "-f",
+        str(DEPLOY / "gpushare-admission.yaml"),
+        "-l",
+        "fairlead.io/admission=scheduler",
+    )
     deployed.components["kube-scheduler"].stop()
     page = (DEPLOY.parent / "docs" / "how-to" / "gpu-sharing.md").read_text(encoding="utf-8")
-    (diff,) = (block for block in re.findall(r"```diff\n(.+?)```", page, re.DOTALL) if "KubeSchedulerConfiguration" in block)
+    (diff,) = (
+        block
+        for block in re.findall(r"```diff\n(.+?)```", page, re.DOTALL)
+        if "KubeSchedulerConfiguration" in block
+    )
     text = "\n".join(line[1:] for line in diff.splitlines())
     kubeconfig = str(deployed.folder / "kube-scheduler.kubeconfig")
     config = deployed.folder / "documented-scheduler.yaml"
-    config.write_text(text.replace("/etc/kubernetes/scheduler.conf", kubeconfig).replace(":12345/", f":{beside.port}/"))
+    config.write_text(
+        text.replace("/etc/kubernetes/scheduler.conf", kubeconfig).replace(
+            ":12345/", f":{beside.port}/"
+        )
+    )
     argv = [program("kube-scheduler"), f"--config={config}", "--secure-port=0"]
-    scheduler = Component("documented-scheduler", argv, deployed.logs / "documented-scheduler.log", environment())
+    scheduler = Component(
+        "documented-scheduler", argv, deployed.logs / "documented-scheduler.log", environment()
+    )
     try:
         scheduler.start()
         wait_until("pods stay with it", lambda: sent_to(deployed) == "default-scheduler")
         deployed.admin.create([pod("shared", 4), pod("plain", 0)])
-        wait_until("both are placed", lambda: is_placed(deployed, "shared") and is_placed(deployed, "plain"))
+        wait_until(
+            "both are placed",
+            lambda: is_placed(deployed, "shared") and is_placed(deployed, "plain"),
+        )
         assert "fairlead.io/gpu-allocation" in found(deployed, "shared")["metadata"]["annotations"]
     finally:
         scheduler.stop()
@@ -469,7 +743,9 @@ def test_the_default_scheduler_asks_the_extender_as_the_page_says(deployed: Cont
 
 
 def sent_to(cluster: ControlPlane) -> str:
-    made = cluster.admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(pod("asks", 4)))
+    made = cluster.admin.run(
+        "create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(pod("asks", 4))
+    )
     return str(json.loads(made)["spec"]["schedulerName"])
 
 
@@ -485,26 +761,72 @@ def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> Non
     spec = of_kind(of_file(file), "Deployment")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     token = deployed.admin.run("create", "token", spec["serviceAccountName"], "-n", SYSTEM).strip()
-    kubeconfig = write_kubeconfig(deployed.folder / "reader.kubeconfig", deployed.server, deployed.authority, token_user(token))
+    kubeconfig = write_kubeconfig(
+        deployed.folder / "reader.kubeconfig",
+        deployed.server,
+        deployed.authority,
+        token_user(token),
+    )
     verb, *flags = (word for word in container["command"][1:] if not word.startswith("--listen="))
-    with running(verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log") as server:
+    with running(
+        verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log"
+    ) as server:
         assert server.is_ready()
         assert "forbidden" not in server.log().lower()
 
 
-def test_the_gpu_exporter_asks_with_the_patch_and_the_rights_of_its_page(cluster: ControlPlane, rights: dict[str, Any]) -> None:
-    """The patch as printed, on the shipped DaemonSet; then the process that it names, on invented cards."""
+def test_the_gpu_exporter_asks_with_the_patch_and_the_rights_of_its_page(
+    cluster: ControlPlane, rights: dict[str, Any]
+) -> None:
+    """The patch as printed, on the shipped DaemonSet; then the process that it names, on invented
+    cards.
+    """
     page = (DEPLOY.parent / "docs" / "how-to" / "gpu-exporter.md").read_text(encoding="utf-8")
-    (patch,) = re.findall(r"patch daemonset fairlead-gpu-exporter --type=json -p '(.+?)'", page, re.DOTALL)
+    (patch,) = re.findall(
+        (
+            r"patch daemonset fairlead-gpu-exporter "
+            r"--type=json -p '(.+?)'"
+        ),
+        page,
+        re.DOTALL,
+    )
     counters = "DCGM_FI_DEV_SM_CLOCK, gauge, of the ConfigMap"
-    cluster.admin.run("create", "configmap", "fairlead-gpu-counters", "-n", SYSTEM, f"--from-literal=metrics={counters}")
-    patched = ("patch", "daemonset", "fairlead-gpu-exporter", "-n", SYSTEM, "--type=json", "-p", patch, "-o", "json")
+    cluster.admin.run(
+        "create",
+        "configmap",
+        "fairlead-gpu-counters",
+        "-n",
+        SYSTEM,
+        f"--from-literal=metrics={counters}",
+    )
+    patched = (
+        "patch",
+        "daemonset",
+        "fairlead-gpu-exporter",
+        "-n",
+        SYSTEM,
+        "--type=json",
+        "-p",
+        patch,
+        "-o",
+        "json",
+    )
     spec = json.loads(cluster.admin.run(*patched))["spec"]["template"]["spec"]
     assert spec["automountServiceAccountToken"] is True
     token = cluster.admin.run("create", "token", spec["serviceAccountName"], "-n", SYSTEM).strip()
-    kubeconfig = write_kubeconfig(cluster.folder / "gpu-exporter.kubeconfig", cluster.server, cluster.authority, token_user(token))
-    verb, *flags = (word for word in spec["containers"][0]["command"][1:] if not word.startswith("--listen="))
+    kubeconfig = write_kubeconfig(
+        cluster.folder / "gpu-exporter.kubeconfig",
+        cluster.server,
+        cluster.authority,
+        token_user(token),
+    )
+    verb, *flags = (
+        word for word in spec["containers"][0]["command"][1:] if not word.startswith("--listen=")
+    )
     more = ("--sim-gpus=1xTesla-T4", "--backend=sim", f"--kubeconfig={kubeconfig}")
     with running(verb, *flags, *more, log=cluster.logs / "shipped-gpu-exporter.log") as server:
-        wait_until("the page is of the ConfigMap's counters", lambda: b"DCGM_FI_DEV_SM_CLOCK of the ConfigMap" in server.get("/metrics"))
+        wait_until(
+            "the page is of the ConfigMap's counters",
+            lambda: (b"DCGM_FI_DEV_SM_CLOCK of the ConfigMap") in server.get("/metrics"),
+        )
         assert "forbidden" not in server.log().lower()

@@ -1,4 +1,6 @@
-"""One table of cases, judged alike by the functions, the policies on a real API server, the webhook behind one, and the laptop."""
+"""One table of cases, judged alike by the functions, the policies on a real API server, the webhook
+behind one, and the laptop.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +34,31 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, POLICIES, of_file, running_webhook, webhook_objects
 
 from fairlead.model.keys import GRANT_ANNOTATIONS
-from fairlead.rules.sharing.admission import GRANT_WRITERS, refuse_asking, refuse_grants, scheduler_for
+from fairlead.rules.sharing.admission import (
+    GRANT_WRITERS,
+    refuse_asking,
+    refuse_grants,
+    scheduler_for,
+)
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead_sim.scenario.scenario import Scenario
 
 PODS = "/api/v1/namespaces/default/pods"
-BY_POLICY = "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied request"
+BY_POLICY = (
+    "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied "
+    "request"
+)
 BY_WEBHOOK = 'admission webhook "grants.gpushare.fairlead.io" denied the request'
 GRANTS, ASKS = "grants", "asks"
-"""The word by which a refusal about what a pod asks differs from one about grants, in the names of policies and webhooks."""
+"""The word by which a refusal about what a pod asks differs from one about grants, in the names of
+policies and webhooks.
+"""
 MASTERS = "system:masters"
 NOTHING_TO_GUARD = {"status": 200, "bindings": 404}
-"""The laptop's: a write of the status changes nothing else, and pods are bound by their subresource alone."""
+"""The laptop's: a write of the status changes nothing else, and pods are bound by their subresource
+alone.
+"""
 
 
 class Place:
@@ -67,7 +81,9 @@ class Place:
             assert made.status == 201, made.message
         try:
             answer = write(self.api.as_user(attempt.user, MASTERS), name, attempt)
-            return answer, (self.api.get(f"{PODS}/{name}").body.get("metadata") or {}).get("annotations") or {}
+            return answer, (self.api.get(f"{PODS}/{name}").body.get("metadata") or {}).get(
+                "annotations"
+            ) or {}
         finally:
             self.api.ask("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
 
@@ -93,19 +109,29 @@ def write(api: ApiClient, name: str, attempt: Attempt) -> Answer:
         case "merge":
             return api.patch(path, change)
         case "json":
-            steps = [{"op": "replace", "path": f"/metadata/annotations/{key}", "value": value} for key, value in attempt.after.items()]
+            steps = [
+                {"op": "replace", "path": f"/metadata/annotations/{key}", "value": value}
+                for key, value in attempt.after.items()
+            ]
             return api.patch(path, steps, JSON_PATCH)
         case "apply":
-            applied = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": attempt.after}}
+            applied = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "annotations": attempt.after},
+            }
             return api.patch(path, applied, APPLY, fieldManager="t", force="true")
         case "status":
             return api.patch(f"{path}/status", change)
-    binding = {"metadata": {"name": name, "annotations": attempt.after}, "target": {"kind": "Node", "name": "n"}}
+    binding = {
+        "metadata": {"name": name, "annotations": attempt.after},
+        "target": {"kind": "Node", "name": "n"},
+    }
     where = f"{path}/binding" if attempt.how == "binding" else "/api/v1/namespaces/default/bindings"
     return api.post(where, {"apiVersion": "v1", "kind": "Binding", **binding})
 
 
-# --- the places ------------------------------------------------------------------------------------------------------------------------
+# --- the places -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +142,9 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module", params=["policies", "webhook", "laptop"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     opened = on_the_laptop(tmp_path_factory.mktemp("laptop")) if request.param == "laptop" else None
     with opened or PLACES[request.param](request.getfixturevalue("cluster")) as place:
         yield place
@@ -154,13 +182,19 @@ PLACES = {"policies": behind_policies, "webhook": behind_a_webhook}
 def until_in_force(place: Place) -> None:
     """The API server reads policies and webhooks a moment after they are stored."""
     forged = pod("forged", {"ALIYUN_COM_GPU_MEM_IDX": "0"})
-    until("grants are refused", lambda: place.refusing in place.api.post(PODS, forged, dryRun="All").message)
+    until(
+        "grants are refused",
+        lambda: place.refusing in place.api.post(PODS, forged, dryRun="All").message,
+    )
     until("pods are sent", lambda: place.send(SENT["it asks for memory"][0]) == OURS)
     odd = asking(ASKED["core alone"])
-    until("what no node can run is refused", lambda: place.api.post(PODS, odd, dryRun="All").status == 422)
+    until(
+        "what no node can run is refused",
+        lambda: place.api.post(PODS, odd, dryRun="All").status == 422,
+    )
 
 
-# --- the tests -------------------------------------------------------------------------------------------------------------------------
+# --- the tests ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", SENT)
@@ -191,7 +225,11 @@ def test_a_pod_that_no_node_can_run_is_refused(place: Place, case: str) -> None:
             assert told in answer.message
         else:
             assert answer.message == f'pods "p" is forbidden: {told}'
-            assert answer.body["details"] == {"name": "p", "kind": "pods", "causes": [{"message": told}]}
+            assert answer.body["details"] == {
+                "name": "p",
+                "kind": "pods",
+                "causes": [{"message": told}],
+            }
     else:
         assert answer.status == 201, answer.message
 
@@ -200,7 +238,9 @@ def test_a_pod_that_no_node_can_run_is_refused(place: Place, case: str) -> None:
 def test_the_function_refuses_the_same_pods(case: str) -> None:
     written = msgspec.json.encode(asking(ASKED[case]))
     refusal = refuse_asking(parse_pod(msgspec.json.decode(written, type=WirePod)))
-    assert (refusal.reason if refusal else "").removeprefix("no node can run this pod: ") == ASKED[case].fault
+    assert (refusal.reason if refusal else "").removeprefix("no node can run this pod: ") == ASKED[
+        case
+    ].fault
 
 
 def test_a_pod_that_is_there_already_may_be_changed(place: Place) -> None:
@@ -208,7 +248,9 @@ def test_a_pod_that_is_there_already_may_be_changed(place: Place) -> None:
     old = asking(ASKED["two cards"])
     assert place.api.post(PODS, old).status == 201
     try:
-        answer = place.api.patch(f"{PODS}/p", {"metadata": {"labels": {"aliyun.com/gpu-count": "two"}}})
+        answer = place.api.patch(
+            f"{PODS}/p", {"metadata": {"labels": {"aliyun.com/gpu-count": "two"}}}
+        )
         assert answer.status == 200, answer.message
     finally:
         place.api.ask("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
@@ -222,7 +264,9 @@ def test_a_writer_is_refused_or_not(place: Place, case: str) -> None:
         assert (answer.status, annotations) == (NOTHING_TO_GUARD[attempt.how], attempt.before)
     elif attempt.refused:
         assert (answer.status, answer.reason) == (403, "Forbidden")
-        assert f"{place.refusing}: only Fairlead writes the annotation {attempt.refused}" in answer.message
+        assert (
+            f"{place.refusing}: only Fairlead writes the annotation {attempt.refused}"
+        ) in answer.message
         assert annotations == attempt.before
     else:
         assert answer.status in (200, 201), answer.message
@@ -233,7 +277,9 @@ def test_a_writer_is_refused_or_not(place: Place, case: str) -> None:
 def test_the_function_refuses_the_same(case: str) -> None:
     attempt = ATTEMPTS[case]
     refusal = refuse_grants(attempt.before, result(attempt), attempt.user)
-    assert (refusal.reason if refusal else "").removeprefix("only Fairlead writes the annotation ") == attempt.refused
+    assert (refusal.reason if refusal else "").removeprefix(
+        "only Fairlead writes the annotation "
+    ) == attempt.refused
 
 
 def test_the_table_is_wide_enough() -> None:
@@ -245,9 +291,15 @@ def test_the_table_is_wide_enough() -> None:
 def test_the_files_name_every_grant_and_every_writer(file: str) -> None:
     text = json.dumps(of_file(file))
     kind = "ValidatingAdmissionPolicy" if "admission" in file else "ValidatingWebhookConfiguration"
-    (grants,) = (each for each in of_file(file) if (each["kind"], each["metadata"]["name"]) == (kind, "fairlead-gpu-grants"))
+    (grants,) = (
+        each
+        for each in of_file(file)
+        if (each["kind"], each["metadata"]["name"]) == (kind, "fairlead-gpu-grants")
+    )
     where: Any = grants["spec"] if "spec" in grants else grants["webhooks"][0]
-    listed = " ".join(each["expression"] for each in (*where["matchConditions"], *where.get("variables", ())))
+    listed = " ".join(
+        each["expression"] for each in (*where["matchConditions"], *where.get("variables", ()))
+    )
     assert {key for key in GRANT_ANNOTATIONS if f'"{key}"' in listed} == set(GRANT_ANNOTATIONS)
     assert {user for user in GRANT_WRITERS if f'"{user}"' in listed} == GRANT_WRITERS
     assert listed.count("system:serviceaccount:") == len(GRANT_WRITERS)
@@ -258,12 +310,27 @@ def test_without_the_webhook_only_pods_that_share_gpus_are_refused(cluster: Cont
     asks, plain = pod("p", {}, SENT["it asks for memory"][0]), pod("p", {})
     with running_webhook(cluster, webhook_objects()) as webhook:
         api = ApiClient("real", cluster.kubeconfig)
-        until("pods are sent", lambda: api.post(PODS, asks, dryRun="All").body.get("spec", {}).get("schedulerName") == OURS)
+        until(
+            "pods are sent",
+            lambda: (
+                api.post(PODS, asks, dryRun="All").body.get("spec", {}).get("schedulerName") == OURS
+            ),
+        )
         webhook.stop()
         until("it is gone", lambda: api.post(PODS, asks, dryRun="All").status == 500)
         refused = api.post(PODS, asks, dryRun="All")
         assert 'failed calling webhook "scheduler.gpushare.fairlead.io"' in refused.message
         assert api.post(PODS, pod("p", {"ALIYUN_COM_GPU_MEM_IDX": "0"}), dryRun="All").status == 500
         assert api.post(PODS, plain, dryRun="All").status == 201
-        assert api.post(PODS, pod("p", {}, SENT["another scheduler by name"][0]), dryRun="All").status == 201
-        assert api.as_user(EXTENDER, MASTERS).post(PODS, pod("p", {"ALIYUN_COM_GPU_MEM_IDX": "0"}), dryRun="All").status == 201
+        assert (
+            api.post(
+                PODS, pod("p", {}, SENT[("another scheduler by name")][0]), dryRun="All"
+            ).status
+            == 201
+        )
+        assert (
+            api.as_user(EXTENDER, MASTERS)
+            .post(PODS, pod("p", {"ALIYUN_COM_GPU_MEM_IDX": "0"}), dryRun="All")
+            .status
+            == 201
+        )

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from tests.kube.control_plane import ControlPlane
-from tests.kube.fault_proxy import FaultProxy, running_fault_proxy, too_many_requests, with_malformed_item
+from tests.kube.fault_proxy import (
+    FaultProxy,
+    running_fault_proxy,
+    too_many_requests,
+    with_malformed_item,
+)
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
 
@@ -28,7 +33,10 @@ def test_requests_pass_through(kubectl: Kubectl, control_plane: ControlPlane) ->
 
 def test_a_malformed_item_comes_once(kubectl: Kubectl, proxy: FaultProxy) -> None:
     fault = proxy.plan(with_malformed_item("configmaps"))
-    first, second = (kubectl.run("get", "--raw", "/api/v1/configmaps").count('"spec": "nothing"') for _ in range(2))
+    first, second = (
+        kubectl.run("get", "--raw", "/api/v1/configmaps").count('"spec": "nothing"')
+        for _ in range(2)
+    )
     assert (first, second, fault.strikes) == (1, 0, 1)
 
 

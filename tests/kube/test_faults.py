@@ -1,7 +1,9 @@
-"""What do the boards say when the outside fails? The truth, or that they do not know; never a wrong zero.
+"""What do the boards say when the outside fails? The truth, or that they do not know; never a wrong
+zero.
 
-Every fault ends with right numbers and a line in the log. Faults are real: a killed API server, a full disk, a dead
-Prometheus; answers that a healthy API server does not give come from the fault proxy.
+Every fault ends with right numbers and a line in the log. Faults are real: a killed API server, a
+full disk, a dead Prometheus; answers that a healthy API server does not give come from the fault
+proxy.
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ import pytest
 from tests.kube.company import build_company
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.counts import Counts, count
-from tests.kube.fault_proxy import FaultProxy, gone, running_fault_proxy, too_many_requests, with_malformed_item
+from tests.kube.fault_proxy import (
+    FaultProxy,
+    gone,
+    running_fault_proxy,
+    too_many_requests,
+    with_malformed_item,
+)
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
@@ -37,7 +45,9 @@ FREE_NODE = "gpu-12"
 
 @pytest.fixture(scope="module")
 def company() -> Iterator[ControlPlane]:
-    """A cluster for these tests alone: after an outage its nodes are Unknown for a while, which is no fault of other tests."""
+    """A cluster for these tests alone: after an outage its nodes are Unknown for a while, which is
+    no fault of other tests.
+    """
     with running_control_plane() as cluster:
         build_company(cluster)
         yield cluster
@@ -56,7 +66,9 @@ def proxy(company: ControlPlane) -> Iterator[FaultProxy]:
 
 @contextlib.contextmanager
 def one_more_pod(cluster: ControlPlane, name: str) -> Iterator[None]:
-    """A change that right boards must show: a pod with 8 GPUs, bound as it is made. (A scheduler that lost its API server takes long.)"""
+    """A change that right boards must show: a pod with 8 GPUs, bound as it is made. (A scheduler
+    that lost its API server takes long.)
+    """
     made = pod(name, namespace="research", gpus=8)
     made["spec"]["nodeName"] = FREE_NODE
     cluster.admin.create([made])
@@ -71,11 +83,17 @@ def allocated(exporter: Server) -> float:
 
 
 def wait_for_allocated(exporter: Server, gpus: float, seconds: float = 60) -> None:
-    wait_until(f"the exporter shows {gpus:g} allocated GPUs", lambda: allocated(exporter) == pytest.approx(gpus), seconds)
+    wait_until(
+        f"the exporter shows {gpus:g} allocated GPUs",
+        lambda: allocated(exporter) == pytest.approx(gpus),
+        seconds,
+    )
 
 
 @pytest.fixture(scope="class")
-def seen(company: ControlPlane, cluster_exporter: Server, console: Server) -> list[tuple[Page, dict[str, Any] | None]]:
+def seen(
+    company: ControlPlane, cluster_exporter: Server, console: Server
+) -> list[tuple[Page, dict[str, Any] | None]]:
     """What exporter and console said, each second of the outage."""
     answers = []
     company.components["kube-apiserver"].kill()
@@ -89,35 +107,63 @@ def seen(company: ControlPlane, cluster_exporter: Server, console: Server) -> li
 
 
 class TestApiServerKilled:
-    def test_the_exporter_never_shows_a_wrong_number(self, seen: list[tuple[Page, Any]], counts: Counts) -> None:
+    def test_the_exporter_never_shows_a_wrong_number(
+        self, seen: list[tuple[Page, Any]], counts: Counts
+    ) -> None:
         for page, _ in seen:
-            for name, truth in (("total", counts.gpus), ("allocated", counts.allocated), ("unhealthy", counts.unhealthy)):
+            for name, truth in (
+                ("total", counts.gpus),
+                ("allocated", counts.allocated),
+                ("unhealthy", counts.unhealthy),
+            ):
                 metric = f"arena_{name}_gpus_of_cluster"
                 assert not page.has(metric) or page.value(metric) == pytest.approx(truth)
 
-    def test_the_console_never_shows_a_wrong_number(self, seen: list[tuple[Page, Any]], counts: Counts) -> None:
+    def test_the_console_never_shows_a_wrong_number(
+        self, seen: list[tuple[Page, Any]], counts: Counts
+    ) -> None:
         answers = [overview for _, overview in seen if overview is not None]
         assert answers, "the console answered nothing at all during the outage"
         for overview in answers:
-            assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (counts.gpus, len(counts.nodes))
+            assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (
+                counts.gpus,
+                len(counts.nodes),
+            )
             assert overview["gpus"]["allocated"] == pytest.approx(counts.allocated)
 
     def test_both_follow_the_cluster_again(
-        self, seen: list[tuple[Page, Any]], company: ControlPlane, cluster_exporter: Server, console: Server, counts: Counts
+        self,
+        seen: list[tuple[Page, Any]],
+        company: ControlPlane,
+        cluster_exporter: Server,
+        console: Server,
+        counts: Counts,
     ) -> None:
         assert seen
         more = pytest.approx(counts.allocated + 8)
         with one_more_pod(company, "after-the-outage"):
-            wait_until("the exporter follows again", lambda: allocated(cluster_exporter) == more, 60)
-            wait_until("the console follows again", lambda: console.api("/overview")["gpus"]["allocated"] == more, 60)
+            wait_until(
+                ("the exporter follows again"), lambda: allocated(cluster_exporter) == more, 60
+            )
+            wait_until(
+                "the console follows again",
+                lambda: console.api("/overview")["gpus"]["allocated"] == more,
+                60,
+            )
         wait_for_allocated(cluster_exporter, counts.allocated)
 
     def test_the_logs_name_the_api_server(
-        self, seen: list[tuple[Page, Any]], company: ControlPlane, cluster_exporter: Server, console: Server
+        self,
+        seen: list[tuple[Page, Any]],
+        company: ControlPlane,
+        cluster_exporter: Server,
+        console: Server,
     ) -> None:
         assert seen
         for server in (cluster_exporter, console):
-            lines = [line for line in server.log().splitlines() if f"127.0.0.1:{company.port}" in line]
+            lines = [
+                line for line in server.log().splitlines() if f"127.0.0.1:{company.port}" in line
+            ]
             assert lines, f"no line of the log names the API server:\n{server.component.log_tail()}"
             assert len(lines) < 20 * OUTAGE_SECONDS, "the log is flooded"
 
@@ -135,10 +181,16 @@ def overview_or_nothing(console: Server) -> dict[str, Any] | None:
 class TestOddAnswers:
     @contextlib.contextmanager
     def exporter(self, company: ControlPlane, proxy: FaultProxy, name: str) -> Iterator[Server]:
-        with running("cluster-exporter", f"--kubeconfig={proxy.kubeconfig}", log=company.logs / f"exporter-{name}.log") as server:
+        with running(
+            "cluster-exporter",
+            f"--kubeconfig={proxy.kubeconfig}",
+            log=company.logs / f"exporter-{name}.log",
+        ) as server:
             yield server
 
-    def test_429_with_retry_after(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
+    def test_429_with_retry_after(
+        self, company: ControlPlane, proxy: FaultProxy, counts: Counts
+    ) -> None:
         fault = proxy.plan(too_many_requests("/api/v1/pods", seconds=2))
         started = time.monotonic()
         with self.exporter(company, proxy, "429") as server:
@@ -146,18 +198,28 @@ class TestOddAnswers:
             assert (fault.strikes, time.monotonic() - started > 2) == (1, True)
             assert "asks to wait: slow down" in server.log(), server.component.log_tail()
 
-    def test_a_malformed_object_costs_itself_only(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
-        faults = [proxy.plan(with_malformed_item(resource)) for resource in ("/api/v1/pods", "nodes", "mpijobs")]
+    def test_a_malformed_object_costs_itself_only(
+        self, company: ControlPlane, proxy: FaultProxy, counts: Counts
+    ) -> None:
+        faults = [
+            proxy.plan(with_malformed_item(resource))
+            for resource in ("/api/v1/pods", "nodes", "mpijobs")
+        ]
         with self.exporter(company, proxy, "malformed") as server:
             wait_for_allocated(server, counts.allocated)
             page = server.metrics()
             assert page.value("arena_total_gpus_of_cluster") == counts.gpus
             assert len([s for s in page.samples if s.name == "arena_duration_of_training_job"]) == 5
             assert [fault.strikes for fault in faults] == [1, 1, 1]
-            assert all(f"left out {resource}" in server.log() for resource in ("pods", "nodes", "mpijobs")), server.component.log_tail()
+            assert all(
+                (f"left out {resource}") in server.log()
+                for resource in ("pods", "nodes", "mpijobs")
+            ), server.component.log_tail()
 
     @pytest.mark.parametrize("resource", ["pods", "nodes"])
-    def test_a_watch_answered_410(self, company: ControlPlane, proxy: FaultProxy, counts: Counts, resource: str) -> None:
+    def test_a_watch_answered_410(
+        self, company: ControlPlane, proxy: FaultProxy, counts: Counts, resource: str
+    ) -> None:
         with self.exporter(company, proxy, f"410-{resource}") as server:
             wait_for_allocated(server, counts.allocated)
             fault = proxy.plan(gone(f"/api/v1/{resource}"))
@@ -166,12 +228,25 @@ class TestOddAnswers:
             with one_more_pod(company, f"after-410-{resource}"):
                 wait_for_allocated(server, counts.allocated + 8)
             wait_for_allocated(server, counts.allocated)
-            assert re.search(r"410|too old|expired", server.log(), re.IGNORECASE), server.component.log_tail()
+            assert re.search(
+                (
+                    r"410|too "
+                    r"old|expired"
+                ),
+                server.log(),
+                re.IGNORECASE,
+            ), server.component.log_tail()
 
 
 class TestScraperThatNeverReads:
-    def test_others_are_served_and_the_end_is_in_time(self, company: ControlPlane, counts: Counts) -> None:
-        with running("cluster-exporter", f"--kubeconfig={company.kubeconfig}", log=company.logs / "exporter-deaf.log") as server:
+    def test_others_are_served_and_the_end_is_in_time(
+        self, company: ControlPlane, counts: Counts
+    ) -> None:
+        with running(
+            "cluster-exporter",
+            f"--kubeconfig={company.kubeconfig}",
+            log=company.logs / "exporter-deaf.log",
+        ) as server:
             deaf = [_ask_and_never_read(server.address) for _ in range(20)]
             started = time.monotonic()
             wait_for_allocated(server, counts.allocated)
@@ -198,28 +273,45 @@ def _stops_in_time(server: Server) -> None:
 
 
 class TestPrometheusGone:
-    def test_tables_stay_and_charts_say_why(self, company: ControlPlane, cluster_exporter: Server, counts: Counts) -> None:
-        with running_prometheus({"cluster": cluster_exporter.address}, company.logs / "prometheus-gone.log") as prometheus:
+    def test_tables_stay_and_charts_say_why(
+        self, company: ControlPlane, cluster_exporter: Server, counts: Counts
+    ) -> None:
+        with running_prometheus(
+            {"cluster": cluster_exporter.address}, company.logs / "prometheus-gone.log"
+        ) as prometheus:
             prometheus.wait_for_data("fairlead_cluster_gpus_allocated")
             flags = (f"--kubeconfig={company.kubeconfig}", f"--prometheus={prometheus.url}")
             with running("console", *flags, log=company.logs / "console-prometheus.log") as console:
-                wait_until("the chart comes from Prometheus", lambda: _has_prometheus_chart(console), 30)
+                wait_until(
+                    ("the chart comes from Prometheus"), lambda: _has_prometheus_chart(console), 30
+                )
                 prometheus.component.kill()
                 with pytest.raises(urllib.error.HTTPError) as refusal:
                     console.api("/charts/cluster-gpus-allocated")
                 answer = json.load(refusal.value)
                 assert (refusal.value.code, answer["code"]) == (502, "outside-failed")
                 assert prometheus.url in answer["error"]
-                assert console.api("/overview")["gpus"]["allocated"] == pytest.approx(counts.allocated)
+                assert console.api("/overview")["gpus"]["allocated"] == pytest.approx(
+                    counts.allocated
+                )
                 assert prometheus.url in console.log()
                 prometheus.component.start()
-                wait_until("the chart comes from Prometheus again", lambda: _has_prometheus_chart(console), 30)
+                wait_until(
+                    "the chart comes from Prometheus again",
+                    lambda: _has_prometheus_chart(console),
+                    30,
+                )
 
 
 def _has_prometheus_chart(console: Server) -> bool:
     now = int(time.time())
     try:
-        chart = console.api("/charts/cluster-gpus-allocated", step="1", to=str(now * 1000), **{"from": str((now - 60) * 1000)})
+        chart = console.api(
+            "/charts/cluster-gpus-allocated",
+            step="1",
+            to=str(now * 1000),
+            **{"from": str((now - 60) * 1000)},
+        )
     except urllib.error.HTTPError:
         return False
     return chart["source"] == "prometheus" and bool(chart["series"])
@@ -233,16 +325,25 @@ class TestDiskFull:
             pytest.skip("mounting a small file system needs root")
         mounted = tmp_path / "full"
         mounted.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mounted)], check=True, timeout=10)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mounted)],
+            check=True,
+            timeout=10,
+        )
         try:
-            with contextlib.suppress(OSError), (mounted / "filler").open("wb", buffering=0) as filler:
+            with (
+                contextlib.suppress(OSError),
+                (mounted / "filler").open("wb", buffering=0) as filler,
+            ):
                 while True:
                     filler.write(b"x" * 4096)
             yield mounted
         finally:
             subprocess.run(["umount", str(mounted)], check=True, timeout=10)
 
-    def test_the_laptop_runs_without_its_state(self, full_disk: Path, company: ControlPlane) -> None:
+    def test_the_laptop_runs_without_its_state(
+        self, full_disk: Path, company: ControlPlane
+    ) -> None:
         log = company.logs / "laptop-full-disk.log"
         with running_laptop(log, state_home=full_disk) as laptop:
             total = laptop.console.api("/overview")["gpus"]["total"]

@@ -1,4 +1,6 @@
-"""A snapshot of a real cluster, played on: does the simulated one say what the real one says, and may a change be tried in it?"""
+"""A snapshot of a real cluster, played on: does the simulated one say what the real one says, and
+may a change be tried in it?
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
 from tests.waiting import wait_until
 
 SECRET = "correct-horse-battery-staple"
-MEASURED = {"driverVersion", "gpusReporting", "gpuUtilPercent", "gpuMemoryUsedMiB", "gpuMemoryUsedOfMiB"}
+MEASURED = {
+    "driverVersion",
+    "gpusReporting",
+    "gpuUtilPercent",
+    "gpuMemoryUsedMiB",
+    "gpuMemoryUsedOfMiB",
+}
 """What only devices say: here there are some."""
 
 
@@ -28,8 +36,18 @@ def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
     """The company as it is, with secrets planted wherever people put them."""
     admin = company.admin
     metadata = {"name": "planted", "namespace": "vision"}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"password": SECRET}}
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"password": SECRET}}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "stringData": {"password": SECRET},
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"password": SECRET},
+    }
     admin.create([secret, config])
     taints = ("get", "node", SICK, "-o=jsonpath={.spec.taints}")
     wait_until("the sick node has its taints", lambda: "NoExecute" in admin.run(*taints), 20)
@@ -42,7 +60,9 @@ def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="module")
 def twin(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
     """Time hardly passes in it, so that what is looked at is the moment of the snapshot."""
-    with running_laptop(company.logs / "from-snapshot.log", f"--from-snapshot={snapshot}", "--speed=0.01") as laptop:
+    with running_laptop(
+        company.logs / "from-snapshot.log", f"--from-snapshot={snapshot}", "--speed=0.01"
+    ) as laptop:
         yield laptop
 
 
@@ -60,13 +80,20 @@ def pods(kubectl: Kubectl) -> dict[str, tuple[str, str, str, str]]:
 
 
 def _why(item: Object) -> str:
-    return "".join(each.get("message", "") for each in item["status"].get("conditions", []) if each["type"] == "PodScheduled")
+    return "".join(
+        each.get("message", "")
+        for each in item["status"].get("conditions", [])
+        if each["type"] == "PodScheduled"
+    )
 
 
 def rows(server: Server, board: str) -> dict[str, dict[str, Any]]:
     """A board's rows without what devices alone can say."""
     items = server.api(f"/{board}", size="500")["items"]
-    return {row["name"]: {key: value for key, value in row.items() if key not in MEASURED} for row in items}
+    return {
+        row["name"]: {key: value for key, value in row.items() if key not in MEASURED}
+        for row in items
+    }
 
 
 def test_no_planted_secret_is_in_the_file(snapshot: Path) -> None:
@@ -78,13 +105,23 @@ def test_no_planted_secret_is_in_the_file(snapshot: Path) -> None:
 def test_kubectl_shows_the_same_nodes_and_pods(twin: Laptop, company: ControlPlane) -> None:
     assert pods(twin.kubectl) == pods(company.admin)
     assert sum(phase == "Pending" for _, phase, _, _ in pods(twin.kubectl).values()) == WAITING_PODS
-    for path in ("{.metadata.labels}", "{.spec.taints}", "{.status.capacity}", "{.status.allocatable}", "{.metadata.uid}"):
+    for path in (
+        "{.metadata.labels}",
+        "{.spec.taints}",
+        "{.status.capacity}",
+        "{.status.allocatable}",
+        "{.metadata.uid}",
+    ):
         told = f'-o=jsonpath={{range .items[*]}}{{.metadata.name}} {path}{{"\\n"}}{{end}}'
-        assert twin.kubectl.run("get", "nodes", told) == company.admin.run("get", "nodes", told), path
+        assert twin.kubectl.run("get", "nodes", told) == company.admin.run("get", "nodes", told), (
+            path
+        )
 
 
 def test_arena_prints_the_same_table(twin: Laptop, company: ControlPlane) -> None:
-    assert run_arena("top", "node", kubeconfig=twin.kubeconfig) == run_arena("top", "node", kubeconfig=company.kubeconfig)
+    assert run_arena("top", "node", kubeconfig=twin.kubeconfig) == run_arena(
+        "top", "node", kubeconfig=company.kubeconfig
+    )
 
 
 @pytest.mark.parametrize("board", ["nodes", "jobs"])
@@ -97,46 +134,87 @@ def test_the_boards_have_the_same_rows(board: str, twin: Laptop, console: Server
 
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:
-    """Without what grows with time, and the start that a simulated operator, which there was none before, notes for a job that waits."""
+    """Without what grows with time, and the start that a simulated operator, which there was none
+    before, notes for a job that waits.
+    """
     grows = "(?i)seconds|age|duration" + ("|startedAt" if row.get("status") == "Pending" else "")
     return {key: value for key, value in row.items() if not re.search(grows, key)}
 
 
-# --- another twin, in which time passes ------------------------------------------------------------------------------------------------
+# --- another twin, in which time passes -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def alive(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
-    with running_laptop(company.logs / "from-snapshot-alive.log", f"--from-snapshot={snapshot}", "--speed=20") as laptop:
+    with running_laptop(
+        company.logs / "from-snapshot-alive.log", f"--from-snapshot={snapshot}", "--speed=20"
+    ) as laptop:
         yield laptop
 
 
 def test_waiting_pods_wait_on_for_the_same_reason(alive: Laptop, company: ControlPlane) -> None:
     """The simulated scheduler has looked at them by now, and would have written other words."""
-    real = {name: why for name, (_, phase, why, _) in pods(company.admin).items() if phase == "Pending"}
-    assert {name: why for name, (_, phase, why, _) in pods(alive.kubectl).items() if phase == "Pending"} == real
+    real = {
+        name: why for name, (_, phase, why, _) in pods(company.admin).items() if phase == "Pending"
+    }
+    assert {
+        name: why for name, (_, phase, why, _) in pods(alive.kubectl).items() if phase == "Pending"
+    } == real
 
 
 def test_new_pods_get_the_room_that_is_left(alive: Laptop) -> None:
-    alive.kubectl.create([pod("fits", namespace=NAMESPACES[0], gpus=1), pod("huge", namespace=NAMESPACES[0], gpus=64)])
-    wait_until("the small one runs", lambda: pods(alive.kubectl)["research/fits"][1] == "Running", 30)
-    wait_until("the huge one has its answer", lambda: "Insufficient nvidia.com/gpu" in pods(alive.kubectl)["research/huge"][2], 10)
+    alive.kubectl.create(
+        [
+            pod("fits", namespace=NAMESPACES[0], gpus=1),
+            pod("huge", namespace=NAMESPACES[0], gpus=64),
+        ]
+    )
+    wait_until(
+        ("the small one runs"), lambda: pods(alive.kubectl)["research/fits"][1] == "Running", 30
+    )
+    wait_until(
+        "the huge one has its answer",
+        lambda: ("Insufficient nvidia.com/gpu") in pods(alive.kubectl)["research/huge"][2],
+        10,
+    )
 
 
 def test_a_node_that_was_sick_stays_sick(alive: Laptop) -> None:
-    state = alive.kubectl.run("get", "node", SICK, "-o=jsonpath={.status.conditions[?(@.type=='Ready')].status}")
+    state = alive.kubectl.run(
+        "get", "node", SICK, "-o=jsonpath={.status.conditions[?(@.type=='Ready')].status}"
+    )
     assert state in ("False", "Unknown")
 
 
 def test_a_drain_shows_what_would_happen(alive: Laptop) -> None:
-    """Pods go, and Jobs that allow no retry fail: an evicted pod counts as a failed one, as on the real cluster."""
+    """Pods go, and Jobs that allow no retry fail: an evicted pod counts as a failed one, as on the
+    real cluster.
+    """
     before = pods(alive.kubectl)
-    node = next(node for name, (node, phase, _, _) in before.items() if "/train-" in name and phase == "Running")
-    leaving = {name for name, (on, phase, _, _) in before.items() if on == node and phase == "Running"}
-    alive.kubectl.run("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
-    assert not [name for name, (on, phase, _, _) in pods(alive.kubectl).items() if on == node and phase == "Running"]
+    node = next(
+        node
+        for name, (node, phase, _, _) in before.items()
+        if "/train-" in name and phase == "Running"
+    )
+    leaving = {
+        name for name, (on, phase, _, _) in before.items() if on == node and phase == "Running"
+    }
+    alive.kubectl.run(
+        "drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s"
+    )
+    assert not [
+        name
+        for name, (on, phase, _, _) in pods(alive.kubectl).items()
+        if on == node and phase == "Running"
+    ]
     jobs = {name.partition("/")[2].rpartition("-")[0] for name in leaving if "/train-" in name}
     assert jobs
     failed = "-o=jsonpath={.status.conditions[?(@.type=='Failed')].status}"
     for job in jobs:
-        wait_until(f"{job} has failed", lambda job=job: alive.kubectl.run("get", "job", job, "-n", "research", failed) == "True", 30)
+        wait_until(
+            f"{job} has failed",
+            lambda job=job: (
+                alive.kubectl.run("get", "job", job, "-n", "research", failed) == "True"
+            ),
+            30,
+        )

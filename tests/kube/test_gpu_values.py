@@ -1,7 +1,9 @@
-"""Are the GPU values that `arena` shows those of the exporters' pages, through a real Prometheus, and what when it is gone or wrong?
+"""Are the GPU values that `arena` shows those of the exporters' pages, through a real Prometheus,
+and what when it is gone or wrong?
 
-Two pages of exporters that are not ours (`gpu_pages`) tell of the company's cards, with numbers that the test made up; both families,
-some cards in both. Prometheus scrapes them as it does in clusters: its own labels `namespace` and `pod` push the page's aside.
+Two pages of exporters that are not ours (`gpu_pages`) tell of the company's cards, with numbers
+that the test made up; both families, some cards in both. Prometheus scrapes them as it does in
+clusters: its own labels `namespace` and `pod` push the page's aside.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from fairlead.edge.queries.gpu_query import gpu_query
 
 UNAVAILABLE = "GPU metrics unavailable: "
 SCRAPE_SECONDS = 3
-"""A page that is not read in that time takes its samples away until the next: one second is short on a busy machine."""
+"""A page that is not read in that time takes its samples away until the next: one second is short
+on a busy machine.
+"""
 EXPORTER = {"namespace": "monitoring", "pod": "dcgm-exporter-x1y2z", "container": "exporter"}
 TOTAL_MIB = 81920
 SHARED_TOTAL_MIB = 15360
@@ -39,10 +43,18 @@ class Cards:
         self.dcgm: list[Card] = []
         self.nvidia: list[Card] = []
         self.by_pod: dict[tuple[str, str], list[Card]] = {}
-        self.nodes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in _training_pods(cluster)}
+        self.nodes = {
+            pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in _training_pods(cluster)
+        }
         for number, (pod, node) in enumerate(sorted(self.nodes.items())):
-            self._hold(("research", pod), node, 4 if pod.startswith("bert") else 1, is_dcgm=number % 2 == 0)
-        self.idle = [Card(node, 7, 99, 7777, TOTAL_MIB) for node in sorted(set(self.nodes.values())) if self._count_on(node) < 8]
+            self._hold(
+                ("research", pod), node, 4 if pod.startswith("bert") else 1, is_dcgm=number % 2 == 0
+            )
+        self.idle = [
+            Card(node, 7, 99, 7777, TOTAL_MIB)
+            for node in sorted(set(self.nodes.values()))
+            if self._count_on(node) < 8
+        ]
         assert self.idle, "each node of the training jobs is full"
         self.dcgm += self.idle  # their sensors say what they like
         self._doubles()
@@ -59,7 +71,9 @@ class Cards:
         return sum(card.node == node for card in (*self.dcgm, *self.nvidia))
 
     def _doubles(self) -> None:
-        """Each card of dcgm-exporter's stands in the other family, too, with other values; and elsewhere a pod has a name twice."""
+        """Each card of dcgm-exporter's stands in the other family, too, with other values; and
+        elsewhere a pod has a name twice.
+        """
         self.nvidia += [card._replace(duty=1, used_mib=1) for card in self.dcgm]
         self.dcgm.append(Card("gpu-99", 0, 88, 8888, TOTAL_MIB, ("vision", "bert-worker-0")))
         sharers = (("vision", "service-0", 11, 1100), ("vision", "service-4", 22, 2200))
@@ -67,12 +81,19 @@ class Cards:
 
     def told(self, pod: str) -> list[tuple[str, str, str]]:
         """What a table shows of a pod of `research`, card by card."""
-        return [(str(card.index), f"{card.duty}.0%", f"{card.used_mib}.0/{card.total_mib}.0(MiB)") for card in self._of(pod)]
+        return [
+            (str(card.index), f"{card.duty}.0%", f"{card.used_mib}.0/{card.total_mib}.0(MiB)")
+            for card in self._of(pod)
+        ]
 
     def measured(self, pod: str) -> dict[str, dict[str, int]]:
         """The same as a document's `gpuMetrics`."""
         return {
-            str(card.index): {"gpuDutyCycle": card.duty, "usedGPUMemory": card.used_mib * MIB, "totalGPUMemory": card.total_mib * MIB}
+            str(card.index): {
+                "gpuDutyCycle": card.duty,
+                "usedGPUMemory": card.used_mib * MIB,
+                "totalGPUMemory": card.total_mib * MIB,
+            }
             for card in self._of(pod)
         }
 
@@ -84,7 +105,11 @@ def _training_pods(cluster: ControlPlane) -> list[dict[str, Any]]:
     """Those with GPUs that sit on a node and run."""
     names = ("bert-worker-", "mnist-")
     pods = cluster.admin.get("pods", "-n", "research")
-    return [pod for pod in pods if pod["metadata"]["name"].startswith(names) and pod["spec"].get("nodeName")]
+    return [
+        pod
+        for pod in pods
+        if pod["metadata"]["name"].startswith(names) and pod["spec"].get("nodeName")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +125,9 @@ def targets(cards: Cards) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def prometheus(company: ControlPlane, targets: dict[str, str]) -> Iterator[Prometheus]:
-    with running_prometheus(targets, company.logs / "prometheus-values.log", SCRAPE_SECONDS, labels={"dcgm": EXPORTER}) as server:
+    with running_prometheus(
+        targets, company.logs / "prometheus-values.log", SCRAPE_SECONDS, labels={"dcgm": EXPORTER}
+    ) as server:
         server.wait_for_data("DCGM_FI_DEV_FB_RESERVED")
         server.wait_for_data("nvidia_gpu_memory_total_bytes")
         yield server
@@ -114,10 +141,14 @@ class Asking:
         self._settings = settings
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        code = (
+            "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        )
         argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(self._kubeconfig)]
         typed_in = {**environment(), **self._settings}
-        return subprocess.run(argv, env=typed_in, capture_output=True, text=True, timeout=90, check=False)
+        return subprocess.run(
+            argv, env=typed_in, capture_output=True, text=True, timeout=90, check=False
+        )
 
     def output(self, *arguments: str) -> str:
         """What a command prints that has nothing to complain of."""
@@ -143,7 +174,10 @@ def block(printed: str, title: str) -> list[list[str]]:
 
 class TestJobs:
     def test_top_job(self, arena: Asking, cards: Cards) -> None:
-        for job, pods in (("bert", [f"bert-worker-{index}" for index in range(3)]), ("mnist", ["mnist-chief-0", "mnist-worker-0"])):
+        for job, pods in (
+            ("bert", [f"bert-worker-{index}" for index in range(3)]),
+            ("mnist", ["mnist-chief-0", "mnist-worker-0"]),
+        ):
             rows = block(arena.output("top", "job", job, "-n", "research"), "Instances")
             told = [tuple(row[-3:]) for row in rows]
             launcher = [("N/A", "N/A", "N/A")] if job == "bert" else []
@@ -152,10 +186,14 @@ class TestJobs:
     def test_get(self, arena: Asking, cards: Cards) -> None:
         rows = block(arena.output("get", "bert", "-g", "-n", "research"), "GPUs")
         told = [tuple(row[-3:]) for row in rows]
-        assert told[1:] == [value for index in range(3) for value in cards.told(f"bert-worker-{index}")]
+        assert told[1:] == [
+            value for index in range(3) for value in cards.told(f"bert-worker-{index}")
+        ]
 
     def test_documents(self, arena: Asking, cards: Cards) -> None:
-        """Of all jobs at once, and of one; a job without pods has none, and no other command asks."""
+        """Of all jobs at once, and of one; a job without pods has
+        none, and no other command asks.
+        """
         listed = json.loads(arena.output("list", "-n", "research", "-o", "json"))
         found = {each["name"]: each["gpuMetrics"] for job in listed for each in job["instances"]}
         assert {name: cards.measured(name) for name in found} == found
@@ -166,16 +204,22 @@ class TestJobs:
         }
 
     def test_one_namespace_is_asked_for(self, prometheus: Prometheus, cards: Cards) -> None:
-        """All that a namespace's pods hold, parts of cards too, and nothing of the others' cards."""
+        """All that a namespace's pods hold, parts of cards too,
+        and nothing of the others' cards.
+        """
 
         def cards_of(namespace: str) -> set[str]:
             found = prometheus.query(gpu_query(namespace))
             return {sample.labels.get("UUID") or sample.labels["uuid"] for sample in found}
 
-        assert cards_of("research") == {card.uuid for held in cards.by_pod.values() for card in held}
+        assert cards_of("research") == {
+            card.uuid for held in cards.by_pod.values() for card in held
+        }
         assert cards_of("vision") == {"GPU-gpu-99-0", "GPU-share-1-0"}
         told = {
-            sample.labels["__name__"] for sample in prometheus.query(gpu_query("vision")) if sample.labels.get("uuid") == "GPU-share-1-0"
+            sample.labels["__name__"]
+            for sample in prometheus.query(gpu_query("vision"))
+            if sample.labels.get("uuid") == "GPU-share-1-0"
         }
         assert "nvidia_gpu_memory_total_bytes" in told, "it stands on the card alone"
         assert cards_of("nowhere") == set()
@@ -191,7 +235,9 @@ class TestJobs:
         printed = arena.output("top", "job", "mnist", "-n", "research", "--legacy")
         (card,) = cards.by_pod["research", "mnist-worker-0"]
         told = f"{card.index}  {card.duty}%  {card.used_mib}.0MiB / {card.total_mib}.0MiB"
-        assert told in " ".join(printed.split("mnist-worker-0")[1].split()).replace(" ", "  ").replace("  /  ", " / "), printed
+        assert told in " ".join(printed.split("mnist-worker-0")[1].split()).replace(
+            " ", "  "
+        ).replace(("  /  "), " / "), printed
 
 
 class TestNodes:
@@ -200,7 +246,16 @@ class TestNodes:
         node = cards.idle[0].node
         printed = arena.output("top", "node", node, "-d", "--metric")
         held = [card for pod in cards.by_pod.values() for card in pod if card.node == node]
-        expected = [[str(card.index), "80.0 GiB", "80.0 GiB", f"{card.used_mib / 1024:.1f} GiB", f"{card.duty}.0%"] for card in held]
+        expected = [
+            [
+                str(card.index),
+                "80.0 GiB",
+                "80.0 GiB",
+                f"{card.used_mib / 1024:.1f} GiB",
+                f"{card.duty}.0%",
+            ]
+            for card in held
+        ]
         rows = [row for row in block(printed, "GPUs") if len(row) == 5]
         assert rows == [*sorted(expected), ["7", "80.0 GiB", "0.0 GiB", "0.0 GiB", "0.0%"]]
         pod, mine = next((pod, held) for pod, held in cards.by_pod.items() if held[0].node == node)
@@ -215,14 +270,23 @@ class TestNodes:
     def test_documents(self, arena: Asking, cards: Cards) -> None:
         """The exporter's own pod, whose name Prometheus puts on every series, holds nothing."""
         document = json.loads(arena.output("top", "node", "--metric", "-o", "json"))
-        by_name = {node["name"]: node for node in (*document["gpuExclusiveNodes"], *document["gpuShareNodes"])}
-        told = {each["uuid"]: each for name in {*cards.nodes.values(), "share-1"} for each in by_name[name]["gpuMetrics"]}
+        by_name = {
+            node["name"]: node
+            for node in (*document["gpuExclusiveNodes"], *document["gpuShareNodes"])
+        }
+        told = {
+            each["uuid"]: each
+            for name in {*cards.nodes.values(), "share-1"}
+            for each in by_name[name]["gpuMetrics"]
+        }
         for pod, held in cards.by_pod.items():
             for card in held:
                 assert told[card.uuid]["podNames"] == [f"{pod[0]}/{pod[1]}"]
                 assert told[card.uuid]["gpuDutyCycle"] == card.duty
                 assert told[card.uuid]["usedGPUMemory"] == card.used_mib * MIB
-        assert {uuid for uuid, each in told.items() if not each["podNames"]} == {card.uuid for card in cards.idle}
+        assert {uuid for uuid, each in told.items() if not each["podNames"]} == {
+            card.uuid for card in cards.idle
+        }
 
 
 COMMANDS = (
@@ -242,7 +306,9 @@ def unavailable(done: subprocess.CompletedProcess[str]) -> str:
 
 
 class TestTrouble:
-    def test_a_prometheus_that_stopped(self, arena: Asking, prometheus: Prometheus, cards: Cards) -> None:
+    def test_a_prometheus_that_stopped(
+        self, arena: Asking, prometheus: Prometheus, cards: Cards
+    ) -> None:
         """`N/A` and one warning; all else is as it was."""
         before = [arena.output(*command) for command in COMMANDS]
         prometheus.component.stop()
@@ -255,7 +321,9 @@ class TestTrouble:
         instances, before_it = block(after[0].stdout, "Instances"), block(before[0], "Instances")
         assert [row[-3:] for row in instances] == [["N/A", "N/A", "N/A"]] * 4
         assert [row[:4] for row in instances] == [row[:4] for row in before_it if len(row) == 7]
-        assert cards.told("bert-worker-0")[0][1] in before[2] and not re.search(r"\d%", after[2].stdout)
+        assert cards.told("bert-worker-0")[0][1] in before[2] and not re.search(
+            r"\d%", after[2].stdout
+        )
         with_values, without = (json.loads(text) for text in (before[1], after[1].stdout))
         for job in with_values + without:
             job["duration"] = ""
@@ -279,44 +347,73 @@ class TestTrouble:
         [
             ("http://127.0.0.1:1", "Prometheus `http://127.0.0.1:1` refused the connection"),
             # No DNS is asked for a name with two dots.
-            ("prom..example:9090", "Prometheus `http://prom..example:9090` has an unknown host name"),
+            (
+                "prom..example:9090",
+                "Prometheus `http://prom..example:9090` has an unknown host name",
+            ),
         ],
     )
     def test_a_wrong_address(self, company: ControlPlane, address: str, why: str) -> None:
-        assert why in unavailable(Asking(company.kubeconfig, PROMETHEUS_ADDRESS=address)(*COMMANDS[0]))
+        assert why in unavailable(
+            Asking(company.kubeconfig, PROMETHEUS_ADDRESS=address)(*COMMANDS[0])
+        )
 
     def test_what_is_no_address(self, company: ControlPlane) -> None:
         """That is a mistake of ours to mend, not a Prometheus that is away."""
         done = Asking(company.kubeconfig, PROMETHEUS_ADDRESS="ftp://x")(*COMMANDS[0])
-        assert done.returncode == 1 and "`ftp://x` is not the address of a Prometheus" in done.stderr
+        assert (
+            done.returncode == 1 and ("`ftp://x` is not the address of a Prometheus") in done.stderr
+        )
 
     def test_an_api_server_is_no_prometheus(self, company: ControlPlane) -> None:
         done = Asking(company.kubeconfig, PROMETHEUS_ADDRESS=company.server)(*COMMANDS[0])
         assert "the certificate" in unavailable(done)
 
     def test_it_refuses_the_question(self, company: ControlPlane, targets: dict[str, str]) -> None:
-        with running_prometheus(targets, company.logs / "prometheus-few.log", flags=["--query.max-samples=1"]) as server:
+        with running_prometheus(
+            targets, company.logs / "prometheus-few.log", flags=["--query.max-samples=1"]
+        ) as server:
             arena = Asking(company.kubeconfig, PROMETHEUS_ADDRESS=server.url)
-            wait_until("it has samples, and they are too many", lambda: "answered 422: " in arena(*COMMANDS[0]).stderr)
-            assert "query processing would load too many samples" in unavailable(arena(*COMMANDS[0]))
+            wait_until(
+                "it has samples, and they are too many",
+                lambda: ("answered 422: ") in arena(*COMMANDS[0]).stderr,
+            )
+            assert ("query processing would load too many samples") in unavailable(
+                arena(*COMMANDS[0])
+            )
 
     def test_one_without_samples(self, company: ControlPlane) -> None:
         with running_prometheus({}, company.logs / "prometheus-empty.log") as server:
-            assert unavailable(Asking(company.kubeconfig, PROMETHEUS_ADDRESS=server.url)(*COMMANDS[0])).startswith("no samples")
+            assert unavailable(
+                Asking(company.kubeconfig, PROMETHEUS_ADDRESS=server.url)(*COMMANDS[0])
+            ).startswith("no samples")
 
-    def test_a_password(self, company: ControlPlane, targets: dict[str, str], tmp_path: Path, cards: Cards) -> None:
+    def test_a_password(
+        self, company: ControlPlane, targets: dict[str, str], tmp_path: Path, cards: Cards
+    ) -> None:
         web = tmp_path / "web.yml"
         web.write_text(f"basic_auth_users: {{ann: '{HASH_OF_S3CRET}'}}\n")
         with running_prometheus(
-            targets, company.logs / "prometheus-auth.log", labels={"dcgm": EXPORTER}, flags=[f"--web.config.file={web}"]
+            targets,
+            company.logs / "prometheus-auth.log",
+            labels={"dcgm": EXPORTER},
+            flags=[f"--web.config.file={web}"],
         ) as server:
 
             def asked_as(user: str) -> Asking:
-                return Asking(company.kubeconfig, PROMETHEUS_ADDRESS=server.url.replace("//", f"//{user}"))
+                return Asking(
+                    company.kubeconfig, PROMETHEUS_ADDRESS=server.url.replace("//", f"//{user}")
+                )
 
             for user in ("", "ann:wrong@"):
                 assert "answered 401: Unauthorized" in unavailable(asked_as(user)(*COMMANDS[0]))
-            wait_until("it has all values", lambda: cards.told("bert-worker-2")[0][1] in asked_as("ann:s3cret@")(*COMMANDS[0]).stdout)
+            wait_until(
+                "it has all values",
+                lambda: (
+                    cards.told("bert-worker-2")[0][1]
+                    in asked_as("ann:s3cret@")(*COMMANDS[0]).stdout
+                ),
+            )
 
 
 HASH_OF_S3CRET = "$2b$04$4p8fR8SxnYO51w/2OrFslOBN.RntJrEXsL7RCdFave0BDxmVHExS2"
@@ -324,38 +421,74 @@ HASH_OF_S3CRET = "$2b$04$4p8fR8SxnYO51w/2OrFslOBN.RntJrEXsL7RCdFave0BDxmVHExS2"
 
 @pytest.fixture
 def behind_a_service(company: ControlPlane, targets: dict[str, str]) -> Iterator[Prometheus]:
-    """A Prometheus as clusters have it: a Service with the well-known label, and one pod behind it, at whose address it listens."""
+    """A Prometheus as clusters have it: a Service with the well-known label, and one pod behind it,
+    at whose address it listens.
+    """
     with running_prometheus(
-        targets, company.logs / "prometheus-service.log", SCRAPE_SECONDS, labels={"dcgm": EXPORTER}, host=company.address
+        targets,
+        company.logs / "prometheus-service.log",
+        SCRAPE_SECONDS,
+        labels={"dcgm": EXPORTER},
+        host=company.address,
     ) as server:
         try:
             company.admin.create(_service_and_pod())
             yield server
         finally:
             company.admin.delete("service,endpoints", "-n", "default", "-l", "is=prometheus")
-            company.admin.run("delete", "pod", "prometheus-0", "-n", "default", "--grace-period=0", "--force", "--ignore-not-found")
+            company.admin.run(
+                "delete",
+                "pod",
+                "prometheus-0",
+                "-n",
+                "default",
+                "--grace-period=0",
+                "--force",
+                "--ignore-not-found",
+            )
 
 
 def _service_and_pod() -> list[objects.Object]:
-    """The Service chooses no pods: who is behind it, a test says itself, and no controller has to be waited for."""
-    metadata = {"name": "prometheus", "namespace": "default", "labels": {"app.kubernetes.io/name": "prometheus", "is": "prometheus"}}
+    """The Service chooses no pods: who is behind it, a test says itself, and no controller has to
+    be waited for.
+    """
+    metadata = {
+        "name": "prometheus",
+        "namespace": "default",
+        "labels": {"app.kubernetes.io/name": "prometheus", "is": "prometheus"},
+    }
     lonely = objects.pod("prometheus-0")
     lonely["spec"]["schedulerName"] = "nobody"
-    return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 9090}]}}, lonely]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata,
+            "spec": {"ports": [{"port": 9090}]},
+        },
+        lonely,
+    ]
 
 
 def _put_behind(company: ControlPlane, server: Prometheus) -> None:
     """What kubelet and controller would write."""
     status = {"phase": "Running", "podIP": company.address, "podIPs": [{"ip": company.address}]}
     company.admin.patch_status("pods", "prometheus-0", "default", status)
-    there = {"ip": company.address, "targetRef": {"kind": "Pod", "name": "prometheus-0", "namespace": "default"}}
+    there = {
+        "ip": company.address,
+        "targetRef": {"kind": "Pod", "name": "prometheus-0", "namespace": "default"},
+    }
     metadata = {"name": "prometheus", "namespace": "default", "labels": {"is": "prometheus"}}
     subset = {"addresses": [there], "ports": [{"port": server.port}]}
-    company.admin.create([{"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": [subset]}])
+    company.admin.create(
+        [{"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": [subset]}]
+    )
 
 
 class TestThroughTheApiServer:
-    def test_a_service_with_a_known_label_is_found(self, company: ControlPlane, behind_a_service: Prometheus, cards: Cards) -> None:
+    def test_a_service_with_a_known_label_is_found(
+        self, company: ControlPlane, behind_a_service: Prometheus, cards: Cards
+    ) -> None:
         arena = Asking(company.kubeconfig)
         why = unavailable(arena(*COMMANDS[0]))
         assert (
@@ -364,20 +497,39 @@ class TestThroughTheApiServer:
             and "set PROMETHEUS_ADDRESS" in why
         )
         _put_behind(company, behind_a_service)
-        wait_until("its values are there", lambda: cards.told("bert-worker-2")[0][1] in arena(*COMMANDS[0]).stdout)
+        wait_until(
+            "its values are there",
+            lambda: cards.told("bert-worker-2")[0][1] in arena(*COMMANDS[0]).stdout,
+        )
         behind_a_service.wait_for_data("nvidia_gpu_memory_total_bytes")
         behind_a_service.wait_for_data("DCGM_FI_DEV_FB_RESERVED")
         told = []
-        # The API server's own proxy has been seen to cut an answer off; that is told in one warning, and the next one is whole.
-        wait_until("an answer is whole", lambda: not told.append(arena("list", "-n", "research", "-o", "json")) and not told[-1].stderr)
-        found = {each["name"]: each["gpuMetrics"] for job in json.loads(told[-1].stdout) for each in job["instances"]}
+        # The API server's own proxy has been seen to cut an answer off; that is told in one
+        # warning, and the next one is whole.
+        wait_until(
+            "an answer is whole",
+            lambda: (
+                not told.append(arena("list", "-n", "research", "-o", "json"))
+                and not told[-1].stderr
+            ),
+        )
+        found = {
+            each["name"]: each["gpuMetrics"]
+            for job in json.loads(told[-1].stdout)
+            for each in job["instances"]
+        }
         assert {name: cards.measured(name) for name in found} == found
         behind_a_service.component.stop()
         assert "connection refused" in unavailable(arena(*COMMANDS[0]))
 
     def test_without_the_right_to_look_for_it(self, company: ControlPlane) -> None:
-        rules = [{"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["get", "list"]}]
+        rules = [
+            {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["get", "list"]}
+        ]
         rules.append({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]})
         mine = company.write_service_account_kubeconfig("looks-at-jobs", rules)
         why = unavailable(Asking(mine)("top", "job", "bert", "-n", "research", "-T", "mpi"))
-        assert 'services cannot be listed: services is forbidden: User \\"system:serviceaccount:default:looks-at-jobs\\"' in why
+        assert (
+            "services cannot be listed: services is forbidden: User "
+            '\\"system:serviceaccount:default:looks-at-jobs\\"'
+        ) in why

@@ -1,4 +1,6 @@
-"""A page behind a web configuration, before who reads such files and such pages: promtool and a real Prometheus."""
+"""A page behind a web configuration, before who reads such files and such pages: promtool and a
+real Prometheus.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,27 @@ HASH = bcrypt.hashpw(b"word", bcrypt.gensalt(4)).decode()
 PAIR = "cert_file: server.pem, key_file: server.key"
 BOTH_TAKE = [
     f"tls_server_config: {{{PAIR}}}",
-    f"tls_server_config: {{{PAIR}, client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}}",
-    f"tls_server_config: {{{PAIR}, client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem, min_version: TLS13}}",
-    f"tls_server_config: {{{PAIR}, client_auth_type: RequestClientCert, curve_preferences: [X25519], prefer_server_cipher_suites: false}}",
-    f"tls_server_config: {{{PAIR}, cipher_suites: [TLS_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA], max_version: TLS12}}",
+    (
+        f"tls_server_config: {{{PAIR}, client_auth_type: RequireAndVerifyClientCert, "
+        f"client_ca_file: ca.pem}}"
+    ),
+    (
+        f"tls_server_config: {{{PAIR}, client_auth_type: VerifyClientCertIfGiven, client_ca_file: "
+        f"ca.pem, min_version: TLS13}}"
+    ),
+    (
+        f"tls_server_config: {{{PAIR}, client_auth_type: RequestClientCert, curve_preferences: "
+        f"[X25519], prefer_server_cipher_suites: false}}"
+    ),
+    (
+        f"tls_server_config: {{{PAIR}, cipher_suites: [TLS_AES_128_GCM_SHA256, "
+        f"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA], max_version: TLS12}}"
+    ),
     f"basic_auth_users: {{prometheus: {HASH}}}",
-    f"basic_auth_users: {{a: {HASH}}}\nhttp_server_config: {{http2: false, headers: {{X-Frame-Options: deny, X-XSS-Protection: '1'}}}}",
+    (
+        f"basic_auth_users: {{a: {HASH}}}\nhttp_server_config: {{http2: false, headers: "
+        f"{{X-Frame-Options: deny, X-XSS-Protection: '1'}}}}"
+    ),
     f"tls_server_config: {{{PAIR}, client_auth_type: ''}}",
 ]
 NOBODY_TAKES = [
@@ -45,23 +62,39 @@ NOBODY_TAKES = [
     "basic_auth_users: [a]",
     f"basic_auth_users: {{a: {HASH}, a: {HASH}}}",
     f"basic_auth_users: {{a: {HASH}}}\nhttp_server_config: {{headers: {{Server: x}}}}",
-    f"basic_auth_users: {{a: {HASH}}}\nhttp_server_config: {{headers: {{X-Frame-Options: always}}}}",
+    (
+        f"basic_auth_users: {{a: {HASH}}}\nhttp_server_config: {{headers: {{X-Frame-Options: "
+        f"always}}}}"
+    ),
     "basic_auth_users: {a: [",
 ]
 
 
 def is_taken_by_promtool(file: Path, text: str) -> bool:
     file.write_text(text)
-    return subprocess.run(["promtool", "check", "web-config", str(file)], capture_output=True, timeout=30, check=False).returncode == 0
+    return (
+        subprocess.run(
+            ["promtool", "check", "web-config", str(file)],
+            capture_output=True,
+            timeout=30,
+            check=False,
+        ).returncode
+        == 0
+    )
 
 
-def test_prometheus_takes_the_same_files_and_scrapes_the_page_that_they_guard(tmp_path: Path) -> None:
+def test_prometheus_takes_the_same_files_and_scrapes_the_page_that_they_guard(
+    tmp_path: Path,
+) -> None:
     authority = Authority(tmp_path, "ca")
     authority.issue("server", names=["127.0.0.1"])
     own = authority.issue("prometheus")
     for texts, is_good in ((BOTH_TAKE, True), (NOBODY_TAKES, False)):
         for text in texts:
-            theirs, ours = is_taken_by_promtool(tmp_path / "asked.yaml", text), not isinstance(parse_web_config(text), Refusal)
+            theirs, ours = (
+                is_taken_by_promtool(tmp_path / "asked.yaml", text),
+                not isinstance(parse_web_config(text), Refusal),
+            )
             assert (theirs, ours) == (is_good, is_good), text
     config = tmp_path / "web.yaml"
     config.write_text(BOTH_TAKE[1] + "\n" + BOTH_TAKE[5] + "\n")
@@ -77,14 +110,25 @@ def test_prometheus_takes_the_same_files_and_scrapes_the_page_that_they_guard(tm
         "-c",
         "500",
     ]
-    exporter = Component("gpu-exporter", argv, tmp_path / "exporter.log", {"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    exporter = Component(
+        "gpu-exporter",
+        argv,
+        tmp_path / "exporter.log",
+        {"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+    )
 
     def job(name: str, password: str, certificate: bool = True) -> dict[str, Any]:
         tls = {"ca_file": str(authority.certificate)}
         mine = {"cert_file": str(own.certificate), "key_file": str(own.key)} if certificate else {}
         place = {"targets": [f"127.0.0.1:{port}"]}
         user = {"username": "prometheus", "password": password}
-        return {"job_name": name, "scheme": "https", "static_configs": [place], "tls_config": {**tls, **mine}, "basic_auth": user}
+        return {
+            "job_name": name,
+            "scheme": "https",
+            "static_configs": [place],
+            "tls_config": {**tls, **mine},
+            "basic_auth": user,
+        }
 
     jobs = [job("known", "word"), job("guesses", "words"), job("nobody", "word", certificate=False)]
     exporter.start()
@@ -96,9 +140,21 @@ def test_prometheus_takes_the_same_files_and_scrapes_the_page_that_they_guard(tm
             def errors() -> dict[str, str]:
                 return {each["labels"]["job"]: each["lastError"] for each in prometheus.targets()}
 
-            wait_until("the others are refused", lambda: all(errors()[name] for name in ("guesses", "nobody")), 30)
-            assert errors()["known"] == "" and "401" in errors()["guesses"] and "HTTP" not in errors()["nobody"]
-            config.write_text(yaml.safe_dump({**yaml.safe_load(config.read_text()), "basic_auth_users": {"somebody": HASH}}))
+            wait_until(
+                "the others are refused",
+                lambda: all(errors()[name] for name in ("guesses", "nobody")),
+                30,
+            )
+            assert (
+                errors()["known"] == ""
+                and "401" in errors()["guesses"]
+                and "HTTP" not in errors()["nobody"]
+            )
+            config.write_text(
+                yaml.safe_dump(
+                    {**yaml.safe_load(config.read_text()), "basic_auth_users": {"somebody": HASH}}
+                )
+            )
             wait_until("who was taken out is out", lambda: "401" in errors()["known"], 30)
     finally:
         exporter.stop()

@@ -43,7 +43,12 @@ def prometheus(company: ControlPlane) -> Iterator[Prometheus]:
 
 def console(company: ControlPlane, name: str, *flags: str) -> AbstractContextManager[Server]:
     """A console that answers on `/health`, ready or not."""
-    return running("console", *flags, log=company.logs / f"health-{name}.log", serves=lambda server: bool(_rows(server)))
+    return running(
+        "console",
+        *flags,
+        log=company.logs / f"health-{name}.log",
+        serves=lambda server: bool(_rows(server)),
+    )
 
 
 def _rows(server: Server) -> dict[str, Any]:
@@ -57,31 +62,68 @@ def values(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for found in row["found"] for key, value in found["values"].items()}
 
 
-def test_versions_addresses_and_series_are_those_that_the_servers_tell(company: ControlPlane, prometheus: Prometheus) -> None:
-    flags = (f"--kubeconfig={company.kubeconfig}", f"--prometheus={prometheus.url}", "--gpu-source=prometheus")
+def test_versions_addresses_and_series_are_those_that_the_servers_tell(
+    company: ControlPlane, prometheus: Prometheus
+) -> None:
+    flags = (
+        f"--kubeconfig={company.kubeconfig}",
+        f"--prometheus={prometheus.url}",
+        "--gpu-source=prometheus",
+    )
     with console(company, "whole", *flags) as server:
-        wait_until("the API server is well and GPU values came", lambda: _settled(_rows(server)), 60)
+        wait_until(
+            ("the API server is well and GPU values came"), lambda: _settled(_rows(server)), 60
+        )
         rows = _rows(server)
         told = json.loads(company.admin.run("version", "-o", "json"))["serverVersion"]["gitVersion"]
-        with urllib.request.urlopen(f"{prometheus.url}/api/v1/status/buildinfo", timeout=10) as answer:
+        with urllib.request.urlopen(
+            f"{prometheus.url}/api/v1/status/buildinfo", timeout=10
+        ) as answer:
             built = json.loads(answer.read())["data"]["version"]
-        assert (values(rows["cluster-api"])["version"], values(rows["cluster-api"])["address"]) == (told, company.server)
-        assert (values(rows["prometheus"])["version"], values(rows["prometheus"])["address"]) == (built, prometheus.url)
+        assert (values(rows["cluster-api"])["version"], values(rows["cluster-api"])["address"]) == (
+            told,
+            company.server,
+        )
+        assert (values(rows["prometheus"])["version"], values(rows["prometheus"])["address"]) == (
+            built,
+            prometheus.url,
+        )
         assert values(rows["prometheus"])["series"] == len(CARDS) * FAMILIES
-        assert (rows["prometheus"]["state"], rows["permissions"]["state"], rows["clock-skew"]["state"]) == ("ok", "ok", "ok")
+        assert (
+            rows["prometheus"]["state"],
+            rows["permissions"]["state"],
+            rows["clock-skew"]["state"],
+        ) == ("ok", "ok", "ok")
         kinds = values(rows["job-kinds"])["kinds"]
-        served = {line.split(".")[0] for line in company.admin.run("api-resources", "--api-group=kubeflow.org", "-o", "name").split()}
+        served = {
+            line.split(".")[0]
+            for line in company.admin.run(
+                "api-resources", "--api-group=kubeflow.org", "-o", "name"
+            ).split()
+        }
         assert ("pytorchjobs" in served) == ("PyTorchJob" in kinds)
         assert ("mpijobs" in served) == ("MPIJob" in kinds)
 
 
 def _settled(rows: dict[str, Any]) -> bool:
-    return bool(rows) and rows["cluster-api"]["state"] == "ok" and rows["gpu-telemetry"]["found"][0]["code"] == "health-reporting"
+    return (
+        bool(rows)
+        and rows["cluster-api"]["state"] == "ok"
+        and rows["gpu-telemetry"]["found"][0]["code"] == "health-reporting"
+    )
 
 
-def test_a_prometheus_that_is_gone_is_named_with_its_address_and_the_setting(company: ControlPlane) -> None:
+def test_a_prometheus_that_is_gone_is_named_with_its_address_and_the_setting(
+    company: ControlPlane,
+) -> None:
     address = f"http://127.0.0.1:{free_port()}"
-    with console(company, "gone", f"--kubeconfig={company.kubeconfig}", f"--prometheus={address}", "--gpu-source=prometheus") as server:
+    with console(
+        company,
+        "gone",
+        f"--kubeconfig={company.kubeconfig}",
+        f"--prometheus={address}",
+        "--gpu-source=prometheus",
+    ) as server:
         wait_until("the console is ready", server.is_ready, 60)
         row = _rows(server)["prometheus"]
         assert row["state"] == "fail"
@@ -96,24 +138,37 @@ def test_who_may_not_read_pods_is_told_so(company: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
     kubeconfig = company.write_service_account_kubeconfig("sees-nodes-alone", rules)
     with console(company, "forbidden", f"--kubeconfig={kubeconfig}") as server:
-        wait_until("it says what it may not read", lambda: _rows(server)["permissions"]["state"] == "fail", 60)
+        wait_until(
+            "it says what it may not read",
+            lambda: _rows(server)["permissions"]["state"] == "fail",
+            60,
+        )
         row = _rows(server)["permissions"]
         assert "pods" in row["found"][0]["text"]
         assert _may_list(company, "nodes") and not _may_list(company, "pods")
         wait_until("the console is ready", server.is_ready, 60)
-        assert ("forbidden", "pods") in [(each["code"], each["source"]) for each in server.api("/nodes")["warnings"]]
+        assert ("forbidden", "pods") in [
+            (each["code"], each["source"]) for each in server.api("/nodes")["warnings"]
+        ]
 
 
 def _may_list(company: ControlPlane, resource: str) -> bool:
     """As kubectl's `auth can-i` asks the API server."""
     attributes = {"verb": "list", "resource": resource}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    spec = {"user": "system:serviceaccount:default:sees-nodes-alone", "resourceAttributes": attributes}
-    told = company.admin.run("create", "-f", "-", "-o", "json", stdin=json.dumps({**review, "spec": spec}))
+    spec = {
+        "user": "system:serviceaccount:default:sees-nodes-alone",
+        "resourceAttributes": attributes,
+    }
+    told = company.admin.run(
+        "create", "-f", "-", "-o", "json", stdin=json.dumps({**review, "spec": spec})
+    )
     return bool(json.loads(told)["status"]["allowed"])
 
 
-def test_an_api_server_that_is_gone_is_told_before_the_caches_are_filled(company: ControlPlane) -> None:
+def test_an_api_server_that_is_gone_is_told_before_the_caches_are_filled(
+    company: ControlPlane,
+) -> None:
     text = company.kubeconfig.read_text(encoding="utf-8")
     port = free_port()
     gone = company.folder / "gone.kubeconfig"
@@ -124,8 +179,12 @@ def test_an_api_server_that_is_gone_is_told_before_the_caches_are_filled(company
         assert _rows(server)["permissions"]["state"] == "off"
 
 
-@pytest.mark.parametrize(("apart", "low", "high"), [(0.0, 0.0, 0.0), (-90.0, 88.0, 91.0), (90.0, -91.0, -88.0)])
-def test_a_clock_that_is_apart(company: ControlPlane, apart: float, low: float, high: float) -> None:
+@pytest.mark.parametrize(
+    ("apart", "low", "high"), [(0.0, 0.0, 0.0), (-90.0, 88.0, 91.0), (90.0, -91.0, -88.0)]
+)
+def test_a_clock_that_is_apart(
+    company: ControlPlane, apart: float, low: float, high: float
+) -> None:
     """`apart`: this machine's clock, as it is told here, against the API server's."""
     connection = find_connection(str(company.kubeconfig), None, env={})
     assert connection is not None

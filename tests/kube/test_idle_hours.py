@@ -1,4 +1,5 @@
-"""How many hours of the last day did each pod do nothing with its cards? Asked of a real Prometheus, in each of its spellings.
+"""How many hours of the last day did each pod do nothing with its cards? Asked of a real
+Prometheus, in each of its spellings.
 
 The oracle is how the series were written: minute by minute, for two days.
 """
@@ -22,24 +23,40 @@ HOUR, MINUTE = 3600, 60
 LIVES = {
     "always": lambda ago: 0.0,
     "never": lambda ago: 80.0,
-    "six-hours-twice": lambda ago: 0.0 if 2 * HOUR <= ago < 8 * HOUR or 30 * HOUR <= ago < 36 * HOUR else 55.0,
+    "six-hours-twice": lambda ago: (
+        0.0 if 2 * HOUR <= ago < 8 * HOUR or 30 * HOUR <= ago < 36 * HOUR else 55.0
+    ),
     "three-hours-old": lambda ago: None if ago > 3 * HOUR else 0.0,
     "just-below": lambda ago: 0.9 if ago < 4 * HOUR else 1.0,
 }
 """Percent that a pod uses of its card, so many seconds ago; None = it was not there."""
 IDLE_HOURS = {"always": 24.0, "six-hours-twice": 6.0, "three-hours-old": 3.0, "just-below": 4.0}
 SPELLINGS = {
-    "ours": ("fairlead_container_gpu_utilization_ratio", 0.01, ("uuid", "namespace_name", "pod_name", "container_name", "node_name")),
+    "ours": (
+        "fairlead_container_gpu_utilization_ratio",
+        0.01,
+        ("uuid", "namespace_name", "pod_name", "container_name", "node_name"),
+    ),
     "dcgm": ("DCGM_FI_DEV_GPU_UTIL", 1.0, ("UUID", "namespace", "pod", "container", "Hostname")),
-    "dcgm exported": ("DCGM_FI_DEV_GPU_UTIL", 1.0, ("UUID", "exported_namespace", "exported_pod", "exported_container", "Hostname")),
-    "older": ("nvidia_gpu_duty_cycle", 1.0, ("uuid", "namespace_name", "pod_name", "container_name", "node_name")),
+    ("dcgm exported"): (
+        "DCGM_FI_DEV_GPU_UTIL",
+        1.0,
+        ("UUID", "exported_namespace", "exported_pod", "exported_container", "Hostname"),
+    ),
+    "older": (
+        "nvidia_gpu_duty_cycle",
+        1.0,
+        ("uuid", "namespace_name", "pod_name", "container_name", "node_name"),
+    ),
 }
 SLACK_HOURS = 0.2
 """Two looks, five minutes apart."""
 
 
 def history(name: str, now: float) -> str:
-    """Two containers of each pod, of which the second never does anything: a pod is idle when both are."""
+    """Two containers of each pod, of which the second never does anything: a pod is idle when both
+    are.
+    """
     family, factor, (uuid, space, pod, container, node) = SPELLINGS[name]
     lines = [f"# TYPE {family} gauge"]
     for life, used in LIVES.items():

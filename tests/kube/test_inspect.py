@@ -1,5 +1,6 @@
-"""Three people on one card, on both worlds: what document 003 applies is placed by a stock kube-scheduler beside our extender, and by the
-laptop; `kubectl inspect cgpu`, typed into a real kubectl, `arena top node -s` and `kubectl describe` print the same of both.
+"""Three people on one card, on both worlds: what document 003 applies is placed by a stock
+kube-scheduler beside our extender, and by the laptop; `kubectl inspect cgpu`, typed into a real
+kubectl, `arena top node -s` and `kubectl describe` print the same of both.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ SCRIPTS = Path(sys.executable).parent
 SCENARIO = "documents-003"
 NODE = "cn-zhangjiakou.192.168.3.184"
 
-COMMANDS = tomllib.loads((ROOT / "tests" / "documents" / "commands.toml").read_text(encoding="utf-8"))["command"]
+COMMANDS = tomllib.loads(
+    (ROOT / "tests" / "documents" / "commands.toml").read_text(encoding="utf-8")
+)["command"]
 SUM_OF_SHARES = "Allocated/Total GPU Memory In GPUShare Node:\n12/14 (GiB) (85%)\n"
 SENTENCE = "Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 2 GiB"
 SUMMARY = """\
@@ -48,7 +51,9 @@ Allocated/Total GPU Memory In Cluster:
 
 
 def block(names: list[str]) -> str:
-    """Document 003's block: the ends of the pods' names are made up by each cluster, and columns and dashes are as long as they are."""
+    """Document 003's block: the ends of the pods' names are made up by each cluster, and columns
+    and dashes are as long as they are.
+    """
     width = max(len(name) for name in names) + 2
     rows = "".join(f"{name:{width}}default    4\n" for name in sorted(names))
     return (
@@ -61,7 +66,11 @@ def block(names: list[str]) -> str:
 
 def test_the_block_is_the_documents() -> None:
     printed = next(each["exact"] for each in COMMANDS if each["line"] == "arena top node -s -d")
-    names = ["tf-notebook-2-7b4d68d8f7-wxlff", "tf-notebook-3-86c48d4c7d-lk9h8", "tf-notebook-7cf4575d78-9gxzd"]
+    names = [
+        "tf-notebook-2-7b4d68d8f7-wxlff",
+        "tf-notebook-3-86c48d4c7d-lk9h8",
+        "tf-notebook-7cf4575d78-9gxzd",
+    ]
     assert printed == f"\n{block(names)}\n\n{SUM_OF_SHARES}"
 
 
@@ -73,11 +82,18 @@ class Room:
         self.extender = extender
 
     def type(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """A command as a person types it whose PATH has our scripts and whose KUBECONFIG is this world's."""
+        """A command as a person types it whose PATH has our scripts and whose KUBECONFIG is this
+        world's.
+        """
         known = {**environment(), **self.kubectl.folders}
-        known |= {"KUBECONFIG": str(self.kubectl.kubeconfig), "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+        known |= {
+            "KUBECONFIG": str(self.kubectl.kubeconfig),
+            "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
+        }
         first = str(program("kubectl")) if argv[0] == "kubectl" else str(SCRIPTS / argv[0])
-        return subprocess.run([first, *argv[1:]], env=known, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            [first, *argv[1:]], env=known, capture_output=True, text=True, timeout=60, check=False
+        )
 
     def print(self, line: str) -> str:
         ended = self.type(*line.split())
@@ -93,15 +109,24 @@ class Room:
 
 
 @pytest.fixture(scope="module", params=["real", "laptop"])
-def room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+def room(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Room]:
     """Document 003's three notebooks, on their card, and a fourth that waits."""
-    with real_room() if request.param == "real" else laptop_room(tmp_path_factory.mktemp("logs")) as world:
+    with (
+        real_room()
+        if request.param == "real"
+        else laptop_room(tmp_path_factory.mktemp("logs")) as world
+    ):
         for manifest in ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml"):
             world.kubectl.run("apply", "-f", str(MANIFESTS / manifest))
         wait_until("three notebooks have a card", lambda: len(world.sharers()) == 3)
         text = (MANIFESTS / "mem_deployment-2.yaml").read_text(encoding="utf-8")
         world.kubectl.run("apply", "-f", "-", stdin=text.replace("tf-notebook-2", "tf-notebook-4"))
-        wait_until("the fourth is told", lambda: SENTENCE in world.kubectl.run("describe", "pod", "-l", "app=tf-notebook-4"))
+        wait_until(
+            "the fourth is told",
+            lambda: SENTENCE in world.kubectl.run("describe", "pod", "-l", "app=tf-notebook-4"),
+        )
         yield world
 
 
@@ -110,7 +135,12 @@ def real_room() -> Iterator[Room]:
     with running_control_plane() as cluster:
         nodes = sharing_world(load_scenario(SCENARIO), 1, 1_767_600_000.0).cluster.list(NODES)
         cluster.admin.create([with_addresses(as_real(node), node) for node in nodes])
-        wait_until("the nodes are ready", lambda: cluster.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(nodes))
+        wait_until(
+            "the nodes are ready",
+            lambda: (
+                cluster.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(nodes)
+            ),
+        )
         cluster.admin.run("apply", "--server-side", "-f", str(POLICIES))
         wait_until("the policies are in force", lambda: is_refused(cluster) and sends(cluster))
         with extended_scheduler(cluster) as extender:
@@ -129,14 +159,28 @@ def laptop_room(logs: Path) -> Iterator[Room]:
 
 def test_kubectl_finds_the_plug_in_and_prints_the_documents_tables(room: Room) -> None:
     assert room.print("kubectl inspect cgpu") == SUMMARY
-    assert room.print("kubectl inspect cgpu -d") == f"{block(room.sharers())}\nAllocated/Total GPU Memory In Cluster:  12/14 (85%)\n"
-    assert room.print("kubectl inspect cgpu -d") == room.print("kubectl inspect gpushare -d") == room.print("fairlead inspect gpu -d")
+    assert (
+        room.print("kubectl inspect cgpu -d")
+        == f"{block(room.sharers())}\nAllocated/Total GPU Memory In Cluster:  12/14 (85%)\n"
+    )
+    assert (
+        room.print("kubectl inspect cgpu -d")
+        == room.print("kubectl inspect gpushare -d")
+        == room.print("fairlead inspect gpu -d")
+    )
     assert room.print(f"kubectl inspect cgpu {NODE}") == SUMMARY
 
 
 def test_arena_prints_the_documents_tables(room: Room) -> None:
-    assert trimmed(room.print("arena top node -s -d")) == f"\n{block(room.sharers())}\n\n{SUM_OF_SHARES}"
-    assert room.print("arena top node -m share").splitlines()[1].split()[4:7] == ["0.9/1", "12.0/14.0", "GiB"]
+    assert (
+        trimmed(room.print("arena top node -s -d"))
+        == f"\n{block(room.sharers())}\n\n{SUM_OF_SHARES}"
+    )
+    assert room.print("arena top node -m share").splitlines()[1].split()[4:7] == [
+        "0.9/1",
+        "12.0/14.0",
+        "GiB",
+    ]
 
 
 def test_the_fourth_is_told_how_much_it_needs_and_how_much_there_is(room: Room) -> None:
@@ -155,9 +199,15 @@ def test_a_card_that_an_operator_takes_out_is_unhealthy(room: Room) -> None:
     name = f"unhealthy-gpu-{NODE}"
     room.kubectl.run("create", "configmap", name, "-n", "kube-system", "--from-literal=gpus=0")
     try:
-        assert room.print("kubectl inspect cgpu -o wide").splitlines()[1].split()[-3:] == ["guard(cooperative)", "shared", "1"]
+        assert room.print("kubectl inspect cgpu -o wide").splitlines()[1].split()[-3:] == [
+            "guard(cooperative)",
+            "shared",
+            "1",
+        ]
         if room.extender is not None:
-            wait_until("the extender knows", lambda: '"Unhealthy"' in json.dumps(room.extender.inspect()))  # type: ignore[union-attr]
+            wait_until(
+                "the extender knows", lambda: '"Unhealthy"' in json.dumps(room.extender.inspect())
+            )  # type: ignore[union-attr]
     finally:
         room.kubectl.run("delete", "configmap", name, "-n", "kube-system")
 
@@ -166,7 +216,9 @@ def test_json_is_what_the_extender_says_and_needs_no_extender(room: Room) -> Non
     """Memory in use apart, which the extender is not told. Runs last: it stops the extender."""
     (told,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
     pods = told["devs"][0]["pods"]
-    assert [pod["containers"]["tf-notebook"] for pod in pods] == [{"units": 4, "mib": 4308, "core": 0}] * 3
+    assert [pod["containers"]["tf-notebook"] for pod in pods] == [
+        {"units": 4, "mib": 4308, "core": 0}
+    ] * 3
     if room.extender is None:
         return
     asked = room.extender.inspect()[NODE]

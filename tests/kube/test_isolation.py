@@ -1,4 +1,6 @@
-"""A namespace that shows people their own jobs only, on a real API server and on the simulated one: label, ids and administrators."""
+"""A namespace that shows people their own jobs only, on a real API server and on the simulated one:
+label, ids and administrators.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,12 @@ NOT_YOURS = "you have no privileges to operate the job,because the owner of job 
 
 
 @pytest.fixture(scope="module", params=["simulated", "real"])
-def admin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """alice and bob have a job each, and one is nobody's, in a private namespace and in an open one; root administrates arena."""
+def admin(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubectl]:
+    """alice and bob have a job each, and one is nobody's, in a private namespace and in an open
+    one; root administrates arena.
+    """
     if request.param == "real":
         kubectl: Kubectl = request.getfixturevalue("control_plane").admin
         install_job_kinds(kubectl)
@@ -42,21 +48,49 @@ def _with_people(kubectl: Kubectl) -> Iterator[Kubectl]:
     for name in (PRIVATE, OPEN, "arena-system"):
         kubectl.run("create", "namespace", name)
     kubectl.run("label", "namespace", PRIVATE, "arena.kubeflow.org/isolate-user=true")
-    kubectl.run("create", "configmap", "arena-config", "-n", "arena-system", "--from-literal=adminUsers=carol, root")
+    kubectl.run(
+        "create",
+        "configmap",
+        "arena-config",
+        "-n",
+        "arena-system",
+        "--from-literal=adminUsers=carol, root",
+    )
     people = [f"--user={name}" for name in ("alice", "bob", "root", "blind")]
-    kubectl.run("create", "clusterrole", "jobs", "--verb=get,list,delete", "--resource=tfjobs.kubeflow.org,pods,pods/log,configmaps")
+    kubectl.run(
+        "create",
+        "clusterrole",
+        "jobs",
+        "--verb=get,list,delete",
+        "--resource=tfjobs.kubeflow.org,pods,pods/log,configmaps",
+    )
     kubectl.run("create", "clusterrolebinding", "jobs", "--clusterrole=jobs", *people)
     kubectl.run("create", "clusterrole", "namespaces", "--verb=get,list", "--resource=namespaces")
-    kubectl.run("create", "clusterrolebinding", "namespaces", "--clusterrole=namespaces", *people[:-1])
-    kubectl.create([_tfjob(namespace, owner) for namespace in (PRIVATE, OPEN) for owner in ("alice", "bob", "")])
+    kubectl.run(
+        "create", "clusterrolebinding", "namespaces", "--clusterrole=namespaces", *people[:-1]
+    )
+    kubectl.create(
+        [
+            _tfjob(namespace, owner)
+            for namespace in (PRIVATE, OPEN)
+            for owner in ("alice", "bob", "")
+        ]
+    )
     yield kubectl
     kubectl.run("delete", "clusterrole,clusterrolebinding", "jobs", "namespaces")
     kubectl.run("delete", "namespace", PRIVATE, OPEN, "arena-system", "--wait=false")
 
 
 def _tfjob(namespace: str, owner: str) -> dict[str, Any]:
-    labels = {"arena.kubeflow.org/uid": hashlib.md5(owner.encode(), usedforsecurity=False).hexdigest()} if owner else {}
-    replica = {"replicas": 1, "template": {"spec": {"containers": [{"name": "tensorflow", "image": "x"}]}}}
+    labels = (
+        {"arena.kubeflow.org/uid": hashlib.md5(owner.encode(), usedforsecurity=False).hexdigest()}
+        if owner
+        else {}
+    )
+    replica = {
+        "replicas": 1,
+        "template": {"spec": {"containers": [{"name": "tensorflow", "image": "x"}]}},
+    }
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": "TFJob",
@@ -75,9 +109,22 @@ class Person:
         self._kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
-        argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(self._kubeconfig), "-T", "tf"]
-        return subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        code = (
+            "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        )
+        argv = [
+            sys.executable,
+            "-c",
+            code,
+            *arguments,
+            "--kubeconfig",
+            str(self._kubeconfig),
+            "-T",
+            "tf",
+        ]
+        return subprocess.run(
+            argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        )
 
     def sees(self, *where: str) -> set[str]:
         """The jobs of `list`, each `namespace/name`; AssertionError when it ends badly."""
@@ -100,7 +147,9 @@ def test_people_see_their_own_jobs(admin: Kubectl, tmp_path: Path) -> None:
     assert bob.sees("-n", PRIVATE) == in_all("bob", namespace=PRIVATE)
     assert alice.sees("-n", OPEN) == in_all(*EVERYBODY)
     assert alice.sees("-A") == in_all("alice", namespace=PRIVATE) | in_all(*EVERYBODY)
-    assert [line.split()[0] for line in alice("top", "job", "-n", PRIVATE).stdout.splitlines()[:2]] == ["NAME", "of-alice"]
+    assert [
+        line.split()[0] for line in alice("top", "job", "-n", PRIVATE).stdout.splitlines()[:2]
+    ] == ["NAME", "of-alice"]
 
 
 def test_people_touch_their_own_jobs(admin: Kubectl, tmp_path: Path) -> None:
@@ -121,7 +170,9 @@ def test_administrators_see_and_touch_all(admin: Kubectl, tmp_path: Path) -> Non
     wait_until("the roles count", lambda: root("list", "-A").returncode == 0)
     assert root.sees("-n", PRIVATE) == in_all(*EVERYBODY, namespace=PRIVATE)
     assert root("get", "of-bob", "-n", PRIVATE).returncode == 0
-    assert root.sees("-n", PRIVATE, "--arena-namespace", "elsewhere") == set(), "there nobody is told to be an administrator"
+    assert root.sees("-n", PRIVATE, "--arena-namespace", "elsewhere") == set(), (
+        "there nobody is told to be an administrator"
+    )
 
 
 def test_who_may_not_read_namespaces_is_not_kept_from_jobs(admin: Kubectl, tmp_path: Path) -> None:

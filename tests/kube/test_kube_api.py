@@ -1,4 +1,5 @@
-"""Do both Kubernetes clients and the reflector hold against a real API server? Held against what kubectl says.
+"""Do both Kubernetes clients and the reflector hold against a real API server? Held against what
+kubectl says.
 
 Writes touch only ConfigMaps of a namespace of their own: other tests count nodes, pods and jobs.
 """
@@ -48,19 +49,30 @@ class Leaflet(Struct, frozen=True):
 
 def leaflet_reader() -> ItemReader[Leaflet]:
     return ItemReader(
-        CONFIG_MAPS, JsonForm(WireConfigMap, lambda wire: Leaflet(wire.metadata.name or "", (wire.data or {}).get("text", "")))
+        CONFIG_MAPS,
+        JsonForm(
+            WireConfigMap,
+            lambda wire: Leaflet(wire.metadata.name or "", (wire.data or {}).get("text", "")),
+        ),
     )
 
 
 def leaflet(name: str, text: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"leaflet": "yes"}}, "data": {"text": text}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"leaflet": "yes"}},
+        "data": {"text": text},
+    }
 
 
 ONLY_LEAFLETS = Selection(NAMESPACE, labels="leaflet=yes")
 
 
 def with_user(source: Path, target: Path, **changes: Any) -> Path:
-    """The kubeconfig once more, with other fields of its user (or, by the key `cluster`, of its cluster)."""
+    """The kubeconfig once more, with other fields of its user (or, by the key `cluster`, of its
+    cluster).
+    """
     document = yaml.safe_load(source.read_text())
     document["clusters"][0]["cluster"].update(changes.pop("cluster", {}))
     document["users"][0]["user"].update(changes)
@@ -83,13 +95,19 @@ def twin(request: pytest.FixtureRequest, company: ControlPlane) -> Twin:
 def test_lists_are_kubectls(twin: Twin, company: ControlPlane) -> None:
     nodes = twin.call("list_all", node_reader())
     pods = twin.call("list_all", pod_reader(), Selection(fields="spec.nodeName!="))
-    assert sorted(row.name for row in nodes.rows.values()) == sorted(each["metadata"]["name"] for each in company.admin.get("nodes"))
+    assert sorted(row.name for row in nodes.rows.values()) == sorted(
+        each["metadata"]["name"] for each in company.admin.get("nodes")
+    )
     bound = [each for each in company.admin.get("pods") if each["spec"].get("nodeName")]
-    assert {(row.name, row.node) for row in pods.rows.values()} == {(each["metadata"]["name"], each["spec"]["nodeName"]) for each in bound}
+    assert {(row.name, row.node) for row in pods.rows.values()} == {
+        (each["metadata"]["name"], each["spec"]["nodeName"]) for each in bound
+    }
     assert (nodes.malformed, pods.malformed) == ([], [])
 
 
-def test_a_list_in_small_pages_is_the_whole_list(twin: Twin, company: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_in_small_pages_is_the_whole_list(
+    twin: Twin, company: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api_request, "PAGE_SIZE", 7)
     listing = twin.call("list_all", pod_reader())
     expected = len(company.admin.get("pods"))
@@ -114,11 +132,34 @@ def test_a_life_of_writes(twin: Twin, company: ControlPlane, namespace: str) -> 
     with pytest.raises(Conflict, match="already exists"):
         twin.call("create", CONFIG_MAPS, leaflet("life", "one"), namespace)
     twin.call("patch", CONFIG_MAPS, "life", {"data": {"merge": "two"}}, namespace)
-    twin.call("patch", CONFIG_MAPS, "life", [{"op": "add", "path": "/data/json", "value": "three"}], namespace, kind="json")
-    apply = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "life"}, "data": {"apply": "four", "text": "taken"}}
+    twin.call(
+        "patch",
+        CONFIG_MAPS,
+        "life",
+        [{"op": "add", "path": "/data/json", "value": "three"}],
+        namespace,
+        kind="json",
+    )
+    apply = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "life"},
+        "data": {"apply": "four", "text": "taken"},
+    }
     with pytest.raises(Conflict, match="conflict"):
-        twin.call("patch", CONFIG_MAPS, "life", apply, namespace, kind="apply", field_manager="other")
-    twin.call("patch", CONFIG_MAPS, "life", apply, namespace, kind="apply", field_manager="other", force=True)
+        twin.call(
+            "patch", CONFIG_MAPS, "life", apply, namespace, kind="apply", field_manager="other"
+        )
+    twin.call(
+        "patch",
+        CONFIG_MAPS,
+        "life",
+        apply,
+        namespace,
+        kind="apply",
+        field_manager="other",
+        force=True,
+    )
     [seen] = company.admin.get("configmaps", "-n", namespace, "--field-selector=metadata.name=life")
     assert seen["data"] == {"text": "taken", "merge": "two", "json": "three", "apply": "four"}
     with pytest.raises(Conflict, match="modified"):
@@ -131,9 +172,15 @@ def test_a_life_of_writes(twin: Twin, company: ControlPlane, namespace: str) -> 
 def test_whom_the_server_takes_us_for(company: ControlPlane, tmp_path: Path) -> None:
     def username(kubeconfig: Path, kind: str) -> str:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        return str(TWINS[kind](connect(kubeconfig)).call("create", REVIEWS, review)["status"]["userInfo"]["username"])
+        return str(
+            TWINS[kind](connect(kubeconfig)).call("create", REVIEWS, review)["status"]["userInfo"][
+                "username"
+            ]
+        )
 
-    ann = with_user(company.kubeconfig, tmp_path / "ann", **{"as": "ann", "as-groups": ["system:authenticated"]})
+    ann = with_user(
+        company.kubeconfig, tmp_path / "ann", **{"as": "ann", "as-groups": ["system:authenticated"]}
+    )
     for kind in TWINS:
         assert username(company.kubeconfig, kind) == "admin"
         assert username(ann, kind) == "ann"
@@ -143,7 +190,10 @@ def test_whom_the_server_takes_us_for(company: ControlPlane, tmp_path: Path) -> 
 def test_a_user_without_rights_is_told_by_the_server(company: ControlPlane) -> None:
     kubeconfig = company.write_user_kubeconfig("dave")
     for make in TWINS.values():
-        with pytest.raises(Forbidden, match='User "dave" cannot list resource "pods" in API group "" at the cluster scope'):
+        with pytest.raises(
+            Forbidden,
+            match=('User "dave" cannot list resource "pods" in API group "" at the cluster scope'),
+        ):
             make(connect(kubeconfig)).call("list_all", pod_reader())
 
 
@@ -166,7 +216,10 @@ def test_another_authority_is_not_trusted(company: ControlPlane, tmp_path: Path)
     from tests.edge.pki import Authority
 
     (tmp_path / "other.crt").write_bytes(Authority("other").pem)
-    changed = {"certificate-authority-data": None, "certificate-authority": str(tmp_path / "other.crt")}
+    changed = {
+        "certificate-authority-data": None,
+        "certificate-authority": str(tmp_path / "other.crt"),
+    }
     kubeconfig = with_user(company.kubeconfig, tmp_path / "config", cluster=changed)
     for make in TWINS.values():
         with pytest.raises(Unreachable, match="is not trusted"):
@@ -176,18 +229,24 @@ def test_another_authority_is_not_trusted(company: ControlPlane, tmp_path: Path)
 async def test_a_mirror_follows_every_change(company: ControlPlane, namespace: str) -> None:
     async with KubeApi(connect(company.kubeconfig)) as api:
         mirror: Mirror[Leaflet] = Mirror(lambda row: row.name)
-        reflector = Reflector(api, leaflet_reader(), "leaflets", mirror.observe, selection=ONLY_LEAFLETS)
+        reflector = Reflector(
+            api, leaflet_reader(), "leaflets", mirror.observe, selection=ONLY_LEAFLETS
+        )
         task = asyncio.create_task(reflector.run())
         await until(lambda: reflector.is_current)
         for number in range(30):
             await api.create(CONFIG_MAPS, leaflet(f"leaf-{number:02}", "new"), namespace)
         for number in range(0, 30, 2):
-            await api.patch(CONFIG_MAPS, f"leaf-{number:02}", {"data": {"text": "changed"}}, namespace)
+            await api.patch(
+                CONFIG_MAPS, f"leaf-{number:02}", {"data": {"text": "changed"}}, namespace
+            )
         for number in range(0, 30, 3):
             await api.delete(CONFIG_MAPS, f"leaf-{number:02}", namespace)
         await until(lambda: reflector.events_total >= 55)
         told = company.admin.get("configmaps", "-n", namespace, "-l", "leaflet=yes")
-        assert [(row.name, row.text) for row in mirror.rows()] == sorted((each["metadata"]["name"], each["data"]["text"]) for each in told)
+        assert [(row.name, row.text) for row in mirror.rows()] == sorted(
+            (each["metadata"]["name"], each["data"]["text"]) for each in told
+        )
         assert (reflector.events_total, reflector.lists_total) == (55, 1)
         await end(task)
 
@@ -223,10 +282,14 @@ async def test_a_whole_cluster_becomes_a_snapshot(company: ControlPlane) -> None
         await end(task)
 
 
-async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_version(company: ControlPlane, namespace: str) -> None:
+async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_version(
+    company: ControlPlane, namespace: str
+) -> None:
     async with KubeApi(connect(company.kubeconfig)) as api:
         mirror: Mirror[Leaflet] = Mirror(lambda row: row.name)
-        reflector = Reflector(api, leaflet_reader(), "leaflets", mirror.observe, selection=ONLY_LEAFLETS)
+        reflector = Reflector(
+            api, leaflet_reader(), "leaflets", mirror.observe, selection=ONLY_LEAFLETS
+        )
         task = asyncio.create_task(reflector.run())
         await api.create(CONFIG_MAPS, leaflet("before", "x"), namespace)
         await until(lambda: any(row.name == "before" for row in mirror.rows()))
@@ -235,11 +298,14 @@ async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_versi
         await until(lambda: reflector.last_error is not None)
         assert any(row.name == "before" for row in mirror.rows())
         assert not reflector.is_current
-        company.start_component("kube-apiserver")  # not in a worker thread: a component dies with the thread that started it
+        # not in a worker thread: a component dies with the thread that started it
+        company.start_component("kube-apiserver")
         await api.create(CONFIG_MAPS, leaflet("after", "x"), namespace)
         await until(lambda: any(row.name == "after" for row in mirror.rows()))
-        await until(lambda: reflector.is_current)  # the row may have come with a new list, before its watch
-        with pytest.raises(Gone, match="too old resource version"):  # its cache begins with its own start
+        # the row may have come with a new list, before its watch
+        await until(lambda: reflector.is_current)
+        # its cache begins with its own start
+        with pytest.raises(Gone, match="too old resource version"):
             async with asyncio.timeout(20):
                 async for _ in api.watch(pod_reader(), "1"):
                     pass

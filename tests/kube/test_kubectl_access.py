@@ -1,4 +1,6 @@
-"""Real kubectl asking who it is and what it may, on the simulated API: `auth`, `create token`, `--as`, a kubeconfig with a token."""
+"""Real kubectl asking who it is and what it may, on the simulated API: `auth`, `create token`,
+`--as`, a kubeconfig with a token.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +29,37 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedServer
 
 @pytest.fixture(scope="module")
 def kubectl(server: SimulatedServer) -> Kubectl:
-    """As the administrator; the ServiceAccount `team/ci` may edit its namespace, and user `rita` may read pods there."""
+    """As the administrator; the ServiceAccount `team/ci` may edit its namespace, and user `rita`
+    may read pods there.
+    """
     admin = Kubectl(program("kubectl"), server.kubeconfig, server.kubeconfig.parent)
     admin.run("create", "namespace", "team")
     admin.run("create", "serviceaccount", "ci", "-n", "team")
-    admin.run("create", "rolebinding", "ci", "-n", "team", "--clusterrole=edit", "--serviceaccount=team:ci")
-    admin.run("create", "role", "reader", "-n", "team", "--verb=get,list", "--resource=pods,pods/log")
+    admin.run(
+        "create",
+        "rolebinding",
+        "ci",
+        "-n",
+        "team",
+        "--clusterrole=edit",
+        "--serviceaccount=team:ci",
+    )
+    admin.run(
+        "create", "role", "reader", "-n", "team", "--verb=get,list", "--resource=pods,pods/log"
+    )
     admin.run("create", "rolebinding", "reader", "-n", "team", "--role=reader", "--user=rita")
     return admin
 
 
 @pytest.fixture(scope="module")
-def ci(kubectl: Kubectl, server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+def ci(
+    kubectl: Kubectl, server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory
+) -> Kubectl:
     """With a token of `team/ci` and nothing else."""
     document = yaml.safe_load(server.kubeconfig.read_text())
-    document["users"][0]["user"] = {"token": kubectl.run("create", "token", "ci", "-n", "team", "--duration=1h").strip()}
+    document["users"][0]["user"] = {
+        "token": kubectl.run("create", "token", "ci", "-n", "team", "--duration=1h").strip()
+    }
     document["contexts"][0]["context"]["namespace"] = "team"
     folder = tmp_path_factory.mktemp("ci")
     (folder / "config").write_text(yaml.safe_dump(document))
@@ -53,10 +71,17 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_whoami(kubectl: Kubectl, ci: Kubectl) -> None:
-    assert rows(kubectl.run("auth", "whoami"))[1:] == [["Username", "fairlead-admin"], ["Groups", "[system:masters system:authenticated]"]]
+    assert rows(kubectl.run("auth", "whoami"))[1:] == [
+        ["Username", "fairlead-admin"],
+        ["Groups", ("[system:masters system:authenticated]")],
+    ]
     told = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
     assert told["username"] == "system:serviceaccount:team:ci"
-    assert told["groups"] == ["system:serviceaccounts", "system:serviceaccounts:team", "system:authenticated"]
+    assert told["groups"] == [
+        "system:serviceaccounts",
+        "system:serviceaccounts:team",
+        "system:authenticated",
+    ]
     assert rows(kubectl.run("auth", "whoami", "--as", "bob", "--as-group", "dev"))[1:] == [
         ["Username", "bob"],
         ["Groups", "[dev system:authenticated]"],
@@ -91,19 +116,34 @@ def test_can_i(kubectl: Kubectl, question: str, answer: str) -> None:
 
 def test_can_i_list(ci: Kubectl, kubectl: Kubectl) -> None:
     table = {row[0]: row for row in rows(ci.run("auth", "can-i", "--list")) if row[0] != "[]"}
-    assert table["deployments.apps"][-1] == "[create delete deletecollection patch update get list watch]"
-    assert "selfsubjectreviews.authentication.k8s.io" in table and "roles.rbac.authorization.k8s.io" not in table
+    assert table["deployments.apps"][-1] == (
+        "[create delete deletecollection patch update get list watch]"
+    )
+    assert (
+        "selfsubjectreviews.authentication.k8s.io" in table
+        and "roles.rbac.authorization.k8s.io" not in table
+    )
     assert ["*.*", "[]", "[]", "[*]"] in rows(kubectl.run("auth", "can-i", "--list"))
 
 
 def test_a_token_works_as_far_as_its_rights_go(ci: Kubectl) -> None:
     ci.run("create", "configmap", "mine", "--from-literal=a=b")
-    assert ci.run("get", "configmaps", "-o", "name").split() == ["configmap/kube-root-ca.crt", "configmap/mine"]
-    ci.run("apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}))
+    assert ci.run("get", "configmaps", "-o", "name").split() == [
+        "configmap/kube-root-ca.crt",
+        "configmap/mine",
+    ]
+    ci.run(
+        "apply",
+        "--server-side",
+        "-f",
+        "-",
+        stdin=json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}),
+    )
     with pytest.raises(KubectlError) as refused:
         ci.run("get", "nodes")
     assert str(refused.value).endswith(
-        'Error from server (Forbidden): nodes is forbidden: User "system:serviceaccount:team:ci" cannot list resource "nodes" in API group '
+        "Error from server (Forbidden): nodes is forbidden: User "
+        '"system:serviceaccount:team:ci" cannot list resource "nodes" in API group '
         '"" at the cluster scope'
     )
     with pytest.raises(KubectlError, match=r"cannot create resource .rolebindings."):
@@ -128,13 +168,19 @@ def test_tokens_that_cannot_be_had(kubectl: Kubectl, ci: Kubectl) -> None:
     with pytest.raises(KubectlError, match='cannot create resource "serviceaccounts/token"'):
         ci.run("create", "token", "default", "-n", "default")
     with pytest.raises(KubectlError, match='secrets "none" not found'):
-        ci.run("create", "token", "default", "--bound-object-kind=Secret", "--bound-object-name=none")
+        ci.run(
+            "create", "token", "default", "--bound-object-kind=Secret", "--bound-object-name=none"
+        )
 
 
-def test_a_revoked_token_opens_nothing(kubectl: Kubectl, server: SimulatedServer, tmp_path: Path) -> None:
+def test_a_revoked_token_opens_nothing(
+    kubectl: Kubectl, server: SimulatedServer, tmp_path: Path
+) -> None:
     kubectl.run("create", "serviceaccount", "short", "-n", "team")
     document = yaml.safe_load(server.kubeconfig.read_text())
-    document["users"][0]["user"] = {"token": kubectl.run("create", "token", "short", "-n", "team").strip()}
+    document["users"][0]["user"] = {
+        "token": kubectl.run("create", "token", "short", "-n", "team").strip()
+    }
     (tmp_path / "config").write_text(yaml.safe_dump(document))
     short = Kubectl(program("kubectl"), tmp_path / "config", tmp_path)
     assert "system:serviceaccount:team:short" in short.run("auth", "whoami")
@@ -146,10 +192,26 @@ def test_a_revoked_token_opens_nothing(kubectl: Kubectl, server: SimulatedServer
 
 def test_an_editor_submits_and_lists_jobs(ci: Kubectl) -> None:
     """The role `edit` is gathered from those of the operators, too."""
-    run_arena("submit", "mpijob", "--name=m", "--gpus=1", "--workers=1", "--image=x", "sleep 5", "-n", "team", kubeconfig=ci.kubeconfig)
-    assert run_arena("list", "-n", "team", kubeconfig=ci.kubeconfig).splitlines()[1].split()[:2] == ["m", "PENDING"]
+    run_arena(
+        "submit",
+        "mpijob",
+        "--name=m",
+        "--gpus=1",
+        "--workers=1",
+        "--image=x",
+        "sleep 5",
+        "-n",
+        "team",
+        kubeconfig=ci.kubeconfig,
+    )
+    assert run_arena("list", "-n", "team", kubeconfig=ci.kubeconfig).splitlines()[1].split()[
+        :2
+    ] == ["m", "PENDING"]
     run_arena("delete", "m", "-n", "team", kubeconfig=ci.kubeconfig)
-    with pytest.raises(AssertionError, match="the user has no privileges to list the training jobs in namespace default"):
+    with pytest.raises(
+        AssertionError,
+        match=("the user has no privileges to list the training jobs in namespace default"),
+    ):
         run_arena("list", "-n", "default", kubeconfig=ci.kubeconfig)
 
 
@@ -166,7 +228,11 @@ def test_the_questions_are_served_for_discovery(kubectl: Kubectl) -> None:
 
 
 def test_auth_reconcile(kubectl: Kubectl) -> None:
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "grown", "namespace": "team"}}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "grown", "namespace": "team"},
+    }
     first = {**role, "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]}
     second = {**role, "rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["pods"]}]}
     kubectl.run("auth", "reconcile", "-f", "-", stdin=json.dumps(first))

@@ -1,4 +1,6 @@
-"""Real kubectl on the simulated API: what people type at the laptop's cluster, and what they read."""
+"""Real kubectl on the simulated API: what people type at the
+laptop's cluster, and what they read.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def _furnish(cluster: StoredCluster) -> None:
             "containerRuntimeVersion": "containerd://2.2",
         },
     }
-    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}, "status": status})
+    cluster.create(
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}, "status": status}
+    )
     for name, phase, gpus in (("train-a", "Running", 4), ("train-b", "Pending", 8)):
         cluster.create(_pod(name, gpus, node="gpu-1" if phase == "Running" else ""))
     running = {
@@ -74,19 +78,44 @@ def _furnish(cluster: StoredCluster) -> None:
         "podIPs": [{"ip": "10.2.0.7"}],
         "conditions": [{"type": "Ready", "status": "True"}],
         "containerStatuses": [
-            {"name": "main", "ready": True, "restartCount": 0, "state": {"running": {"startedAt": "2026-01-05T08:00:09Z"}}}
+            {
+                "name": "main",
+                "ready": True,
+                "restartCount": 0,
+                "state": {"running": {"startedAt": "2026-01-05T08:00:09Z"}},
+            }
         ],
     }
     cluster.merge_patch(PODS, "default", "train-a", {"status": running}, subresource="status")
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}}
-    cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sweep"}, "spec": {"template": template}})
-    cluster.create({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "tf"}, "spec": {}})
+    template = {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}
+    }
+    cluster.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "sweep"},
+            "spec": {"template": template},
+        }
+    )
+    cluster.create(
+        {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "tf"}, "spec": {}}
+    )
 
 
 def _pod(name: str, gpus: int, node: str = "") -> dict[str, Any]:
-    container = {"name": "main", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
+    container = {
+        "name": "main",
+        "image": "train:1",
+        "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
+    }
     spec = {"containers": [container], **({"nodeName": node} if node else {})}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "train"}}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "train"}},
+        "spec": spec,
+    }
 
 
 def _cells(line: str) -> list[str]:
@@ -99,13 +128,27 @@ def _lines(text: str) -> list[list[str]]:
 
 def test_get_nodes_pods_and_jobs_wide(kubectl: Kubectl) -> None:
     assert _lines(kubectl.run("get", "nodes,pods,jobs", "-A", "-o", "wide")) == [
-        _cells("NAME  STATUS  ROLES  AGE  VERSION  INTERNAL-IP  EXTERNAL-IP  OS-IMAGE  KERNEL-VERSION  CONTAINER-RUNTIME"),
-        _cells("node/gpu-1  Ready  <none>  3d  v1.36.3  10.1.0.1  <none>  Debian  6.1  containerd://2.2"),
-        _cells("NAMESPACE  NAME  READY  STATUS  RESTARTS  AGE  IP  NODE  NOMINATED NODE  READINESS GATES"),
+        _cells(
+            "NAME  STATUS  ROLES  AGE  VERSION  INTERNAL-IP  EXTERNAL-IP  OS-IMAGE  "
+            "KERNEL-VERSION  CONTAINER-RUNTIME"
+        ),
+        _cells(
+            "node/gpu-1  Ready  <none>  3d  v1.36.3  10.1.0.1  <none>  Debian  6.1  "
+            "containerd://2.2"
+        ),
+        _cells(
+            "NAMESPACE  NAME  READY  STATUS  RESTARTS  AGE  IP  NODE  NOMINATED NODE  "
+            "READINESS "
+            "GATES"
+        ),
         _cells("default  pod/train-a  1/1  Running  0  3d  10.2.0.7  gpu-1  <none>  <none>"),
         _cells("default  pod/train-b  0/1  Pending  0  3d  <none>  <none>  <none>  <none>"),
         _cells("NAMESPACE  NAME  STATUS  COMPLETIONS  DURATION  AGE  CONTAINERS  IMAGES  SELECTOR"),
-        [*_cells("default  job.batch/sweep  Running  0/1"), *_cells("3d  main  train:1"), _job_selector(kubectl)],
+        [
+            *_cells("default  job.batch/sweep  Running  0/1"),
+            *_cells("3d  main  train:1"),
+            _job_selector(kubectl),
+        ],
     ]
 
 
@@ -117,10 +160,24 @@ def _job_selector(kubectl: Kubectl) -> str:
 def test_narrow_tables_hide_what_is_wide(kubectl: Kubectl) -> None:
     assert _lines(kubectl.run("get", "pods"))[0] == _cells("NAME  READY  STATUS  RESTARTS  AGE")
     assert _lines(kubectl.run("get", "tfjobs")) == [_cells("NAME  STATE  AGE"), _cells("tf  3d")]
-    assert kubectl.run("get", "pods", "--no-headers", "-l", "app=train", "--field-selector", "status.phase=Running").split()[0] == "train-a"
+    assert (
+        kubectl.run(
+            "get",
+            "pods",
+            "--no-headers",
+            "-l",
+            "app=train",
+            "--field-selector",
+            "status.phase=Running",
+        ).split()[0]
+        == "train-a"
+    )
 
 
-@pytest.mark.parametrize("short", ["po", "no", "deploy", "ns", "cm", "svc", "eqtree", "pc", "pytorchjobs.v1.kubeflow.org"])
+@pytest.mark.parametrize(
+    "short",
+    ["po", "no", "deploy", "ns", "cm", "svc", "eqtree", "pc", "pytorchjobs.v1.kubeflow.org"],
+)
 def test_short_names_are_known(kubectl: Kubectl, short: str) -> None:
     kubectl.run("get", short, "-A")
 
@@ -139,7 +196,13 @@ def test_describe_a_node_counts_what_its_pods_ask_for(kubectl: Kubectl) -> None:
 
 def test_describe_a_pod_shows_its_events(kubectl: Kubectl, server: SimulatedServer) -> None:
     uid = kubectl.run("get", "pod", "train-b", "-o", "jsonpath={.metadata.uid}")
-    about = {"kind": "Pod", "namespace": "default", "name": "train-b", "uid": uid, "apiVersion": "v1"}
+    about = {
+        "kind": "Pod",
+        "namespace": "default",
+        "name": "train-b",
+        "uid": uid,
+        "apiVersion": "v1",
+    }
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -153,21 +216,34 @@ def test_describe_a_pod_shows_its_events(kubectl: Kubectl, server: SimulatedServ
     text = kubectl.run("describe", "pod", "train-b")
     assert re.search(r"Status: +Pending", text)
     assert "FailedScheduling" in text and "1 Insufficient nvidia.com/gpu." in text
-    assert kubectl.run("events", "--for", "pod/train-b").splitlines()[1].split()[1:3] == ["Warning", "FailedScheduling"]
+    assert kubectl.run("events", "--for", "pod/train-b").splitlines()[1].split()[1:3] == [
+        "Warning",
+        "FailedScheduling",
+    ]
 
 
-def test_events_of_one_second_are_shown_in_the_order_in_which_they_happened(kubectl: Kubectl, server: SimulatedServer) -> None:
+def test_events_of_one_second_are_shown_in_the_order_in_which_they_happened(
+    kubectl: Kubectl, server: SimulatedServer
+) -> None:
     words = ["Zebra", "Apple", "Mango", "Kiwi", "Berry", "Yuzu"]
 
     def happen(cluster: StoredCluster) -> None:
-        recorder, about = Recorder(cluster, Timers(SimClock(NOW))), cluster.get(PODS, "default", "train-a")
+        recorder, about = (
+            Recorder(cluster, Timers(SimClock(NOW))),
+            cluster.get(PODS, "default", "train-a"),
+        )
         assert about is not None
         for word in words:
             recorder.normal(about, word, "it happened", "test")
 
     server.do(happen)
     chosen = "involvedObject.name=train-a"
-    assert kubectl.run("get", "events", f"--field-selector={chosen}", "-o", "jsonpath={.items[*].reason}").split() == words
+    assert (
+        kubectl.run(
+            "get", "events", f"--field-selector={chosen}", "-o", "jsonpath={.items[*].reason}"
+        ).split()
+        == words
+    )
     described = kubectl.run("describe", "pod", "train-a").partition("Events:")[2].splitlines()[3:]
     assert [line.split()[1] for line in described] == words
 
@@ -179,15 +255,27 @@ def test_apply_a_plain_pod_with_validation_on(kubectl: Kubectl) -> None:
     changed = manifest.replace("train:1", "train:2")
     assert kubectl.run("diff", "-f", "-", stdin=manifest) == ""
     assert kubectl.run("apply", "-f", "-", stdin=changed) == "pod/plain configured\n"
-    assert kubectl.run("get", "pod", "plain", "-o", "jsonpath={.spec.containers[0].image}") == "train:2"
-    assert kubectl.run("apply", "--server-side", "-f", "-", stdin=manifest) == "pod/plain serverside-applied\n"
+    assert (
+        kubectl.run("get", "pod", "plain", "-o", "jsonpath={.spec.containers[0].image}")
+        == "train:2"
+    )
+    assert kubectl.run("apply", "--server-side", "-f", "-", stdin=manifest) == (
+        "pod/plain serverside-applied\n"
+    )
     assert kubectl.run("delete", "pod", "plain") == 'pod "plain" deleted from default namespace\n'
 
 
 def test_label_annotate_edit_and_patch(kubectl: Kubectl) -> None:
     kubectl.run("label", "pod", "train-a", "tier=gold")
     kubectl.run("annotate", "pod", "train-a", "note=a <b> c")
-    kubectl.run("patch", "pod", "train-a", "--type=json", "-p", '[{"op":"add","path":"/metadata/labels/x","value":"y"}]')
+    kubectl.run(
+        "patch",
+        "pod",
+        "train-a",
+        "--type=json",
+        "-p",
+        '[{"op":"add","path":"/metadata/labels/x","value":"y"}]',
+    )
     shown = kubectl.get("pods", "-l", "tier=gold,x=y")
     assert [item["metadata"]["annotations"]["note"] for item in shown] == ["a <b> c"]
     kubectl.run("label", "pod", "train-a", "tier-", "x-")
@@ -218,8 +306,12 @@ def test_create(kubectl: Kubectl, what: str, resource: str) -> None:
 
 
 def test_wait(kubectl: Kubectl) -> None:
-    assert kubectl.run("wait", "pod/train-a", "--for=condition=Ready", "--timeout=5s") == "pod/train-a condition met\n"
-    assert kubectl.run("wait", "pod/train-b", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s") == "pod/train-b condition met\n"
+    assert kubectl.run("wait", "pod/train-a", "--for=condition=Ready", "--timeout=5s") == (
+        "pod/train-a condition met\n"
+    )
+    assert kubectl.run(
+        "wait", "pod/train-b", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s"
+    ) == ("pod/train-b condition met\n")
     with pytest.raises(KubectlError, match="timed out waiting for the condition on pods/train-b"):
         kubectl.run("wait", "pod/train-b", "--for=condition=Ready", "--timeout=1s")
 
@@ -229,26 +321,45 @@ def test_cordon_taint_and_scale(kubectl: Kubectl) -> None:
     assert _lines(kubectl.run("get", "nodes"))[1][1] == "Ready,SchedulingDisabled"
     kubectl.run("uncordon", "gpu-1")
     kubectl.run("taint", "nodes", "gpu-1", "sick=yes:NoSchedule")
-    assert kubectl.get("nodes")[0]["spec"]["taints"] == [{"key": "sick", "value": "yes", "effect": "NoSchedule"}]
+    assert kubectl.get("nodes")[0]["spec"]["taints"] == [
+        {"key": "sick", "value": "yes", "effect": "NoSchedule"}
+    ]
     kubectl.run("taint", "nodes", "gpu-1", "sick-")
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}}
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+    }
     spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
-    kubectl.apply([{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}])
+    kubectl.apply(
+        [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}]
+    )
     kubectl.run("scale", "deployment", "web", "--replicas=3")
     assert _lines(kubectl.run("get", "deployments"))[1][1] == "0/3"
     kubectl.run("set", "image", "deployment/web", "main=web:2")
-    assert kubectl.run("get", "deployment", "web", "-o", "jsonpath={.spec.template.spec.containers[0].image}") == "web:2"
+    assert (
+        kubectl.run(
+            "get", "deployment", "web", "-o", "jsonpath={.spec.template.spec.containers[0].image}"
+        )
+        == "web:2"
+    )
     kubectl.delete("deployment", "web")
 
 
 def test_logs(kubectl: Kubectl, server: SimulatedServer) -> None:
     lines = [(CLOCK.at - 100 + index, f"step {index}") for index in range(5)]
-    server.do(lambda cluster: server.logs.written.update({("default", "train-a", "main", False): lines}))
+    server.do(
+        lambda cluster: server.logs.written.update({("default", "train-a", "main", False): lines})
+    )
     assert kubectl.run("logs", "train-a") == "".join(f"step {index}\n" for index in range(5))
     assert kubectl.run("logs", "train-a", "--tail=2") == "step 3\nstep 4\n"
     assert kubectl.run("logs", "train-a", "--since=98s") == "step 2\nstep 3\nstep 4\n"
-    assert kubectl.run("logs", "train-a", "--tail=1", "--timestamps") == "2026-01-08T07:58:24.000000Z step 4\n"
-    with pytest.raises(KubectlError, match='previous terminated container "main" in pod "train-a" not found'):
+    assert (
+        kubectl.run("logs", "train-a", "--tail=1", "--timestamps")
+        == "2026-01-08T07:58:24.000000Z step 4\n"
+    )
+    with pytest.raises(
+        KubectlError, match=('previous terminated container "main" in pod "train-a" not found')
+    ):
         kubectl.run("logs", "train-a", "--previous")
     with pytest.raises(KubectlError, match="container nobody is not valid for pod train-a"):
         kubectl.run("logs", "train-a", "-c", "nobody")
@@ -258,11 +369,22 @@ def test_logs_follow_until_the_container_ends(kubectl: Kubectl, server: Simulate
     server.do(lambda cluster: cluster.create(_pod("short", 1, node="gpu-1")))
 
     def state(**state: Any) -> None:
-        status = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True, "restartCount": 0, "state": state}]}
-        server.do(lambda cluster: cluster.merge_patch(PODS, "default", "short", {"status": status}, subresource="status"))
+        status = {
+            "phase": "Running",
+            "containerStatuses": [
+                {"name": "main", "ready": True, "restartCount": 0, "state": state}
+            ],
+        }
+        server.do(
+            lambda cluster: cluster.merge_patch(
+                PODS, "default", "short", {"status": status}, subresource="status"
+            )
+        )
 
     written = [(CLOCK.at, "one")]
-    server.do(lambda cluster: server.logs.written.update({("default", "short", "main", False): written}))
+    server.do(
+        lambda cluster: server.logs.written.update({("default", "short", "main", False): written})
+    )
     state(running={"startedAt": "2026-01-08T08:00:00Z"})
     following = _popen(kubectl, server, "logs", "-f", "short")
     assert following.stdout is not None and following.stdout.readline() == "one\n"
@@ -294,7 +416,9 @@ def test_get_w_shows_pods_come_and_go(kubectl: Kubectl, server: SimulatedServer)
 
 def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subprocess.Popen[str]:
     command = [str(program("kubectl")), f"--kubeconfig={server.kubeconfig}", *arguments]
-    return subprocess.Popen(command, env={**os.environ, **kubectl.folders}, stdout=subprocess.PIPE, text=True, bufsize=1)
+    return subprocess.Popen(
+        command, env={**os.environ, **kubectl.folders}, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -304,8 +428,14 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
         (["get", "dragons"], 'the server doesn\'t have a resource type "dragons"'),
         (["get", "pods", "-l", "a in b"], "Error from server (BadRequest)"),
         (["delete", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
-        (["patch", "pod", "train-a", "-p", '{"spec":{"restartPolicy":"Never"}}'], 'The Pod "train-a" is invalid: spec: Forbidden'),
-        (["exec", "train-a", "--", "ls"], "containers are scripts without a process or a network: no exec"),
+        (
+            ["patch", "pod", "train-a", "-p", '{"spec":{"restartPolicy":"Never"}}'],
+            ('The Pod "train-a" is invalid: spec: Forbidden'),
+        ),
+        (
+            ["exec", "train-a", "--", "ls"],
+            "containers are scripts without a process or a network: no exec",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(kubectl: Kubectl, arguments: list[str], said: str) -> None:
@@ -327,4 +457,6 @@ def test_version_and_api_resources(kubectl: Kubectl) -> None:
     version = json.loads(kubectl.run("version", "-o", "json"))
     assert version["serverVersion"]["gitVersion"] == "v1.36.3+fairlead"
     names = kubectl.run("api-resources", "-o", "name").split()
-    assert {"pods", "mpijobs.kubeflow.org", "elasticquotatrees.scheduling.sigs.k8s.io"} <= set(names)
+    assert {"pods", "mpijobs.kubeflow.org", "elasticquotatrees.scheduling.sigs.k8s.io"} <= set(
+        names
+    )

@@ -1,4 +1,6 @@
-"""Real kubectl prints the same of the simulated cluster and of the real control plane, command by command."""
+"""Real kubectl prints the same of the simulated cluster and of the real control plane, command by
+command.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def space(twins: Twins, request: pytest.FixtureRequest) -> Iterator[str]:
     name = "twin-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].strip("-")
     twins.same("create", "namespace", name)
     for world in ("simulated", "real"):
-        told = twins.ask(world, "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s")
+        told = twins.ask(
+            world, "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s"
+        )
         assert told.endswith("exit 0\n"), told
     yield name
     for world in ("simulated", "real"):
@@ -39,7 +43,10 @@ def test_the_life_of_a_deployment(twins: Twins, space: str) -> None:
             "get deployment web",
             "get deployment web -o wide",
             "get deployments,replicasets",
-            "get pods -l app=web -o custom-columns=PHASE:.status.phase,IMAGE:.spec.containers[0].image",
+            (
+                "get pods -l app=web -o "
+                "custom-columns=PHASE:.status.phase,IMAGE:.spec.containers[0].image"
+            ),
             "get pods -l app=web --field-selector=status.phase=Running -o name",
             "set image deployment/web web=web:2",
             "~rollout status deployment/web --timeout=90s",
@@ -81,13 +88,25 @@ def test_a_service_and_the_pods_behind_it(twins: Twins, space: str) -> None:
         (
             "create service clusterip web --tcp=80:8080",
             "~wait --for=create endpointslice -l kubernetes.io/service-name=web --timeout=90s",
-            f"{slices} jsonpath={{.items[*].metadata.labels}}{{.items[*].metadata.generateName}}{{.items[*].metadata.ownerReferences}}",
-            f"{slices} jsonpath={{.items[*].addressType}}{{.items[*].endpoints}}{{.items[*].ports}}",
+            (
+                f"{slices} "
+                f"jsonpath={{.items[*].metadata.labels}}{{.items[*].metadata.generateName}}{{.items[*].metadata.ownerReferences}}"
+            ),
+            (
+                f"{slices} "
+                f"jsonpath={{.items[*].addressType}}{{.items[*].endpoints}}{{.items[*].ports}}"
+            ),
             "describe service web",
             "create deployment web --image=web:1",
             "~rollout status deployment/web --timeout=90s",
-            "~wait --for=jsonpath={.endpoints[0].conditions.ready}=true endpointslice -l kubernetes.io/service-name=web --timeout=90s",
-            f"{slices} jsonpath={{.items[*].ports}}{{.items[*].endpoints[*].conditions}}{{.items[*].endpoints[*].targetRef}}",
+            (
+                "~wait --for=jsonpath={.endpoints[0].conditions.ready}=true endpointslice -l "
+                "kubernetes.io/service-name=web --timeout=90s"
+            ),
+            (
+                f"{slices} "
+                f"jsonpath={{.items[*].ports}}{{.items[*].endpoints[*].conditions}}{{.items[*].endpoints[*].targetRef}}"
+            ),
             "describe service web",
             "delete deployment/web service/web",
         ),
@@ -111,7 +130,8 @@ def test_jobs_and_cron_jobs(twins: Twins, space: str) -> None:
             "delete job once --cascade=orphan",
             "get pods -l job-name=once -o name",
             "delete pods --all --grace-period=0 --force",
-            "delete job --all",  # before their owner: else the garbage collector may be there first, in either world
+            # before their owner: else the garbage collector may be there first, in either world
+            "delete job --all",
             "delete cronjob --all",
         ),
     )
@@ -150,7 +170,15 @@ def test_what_is_created_is_described_alike(twins: Twins, what: str) -> None:
 def _wait_for_endpoints(twins: Twins, service: str) -> None:
     """A service's slice is written a moment after it; until then it is described otherwise."""
     for world in ("simulated", "real"):
-        told = twins.ask(world, "wait", "--for=create", "endpointslice", "-l", f"kubernetes.io/service-name={service}", "--timeout=90s")
+        told = twins.ask(
+            world,
+            "wait",
+            "--for=create",
+            "endpointslice",
+            "-l",
+            f"kubernetes.io/service-name={service}",
+            "--timeout=90s",
+        )
         assert told.endswith("exit 0\n"), f"{world}: {told}"
 
 
@@ -165,22 +193,32 @@ def test_apply_diff_and_replace(twins: Twins, space: str) -> None:
     assert sent(_MAP, "apply") == "configmap/c created\nexit 0\n"
     assert sent(_MAP, "apply") == "configmap/c unchanged\nexit 0\n"
     assert '+ b: "3"' in sent(_CHANGED, "diff")
-    assert sent(_CHANGED, "apply", "--dry-run=server") == "configmap/c configured (server dry run)\nexit 0\n"
+    assert sent(_CHANGED, "apply", "--dry-run=server") == (
+        "configmap/c configured (server dry run)\nexit 0\n"
+    )
     assert sent(_CHANGED, "apply") == "configmap/c configured\nexit 0\n"
     assert sent(_MAP, "apply") == "configmap/c configured\nexit 0\n"
-    assert "b:" not in twins.same("-n", space, "get", "configmap", "c", "-o", "jsonpath={.data}"), "what is no longer applied goes"
+    assert "b:" not in twins.same("-n", space, "get", "configmap", "c", "-o", "jsonpath={.data}"), (
+        "what is no longer applied goes"
+    )
     assert "kind: ConfigMap" in twins.same("-n", space, "apply", "view-last-applied", "configmap/c")
-    assert sent(_CHANGED, "apply", "--server-side", "--force-conflicts").startswith("configmap/c serverside-applied")
+    assert sent(_CHANGED, "apply", "--server-side", "--force-conflicts").startswith(
+        "configmap/c serverside-applied"
+    )
     assert "already exists" in sent(_MAP, "create")
     assert sent(_MAP, "replace") == "configmap/c replaced\nexit 0\n"
     assert "configmap/c replaced" in sent(_MAP, "replace", "--force")
     labelled = {**_MAP, "metadata": {"name": "pruned", "labels": {"set": "x"}}}
     other = {**_MAP, "metadata": {"name": "kept", "labels": {"set": "x"}}}
     sent(labelled, "apply")
-    assert "configmap/pruned pruned" in sent(other, "apply", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap")
+    assert "configmap/pruned pruned" in sent(
+        other, "apply", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap"
+    )
     assert 'unknown field "zip"' in sent({**_MAP, "zip": 1}, "apply")
     assert 'unknown field "zip"' in sent({**_MAP, "zip": 1}, "apply", "--validate=warn")
-    assert "field not declared in schema" in sent({**_MAP, "zip": 1}, "apply", "--server-side", "--validate=false")
+    assert ("field not declared in schema") in sent(
+        {**_MAP, "zip": 1}, "apply", "--server-side", "--validate=false"
+    )
     assert sent({**_MAP, "metadata": {"name": "A_b"}}, "apply").count("RFC 1123 subdomain") == 1
 
 
@@ -237,20 +275,40 @@ def test_a_drain_waits_for_the_disruption_budget(twins: Twins, space: str) -> No
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": f"p-{name}", "namespace": space, "labels": {"app": "guarded"}},
-            "spec": {"nodeName": name, "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "web:1"}]},
+            "spec": {
+                "nodeName": name,
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "main", "image": "web:1"}],
+            },
         }
         for name in ("twin-1", "twin-2")
     ]
-    twins.same("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    twins.same(
+        "create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})
+    )
     chosen = ("-l", "app=guarded")
-    drain = ("drain", "twin-1", f"--pod-selector=app=guarded,kubernetes.io/metadata.name!={space}", "--force")
+    drain = (
+        "drain",
+        "twin-1",
+        f"--pod-selector=app=guarded,kubernetes.io/metadata.name!={space}",
+        "--force",
+    )
     twins.same("-n", space, "wait", "--for=condition=Ready", "pod", *chosen, "--timeout=90s")
     twins.same("-n", space, "create", "pdb", "guard", "--selector=app=guarded", "--min-available=2")
-    twins.same("-n", space, "wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/guard", "--timeout=90s")
+    twins.same(
+        "-n",
+        space,
+        "wait",
+        "--for=jsonpath={.status.currentHealthy}=2",
+        "pdb/guard",
+        "--timeout=90s",
+    )
     try:
         twins.same("drain", "twin-1", "--pod-selector=app=guarded")
         assert "(dry run)" in twins.same(*drain, "--dry-run=client")
-        assert "Cannot evict pod as it would violate the pod's disruption budget." in twins.same(*drain, "--timeout=2s")
+        assert ("Cannot evict pod as it would violate the pod's disruption budget.") in twins.same(
+            *drain, "--timeout=2s"
+        )
         twins.same("-n", space, "delete", "pdb", "guard")
         assert "node/twin-1 drained" in twins.same(*drain)
         assert twins.same("-n", space, "get", "pods", "-o", "name") == "pod/p-twin-2\nexit 0\n"
@@ -292,7 +350,10 @@ def test_waiting_and_deleting(twins: Twins, space: str) -> None:
             "cluster-info",
             "get --raw /healthz",
             "get --raw /nope",
-            "get namespaces,nodes --no-headers -o custom-columns=:kind -l kubernetes.io/hostname=twin-1",
+            (
+                "get namespaces,nodes --no-headers -o custom-columns=:kind -l "
+                "kubernetes.io/hostname=twin-1"
+            ),
             "api-resources --api-group=apps",
             "api-resources --api-group=batch -o name",
             "describe namespace " + space,
@@ -313,7 +374,10 @@ def test_a_watch_tells_what_happens(twins: Twins, space: str) -> None:
 def _watched(twins: Twins, world: str, space: str) -> list[str]:
     """What `--watch`, after what was there, and `--watch-only` print of two changes of a label."""
     shown = ("--field-selector=metadata.name=c", "-o", "jsonpath={.metadata.labels.n}{' '}")
-    watching = [twins.start(world, "-n", space, "get", "configmap", *shown, flag) for flag in ("--watch", "--watch-only")]
+    watching = [
+        twins.start(world, "-n", space, "get", "configmap", *shown, flag)
+        for flag in ("--watch", "--watch-only")
+    ]
     outputs = [process.stdout for process in watching if process.stdout is not None]
     try:
         assert outputs[0].read(1) == " "
@@ -332,40 +396,82 @@ def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "big"},
-        "spec": {"nodeSelector": {"twin": "none"}, "containers": [{"name": "main", "image": "web:1"}]},
+        "spec": {
+            "nodeSelector": {"twin": "none"},
+            "containers": [{"name": "main", "image": "web:1"}],
+        },
     }
     twins.same("-n", space, "create", "-f", "-", stdin=json.dumps(pod))
-    twins.same("-n", space, "wait", "--for=condition=PodScheduled=False", "pod/big", "--timeout=90s")
+    twins.same(
+        "-n", space, "wait", "--for=condition=PodScheduled=False", "pod/big", "--timeout=90s"
+    )
     for arguments in (["get", "pod", "big"], ["describe", "pod", "big", "--show-events=false"]):
         simulated, real = twins.both("-n", space, *arguments)
         assert _unnamed(simulated) == _unnamed(real)
 
 
 def _unnamed(text: str) -> list[str]:
-    """Without the volume and mount of a service account's token, which the simulated cluster does not project."""
-    words = ("kube-api-access", "Mounts:", "Volumes:", " Type: Projected", "TokenExpiration", "ConfigMapName", "Optional:", "DownwardAPI")
+    """Without the volume and mount of a service account's token, which the simulated cluster does
+    not project.
+    """
+    words = (
+        "kube-api-access",
+        "Mounts:",
+        "Volumes:",
+        " Type: Projected",
+        "TokenExpiration",
+        "ConfigMapName",
+        "Optional:",
+        "DownwardAPI",
+    )
     return [line for line in text.splitlines() if not any(word in line for word in words)]
 
 
 @pytest.mark.parametrize(
-    "command", ["exec one -- ls", "attach one", "port-forward one 8080:80", "cp one:/etc/hosts /tmp/x", "debug one --image=x:1"]
+    "command",
+    [
+        "exec one -- ls",
+        "attach one",
+        "port-forward one 8080:80",
+        "cp one:/etc/hosts /tmp/x",
+        "debug one --image=x:1",
+    ],
 )
 def test_into_a_container_leads_no_way(twins: Twins, command: str) -> None:
     twins.ask("simulated", "run", "one", "--image=web:1")
     twins.ask("simulated", "wait", "--for=condition=Ready", "pod/one", "--timeout=90s")
     told = twins.ask("simulated", *command.split())
-    assert "simulated cluster, where containers are scripts without a process or a network" in told and told.endswith("exit 1\n")
+    assert (
+        "simulated cluster, where containers are scripts without a process or a network"
+    ) in told and told.endswith("exit 1\n")
 
 
 def test_logs_of_many_containers(twins: Twins) -> None:
     twins.ask("simulated", "create", "namespace", "logs")
     twins.ask("simulated", "-n", "logs", "create", "job", "chatty", "--image=train:1m")
-    twins.ask("simulated", "-n", "logs", "wait", "--for=condition=complete", "job/chatty", "--timeout=90s")
+    twins.ask(
+        "simulated", "-n", "logs", "wait", "--for=condition=complete", "job/chatty", "--timeout=90s"
+    )
     whole = twins.ask("simulated", "-n", "logs", "logs", "job/chatty")
     lines = whole.splitlines()[:-1]
     assert lines[0] == "starting train:1m" and lines[-1] == "finished" and len(lines) > 3
-    assert twins.ask("simulated", "-n", "logs", "logs", "job/chatty", "--tail=1") == "finished\nexit 0\n"
-    by_label = twins.ask("simulated", "-n", "logs", "logs", "-l", "job-name=chatty", "--prefix", "--all-containers", "--tail=1")
+    assert (
+        twins.ask("simulated", "-n", "logs", "logs", "job/chatty", "--tail=1")
+        == "finished\nexit 0\n"
+    )
+    by_label = twins.ask(
+        "simulated",
+        "-n",
+        "logs",
+        "logs",
+        "-l",
+        "job-name=chatty",
+        "--prefix",
+        "--all-containers",
+        "--tail=1",
+    )
     assert by_label.startswith("[pod/chatty-") and by_label.endswith("/chatty] finished\nexit 0\n")
     assert twins.ask("simulated", "-n", "logs", "logs", "-f", "job/chatty") == whole
-    assert twins.ask("simulated", "-n", "logs", "logs", "job/chatty", "--previous").endswith("exit 1\n")
+    assert twins.ask("simulated", "-n", "logs", "logs", "job/chatty", "--previous").endswith(
+        "exit 1\n"
+    )

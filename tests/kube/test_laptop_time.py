@@ -1,4 +1,6 @@
-"""A laptop whose time stands still, is stepped and runs ahead, as kubectl and `fairlead time` see it."""
+"""A laptop whose time stands still, is stepped and runs ahead, as kubectl and `fairlead time` see
+it.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,19 @@ def laptop() -> Iterator[Laptop]:
 
 
 def fairlead_time(laptop: Laptop, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "fairlead", "time", *arguments, f"--state-dir={laptop.state_dir}", "-o", "json"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "time",
+        *arguments,
+        f"--state-dir={laptop.state_dir}",
+        "-o",
+        "json",
+    ]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=120, check=True
+    )
     return json.loads(done.stdout)
 
 
@@ -44,7 +57,14 @@ class Reader:
     def __init__(self, laptop: Laptop, *arguments: str) -> None:
         command = [str(program("kubectl")), f"--kubeconfig={laptop.kubeconfig}", *arguments]
         known = {**environment(), **laptop.kubectl.folders}
-        self.process = subprocess.Popen(command, env=known, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+        self.process = subprocess.Popen(
+            command,
+            env=known,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
+        )
         self.lines: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -61,7 +81,9 @@ class Reader:
         self.process.wait()
 
 
-def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(laptop: Laptop) -> None:
+def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(
+    laptop: Laptop,
+) -> None:
     kubectl = laptop.kubectl
     kubectl.apply([{**POD, "metadata": {"name": "talks", "namespace": "default"}}])
     kubectl.run("wait", "pod/talks", "--for=condition=Ready", "--timeout=60s")
@@ -69,16 +91,22 @@ def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(
     try:
         wait_until("the streams speak", lambda: len(watch.lines) >= 2 and len(logs.lines) >= 1)
         stood = fairlead_time(laptop, "pause")
-        spoken = len(kubectl.run("logs", "talks").splitlines())  # a line said before may still be on its way to the stream
+        # a line said before may still be on its way to the stream
+        spoken = len(kubectl.run("logs", "talks").splitlines())
         wait_until("the stream has said all of it", lambda: len(logs.lines) == spoken)
         made = kubectl.run("run", "waits", "--image=train:1m", "--restart=Never")
         assert made == "pod/waits created\n"
-        wait_until("the watch tells of the write", lambda: any(line.startswith("waits") for line in watch.lines))
+        wait_until(
+            "the watch tells of the write",
+            lambda: any(line.startswith("waits") for line in watch.lines),
+        )
         first = kubectl.run("get", "pods")
         for _ in range(3):
             threading.Event().wait(1.2)
             assert kubectl.run("get", "pods") == first, "ages stand still, and nobody schedules"
-        assert [line.split()[2] for line in first.splitlines()[1:] if line.startswith("waits")] == ["Pending"]
+        assert [line.split()[2] for line in first.splitlines()[1:] if line.startswith("waits")] == [
+            "Pending"
+        ]
         assert (watch.is_open, logs.is_open, len(logs.lines)) == (True, True, spoken)
         assert fairlead_time(laptop, "show") == stood
         fairlead_time(laptop, "resume")
@@ -97,7 +125,9 @@ def test_a_day_goes_by_and_kubectl_sees_it(laptop: Laptop) -> None:
     after = fairlead_time(laptop, "advance", "1d")
     assert (after["isPaused"], after["until"]) == (True, None)
     assert after["now"][:10] > before[:10] and after["now"][10:] == before[10:]
-    line = next(line for line in laptop.kubectl.run("get", "pods").splitlines() if line.startswith("ends"))
+    line = next(
+        line for line in laptop.kubectl.run("get", "pods").splitlines() if line.startswith("ends")
+    )
     assert line.split() == ["ends", "0/1", "Completed", "0", "24h"]
     fairlead_time(laptop, "resume")
 

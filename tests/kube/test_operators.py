@@ -1,4 +1,5 @@
-"""Does a job of `arena submit` live as its operator wants, and do `list`, `get` and `top job` say at every step what kubectl says?
+"""Does a job of `arena submit` live as its operator wants, and do `list`, `get` and `top job` say
+at every step what kubectl says?
 
 mpi-operator and training-operator are the real ones; their pods run on nodes that KWOK plays.
 """
@@ -34,7 +35,10 @@ GPUS = {"mpijobs": 4, "tfjobs": 5, "pytorchjobs": 3}
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as started, running_operators(started):
         started.admin.create([pool_node(number) for number in (1, 2)])
-        wait_until("the nodes are Ready", lambda: started.admin.run("get", "nodes", "--no-headers").count(" Ready ") == 2)
+        wait_until(
+            "the nodes are Ready",
+            lambda: started.admin.run("get", "nodes", "--no-headers").count(" Ready ") == 2,
+        )
         yield started
 
 
@@ -63,9 +67,16 @@ def test_a_job_waits_runs_pauses_and_succeeds(cluster: ControlPlane, resource: s
     assert life.agreed("SUSPENDED").allocated == 0
     life.patch({"runPolicy": {"suspend": False}})
     resumed = life.agreed("RUNNING")
-    assert resumed.started is not None and running.started is not None and resumed.started > running.started
+    assert (
+        resumed.started is not None
+        and running.started is not None
+        and resumed.started > running.started
+    )
     life.end_pod(life.chief, 0)
-    life.until("only its chief is left", lambda objects: objects.has("Succeeded") and len(objects.pods) == 1)
+    life.until(
+        "only its chief is left",
+        lambda objects: objects.has("Succeeded") and len(objects.pods) == 1,
+    )
     life.agreed("SUCCEEDED")
     life.arena("delete", life.name)
     life.until_gone()
@@ -74,9 +85,13 @@ def test_a_job_waits_runs_pauses_and_succeeds(cluster: ControlPlane, resource: s
 @pytest.mark.parametrize("resource", in_turn(sorted(FLAGS), 2))
 def test_a_job_fails_with_its_chief(cluster: ControlPlane, resource: str) -> None:
     # Without retries training-operator removes every pod of a failed PyTorchJob: see below.
-    life = begun(cluster, resource, "failing", *(["--retry=1"] if resource == "pytorchjobs" else []))
+    life = begun(
+        cluster, resource, "failing", *(["--retry=1"] if resource == "pytorchjobs" else [])
+    )
     life.end_pod(life.chief, 3)
-    life.until("only its chief is left", lambda objects: objects.has("Failed") and len(objects.pods) == 1)
+    life.until(
+        ("only its chief is left"), lambda objects: objects.has("Failed") and len(objects.pods) == 1
+    )
     truth = life.agreed("FAILED")
     assert [pod.status for pod in truth.pods.values()] == ["Error"]
     life.arena("delete", life.name)
@@ -105,23 +120,38 @@ def test_an_mpi_launcher_is_tried_again_and_the_newest_is_the_chief(cluster: Con
 
 def _is_another_at_work(objects: JobObjects, first: str) -> bool:
     chief = objects.chief
-    return chief is not None and chief["metadata"]["name"] != first and chief["status"]["phase"] == "Running"
+    return (
+        chief is not None
+        and chief["metadata"]["name"] != first
+        and chief["status"]["phase"] == "Running"
+    )
 
 
-def test_a_pytorch_worker_that_fails_is_made_anew_while_there_are_retries(cluster: ControlPlane) -> None:
+def test_a_pytorch_worker_that_fails_is_made_anew_while_there_are_retries(
+    cluster: ControlPlane,
+) -> None:
     life = begun(cluster, "pytorchjobs", "anew", "--retry=3")
     [uid] = _uids(life.objects, "train-worker-0")
     life.end_pod("train-worker-0", 3)
-    life.until("another worker is there", lambda objects: bool(_uids(objects, "train-worker-0") - {uid}))
+    life.until(
+        ("another worker is there"), lambda objects: bool(_uids(objects, "train-worker-0") - {uid})
+    )
     life.until_pods(3, "Running")
     life.agreed("RUNNING")
 
 
-def test_a_pytorch_worker_that_fails_without_retries_takes_all_pods_with_it(cluster: ControlPlane) -> None:
+def test_a_pytorch_worker_that_fails_without_retries_takes_all_pods_with_it(
+    cluster: ControlPlane,
+) -> None:
     life = begun(cluster, "pytorchjobs", "alone")
     life.end_pod("train-worker-0", 3)
-    life.until("it has failed and has no pods", lambda objects: objects.has("Failed") and not objects.pods)
-    assert life.objects.condition("Failed")["message"] == "Job train has failed because it has reached the specified backoff limit"
+    life.until(
+        "it has failed and has no pods",
+        lambda objects: objects.has("Failed") and not objects.pods,
+    )
+    assert life.objects.condition("Failed")["message"] == (
+        "Job train has failed because it has reached the specified backoff limit"
+    )
     life.agreed("FAILED")
 
 
@@ -144,11 +174,19 @@ def test_a_finished_job_that_may_not_stay(cluster: ControlPlane) -> None:
     """training-operator removes the job; mpi-operator keeps it and loses its launcher."""
     lives = [Life(cluster, resource, f"brief-{resource}", "train") for resource in FLAGS]
     for life in lives:
-        life.submit(*FLAGS[life.resource], "--ttl-after-finished=5s", f"--annotation={RUN_TIME}=0s", waits=False)
+        life.submit(
+            *FLAGS[life.resource],
+            "--ttl-after-finished=5s",
+            f"--annotation={RUN_TIME}=0s",
+            waits=False,
+        )
     mpi, *others = lives
     for life in others:
         life.until_gone()
-    mpi.until("it has succeeded and has no pods", lambda objects: objects.has("Succeeded") and not objects.pods)
+    mpi.until(
+        "it has succeeded and has no pods",
+        lambda objects: objects.has("Succeeded") and not objects.pods,
+    )
     mpi.agreed("SUCCEEDED")
 
 
@@ -164,6 +202,9 @@ def test_the_command_of_document_000(cluster: ControlPlane) -> None:
     top = life.arena("top", "job")
     assert top.endswith("\n\nTotal Allocated/Requested GPUs of Training Jobs: 1/1\n")
     events = re.compile(rf"^  pod/{life.chief} +Normal +\S+ +\[Scheduled\] ", re.MULTILINE)
-    wait_until("`get -e` tells where its chief was put", lambda: events.search(life.arena("get", "mpi-test", "-e")) is not None)
+    wait_until(
+        "`get -e` tells where its chief was put",
+        lambda: events.search(life.arena("get", "mpi-test", "-e")) is not None,
+    )
     life.arena("delete", "mpi-test")
     life.until_gone()

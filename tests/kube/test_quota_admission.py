@@ -1,4 +1,6 @@
-"""One table of cases, judged alike by the functions (`tests/rules/quota/test_admission.py`) and by the policies of a real API server."""
+"""One table of cases, judged alike by the functions (`tests/rules/quota/test_admission.py`) and by
+the policies of a real API server.
+"""
 
 from __future__ import annotations
 
@@ -70,11 +72,18 @@ class Place:
 
 
 def pod(name: str, metadata: Object, spec: Object | None = None) -> Object:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": {**SPEC, **(spec or {})}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **metadata},
+        "spec": {**SPEC, **(spec or {})},
+    }
 
 
 def ungate(api: ApiClient, name: str) -> Answer:
-    return api.patch(f"{PODS}/{name}", [{"op": "remove", "path": "/spec/schedulingGates/0"}], JSON_PATCH)
+    return api.patch(
+        f"{PODS}/{name}", [{"op": "remove", "path": "/spec/schedulingGates/0"}], JSON_PATCH
+    )
 
 
 def gates(answer: Answer) -> tuple[str, ...]:
@@ -102,12 +111,22 @@ def write(api: ApiClient, name: str, change: Change) -> Answer:
             applied = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **parts}}
             return api.patch(path, applied, APPLY, fieldManager="t", force="true")
         case "binding" | "bindings":
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **parts}, "target": {"kind": "Node", "name": "n"}}
-            return api.post(f"{path}/binding" if change.how == "binding" else PODS.replace("/pods", "/bindings"), binding)
+            binding = {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": name, **parts},
+                "target": {"kind": "Node", "name": "n"},
+            }
+            return api.post(
+                f"{path}/binding"
+                if change.how == "binding"
+                else PODS.replace("/pods", "/bindings"),
+                binding,
+            )
     return api.patch(f"{path}/status" if change.how == "status" else path, {"metadata": parts})
 
 
-# --- the places ------------------------------------------------------------------------------------------------------------------------
+# --- the places -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -115,24 +134,41 @@ def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as cluster:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
         cluster.admin.apply(surroundings())
-        until("accounts are there", lambda: all(has_account(cluster, namespace) for namespace in ("team", "free")))
+        until(
+            "accounts are there",
+            lambda: all(has_account(cluster, namespace) for namespace in ("team", "free")),
+        )
         yield cluster
 
 
 def has_account(cluster: ControlPlane, namespace: str) -> bool:
-    return ApiClient("real", cluster.kubeconfig).get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default").status == 200
+    return (
+        ApiClient("real", cluster.kubeconfig)
+        .get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+        .status
+        == 200
+    )
 
 
 def surroundings() -> list[Object]:
     """Namespaces on and off the tree, a node, and everybody's right to do everything."""
     rbac = "rbac.authorization.k8s.io"
-    team = {"name": "team", "labels": {"fairlead.io/quota": "enforced"}, "annotations": {"fairlead.io/leaf": LEAF}}
+    team = {
+        "name": "team",
+        "labels": {"fairlead.io/quota": "enforced"},
+        "annotations": {"fairlead.io/leaf": LEAF},
+    }
     everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": team},
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}},
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}},
-        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "testers"}, "rules": [everything]},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "testers"},
+            "rules": [everything],
+        },
         {
             "apiVersion": f"{rbac}/v1",
             "kind": "ClusterRoleBinding",
@@ -154,7 +190,10 @@ def behind_policies(cluster: ControlPlane) -> Iterator[Place]:
     file = str(DEPLOY / "quota-admission.yaml")
     cluster.admin.run("apply", "-f", file)
     try:
-        refusing = "ValidatingAdmissionPolicy 'fairlead-quota-guard' with binding 'fairlead-quota-guard' denied request"
+        refusing = (
+            "ValidatingAdmissionPolicy 'fairlead-quota-guard' with binding 'fairlead-quota-guard' "
+            "denied request"
+        )
         place = Place("policies", ApiClient("real", cluster.kubeconfig), refusing)
         until_in_force(place)
         yield place
@@ -164,8 +203,14 @@ def behind_policies(cluster: ControlPlane) -> Iterator[Place]:
 
 @contextmanager
 def behind_a_webhook(cluster: ControlPlane) -> Iterator[Place]:
-    with running_webhook(cluster, [*of_file("admission-webhook.yaml"), *of_file("quota-webhook.yaml")]):
-        place = Place("webhook", ApiClient("real", cluster.kubeconfig), 'admission webhook "guard.quota.fairlead.io" denied the request')
+    with running_webhook(
+        cluster, [*of_file("admission-webhook.yaml"), *of_file("quota-webhook.yaml")]
+    ):
+        place = Place(
+            "webhook",
+            ApiClient("real", cluster.kubeconfig),
+            ('admission webhook "guard.quota.fairlead.io" denied the request'),
+        )
         until_in_force(place)
         yield place
 
@@ -178,14 +223,21 @@ def until_in_force(place: Place) -> None:
 
     def is_gated() -> bool:
         born = place.bear(BIRTHS["a pod"])
-        return born.status == 201 and gates(born) == (GATE,)  # the guard may come first: it refuses a pod without its gate
+        # the guard may come first: it refuses a pod without its gate
+        return born.status == 201 and gates(born) == (GATE,)
 
     until("pods are gated", is_gated)
-    until("forged names are refused", lambda: place.refusing in place.bear(BIRTHS["with another leaf's name"]).message)
-    until("users are known", lambda: USER in place.bear(BIRTHS["by a user"]).body["metadata"].get("labels", {}))
+    until(
+        "forged names are refused",
+        lambda: place.refusing in place.bear(BIRTHS[("with another leaf's name")]).message,
+    )
+    until(
+        "users are known",
+        lambda: USER in place.bear(BIRTHS[("by a user")]).body["metadata"].get("labels", {}),
+    )
 
 
-# --- the tests -------------------------------------------------------------------------------------------------------------------------
+# --- the tests ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", BIRTHS)
@@ -196,13 +248,20 @@ def test_a_new_pod(place: Place, case: str) -> None:
     answer = place.bear(birth)
     if birth.spec.get("nodeName") and birth.refused:
         assert answer.status in (403, 422)
-        assert birth.refused in answer.message or "spec.nodeName: Forbidden: cannot be set until all schedulingGates" in answer.message
+        assert (
+            birth.refused in answer.message
+            or ("spec.nodeName: Forbidden: cannot be set until all schedulingGates")
+            in answer.message
+        )
     elif birth.refused:
         assert (answer.status, answer.reason) == (403, "Forbidden")
         assert f"{place.refusing}: {birth.refused}" in answer.message
     else:
         assert answer.status == 201, answer.message
-        assert (gates(answer), answer.body["metadata"].get("labels") or {}) == (birth.gates, birth.labels)
+        assert (gates(answer), answer.body["metadata"].get("labels") or {}) == (
+            birth.gates,
+            birth.labels,
+        )
 
 
 def of_node(place: Place) -> Object:
@@ -237,7 +296,9 @@ def test_a_change(place: Place, case: str) -> None:
         else:
             assert answer.status in (200, 201), answer.message
             assert labels(after) == merged(labels(before), change.labels)
-            assert ("schedulingGates" in after["spec"]) == (change.how != "ungate" and not change.admitted)
+            assert ("schedulingGates" in after["spec"]) == (
+                change.how != "ungate" and not change.admitted
+            )
     finally:
         place.remove(name)
 
@@ -252,7 +313,12 @@ def counted_cpu(cluster: ControlPlane) -> Iterator[None]:
     """A tree that counts cpu."""
     cluster.admin.apply([definition()])
     api = ApiClient("real", cluster.kubeconfig)
-    root = {"name": "root", "min": {"cpu": "40"}, "max": {"cpu": "40"}, "children": [{"name": LEAF, "namespaces": ["team"]}]}
+    root = {
+        "name": "root",
+        "min": {"cpu": "40"},
+        "max": {"cpu": "40"},
+        "children": [{"name": LEAF, "namespaces": ["team"]}],
+    }
     tree = {
         "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
         "kind": "ElasticQuotaTree",
@@ -268,17 +334,26 @@ def counted_cpu(cluster: ControlPlane) -> Iterator[None]:
 def test_a_resize(place: Place, counted_cpu: None, case: str) -> None:
     growth, name = GROWTHS[case], "grows"
     containers = [
-        {"name": f"c{number}", "image": "app:1", "resources": {"requests": requests}} for number, requests in enumerate(growth.before)
+        {"name": f"c{number}", "image": "app:1", "resources": {"requests": requests}}
+        for number, requests in enumerate(growth.before)
     ]
     made = place.api.post(PODS, pod(name, {}, {"containers": containers}))
     assert made.status == 201, made.message
     try:
-        changed = [{"name": f"c{number}", "resources": {"requests": requests}} for number, requests in enumerate(growth.after)]
+        changed = [
+            {"name": f"c{number}", "resources": {"requests": requests}}
+            for number, requests in enumerate(growth.after)
+        ]
         resizing = {"spec": {"containers": changed}}
 
         def resize() -> Answer:
             api, path = place.as_(growth.who), f"{PODS}/{name}/resize"
-            return api.ask("PATCH", path, resizing, headers={"Content-Type": "application/strategic-merge-patch+json"})
+            return api.ask(
+                "PATCH",
+                path,
+                resizing,
+                headers={"Content-Type": "application/strategic-merge-patch+json"},
+            )
 
         if growth.refused:
             until("it is refused", lambda: growth.refused in resize().message)
@@ -292,27 +367,59 @@ def test_a_resize(place: Place, counted_cpu: None, case: str) -> None:
 
 def test_what_a_user_makes_bears_his_name_and_keeps_it(place: Place) -> None:
     template = {"spec": {**SPEC, "restartPolicy": "Never"}}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": {USER: "alice"}}, "spec": {"template": template}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "labels": {USER: "alice"}},
+        "spec": {"template": template},
+    }
     made = place.as_(BOB).post(JOBS, job)
     try:
         assert (made.status, labels(made.body)[USER]) == (201, "bob"), made.message
         forged = place.as_(BOB).patch(f"{JOBS}/j", {"metadata": {"labels": {USER: "alice"}}})
-        assert (forged.status, f"the label {USER} may not be changed" in forged.message) == (403, True)
-        assert place.as_(BOB).patch(f"{JOBS}/j", {"metadata": {"labels": {"app": "web"}}}).status == 200
+        assert (forged.status, (f"the label {USER} may not be changed") in forged.message) == (
+            403,
+            True,
+        )
+        assert (
+            place.as_(BOB).patch(f"{JOBS}/j", {"metadata": {"labels": {"app": "web"}}}).status
+            == 200
+        )
         assert place.api.patch(f"{JOBS}/j", {"metadata": {"labels": {USER: "alice"}}}).status == 200
     finally:
         place.api.ask("DELETE", f"{JOBS}/j", {"propagationPolicy": "Background"})
 
 
-@pytest.mark.parametrize("case", [case for case, job in NEW_JOBS.items() if job.version == "batch/v1"])
+@pytest.mark.parametrize(
+    "case", [case for case, job in NEW_JOBS.items() if job.version == "batch/v1"]
+)
 def test_a_job_with_a_deadline_begins_suspended(place: Place, case: str) -> None:
-    """Training jobs, whose kinds are not served here, are created in `tests/kube/test_quota_training.py`."""
+    """Training jobs, whose kinds are not served here, are created in
+    `tests/kube/test_quota_training.py`.
+    """
     job = NEW_JOBS[case]
-    owner = {"apiVersion": "batch/v1", "kind": job.controller, "name": "o", "uid": "u", "controller": True}
-    meta = {"name": "j", "annotations": job.annotations or None, "ownerReferences": [owner] if job.controller else []}
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": job.controller,
+        "name": "o",
+        "uid": "u",
+        "controller": True,
+    }
+    meta = {
+        "name": "j",
+        "annotations": job.annotations or None,
+        "ownerReferences": [owner] if job.controller else [],
+    }
     template = {"spec": {**SPEC, "restartPolicy": "Never"}}
     made = place.as_(ALICE).post(
-        JOBS, {"apiVersion": job.version, "kind": job.kind, "metadata": meta, "spec": {**job.spec, "template": template}}, dryRun="All"
+        JOBS,
+        {
+            "apiVersion": job.version,
+            "kind": job.kind,
+            "metadata": meta,
+            "spec": {**job.spec, "template": template},
+        },
+        dryRun="All",
     )
     assert made.status == 201, made.message
     marks = {"fairlead.io/suspended-for": "first-admission"} if job.begins_suspended else {}
@@ -326,18 +433,32 @@ def test_controllers_make_pods_that_wait(cluster: ControlPlane, place: Place) ->
     owned: dict[str, Any] = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
     for kind, more in (("ReplicaSet", {"replicas": 2}), ("DaemonSet", {})):
         cluster.admin.apply(
-            [{"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": kind.lower(), "namespace": "team"}, "spec": {**owned, **more}}]
+            [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": kind,
+                    "metadata": {"name": kind.lower(), "namespace": "team"},
+                    "spec": {**owned, **more},
+                }
+            ]
         )
 
     def of(kind: str) -> list[Object]:
         found = place.api.get(PODS).body["items"]
-        return [each for each in found if (each["metadata"].get("ownerReferences") or [{}])[0].get("kind") == kind]
+        return [
+            each
+            for each in found
+            if (each["metadata"].get("ownerReferences") or [{}])[0].get("kind") == kind
+        ]
 
     try:
         until("pods are made", lambda: (len(of("ReplicaSet")), len(of("DaemonSet"))) == (2, 1))
         assert {labels(each).get(MANAGED) for each in of("ReplicaSet")} == {"true"}
         assert all(each["spec"]["schedulingGates"] == [{"name": GATE}] for each in of("ReplicaSet"))
-        assert MANAGED not in labels(of("DaemonSet")[0]) and "schedulingGates" not in of("DaemonSet")[0]["spec"]
+        assert (
+            MANAGED not in labels(of("DaemonSet")[0])
+            and "schedulingGates" not in of("DaemonSet")[0]["spec"]
+        )
     finally:
         cluster.admin.run("delete", "replicaset,daemonset", "--all", "-n", "team")
 
@@ -348,14 +469,23 @@ def test_everybody_of_the_table_is_somebody_else() -> None:
 
 
 def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place) -> None:
-    """With kubectl alone: the commands of docs/how-to/quota-operations.md, typed as printed. Last of those that need the place."""
+    """With kubectl alone: the commands of docs/how-to/quota-operations.md, typed as printed. Last
+    of those that need the place.
+    """
     page = (DEPLOY.parent / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
-    (block,) = (each for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL) if "get pods" in each)
+    (block,) = (
+        each
+        for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL)
+        if ("get pods") in each
+    )
     for name in ("waits", "waits-too"):
         place.make(name, {}, admitted=False)
     script = re.sub(r"^\$ ", "", block, flags=re.MULTILINE)
     if place.name == "webhook":
-        policies, webhook = "-f deploy/quota-admission.yaml", "-f deploy/quota-webhook.yaml -l fairlead.io/admission=quota"
+        policies, webhook = (
+            "-f deploy/quota-admission.yaml",
+            "-f deploy/quota-webhook.yaml -l fairlead.io/admission=quota",
+        )
         assert policies in script and webhook in script
         script = script.replace(policies, webhook)
     environment = {
@@ -363,7 +493,9 @@ def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place
         "KUBECONFIG": str(cluster.kubeconfig),
         "PATH": f"{program('kubectl').parent}:{os.environ['PATH']}",
     }
-    subprocess.run(["bash", "-euc", script], cwd=DEPLOY.parent, env=environment, timeout=60, check=True)
+    subprocess.run(
+        ["bash", "-euc", script], cwd=DEPLOY.parent, env=environment, timeout=60, check=True
+    )
     for name in ("waits", "waits-too"):
         assert "schedulingGates" not in place.api.get(f"{PODS}/{name}").body["spec"]
         place.remove(name)

@@ -1,7 +1,9 @@
-"""Quota and shared GPUs together: pods of three leaves ask for GPU memory, wait at our gate, and are placed by our extender.
+"""Quota and shared GPUs together: pods of three leaves ask for GPU memory, wait at our gate, and
+are placed by our extender.
 
-People scale, delete and create Deployments at random; the quota controller, the extender and the scheduler die, and a tenth of the
-controller's calls fails. Two watches of the test's own see every write: no quota node is ever above its max, no card is sold twice.
+People scale, delete and create Deployments at random; the quota controller, the extender and the
+scheduler die, and a tenth of the controller's calls fails. Two watches of the test's own see every
+write: no quota node is ever above its max, no card is sold twice.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 
 Object = dict[str, Any]
 GPU_MEM = "aliyun.com/gpu-mem"
-POOL = NodePool(name="shared", count=3, cpu=64, memory="256Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=4, shared=True)
+POOL = NodePool(
+    name="shared",
+    count=3,
+    cpu=64,
+    memory="256Gi",
+    gpu_model=("Tesla V100-SXM2-16GB"),
+    gpus=4,
+    shared=True,
+)
 """Twelve cards of 16 GiB: 96 GiB in pods of at most 6 find room on them however they lie."""
 SIZES = (1, 2, 3, 4, 6)
 PLACES = ("ml-a", "ml-b", "ml-c")
@@ -38,9 +48,19 @@ SEEDS = range(1, 2)
 ROUNDS = 6
 
 
-def bounded(name: str, low: int, high: int, namespaces: tuple[str, ...] = (), children: tuple[Object, ...] = ()) -> Object:
+def bounded(
+    name: str,
+    low: int,
+    high: int,
+    namespaces: tuple[str, ...] = (),
+    children: tuple[Object, ...] = (),
+) -> Object:
     node: Object = {"name": name, "min": {GPU_MEM: str(low)}, "max": {GPU_MEM: str(high)}}
-    return {**node, **({"namespaces": list(namespaces)} if namespaces else {}), **({"children": list(children)} if children else {})}
+    return {
+        **node,
+        **({"namespaces": list(namespaces)} if namespaces else {}),
+        **({"children": list(children)} if children else {}),
+    }
 
 
 MINS = {"ml-a": 32, "ml-b": 32, "ml-c": 32}
@@ -49,7 +69,15 @@ ROOT = bounded(
     96,
     96,
     children=(
-        bounded("root.ml", 64, 80, children=(bounded("root.ml.a", 32, 64, ("ml-a",)), bounded("root.ml.b", 32, 64, ("ml-b",)))),
+        bounded(
+            "root.ml",
+            64,
+            80,
+            children=(
+                bounded("root.ml.a", 32, 64, ("ml-a",)),
+                bounded("root.ml.b", 32, 64, ("ml-b",)),
+            ),
+        ),
         bounded("root.c", 32, 96, ("ml-c",)),
     ),
 )
@@ -59,7 +87,9 @@ ROOT = bounded(
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
         install(made)
-        nodes = sharing_world(Scenario(title="storm", node_pools=(POOL,)), 1, 1_767_600_000.0).cluster.list(NODES)
+        nodes = sharing_world(
+            Scenario(title="storm", node_pools=(POOL,)), 1, 1_767_600_000.0
+        ).cluster.list(NODES)
         made.admin.create([as_real(node) for node in nodes])
         wait_until("the nodes are ready", lambda: len(ready(made)) == len(nodes))
         yield made
@@ -88,14 +118,29 @@ def controller(cluster: ControlPlane, proxy: FaultProxy) -> Iterator[QuotaContro
 
 
 def deployment(name: str, place: str, replicas: int, units: int, delay: int) -> Object:
-    container = {"name": "main", "image": "app:1", "resources": {"limits": {"cpu": "10m", GPU_MEM: str(units)}}}
-    spec = {"schedulerName": "fairlead-scheduler", "containers": [container], "terminationGracePeriodSeconds": 30}
-    template = {"metadata": {"labels": {"app": name}, "annotations": {DELETE_DELAY: f"{delay}ms"}}, "spec": spec}
+    container = {
+        "name": "main",
+        "image": "app:1",
+        "resources": {"limits": {"cpu": "10m", GPU_MEM: str(units)}},
+    }
+    spec = {
+        "schedulerName": "fairlead-scheduler",
+        "containers": [container],
+        "terminationGracePeriodSeconds": 30,
+    }
+    template = {
+        "metadata": {"labels": {"app": name}, "annotations": {DELETE_DELAY: f"{delay}ms"}},
+        "spec": spec,
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": place},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
     }
 
 
@@ -114,23 +159,42 @@ class People:
             if len(there) < 2 or (len(there) < 3 and self.chance.random() < 0.4):
                 self._made += 1
                 there.append(f"d{self._made}")
-                units, replicas, delay = self.chance.choice(SIZES), self.chance.randint(3, 14), self.chance.randint(0, 2000)
+                units, replicas, delay = (
+                    self.chance.choice(SIZES),
+                    self.chance.randint(3, 14),
+                    self.chance.randint(0, 2000),
+                )
                 self._cluster.admin.create([deployment(there[-1], place, replicas, units, delay)])
             elif self.chance.random() < 0.3:
                 name = there.pop(self.chance.randrange(len(there)))
                 self._cluster.admin.run("delete", "deployment", name, "-n", place, "--wait=false")
             else:
                 name = self.chance.choice(there)
-                self._cluster.admin.run("scale", f"deployment/{name}", "-n", place, f"--replicas={self.chance.randint(0, 16)}")
+                self._cluster.admin.run(
+                    "scale",
+                    f"deployment/{name}",
+                    "-n",
+                    place,
+                    f"--replicas={self.chance.randint(0, 16)}",
+                )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_node_is_above_its_max_and_no_card_is_sold_twice(
-    cluster: ControlPlane, line: ShareLine, proxy: FaultProxy, controller: QuotaController, seed: int
+    cluster: ControlPlane,
+    line: ShareLine,
+    proxy: FaultProxy,
+    controller: QuotaController,
+    seed: int,
 ) -> None:
     line.ready()
-    quota, cards, people, chance = QuotaTruth(cluster, ROOT), ShareTruth(cluster), People(cluster, seed), random.Random(-seed)
+    quota, cards, people, chance = (
+        QuotaTruth(cluster, ROOT),
+        ShareTruth(cluster),
+        People(cluster, seed),
+        random.Random(-seed),
+    )
     accidents = (lambda _: controller.kill(), line.kill_extender, line.take_over, line.lose_replies)
     proxy.fail(0.1, random.Random(seed))
     try:
@@ -152,7 +216,9 @@ def test_no_node_is_above_its_max_and_no_card_is_sold_twice(
     except (AssertionError, TimeoutError) as error:
         again = f"python -m pytest tests/kube/test_quota_and_sharing.py -k '[{seed}]'"
         told = "\n".join(each.log_tail() for each in (controller.component, *line.running()))
-        raise AssertionError(f"storm {seed}: {error}; {unsettled(quota)[:5]}; {quota.used}; again: {again}\n{told}") from error
+        raise AssertionError(
+            f"storm {seed}: {error}; {unsettled(quota)[:5]}; {quota.used}; again: {again}\n{told}"
+        ) from error
     finally:
         proxy.forget()
         quota.stop()
@@ -161,13 +227,17 @@ def test_no_node_is_above_its_max_and_no_card_is_sold_twice(
 
 
 def unsettled(truth: QuotaTruth) -> list[str]:
-    """Who should not be as he is when all is done: stops, waits inside his min or below every max, is admitted and does not run."""
+    """Who should not be as he is when all is done: stops, waits inside his min or below every max,
+    is admitted and does not run.
+    """
     pods = [pod for pod in list(truth.pods.values()) if pod["metadata"]["namespace"] in truth.above]
     used: Counter[str] = Counter()
     for pod in (each for each in pods if is_admitted(each)):
         for node in truth.above[pod["metadata"]["namespace"]]:
             used[node] += asks(pod)
-    return [f"{pod['metadata']['name']}: {fault}" for pod in pods if (fault := _fault(truth, pod, used))]
+    return [
+        f"{pod['metadata']['name']}: {fault}" for pod in pods if (fault := _fault(truth, pod, used))
+    ]
 
 
 def _fault(truth: QuotaTruth, pod: Object, used: Counter[str]) -> str:
@@ -185,4 +255,6 @@ def _fault(truth: QuotaTruth, pod: Object, used: Counter[str]) -> str:
 
 
 def asks(pod: Object) -> int:
-    return sum(thousandths(each["resources"]["requests"][GPU_MEM]) for each in pod["spec"]["containers"])
+    return sum(
+        thousandths(each["resources"]["requests"][GPU_MEM]) for each in pod["spec"]["containers"]
+    )

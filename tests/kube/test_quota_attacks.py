@@ -1,7 +1,9 @@
-"""What a user tries who may write pods, Deployments and Jobs of his own namespace and wants more than his leaf gives.
+"""What a user tries who may write pods, Deployments and Jobs of his own namespace and wants more
+than his leaf gives.
 
-The leaf is full, and one pod waits. Each attack is refused with a sentence, by the API server itself, by RBAC or by our policies, or it is
-let in and gains nothing: the pod still waits, nobody else is stopped, and no write of anybody leaves a quota node above its max.
+The leaf is full, and one pod waits. Each attack is refused with a sentence, by the API server
+itself, by RBAC or by our policies, or it is let in and gains nothing: the pod still waits, nobody
+else is stopped, and no write of anybody leaves a quota node above its max.
 """
 
 from __future__ import annotations
@@ -13,12 +15,24 @@ from typing import Any, NamedTuple
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, STRATEGIC, Answer, ApiClient
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, enforce, install, job, running_controller, settled
+from tests.kube.quota_line import (
+    QuotaController,
+    big_node,
+    bounded,
+    deployment,
+    enforce,
+    install,
+    job,
+    running_controller,
+    settled,
+)
 from tests.kube.quota_truth import QuotaTruth, said
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
-ROOT = bounded("root", 10, 10, children=[bounded("team", 4, 4, ["team"]), bounded("other", 6, 6, ["other"])])
+ROOT = bounded(
+    "root", 10, 10, children=[bounded("team", 4, 4, ["team"]), bounded("other", 6, 6, ["other"])]
+)
 PODS = "/api/v1/namespaces/team/pods"
 JOBS = "/apis/batch/v1/namespaces/team/jobs"
 SCALE = "/apis/apps/v1/namespaces/team/deployments/full/scale"
@@ -29,14 +43,36 @@ NOT_HIS = 'User "mallory" cannot'
 RIGHTS = [
     {
         "apiGroups": [""],
-        "resources": ["pods", "pods/log", "pods/exec", "pods/attach", "pods/ephemeralcontainers", "pods/resize", "configmaps"],
+        "resources": [
+            "pods",
+            "pods/log",
+            "pods/exec",
+            "pods/attach",
+            "pods/ephemeralcontainers",
+            "pods/resize",
+            "configmaps",
+        ],
         "verbs": ["*"],
     },
-    {"apiGroups": ["apps"], "resources": ["deployments", "deployments/scale", "replicasets", "statefulsets"], "verbs": ["*"]},
+    {
+        "apiGroups": ["apps"],
+        "resources": ["deployments", "deployments/scale", "replicasets", "statefulsets"],
+        "verbs": ["*"],
+    },
     {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["*"]},
 ]
-ADMITTED = {"type": "fairlead.io/QuotaAdmitted", "status": "True", "reason": "Admitted", "message": "by myself"}
-CLAIMS = {"type": "fairlead.io/QuotaAdmitted", "status": "False", "reason": "WaitingForEvictions", "message": "before all others"}
+ADMITTED = {
+    "type": "fairlead.io/QuotaAdmitted",
+    "status": "True",
+    "reason": "Admitted",
+    "message": ("by myself"),
+}
+CLAIMS = {
+    "type": "fairlead.io/QuotaAdmitted",
+    "status": "False",
+    "reason": "WaitingForEvictions",
+    "message": ("before all others"),
+}
 
 
 class Attack(NamedTuple):
@@ -46,7 +82,9 @@ class Attack(NamedTuple):
     refused: str = ""
 
 
-def pod(name: str, metadata: Object | None = None, spec: Object | None = None, **more: Any) -> Object:
+def pod(
+    name: str, metadata: Object | None = None, spec: Object | None = None, **more: Any
+) -> Object:
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}
     return {
         "apiVersion": "v1",
@@ -57,11 +95,15 @@ def pod(name: str, metadata: Object | None = None, spec: Object | None = None, *
     }
 
 
-def make(metadata: Object | None = None, spec: Object | None = None, path: str = PODS, **more: Any) -> Callable[[ApiClient], Answer]:
+def make(
+    metadata: Object | None = None, spec: Object | None = None, path: str = PODS, **more: Any
+) -> Callable[[ApiClient], Answer]:
     return lambda api: api.post(path, pod("attack", metadata, spec, **more))
 
 
-def change(body: Any, kind: str = "application/merge-patch+json", path: str = WAITS, **query: str) -> Callable[[ApiClient], Answer]:
+def change(
+    body: Any, kind: str = "application/merge-patch+json", path: str = WAITS, **query: str
+) -> Callable[[ApiClient], Answer]:
     return lambda api: api.patch(path, body, kind, **query)
 
 
@@ -87,7 +129,13 @@ def of_running(body: Any, part: str = "", kind: str = STRATEGIC) -> Callable[[Ap
 
 
 def owner(kind: str, version: str) -> Object:
-    return {"apiVersion": version, "kind": kind, "name": "x", "uid": "5f4a0ef4-0b52-4a5b-8b52-0f2f7d6f0001", "controller": True}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "name": "x",
+        "uid": "5f4a0ef4-0b52-4a5b-8b52-0f2f7d6f0001",
+        "controller": True,
+    }
 
 
 def forged_job(api: ApiClient) -> Answer:
@@ -107,52 +155,105 @@ def resumed_job(api: ApiClient) -> Answer:
 
 
 def binding(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": "only"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"kind": "Node", "name": "only"},
+    }
 
 
 IMMUTABLE = "pod updates may not change fields other than"
 MAY_NOT_NAME = "may not name its node|nodeName: Forbidden: cannot be set until all schedulingGates"
 ATTACKS: dict[str, Attack] = {
-    "takes the gate away by JSON patch": Attack(change([{"op": "remove", "path": "/spec/schedulingGates"}], JSON_PATCH), GATED),
-    "takes the gate away by merge patch": Attack(change({"spec": {"schedulingGates": None}}), GATED),
+    ("takes the gate away by JSON patch"): Attack(
+        change([{"op": "remove", "path": "/spec/schedulingGates"}], JSON_PATCH), GATED
+    ),
+    ("takes the gate away by merge patch"): Attack(
+        change({"spec": {"schedulingGates": None}}), GATED
+    ),
     "takes the gate away by strategic patch": Attack(
-        change({"spec": {"schedulingGates": [{"$patch": "delete", "name": "fairlead.io/quota"}]}}, STRATEGIC), GATED
+        change(
+            {"spec": {"schedulingGates": [{"$patch": "delete", "name": "fairlead.io/quota"}]}},
+            STRATEGIC,
+        ),
+        GATED,
     ),
     "takes the gate away by update": Attack(replaced("schedulingGates", []), GATED),
-    "puts another gate in its place": Attack(change({"spec": {"schedulingGates": [{"name": "mine/gate"}]}}), "only deletion is allowed"),
+    ("puts another gate in its place"): Attack(
+        change({"spec": {"schedulingGates": [{"name": "mine/gate"}]}}), ("only deletion is allowed")
+    ),
     "applies the pod without its gate": Attack(
-        change({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"}, "spec": {}}, APPLY, fieldManager="m", force="true")
+        change(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"}, "spec": {}},
+            APPLY,
+            fieldManager="m",
+            force="true",
+        )
     ),
     "takes the gate away over pods/ephemeralcontainers": Attack(
         change(
-            {"spec": {"schedulingGates": None}, "metadata": {"labels": {"fairlead.io/managed": None}}}, path=f"{WAITS}/ephemeralcontainers"
+            {
+                "spec": {"schedulingGates": None},
+                "metadata": {"labels": {"fairlead.io/managed": None}},
+            },
+            path=f"{WAITS}/ephemeralcontainers",
         )
     ),
     "names a node": Attack(change({"spec": {"nodeName": "only"}}), IMMUTABLE),
     "is born on a node": Attack(make(spec={"nodeName": "only"}), MAY_NOT_NAME),
     "binds the pod": Attack(lambda api: api.post(f"{WAITS}/binding", binding("waits")), NOT_HIS),
-    "binds the pod in the old way": Attack(lambda api: api.post("/api/v1/namespaces/team/bindings", binding("waits")), NOT_HIS),
-    "says it is not managed": Attack(change({"metadata": {"labels": {"fairlead.io/managed": None}}}), "fairlead.io/managed may not be"),
-    "is not preemptible any more": Attack(
-        of_running({"metadata": {"labels": {"quota.scheduling.alibabacloud.com/preemptible": "false"}}}), "preemptible may not be changed"
+    ("binds the pod in the old way"): Attack(
+        lambda api: api.post("/api/v1/namespaces/team/bindings", binding("waits")), NOT_HIS
     ),
-    "is another user's": Attack(of_running({"metadata": {"labels": {"arena.kubeflow.org/console-user": "bob"}}}), "may not be changed"),
-    "names another leaf": Attack(make({"labels": {"quota.scheduling.alibabacloud.com/name": "other"}}), "names other, and this namespace"),
-    "claims to be a DaemonSet's": Attack(make({"ownerReferences": [owner("DaemonSet", "evil.example/v1")]})),
-    "claims to be static": Attack(make({"annotations": {"kubernetes.io/config.mirror": "x"}}), "spec.nodeName"),
+    ("says it is not managed"): Attack(
+        change({"metadata": {"labels": {"fairlead.io/managed": None}}}),
+        "fairlead.io/managed may not be",
+    ),
+    "is not preemptible any more": Attack(
+        of_running(
+            {"metadata": {"labels": {"quota.scheduling.alibabacloud.com/preemptible": "false"}}}
+        ),
+        "preemptible may not be changed",
+    ),
+    ("is another user's"): Attack(
+        of_running({"metadata": {"labels": {"arena.kubeflow.org/console-user": "bob"}}}),
+        "may not be changed",
+    ),
+    ("names another leaf"): Attack(
+        make({"labels": {"quota.scheduling.alibabacloud.com/name": "other"}}),
+        "names other, and this namespace",
+    ),
+    ("claims to be a DaemonSet's"): Attack(
+        make({"ownerReferences": [owner("DaemonSet", "evil.example/v1")]})
+    ),
+    ("claims to be static"): Attack(
+        make({"annotations": {"kubernetes.io/config.mirror": "x"}}), "spec.nodeName"
+    ),
     "claims to be static, on a node": Attack(
-        make({"annotations": {"kubernetes.io/config.mirror": "x"}, "ownerReferences": [owner("Node", "v1")]}, {"nodeName": "only"}),
+        make(
+            {
+                "annotations": {"kubernetes.io/config.mirror": "x"},
+                "ownerReferences": [owner("Node", "v1")],
+            },
+            {"nodeName": "only"},
+        ),
         MAY_NOT_NAME,
     ),
     "goes to kube-system": Attack(make(path="/api/v1/namespaces/kube-system/pods"), NOT_HIS),
     "goes to another team": Attack(make(path="/api/v1/namespaces/other/pods"), NOT_HIS),
     "is born admitted": Attack(make(status={"phase": "Succeeded", "conditions": [ADMITTED]})),
     "is born with a claim": Attack(make(status={"conditions": [CLAIMS]})),
-    "writes a claim": Attack(change({"status": {"conditions": [CLAIMS]}}, STRATEGIC, f"{WAITS}/status"), NOT_HIS),
+    ("writes a claim"): Attack(
+        change({"status": {"conditions": [CLAIMS]}}, STRATEGIC, f"{WAITS}/status"), NOT_HIS
+    ),
     "writes a claim into the pod": Attack(change({"status": {"conditions": [CLAIMS]}}, STRATEGIC)),
     "says it has ended": Attack(of_running({"status": {"phase": "Succeeded"}}, "/status"), NOT_HIS),
     "takes the namespace off": Attack(
-        change({"metadata": {"labels": {"fairlead.io/quota": None}}}, path="/api/v1/namespaces/team"), NOT_HIS
+        change(
+            {"metadata": {"labels": {"fairlead.io/quota": None}}}, path="/api/v1/namespaces/team"
+        ),
+        NOT_HIS,
     ),
     "raises the max": Attack(
         change(
@@ -161,22 +262,37 @@ ATTACKS: dict[str, Attack] = {
         ),
         NOT_HIS,
     ),
-    "evicts another team's pod": Attack(lambda api: api.post("/api/v1/namespaces/other/pods/theirs/eviction", {}), NOT_HIS),
+    ("evicts another team's pod"): Attack(
+        lambda api: api.post("/api/v1/namespaces/other/pods/theirs/eviction", {}), NOT_HIS
+    ),
     "forges a Job that we suspended": Attack(forged_job),
     "suspends and resumes a Job": Attack(resumed_job),
     "has an ephemeral container that asks": Attack(
         of_running(
-            {"spec": {"ephemeralContainers": [{"name": "more", "image": "app:1", "resources": {"requests": {"cpu": "8"}}}]}},
+            {
+                "spec": {
+                    "ephemeralContainers": [
+                        {"name": "more", "image": "app:1", "resources": {"requests": {"cpu": "8"}}}
+                    ]
+                }
+            },
             "/ephemeralcontainers",
         ),
         "cannot be set for an Ephemeral Container|Forbidden",
     ),
     "grows in place": Attack(
-        of_running({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "4"}}}]}}, "/resize"),
+        of_running(
+            {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "4"}}}]}},
+            "/resize",
+        ),
         "a pod may not grow here: the quota tree counts cpu|without support for resize",
     ),
     "grows while it waits": Attack(
-        change({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "4"}}}]}}, STRATEGIC, f"{WAITS}/resize"),
+        change(
+            {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "4"}}}]}},
+            STRATEGIC,
+            f"{WAITS}/resize",
+        ),
         "a pod may not grow here: the quota tree counts cpu",
     ),
     "grows by update": Attack(replaced("overhead", {"cpu": "4"}), "Forbidden|may not change"),
@@ -204,10 +320,17 @@ def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
 
 
 @pytest.fixture(scope="module")
-def truth(cluster: ControlPlane, api: ApiClient, controller: QuotaController) -> Iterator[QuotaTruth]:
+def truth(
+    cluster: ControlPlane, api: ApiClient, controller: QuotaController
+) -> Iterator[QuotaTruth]:
     """Both leaves are full, and a pod of each waits."""
     rbac = "rbac.authorization.k8s.io"
-    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "worker"}, "rules": RIGHTS}
+    role = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "worker"},
+        "rules": RIGHTS,
+    }
     held = {
         "apiVersion": f"{rbac}/v1",
         "kind": "RoleBinding",
@@ -218,7 +341,9 @@ def truth(cluster: ControlPlane, api: ApiClient, controller: QuotaController) ->
     cluster.admin.apply([role, held])
     made = QuotaTruth(cluster, ROOT)
     try:
-        cluster.admin.create([deployment("full", "team", 2, "2"), deployment("theirs", "other", 3, "2")])
+        cluster.admin.create(
+            [deployment("full", "team", 2, "2"), deployment("theirs", "other", 3, "2")]
+        )
         settled(made, {"team": 2, "other": 3})
         assert api.post(PODS, pod("waits")).status == 201
         wait_until("it is told", lambda: made.reasons("team") == {"OverMax": 1})
@@ -247,7 +372,11 @@ def test_nothing_is_gained(api: ApiClient, truth: QuotaTruth, case: str) -> None
         assert "nodeName" not in waits["spec"]
         assert waits["metadata"]["labels"]["fairlead.io/managed"] == "true"
         assert said(waits)["reason"] == "OverMax"
-        theirs = {name for uid, name in truth.stopped.items() if uid not in stopped and name.startswith("other/")}
+        theirs = {
+            name
+            for uid, name in truth.stopped.items()
+            if uid not in stopped and name.startswith("other/")
+        }
         assert theirs == set(), "another team's pods were stopped"
         assert truth.running()["other"] == 3
         assert truth.running()["team"] <= 2
@@ -261,7 +390,13 @@ def tidy(api: ApiClient, truth: QuotaTruth) -> None:
     api.ask("DELETE", f"{PODS}/attack", {"gracePeriodSeconds": 0})
     api.patch(SCALE, {"spec": {"replicas": 2}})
     wait_until(
-        "all is as before", lambda: truth.running() == {"team": 2, "other": 3} and truth.waiting() == {"team": 1} and truth.is_quiet(), 8
+        "all is as before",
+        lambda: (
+            truth.running() == {"team": 2, "other": 3}
+            and truth.waiting() == {"team": 1}
+            and truth.is_quiet()
+        ),
+        8,
     )
 
 
@@ -272,11 +407,19 @@ def test_whoever_could_bind_cannot_bind_what_waits(api: ApiClient, truth: QuotaT
     assert "schedulingGates" in answer.message
 
 
-def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(api: ApiClient, truth: QuotaTruth) -> None:
+def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
+    api: ApiClient, truth: QuotaTruth
+) -> None:
     """Who may name a priority class may use it: what it costs, his own leaf pays."""
-    assert api.as_user(MALLORY).post(PODS, pod("critical", spec={"priorityClassName": "system-node-critical"})).status == 201
+    assert (
+        api.as_user(MALLORY)
+        .post(PODS, pod("critical", spec={"priorityClassName": "system-node-critical"}))
+        .status
+        == 201
+    )
 
-    def runs() -> bool:  # its own gate is looked at, too: before it is admitted, two wait already, itself and `waits`
+    # its own gate is looked at, too: before it is admitted, two wait already, itself and `waits`
+    def runs() -> bool:
         gates = api.get(f"{PODS}/critical").body["spec"].get("schedulingGates", [])
         as_told = truth.running() == {"team": 2, "other": 3} and truth.waiting() == {"team": 2}
         return not gates and as_told and truth.is_quiet()
@@ -287,9 +430,13 @@ def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
 
 
 def test_a_pod_that_changes_its_owner_is_counted_still(api: ApiClient, truth: QuotaTruth) -> None:
-    """It says that a DaemonSet made it, of a kind that no garbage collector knows; its ReplicaSet makes another pod, which waits."""
+    """It says that a DaemonSet made it, of a kind that no garbage collector knows; its ReplicaSet
+    makes another pod, which waits.
+    """
     name = of_full(api)["metadata"]["name"]
-    disowned = api.as_user(MALLORY).patch(f"{PODS}/{name}", {"metadata": {"ownerReferences": [owner("DaemonSet", "evil.example/v1")]}})
+    disowned = api.as_user(MALLORY).patch(
+        f"{PODS}/{name}", {"metadata": {"ownerReferences": [owner("DaemonSet", "evil.example/v1")]}}
+    )
     assert disowned.status == 200, disowned.body
     wait_until("its ReplicaSet makes another", lambda: truth.waiting() == {"team": 3}, 20)
     time.sleep(1.0)
@@ -301,10 +448,14 @@ def test_a_pod_that_changes_its_owner_is_counted_still(api: ApiClient, truth: Qu
 def test_a_forged_owner_from_before_the_tree_is_counted_or_collected(
     cluster: ControlPlane, api: ApiClient, controller: QuotaController, truth: QuotaTruth
 ) -> None:
-    """Made where no policy stood yet: a DaemonSet that is not there, one of a kind that is not served, and a node that is there."""
+    """Made where no policy stood yet: a DaemonSet that is not there, one of a kind that is not
+    served, and a node that is there.
+    """
     cluster.admin.create([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "later"}}])
     path = "/api/v1/namespaces/later/pods"
-    until_made = lambda made: wait_until("it is made", lambda: api.post(path, made).status in (201, 409))  # noqa: E731
+    until_made = lambda made: wait_until(
+        ("it is made"), lambda: api.post(path, made).status in (201, 409)
+    )  # noqa: E731
     node = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -312,15 +463,23 @@ def test_a_forged_owner_from_before_the_tree_is_counted_or_collected(
         "uid": api.get("/api/v1/nodes/only").body["metadata"]["uid"],
         "controller": True,
     }
-    for name, above in (("gone", owner("DaemonSet", "apps/v1")), ("odd", owner("DaemonSet", "evil.example/v1")), ("noded", node)):
+    for name, above in (
+        ("gone", owner("DaemonSet", "apps/v1")),
+        ("odd", owner("DaemonSet", "evil.example/v1")),
+        ("noded", node),
+    ):
         until_made(pod(name, {"ownerReferences": [above]}))
     children = [*ROOT["children"], bounded("later", 0, 4, ["later"])]
     enforce(cluster, {**ROOT, "children": children})
     wait_until("the collector takes one", lambda: api.get(f"{path}/gone").status == 404, 30)
 
     def used() -> Object:
-        tree = api.get("/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees/elasticquotatree").body
-        found: Object = next((each for each in tree["status"]["nodes"] if each["name"] == "later"), {})
+        tree = api.get(
+            "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees/elasticquotatree"
+        ).body
+        found: Object = next(
+            (each for each in tree["status"]["nodes"] if each["name"] == "later"), {}
+        )
         return found.get("used", {})
 
     wait_until("the others are charged", lambda: used() == {"cpu": "4"}, 20)

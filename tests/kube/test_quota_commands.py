@@ -1,4 +1,6 @@
-"""`fairlead quota` beside the real API server and the controller: what it says beforehand is what then happens."""
+"""`fairlead quota` beside the real API server and the controller: what it says beforehand is what
+then happens.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.quota_line import DEMO, STEPS, QuotaController, big_node, bounded, deployment, enforce, install, settled, tree
+from tests.kube.quota_line import (
+    DEMO,
+    STEPS,
+    QuotaController,
+    big_node,
+    bounded,
+    deployment,
+    enforce,
+    install,
+    settled,
+    tree,
+)
 from tests.kube.quota_truth import QuotaTruth, is_admitted, said
 from tests.kube.servers import FAIRLEAD, environment
 
@@ -19,8 +32,24 @@ RAISED = bounded(
     40,
     40,
     children=[
-        bounded("root.a", 20, 40, children=[bounded("root.a.1", 10, 20, ["namespace1"]), bounded("root.a.2", 10, 20, ["namespace2"])]),
-        bounded("root.b", 20, 40, children=[bounded("root.b.1", 15, 20, ["namespace3"]), bounded("root.b.2", 5, 20, ["namespace4"])]),
+        bounded(
+            "root.a",
+            20,
+            40,
+            children=[
+                bounded("root.a.1", 10, 20, ["namespace1"]),
+                bounded("root.a.2", 10, 20, ["namespace2"]),
+            ],
+        ),
+        bounded(
+            "root.b",
+            20,
+            40,
+            children=[
+                bounded("root.b.1", 15, 20, ["namespace3"]),
+                bounded("root.b.2", 5, 20, ["namespace4"]),
+            ],
+        ),
     ],
 )
 
@@ -50,17 +79,27 @@ def truth(cluster: ControlPlane) -> Iterator[QuotaTruth]:
 
 def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
     argv = [*FAIRLEAD, "quota", *words, f"--kubeconfig={cluster.kubeconfig}"]
-    answer = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    answer = subprocess.run(
+        argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
     assert not answer.stderr, answer.stderr
     return answer.returncode, answer.stdout
 
 
-def test_what_is_said_beforehand_happens(cluster: ControlPlane, truth: QuotaTruth, tmp_path: Path) -> None:
+def test_what_is_said_beforehand_happens(
+    cluster: ControlPlane, truth: QuotaTruth, tmp_path: Path
+) -> None:
     for number in (1, 2, 3):
         cluster.admin.create([deployment(f"nginx{number}", f"namespace{number}", 5, "5")])
-        settled(truth, {f"namespace{place + 1}": count for place, count in enumerate(STEPS[number - 1])})
+        settled(
+            truth, {f"namespace{place + 1}": count for place, count in enumerate(STEPS[number - 1])}
+        )
 
-    waiting = next(pod for pod in cluster.admin.get("pods", "-n", "namespace3") if pod["spec"].get("schedulingGates"))
+    waiting = next(
+        pod
+        for pod in cluster.admin.get("pods", "-n", "namespace3")
+        if pod["spec"].get("schedulingGates")
+    )
     _, text = fairlead(cluster, "why", f"namespace3/{waiting['metadata']['name']}")
     assert text.splitlines()[0] == said(waiting)["message"]
     why_is_what_the_cluster_says(cluster, truth)
@@ -71,30 +110,56 @@ def test_what_is_said_beforehand_happens(cluster: ControlPlane, truth: QuotaTrut
     _, text = fairlead(cluster, "plan", f"--tree={file}", "--until-settled", "-o=json")
     told = json.loads(text)
     cluster.admin.apply([tree(RAISED)])
-    settled(truth, {"namespace1": told["running"]["root.a.1"], "namespace2": told["running"]["root.a.2"], "namespace3": 3})
-    assert {f"{each['namespace']}/{each['pod']}" for each in told["evict"]} == set(truth.evicted.values()) - before
+    settled(
+        truth,
+        {
+            "namespace1": told["running"]["root.a.1"],
+            "namespace2": told["running"]["root.a.2"],
+            "namespace3": 3,
+        },
+    )
+    assert {f"{each['namespace']}/{each['pod']}" for each in told["evict"]} == set(
+        truth.evicted.values()
+    ) - before
     assert told["evictions"] == 1
 
 
 def why_is_what_the_cluster_says(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """`why -o json` of the youngest that waits in namespace1, of whose Deployment pods were evicted: each number from kubectl."""
+    """`why -o json` of the youngest that waits in namespace1, of whose Deployment pods were
+    evicted: each number from kubectl.
+    """
     pods = cluster.admin.get("pods", "-A")
-    gated = sorted((pod for pod in pods if not is_admitted(pod)), key=lambda pod: (pod["metadata"]["creationTimestamp"], name_of(pod)))
+    gated = sorted(
+        (pod for pod in pods if not is_admitted(pod)),
+        key=lambda pod: (pod["metadata"]["creationTimestamp"], name_of(pod)),
+    )
     own = [pod for pod in gated if pod["metadata"]["namespace"] == "namespace1"]
     asked = own[-1]
     _, text = fairlead(cluster, "why", name_of(asked), "-o=json")
     [item] = json.loads(text)["items"]
     [unit] = item["units"]
     condition = said(asked)
-    assert (item["kind"], item["name"], item["leaf"], item["priority"]) == ("pod", name_of(asked), "root.a.1", asked["spec"]["priority"])
+    assert (item["kind"], item["name"], item["leaf"], item["priority"]) == (
+        "pod",
+        name_of(asked),
+        "root.a.1",
+        asked["spec"]["priority"],
+    )
     assert (item["reason"], item["message"]) == (condition["reason"], condition["message"])
-    assert (item["reasonSince"], item["waitsSince"]) == (condition["lastTransitionTime"], asked["metadata"]["creationTimestamp"])
-    assert unit["place"]["inLeaf"] == {"place": len(own), "of": len(own)}, "by age: they ask and borrow alike"
+    assert (item["reasonSince"], item["waitsSince"]) == (
+        condition["lastTransitionTime"],
+        asked["metadata"]["creationTimestamp"],
+    )
+    assert unit["place"]["inLeaf"] == {"place": len(own), "of": len(own)}, (
+        "by age: they ask and borrow alike"
+    )
     assert [each["unit"] for each in unit["ahead"]] == [name_of(pod) for pod in own[:-1]]
     overall, before = unit["place"]["overAllLeaves"], unit["aheadInOtherLeaves"]
     assert overall["of"] == len(gated)
     assert overall["place"] == len(own) + sum(before.values())
-    assert unit["lacks"] == [{"of": "max", "at": "root", "resource": "cpu", "amount": "5"}], "40 of 40 are used"
+    assert unit["lacks"] == [{"of": "max", "at": "root", "resource": "cpu", "amount": "5"}], (
+        "40 of 40 are used"
+    )
     victims = [each for each in truth.evicted.values() if each.startswith("namespace1/")]
     assert victims and item["evictions"]["count"] == len(victims)
 
@@ -103,8 +168,12 @@ def name_of(pod: dict[str, Any]) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-def test_the_doctor_says_which_leaf_is_over_its_max(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """Pods of 5 run in root.a.1, whose max becomes 5: bad, until it is 20 again. Nobody is evicted for it."""
+def test_the_doctor_says_which_leaf_is_over_its_max(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
+    """Pods of 5 run in root.a.1, whose max becomes 5: bad, until it is 20 again. Nobody is evicted
+    for it.
+    """
     before, used = dict(truth.evicted), 5 * truth.running()["namespace1"]
     root = json.loads(json.dumps(RAISED))
     leaf = root["children"][0]["children"][0]
@@ -115,13 +184,22 @@ def test_the_doctor_says_which_leaf_is_over_its_max(cluster: ControlPlane, truth
     finally:
         cluster.admin.apply([tree(RAISED)])
     assert status == 1
-    assert used > 5 and f"BAD    max         root.a.1: uses {used} cpu, more than its max 5 (pods namespace1/nginx1-" in text
+    assert (
+        used > 5
+        and (
+            f"BAD    max         root.a.1: uses {used} cpu, more than its max 5 (pods "
+            "namespace1/nginx1-"
+        )
+        in text
+    )
     assert "\nmax: raise its max" in text
     assert truth.evicted == before
     assert "ok     max         no node uses more than its max" in fairlead(cluster, "doctor")[1]
 
 
-def test_a_sound_installation_and_what_is_wrong_with_a_broken_one(cluster: ControlPlane, truth: QuotaTruth) -> None:
+def test_a_sound_installation_and_what_is_wrong_with_a_broken_one(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
     status, text = fairlead(cluster, "doctor")
     assert (status, {line.split()[0] for line in text.splitlines()}) == (0, {"STATE", "ok"}), text
 
@@ -131,5 +209,10 @@ def test_a_sound_installation_and_what_is_wrong_with_a_broken_one(cluster: Contr
     install(cluster)
 
     assert status == 1
-    assert "BAD    injector    MutatingAdmissionPolicyBinding/fairlead-quota-gate: not found\n" in text
-    assert "BAD    rights      the controller is not allowed to list pods, patch pods, patch pods/status, create pods/eviction" in text
+    assert (
+        "BAD    injector    MutatingAdmissionPolicyBinding/fairlead-quota-gate: not found\n"
+    ) in text
+    assert (
+        "BAD    rights      the controller is not allowed to list pods, patch pods, patch "
+        "pods/status, create pods/eviction"
+    ) in text

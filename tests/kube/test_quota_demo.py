@@ -1,8 +1,9 @@
-"""The demo of document 004 on the real thing: real Deployments, a real scheduler, one node of 56 cpu, so that quota alone holds the line.
+"""The demo of document 004 on the real thing: real Deployments, a real scheduler, one node of 56
+cpu, so that quota alone holds the line.
 
-After each step as many pods run as the contract says, exactly four are evicted in all, and no instant shows more charged than a max allows
-(docs/spec/quota.md#the-40-core-demo). In the storms the controller is killed at random points, and a tenth of
-its calls fails.
+After each step as many pods run as the contract says, exactly four are evicted in all, and no
+instant shows more charged than a max allows (docs/spec/quota.md#the-40-core-demo). In the storms
+the controller is killed at random points, and a tenth of its calls fails.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
 from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
-from tests.kube.quota_line import DEMO, EVICTIONS, STEPS, QuotaController, big_node, clear, deployment, install, running_controller, settled
+from tests.kube.quota_line import (
+    DEMO,
+    EVICTIONS,
+    STEPS,
+    QuotaController,
+    big_node,
+    clear,
+    deployment,
+    install,
+    running_controller,
+    settled,
+)
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
 
@@ -58,7 +70,9 @@ def wanted(step: int) -> dict[str, int]:
     return {place: count for place, count in zip(PLACES, STEPS[step], strict=False) if count}
 
 
-def test_the_demo_of_the_documents(cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController) -> None:
+def test_the_demo_of_the_documents(
+    cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController
+) -> None:
     for step, place in enumerate(PLACES):
         cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
         settled(truth, wanted(step))
@@ -67,7 +81,9 @@ def test_the_demo_of_the_documents(cluster: ControlPlane, truth: QuotaTruth, con
     assert truth.faults == []
     assert truth.most["root", "cpu"] == 40_000
     assert truth.waiting() == dict.fromkeys(PLACES, 3)
-    assert {reason for place in PLACES for reason in truth.reasons(place)} == {"WaitingForIdleQuota"}
+    assert {reason for place in PLACES for reason in truth.reasons(place)} == {
+        "WaitingForIdleQuota"
+    }
 
 
 def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
@@ -79,7 +95,9 @@ def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
     elsewhere = deployment("elsewhere", "default", 2, "1")
     cluster.admin.create([deployment("after", "namespace2", 2, "5"), elsewhere])
     wait_until("pods wait at the gate", lambda: truth.waiting() == {"namespace2": 2})
-    cluster.admin.run("rollout", "status", "deployment/elsewhere", "-n", "default", "--timeout=60s", seconds=70)
+    cluster.admin.run(
+        "rollout", "status", "deployment/elsewhere", "-n", "default", "--timeout=60s", seconds=70
+    )
     cluster.admin.run("delete", "deployment", "elsewhere", "-n", "default")
     assert truth.running() == {"namespace1": 2}
     controller.start()
@@ -87,8 +105,12 @@ def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
     assert truth.stopped == {}
 
 
-def test_of_two_controllers_one_works_and_the_other_goes_on(cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController) -> None:
-    """The one that works is killed in the middle of a step, and comes back; then the other one is stopped in good order."""
+def test_of_two_controllers_one_works_and_the_other_goes_on(
+    cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController
+) -> None:
+    """The one that works is killed in the middle of a step, and comes back; then the other one is
+    stopped in good order.
+    """
     other = QuotaController(cluster, "quota-1")
     try:
         other.start()
@@ -97,7 +119,9 @@ def test_of_two_controllers_one_works_and_the_other_goes_on(cluster: ControlPlan
             cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
             if step == 2:
                 wait_until(
-                    "somebody claims", lambda: "WaitingForEvictions" in truth.reasons("namespace3") or truth.evicted, pause_seconds=0.01
+                    "somebody claims",
+                    lambda: "WaitingForEvictions" in truth.reasons("namespace3") or truth.evicted,
+                    pause_seconds=0.01,
                 )
                 controller.component.kill()
             settled(truth, wanted(step))
@@ -121,8 +145,16 @@ def leading(*controllers: QuotaController) -> list[float]:
 
 
 @pytest.mark.parametrize("seed", STORMS)
-def test_the_demo_in_a_storm(cluster: ControlPlane, proxy: FaultProxy, truth: QuotaTruth, controller: QuotaController, seed: int) -> None:
-    """Pods take their time to start and to stop, a tenth of all calls fails, and the controller dies at random points."""
+def test_the_demo_in_a_storm(
+    cluster: ControlPlane,
+    proxy: FaultProxy,
+    truth: QuotaTruth,
+    controller: QuotaController,
+    seed: int,
+) -> None:
+    """Pods take their time to start and to stop, a tenth of all calls fails, and the controller
+    dies at random points.
+    """
     controller.stop()
     stormy = QuotaController(cluster, f"storm-{seed}", server=proxy.server)
     chance = random.Random(seed)
@@ -130,7 +162,10 @@ def test_the_demo_in_a_storm(cluster: ControlPlane, proxy: FaultProxy, truth: Qu
         stormy.start()
         proxy.fail(0.1, random.Random(-seed))
         for step, place in enumerate(PLACES):
-            slow = {DELETE_DELAY: f"{chance.randint(0, 2500)}ms", READY_DELAY: f"{chance.randint(0, 1500)}ms"}
+            slow = {
+                DELETE_DELAY: f"{chance.randint(0, 2500)}ms",
+                READY_DELAY: f"{chance.randint(0, 1500)}ms",
+            }
             cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5", annotations=slow)])
             for _ in range(chance.randint(0, 2)):
                 time.sleep(chance.uniform(0.0, 1.5))
@@ -142,7 +177,9 @@ def test_the_demo_in_a_storm(cluster: ControlPlane, proxy: FaultProxy, truth: Qu
         assert proxy.failed > 0
     except AssertionError as error:
         again = f"python -m pytest tests/kube/test_quota_demo.py -k 'storm and {seed}'"
-        raise AssertionError(f"storm {seed}: {error}; again: {again}\n{stormy.component.log_tail()}") from error
+        raise AssertionError(
+            f"storm {seed}: {error}; again: {again}\n{stormy.component.log_tail()}"
+        ) from error
     finally:
         proxy.forget()
         stormy.stop()

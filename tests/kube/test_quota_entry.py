@@ -1,5 +1,6 @@
-"""How a quota tree comes in, on a real API server: by the definition, by the webhook that judges it, and, where neither stands in its way,
-past both. A broken tree that got in admits nobody, evicts nobody, and says what is wrong with it.
+"""How a quota tree comes in, on a real API server: by the definition, by the webhook that judges
+it, and, where neither stands in its way, past both. A broken tree that got in admits nobody, evicts
+nobody, and says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file, running_webhook
 from tests.kube.kubectl import KubectlError
 from tests.kube.objects import pod
-from tests.kube.quota_line import QuotaController, big_node, clear, deployment, enforce, install, running_controller, settled, tree
+from tests.kube.quota_line import (
+    QuotaController,
+    big_node,
+    clear,
+    deployment,
+    enforce,
+    install,
+    running_controller,
+    settled,
+    tree,
+)
 from tests.kube.quota_truth import QuotaTruth, said
 from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
@@ -33,7 +44,13 @@ def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
         install(made)
         made.admin.create(
-            [big_node("only", 56), *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in PLACES)]
+            [
+                big_node("only", 56),
+                *(
+                    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}}
+                    for each in PLACES
+                ),
+            ]
         )
         yield made
 
@@ -44,15 +61,23 @@ def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
         yield made
 
 
-# --- the webhook judges --------------------------------------------------------------------------------------
+# --- the webhook judges ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def judged(cluster: ControlPlane) -> Iterator[ControlPlane]:
-    judge = [each for each in of_file("quota-webhook.yaml") if each["metadata"]["labels"]["fairlead.io/admission"] == "tree"]
+    judge = [
+        each
+        for each in of_file("quota-webhook.yaml")
+        if each["metadata"]["labels"]["fairlead.io/admission"] == "tree"
+    ]
     with running_webhook(cluster, [*of_file("admission-webhook.yaml"), *judge]):
         broken = next(file for file in FILES if file.path.stem == "sum-of-min")
-        wait_until("trees are judged", lambda: "denied the request: SumOfMinExceedsParent" in refusal(cluster, broken), 60)
+        wait_until(
+            "trees are judged",
+            lambda: ("denied the request: SumOfMinExceedsParent") in refusal(cluster, broken),
+            60,
+        )
         yield cluster
 
 
@@ -61,7 +86,9 @@ def busy(judged: ControlPlane, controller: QuotaController) -> ControlPlane:
     """A pod runs in a namespace of the tree that stands."""
     enforce(judged, STANDING)
     judged.admin.create([pod("runs", namespace="busy")])
-    judged.admin.run("wait", "pod/runs", "-n", "busy", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+    judged.admin.run(
+        "wait", "pod/runs", "-n", "busy", "--for=jsonpath={.status.phase}=Running", "--timeout=60s"
+    )
     return judged
 
 
@@ -75,8 +102,12 @@ def refusal(cluster: ControlPlane, file: TreeFile) -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.path.stem)
-def test_kubectl_is_told(request: pytest.FixtureRequest, judged: ControlPlane, file: TreeFile) -> None:
-    """In the words of the definition where that reaches, else in the webhook's, which are those of `fairlead quota validate`."""
+def test_kubectl_is_told(
+    request: pytest.FixtureRequest, judged: ControlPlane, file: TreeFile
+) -> None:
+    """In the words of the definition where that reaches, else in the webhook's, which are those of
+    `fairlead quota validate`.
+    """
     if file.needs_standing:
         request.getfixturevalue("busy")
     told = refusal(judged, file)
@@ -90,43 +121,73 @@ def test_kubectl_is_told(request: pytest.FixtureRequest, judged: ControlPlane, f
         assert told == ""
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.needs_standing], ids=lambda file: file.path.stem)
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if file.needs_standing], ids=lambda file: file.path.stem
+)
 def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: TreeFile) -> None:
     argv = [*FAIRLEAD, "quota", "validate", str(file.path), f"--kubeconfig={busy.kubeconfig}"]
-    printed = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    errors = [tuple(line.split(None, 2)[1:]) for line in printed.stdout.splitlines() if line.startswith("ERROR")]
+    printed = subprocess.run(
+        argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    errors = [
+        tuple(line.split(None, 2)[1:])
+        for line in printed.stdout.splitlines()
+        if line.startswith("ERROR")
+    ]
     assert (printed.returncode, errors) == (1, list(file.errors))
 
 
 def told_on_apply(cluster: ControlPlane, root: Object) -> list[str]:
     """The warnings that kubectl prints."""
-    return [line.removeprefix("Warning: ") for line in cluster.admin.warned(tree(root)) if line.startswith("Warning: ")]
+    return [
+        line.removeprefix("Warning: ")
+        for line in cluster.admin.warned(tree(root))
+        if line.startswith("Warning: ")
+    ]
 
 
 def said_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
     argv = [*FAIRLEAD, "quota", "validate", "-", f"--kubeconfig={cluster.kubeconfig}"]
     told = json.dumps(tree(root))
-    printed = subprocess.run(argv, env=environment(), input=told, capture_output=True, text=True, timeout=60, check=False)
-    rows = [line.split(None, 2) for line in printed.stdout.splitlines() if line.startswith("WARNING")]
+    printed = subprocess.run(
+        argv, env=environment(), input=told, capture_output=True, text=True, timeout=60, check=False
+    )
+    rows = [
+        line.split(None, 2) for line in printed.stdout.splitlines() if line.startswith("WARNING")
+    ]
     return [f"{code}: {sentence}" for _, code, sentence in rows]
 
 
-def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(judged: ControlPlane, controller: QuotaController) -> None:
-    """kubectl prints the sentences of `quota validate`; then the condition of the tree has them, until use is below it."""
+def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(
+    judged: ControlPlane, controller: QuotaController
+) -> None:
+    """kubectl prints the sentences of `quota validate`; then the condition of the tree has them,
+    until use is below it.
+    """
     clear(judged, PLACES)
     enforce(judged, STANDING)
     judged.admin.create([deployment("web", "beta", 3, "5")])
-    judged.admin.run("wait", "deployment/web", "-n", "beta", "--for=condition=Available", "--timeout=60s")
+    judged.admin.run(
+        "wait", "deployment/web", "-n", "beta", "--for=condition=Available", "--timeout=60s"
+    )
     lowered = json.loads(json.dumps(STANDING))
     lowered["children"][1] |= {"min": {"cpu": 10}, "max": {"cpu": 10}}
-    told = [each for each in said_by_validate(judged, lowered) if each.startswith(("OverMaxNow", "UnderUse"))]
+    told = [
+        each
+        for each in said_by_validate(judged, lowered)
+        if each.startswith(("OverMaxNow", "UnderUse"))
+    ]
     assert [each.partition(" (")[0] for each in told] == [
         "OverMaxNow: root.b: uses 15 cpu, more than its max 10",
         "UnderUse: root.b: min of cpu is lowered from 20 to 10 while 15 are used",
     ]
     on_apply = told_on_apply(judged, lowered)
     assert [each for each in on_apply if each in told] == told, on_apply
-    wait_until("the condition says so", lambda: "uses 15 cpu" in condition(judged).get("message", ""), 30)
+    wait_until(
+        "the condition says so",
+        lambda: ("uses 15 cpu") in condition(judged).get("message", ""),
+        30,
+    )
     assert condition(judged)["status"] == "True"
     assert f"OverMaxNow: {condition(judged)['message'].partition(' (and ')[0]}" == told[0]
     judged.admin.run("scale", "deployment/web", "-n", "beta", "--replicas=2")
@@ -134,15 +195,19 @@ def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(judged: Contro
     assert [each for each in told_on_apply(judged, STANDING) if "OverMaxNow" in each] == []
 
 
-# --- past the webhook ----------------------------------------------------------------------------------------
+# --- past the webhook -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def unjudged(cluster: ControlPlane) -> ControlPlane:
     """From here on there is no webhook."""
-    cluster.admin.run("delete", "validatingwebhookconfigurations", "fairlead-quota-tree", "--ignore-not-found")
+    cluster.admin.run(
+        "delete", "validatingwebhookconfigurations", "fairlead-quota-tree", "--ignore-not-found"
+    )
     for file in LET_IN:
-        wait_until(f"{file.path.stem} is let in", lambda file=file: refusal(cluster, file) == "", 30)  # type: ignore[misc]
+        wait_until(
+            (f"{file.path.stem} is let in"), lambda file=file: refusal(cluster, file) == "", 30
+        )  # type: ignore[misc]
     return cluster
 
 
@@ -174,16 +239,29 @@ def condition(cluster: ControlPlane, kind: str = "Valid") -> Object:
     """Of the tree as it now is; empty while nobody has looked at it."""
     found = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))
     rows: list[Object] = found.get("status", {}).get("conditions", [])
-    return next((row for row in rows if (row["type"], row["observedGeneration"]) == (kind, found["metadata"]["generation"])), {})
+    return next(
+        (
+            row
+            for row in rows
+            if (row["type"], row["observedGeneration"]) == (kind, found["metadata"]["generation"])
+        ),
+        {},
+    )
 
 
 def told_of(truth: QuotaTruth, place: str) -> set[tuple[str, str]]:
-    waiting = [pod for pod in list(truth.pods.values()) if pod["metadata"]["namespace"] == place and pod["spec"].get("schedulingGates")]
+    waiting = [
+        pod
+        for pod in list(truth.pods.values())
+        if pod["metadata"]["namespace"] == place and pod["spec"].get("schedulingGates")
+    ]
     return {(said(pod).get("reason", ""), said(pod).get("message", "")) for pod in waiting}
 
 
 @pytest.mark.parametrize("file", LET_IN, ids=lambda file: file.path.stem)
-def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(cluster: ControlPlane, truth: QuotaTruth, file: TreeFile) -> None:
+def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(
+    cluster: ControlPlane, truth: QuotaTruth, file: TreeFile
+) -> None:
     (code, sentence), *_ = file.errors
     let_in(cluster, file.tree["spec"]["root"])
     wait_until("it is told", lambda: condition(cluster).get("status") == "False", 30)
@@ -191,29 +269,48 @@ def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(cluster:
     assert condition(cluster)["reason"] == ("TreeInvalid" if file.is_stopping else code)
     if file.is_stopping:
         cluster.admin.create([deployment("late", "beta", 1, "5")])
-        wait_until(lambda: f"who waits is told: {told_of(truth, 'beta')}", lambda: told_of(truth, "beta"), 30)
         wait_until(
             lambda: f"who waits is told: {told_of(truth, 'beta')}",
-            lambda: told_of(truth, "beta") == {("TreeInvalid", f"the quota tree is invalid: {sentence}")},
+            lambda: told_of(truth, "beta"),
+            30,
+        )
+        wait_until(
+            lambda: f"who waits is told: {told_of(truth, 'beta')}",
+            lambda: (
+                told_of(truth, "beta")
+                == {("TreeInvalid", (f"the quota tree is invalid: {sentence}"))}
+            ),
             30,
         )
         enforce(cluster, STANDING)
         settled(truth, {"alpha": 1, "beta": 1})
-    (system,) = (each for each in cluster.admin.get("namespaces") if each["metadata"]["name"] == "kube-system")
+    (system,) = (
+        each
+        for each in cluster.admin.get("namespaces")
+        if each["metadata"]["name"] == "kube-system"
+    )
     assert "fairlead.io/quota" not in system["metadata"]["labels"]
 
 
-# --- odd input -----------------------------------------------------------------------------------------------
+# --- odd input ------------------------------------------------------------------------------------
 
 
-def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(cluster: ControlPlane, truth: QuotaTruth) -> None:
+def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
     node: Object = {"name": "l8", "namespaces": ["alpha", "beta"], "min": {"cpu": "lots"}}
     for level in range(7, 0, -1):
         node = {"name": f"l{level}", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node]}
     let_in(cluster, node)
     cluster.admin.create([deployment("late", "beta", 1, "5")])
-    told = "the quota tree is invalid: l8: min of cpu is `lots`, which is not a quantity of Kubernetes"
-    wait_until(lambda: f"it is told: {told_of(truth, 'beta')}", lambda: told_of(truth, "beta") == {("TreeInvalid", told)}, 30)
+    told = (
+        "the quota tree is invalid: l8: min of cpu is `lots`, which is not a quantity of Kubernetes"
+    )
+    wait_until(
+        lambda: f"it is told: {told_of(truth, 'beta')}",
+        lambda: told_of(truth, "beta") == {("TreeInvalid", told)},
+        30,
+    )
     enforce(cluster, STANDING)
     settled(truth, {"alpha": 1, "beta": 1})
 
@@ -222,25 +319,47 @@ def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaT
     node: Object = {"name": "l200", "namespaces": ["alpha"], "min": {"cpu": 5}, "max": {"cpu": 20}}
     for level in range(199, 1, -1):
         node = {"name": f"l{level}", "min": {"cpu": 5}, "children": [node]}
-    let_in(cluster, {"name": "l1", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node, {"name": "rest", "namespaces": ["beta"]}]})
+    let_in(
+        cluster,
+        {
+            "name": "l1",
+            "min": {"cpu": 40},
+            "max": {"cpu": 40},
+            "children": [node, {"name": "rest", "namespaces": ["beta"]}],
+        },
+    )
     cluster.admin.create([deployment("more", "alpha", 5, "5"), deployment("late", "beta", 5, "5")])
     settled(truth, {"alpha": 4, "beta": 4})
-    wait_until("who waits is told", lambda: told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")}, 30)
+    wait_until(
+        "who waits is told",
+        lambda: told_of(truth, "alpha") == {("OverMax", ("cpu asks 5; l200 uses 20 of max 20"))},
+        30,
+    )
     assert condition(cluster)["status"] == "True"
 
 
-def test_names_in_any_script_and_quantities_in_any_form(cluster: ControlPlane, truth: QuotaTruth) -> None:
+def test_names_in_any_script_and_quantities_in_any_form(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
     (odd,) = (file for file in FILES if file.path.stem == "odd-and-good")
     let_in(cluster, odd.tree["spec"]["root"])
-    cluster.admin.create([deployment("late", "beta", 1, "5"), deployment("huge", "beta", 1, "2000")])
+    cluster.admin.create(
+        [deployment("late", "beta", 1, "5"), deployment("huge", "beta", 1, "2000")]
+    )
     settled(truth, {"alpha": 1, "beta": 1})
-    wait_until("who waits is told", lambda: {reason for reason, _ in told_of(truth, "beta")} == {"NeverFits"}, 30)
+    wait_until(
+        "who waits is told",
+        lambda: {reason for reason, _ in told_of(truth, "beta")} == {"NeverFits"},
+        30,
+    )
     ((_, sentence),) = told_of(truth, "beta")
     assert sentence.startswith("cpu asks 2000; root b/ü ☃ max is 1000"), sentence
     assert condition(cluster)["status"] == "True"
 
 
-def test_a_node_without_status_and_pods_that_ask_nothing(cluster: ControlPlane, truth: QuotaTruth) -> None:
+def test_a_node_without_status_and_pods_that_ask_nothing(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
     cluster.admin.create([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "blank"}}])
     free = deployment("free", "beta", 2, "1")
     free["spec"]["template"]["spec"]["containers"][0].pop("resources")
@@ -253,14 +372,21 @@ def test_a_node_without_status_and_pods_that_ask_nothing(cluster: ControlPlane, 
 
 def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
     """Of its status there is room for a part."""
-    rows: list[list[Object]] = [[{"name": f"n{1000 * g + n}", "namespaces": [f"s{1000 * g + n}"]} for n in range(999)] for g in range(20)]
+    rows: list[list[Object]] = [
+        [{"name": f"n{1000 * g + n}", "namespaces": [f"s{1000 * g + n}"]} for n in range(999)]
+        for g in range(20)
+    ]
     rows[0][0] |= {"namespaces": ["alpha", "beta"], "max": {"cpu": 10}}
     rows[1][0].pop("namespaces")
     groups = [{"name": f"g{number}", "children": leaves} for number, leaves in enumerate(rows)]
     let_in(cluster, {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": groups})
     cluster.admin.create([deployment("late", "beta", 2, "5")])
     settled(truth, {"alpha": 1, "beta": 1})
-    wait_until("who waits is told", lambda: told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")}, 30)
+    wait_until(
+        "who waits is told",
+        lambda: told_of(truth, "beta") == {("OverMax", ("cpu asks 5; n0 uses 10 of max 10"))},
+        30,
+    )
 
     def told() -> int:
         """So many nodes the status has, or counts; it is written once a second at most."""

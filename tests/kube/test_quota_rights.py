@@ -1,4 +1,6 @@
-"""Each right of the quota controller's account taken away alone: exactly what needs it fails, and with all of them nothing does."""
+"""Each right of the quota controller's account taken away alone: exactly what needs it fails, and
+with all of them nothing does.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,18 @@ Object = dict[str, Any]
 USER = f"system:serviceaccount:{SYSTEM}:{ACCOUNT}"
 PLACE = "team"
 NOT_SERVED = ("rayclusters", "podgroups")
-"""Their definitions are in no module that can be had: that these rights are needed is not shown here."""
+"""Their definitions are in no module that can be had: that these rights are needed is not shown
+here.
+"""
 RULES = {
     (each["kind"], each["metadata"].get("namespace", "")): each["rules"]
     for each in of_file("quota-controller.yaml")
     if each["kind"] in ("Role", "ClusterRole")
 }
 Right = tuple[str, str, str, str, str]
-"""The namespace of its role ("" = everywhere), group, resource, verb, and the name where only one object is meant."""
+"""The namespace of its role ("" = everywhere), group, resource, verb, and the name where only one
+object is meant.
+"""
 
 
 def rights() -> list[Right]:
@@ -70,7 +76,12 @@ def rights() -> list[Right]:
 
 def rules_without(place: str, gone: Right | None) -> list[Object]:
     return [
-        {"apiGroups": [group], "resources": [resource], "verbs": [verb], **({"resourceNames": [name]} if name else {})}
+        {
+            "apiGroups": [group],
+            "resources": [resource],
+            "verbs": [verb],
+            **({"resourceNames": [name]} if name else {}),
+        }
         for each in rights()
         if each[0] == place and each != gone
         for _, group, resource, verb, name in [each]
@@ -92,7 +103,9 @@ def cluster() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def account(cluster: ControlPlane) -> Connection:
     token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=2h").strip()
-    path = write_kubeconfig(cluster.folder / "rights.kubeconfig", cluster.server, cluster.authority, token_user(token))
+    path = write_kubeconfig(
+        cluster.folder / "rights.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
     connection = find_connection(str(path), env={})
     assert connection is not None
     return connection
@@ -118,18 +131,26 @@ def take_away(cluster: ControlPlane, right: Right | None) -> None:
 def allows(api: ApiClient, right: Right) -> bool:
     place, group, resource, verb, name = right
     plural, _, subresource = resource.partition("/")
-    return bool(ask_for(api, USER, verb, plural, place, group=group, subresource=subresource, name=name)["allowed"])
+    return bool(
+        ask_for(api, USER, verb, plural, place, group=group, subresource=subresource, name=name)[
+            "allowed"
+        ]
+    )
 
 
-# --- what it writes ------------------------------------------------------------------------------------------------------------
+# --- what it writes -------------------------------------------------------------------------------
 
 POD = ObjectRef("v1", "Pod", "nobody", PLACE, "no-uid")
 SAID = Condition("fairlead.io/QuotaAdmitted", "False", "OverMax", "no")
 SUSPENDED = {
     ("batch", "jobs"): ObjectRef("batch/v1", "Job", "nobody", PLACE, "no-uid"),
-    ("kubeflow.org", "mpijobs"): ObjectRef("kubeflow.org/v2beta1", "MPIJob", "nobody", PLACE, "no-uid"),
+    ("kubeflow.org", "mpijobs"): ObjectRef(
+        "kubeflow.org/v2beta1", "MPIJob", "nobody", PLACE, "no-uid"
+    ),
     ("kubeflow.org", "tfjobs"): ObjectRef("kubeflow.org/v1", "TFJob", "nobody", PLACE, "no-uid"),
-    ("kubeflow.org", "pytorchjobs"): ObjectRef("kubeflow.org/v1", "PyTorchJob", "nobody", PLACE, "no-uid"),
+    ("kubeflow.org", "pytorchjobs"): ObjectRef(
+        "kubeflow.org/v1", "PyTorchJob", "nobody", PLACE, "no-uid"
+    ),
     ("ray.io", "rayjobs"): ObjectRef("ray.io/v1", "RayJob", "nobody", PLACE, "no-uid"),
 }
 WRITES: dict[tuple[str, str, str], Action] = {
@@ -137,12 +158,21 @@ WRITES: dict[tuple[str, str, str], Action] = {
     ("", "pods", "delete"): DeleteObject(POD),
     ("", "pods/status", "patch"): SetPodCondition(POD, SAID),
     ("", "pods/eviction", "create"): EvictPod(POD),
-    ("", "namespaces", "patch"): PatchObject(ObjectRef("v1", "Namespace", "nobody", "", "no-uid"), {"metadata": {"labels": {}}}),
+    ("", "namespaces", "patch"): PatchObject(
+        ObjectRef("v1", "Namespace", "nobody", "", "no-uid"), {"metadata": {"labels": {}}}
+    ),
     ("", "events", "create"): RecordObjectEvent(POD, "QuotaWaiting", "why"),
-    ("scheduling.sigs.k8s.io", "elasticquotatrees/status", "patch"): WriteTreeStatus(QuotaTree("nobody", "kube-system", uid="no-uid")),
-    **{(*key, "patch"): PatchObject(target, {"spec": {"suspend": True}}) for key, target in SUSPENDED.items()},
+    ("scheduling.sigs.k8s.io", "elasticquotatrees/status", "patch"): WriteTreeStatus(
+        QuotaTree("nobody", "kube-system", uid="no-uid")
+    ),
+    **{
+        (*key, "patch"): PatchObject(target, {"spec": {"suspend": True}})
+        for key, target in SUSPENDED.items()
+    },
 }
-"""On objects that are not there: who may write is told that they are not, who may not is told that."""
+"""On objects that are not there: who may write is told that they
+are not, who may not is told that.
+"""
 LEASE = {
     "get": lambda api: api.get_lease(),
     "create": lambda api: api.put_lease(LeaseRecord("me", 15)),
@@ -179,19 +209,23 @@ def test_each_right_to_write_is_needed(cluster: ControlPlane, account: Connectio
     asyncio.run(story())
 
 
-# --- what it reads -------------------------------------------------------------------------------------------------------------
+# --- what it reads --------------------------------------------------------------------------------
 
 REFUSAL = re.compile(r'cannot (list|watch) resource "([\w/]+)" in API group "([\w.-]*)"')
 
 
 @pytest.mark.long
-def test_each_right_to_read_is_needed(cluster: ControlPlane, account: Connection, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_right_to_read_is_needed(
+    cluster: ControlPlane, account: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
     async def story() -> None:
         for right in (each for each in rights() if each[3] in ("list", "watch")):
             take_away(cluster, right)
             caplog.clear()
             async with KubeApi(account) as api:
-                following = asyncio.create_task(KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(Reported().observe))
+                following = asyncio.create_task(
+                    KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(Reported().observe)
+                )
                 try:
                     await until(lambda: told(caplog))
                     assert told(caplog) == {right[1:4]}
@@ -204,15 +238,23 @@ def test_each_right_to_read_is_needed(cluster: ControlPlane, account: Connection
 
 def told(caplog: pytest.LogCaptureFixture) -> set[tuple[str, str, str]]:
     """What it was refused, as its log says."""
-    found = {match.groups() for record in caplog.records for match in REFUSAL.finditer(record.getMessage())}
+    found = {
+        match.groups()
+        for record in caplog.records
+        for match in REFUSAL.finditer(record.getMessage())
+    }
     return {(group, resource, verb) for verb, resource, group in found}
 
 
-def test_with_all_rights_it_reads_all_that_is_served(cluster: ControlPlane, account: Connection, caplog: pytest.LogCaptureFixture) -> None:
+def test_with_all_rights_it_reads_all_that_is_served(
+    cluster: ControlPlane, account: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
     async def story() -> None:
         async with KubeApi(account) as api:
             reported = Reported()
-            following = asyncio.create_task(KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(reported.observe))
+            following = asyncio.create_task(
+                KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(reported.observe)
+            )
             try:
                 await until(lambda: reported.rows.keys() == ALL)
                 assert reported.names("elasticquotatrees") == ["elasticquotatree"]

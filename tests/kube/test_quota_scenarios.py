@@ -1,7 +1,9 @@
-"""The worked scenarios of quota on the real control plane: real controllers of Deployments, Jobs and budgets, our controller beside them.
+"""The worked scenarios of quota on the real control plane: real controllers of Deployments, Jobs
+and budgets, our controller beside them.
 
-A third of them is drawn for each run: `QUOTA_SCENARIOS=7` draws as a run did whose tests bear `seed 7`, `QUOTA_SCENARIOS=all` plays every
-one, the slow ones, too. The truth is a watch of the test's own; what must come out stands in the files.
+A third of them is drawn for each run: `QUOTA_SCENARIOS=7` draws as a run did whose tests bear `seed
+7`, `QUOTA_SCENARIOS=all` plays every one, the slow ones, too. The truth is a watch of the test's
+own; what must come out stands in the files.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ from tests.waiting import wait_until
 Object = dict[str, Any]
 TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
 TREE = f"{TREES}/elasticquotatree"
-JOBS = ("/apis/batch/v1/jobs", "/apis/kubeflow.org/v1/pytorchjobs", "/apis/kubeflow.org/v2beta1/mpijobs")
+JOBS = (
+    "/apis/batch/v1/jobs",
+    "/apis/kubeflow.org/v1/pytorchjobs",
+    "/apis/kubeflow.org/v2beta1/mpijobs",
+)
 PATIENCE_SECONDS = 40.0
 STILL_SECONDS = 1.0
 SEED = os.environ.get("QUOTA_SCENARIOS") or str(random.randrange(1000))
@@ -40,7 +46,11 @@ def drawn() -> list[Path]:
     every = scenario_paths()
     if SEED == "all":
         return every
-    quick = [path for path in every if not (scenario := read_scenario(path)).is_slow and "operators" not in scenario.needs]
+    quick = [
+        path
+        for path in every
+        if not (scenario := read_scenario(path)).is_slow and "operators" not in scenario.needs
+    ]
     return sorted(random.Random(int(SEED)).sample(quick, -(-len(every) // 3)))
 
 
@@ -62,7 +72,10 @@ def _rights() -> list[Object]:
         "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "people"},
         "subjects": [{"apiGroup": rbac, "kind": "Group", "name": "people"}],
     }
-    return [{"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "rules": rules, **named}, {**binding, **named}]
+    return [
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "rules": rules, **named},
+        {**binding, **named},
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -91,20 +104,39 @@ class RealHands:
         answer = self._api.patch(TREE, tree, APPLY, fieldManager="test", force="true")
         assert answer.status in (200, 201), answer.message
         self.truth.learn(tree["spec"]["root"])
-        wait_until(lambda: f"the tree is enforced: {self.tree().get('status')}", self._is_enforced, 30, pause_seconds=0.1)
+        wait_until(
+            lambda: f"the tree is enforced: {self.tree().get('status')}",
+            self._is_enforced,
+            30,
+            pause_seconds=0.1,
+        )
         for space in self.truth.above:
-            wait_until(lambda space=space: f"the gate stands in {space}", lambda space=space: self._gates(space), 30, 0.1)  # type: ignore[misc]
+            wait_until(
+                lambda space=space: f"the gate stands in {space}",
+                lambda space=space: self._gates(space),
+                30,
+                0.1,
+            )  # type: ignore[misc]
 
     def _is_enforced(self) -> bool:
         tree = self.tree()
         conditions = (tree.get("status") or {}).get("conditions") or ()
-        states = {each["type"]: each["status"] for each in conditions if each["observedGeneration"] == tree["metadata"]["generation"]}
+        states = {
+            each["type"]: each["status"]
+            for each in conditions
+            if each["observedGeneration"] == tree["metadata"]["generation"]
+        }
         return states.get("Enforced") == "True"
 
     def _gates(self, space: str) -> bool:
-        """Whether a pod would be born with the gate there; the namespace's own account may still be missing."""
+        """Whether a pod would be born with the gate there; the namespace's own account may still be
+        missing.
+        """
         born = self._try(self._api, space, {})
-        return any(gate["name"] == GATE for gate in (born.body.get("spec") or {}).get("schedulingGates") or ())
+        return any(
+            gate["name"] == GATE
+            for gate in (born.body.get("spec") or {}).get("schedulingGates") or ()
+        )
 
     @staticmethod
     def _try(api: ApiClient, space: str, more: Object) -> Answer:
@@ -123,7 +155,11 @@ class RealHands:
         if does == "set the node":
             answer = self._try(person, namespace, {"nodeName": "scenario-gpus"})
         else:
-            name = next(pod["metadata"]["name"] for pod in self.pods() if pod["metadata"]["name"].startswith(app) and gated(pod))
+            name = next(
+                pod["metadata"]["name"]
+                for pod in self.pods()
+                if pod["metadata"]["name"].startswith(app) and gated(pod)
+            )
             step = {"op": "remove", "path": "/spec/schedulingGates/0"}
             answer = person.patch(f"/api/v1/namespaces/{namespace}/pods/{name}", [step], JSON_PATCH)
         return answer.message if answer.status >= 400 else ""
@@ -144,7 +180,11 @@ class RealHands:
         return []
 
     def pods(self) -> Iterable[Object]:
-        return [pod for pod in list(self.truth.pods.values()) if PLAYED in pod["metadata"].get("labels", {})]
+        return [
+            pod
+            for pod in list(self.truth.pods.values())
+            if PLAYED in pod["metadata"].get("labels", {})
+        ]
 
     def jobs(self) -> Iterable[Object]:
         """A kind whose operator is not installed has none."""
@@ -157,8 +197,14 @@ class RealHands:
 
     def planned(self, leaf: str) -> list[tuple[str, str]]:
         argv = [*FAIRLEAD, "quota", "plan", "-o", "json", f"--kubeconfig={self._api.kubeconfig}"]
-        done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=True)
-        return [(row["reason"], row["message"]) for row in json.loads(done.stdout)["waiting"] if row["leaf"] == leaf]
+        done = subprocess.run(
+            argv, env=environment(), capture_output=True, text=True, timeout=60, check=True
+        )
+        return [
+            (row["reason"], row["message"])
+            for row in json.loads(done.stdout)["waiting"]
+            if row["leaf"] == leaf
+        ]
 
     def stopped(self) -> dict[str, str]:
         return {uid: name.partition("/")[0] for uid, name in list(self.truth.stopped.items())}
@@ -172,7 +218,16 @@ class RealHands:
         def is_gone() -> bool:
             if not self.pods():
                 return True
-            self._admin.run("delete", "pods", "-A", "-l", f"{PLAYED}=yes", "--force", "--grace-period=0", "--wait=false")
+            self._admin.run(
+                "delete",
+                "pods",
+                "-A",
+                "-l",
+                f"{PLAYED}=yes",
+                "--force",
+                "--grace-period=0",
+                "--wait=false",
+            )
             return False
 
         wait_until("nothing is left", is_gone, 60)
@@ -183,7 +238,9 @@ def gated(pod: Object) -> bool:
 
 
 @pytest.mark.parametrize("path", drawn(), ids=lambda path: f"{path.stem}, seed {SEED}")
-def test_a_scenario(request: pytest.FixtureRequest, cluster: ControlPlane, controller: QuotaController, path: Path) -> None:
+def test_a_scenario(
+    request: pytest.FixtureRequest, cluster: ControlPlane, controller: QuotaController, path: Path
+) -> None:
     scenario = read_scenario(path)
     if "operators" in scenario.needs:
         request.getfixturevalue("operators")

@@ -1,4 +1,5 @@
-"""Training jobs under their real operators, and quota: they are admitted, suspended and resumed as a whole, and no worker is ever evicted.
+"""Training jobs under their real operators, and quota: they are admitted, suspended and resumed as
+a whole, and no worker is ever evicted.
 
 In MPIJob v2 a worker that is evicted fails the job for good; so does a Master in a PyTorchJob.
 """
@@ -14,13 +15,26 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_more_job_kinds
 from tests.kube.operators import running_operators
-from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, install, running_controller, settled
+from tests.kube.quota_line import (
+    QuotaController,
+    big_node,
+    bounded,
+    deployment,
+    install,
+    running_controller,
+    settled,
+)
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
 PLACES = ("lender", "owner")
-ROOT = bounded("root", 40, 40, children=[bounded("lender", 10, 40, ["lender"]), bounded("owner", 30, 40, ["owner"])])
+ROOT = bounded(
+    "root",
+    40,
+    40,
+    children=[bounded("lender", 10, 40, ["lender"]), bounded("owner", 30, 40, ["owner"])],
+)
 KINDS = ("mpijob", "pytorchjob")
 CONTAINERS = {"mpijob": "main", "pytorchjob": "pytorch", "tfjob": "tensorflow"}
 
@@ -55,7 +69,11 @@ def training_job(kind: str) -> Object:
     metadata = {"name": "train", "namespace": "lender"}
     if kind == "mpijob":
         roles = {"Launcher": role(1, "4"), "Worker": role(4, "5")}
-        spec: Object = {"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": roles}
+        spec: Object = {
+            "slotsPerWorker": 1,
+            "runPolicy": {"cleanPodPolicy": "Running"},
+            "mpiReplicaSpecs": roles,
+        }
         version, named = "kubeflow.org/v2beta1", "MPIJob"
     elif kind == "tfjob":
         roles = {"Chief": role(1, "4"), "Worker": role(4, "5")}
@@ -82,7 +100,9 @@ def test_a_training_job_is_suspended_and_resumed_and_never_loses_a_worker(
         settled(truth, {"owner": 4}, seconds=90)
         suspended = the_job(cluster, kind)
         assert suspended["spec"]["runPolicy"]["suspend"] is True
-        assert suspended["metadata"]["annotations"]["fairlead.io/suspended-for"].startswith("owner/")
+        assert suspended["metadata"]["annotations"]["fairlead.io/suspended-for"].startswith(
+            "owner/"
+        )
         assert len(truth.stopped) == 5
         cluster.admin.run("delete", "deployment", "back", "-n", "owner")
         settled(truth, {"lender": 5}, seconds=90)
@@ -98,14 +118,35 @@ def test_a_training_job_is_suspended_and_resumed_and_never_loses_a_worker(
         cluster.admin.run("delete", kind, "train", "-n", "lender", "--ignore-not-found", "--wait")
         for place in PLACES:
             cluster.admin.run("delete", "deployments", "--all", "-n", place)
-            cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+            cluster.admin.run(
+                "delete",
+                "pods",
+                "--all",
+                "-n",
+                place,
+                "--force",
+                "--grace-period=0",
+                "--wait",
+                seconds=60,
+            )
 
 
 def batch_job(name: str, pods: int, **more: Any) -> Object:
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "5"}}}
-    template = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}}
+    template = {
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+        }
+    }
     spec = {"parallelism": pods, "completions": 20, "backoffLimit": 0, "template": template, **more}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "lender"}, "spec": spec}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "lender"},
+        "spec": spec,
+    }
 
 
 @pytest.fixture
@@ -117,15 +158,33 @@ def truth(cluster: ControlPlane, controller: QuotaController) -> Iterator[QuotaT
         made.stop()
         for place in PLACES:
             cluster.admin.run("delete", "jobs,deployments", "--all", "-n", place, "--wait")
-            cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+            cluster.admin.run(
+                "delete",
+                "pods",
+                "--all",
+                "-n",
+                place,
+                "--force",
+                "--grace-period=0",
+                "--wait",
+                seconds=60,
+            )
 
 
 def sweep(cluster: ControlPlane) -> Object:
-    return next(each for each in cluster.admin.get("jobs.batch", "-n", "lender") if each["metadata"]["name"] == "sweep")
+    return next(
+        each
+        for each in cluster.admin.get("jobs.batch", "-n", "lender")
+        if each["metadata"]["name"] == "sweep"
+    )
 
 
-def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """Its `backoffLimit` is 0: one pod that counts as failed would end it. Two of its ten pods wait for quota all the while."""
+def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
+    """Its `backoffLimit` is 0: one pod that counts as failed would end it. Two of its ten pods wait
+    for quota all the while.
+    """
     cluster.admin.create([batch_job("sweep", 10)])
     settled(truth, {"lender": 8})
     cluster.admin.create([deployment("back", "owner", 2, "5")])
@@ -138,9 +197,15 @@ def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(
     cluster.admin.run("scale", "deployment", "back", "-n", "owner", "--replicas=1")
     settled(truth, {"owner": 1, "lender": 7}, seconds=90)
     assert sweep(cluster)["spec"]["parallelism"] == 7
-    cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", '{"spec":{"parallelism":3}}')
+    cluster.admin.run(
+        "patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", '{"spec":{"parallelism":3}}'
+    )
     settled(truth, {"owner": 1, "lender": 3}, seconds=90)
-    wait_until("the owner's edit wins", lambda: not marks.keys() & sweep(cluster)["metadata"].get("annotations", {}).keys(), 30)
+    wait_until(
+        "the owner's edit wins",
+        lambda: not marks.keys() & sweep(cluster)["metadata"].get("annotations", {}).keys(),
+        30,
+    )
     cluster.admin.run("delete", "deployment", "back", "-n", "owner")
     settled(truth, {"lender": 3}, seconds=90)
     end = sweep(cluster)
@@ -148,9 +213,20 @@ def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(
     assert "failed" not in end["status"] and truth.faults == [] and truth.evicted == {}
 
 
-def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(cluster: ControlPlane, truth: QuotaTruth) -> None:
+def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
     def edit(suspend: str) -> None:
-        cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", f'{{"spec":{{"suspend":{suspend}}}}}')
+        cluster.admin.run(
+            "patch",
+            "job",
+            "sweep",
+            "-n",
+            "lender",
+            "--type=merge",
+            "-p",
+            f'{{"spec":{{"suspend":{suspend}}}}}',
+        )
 
     cluster.admin.create([deployment("older", "lender", 2, "5")])
     settled(truth, {"lender": 2})
@@ -161,20 +237,35 @@ def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(cluster: Cont
     assert sweep(cluster)["spec"]["suspend"] is True
     edit("false")
     edit("true")
-    wait_until("no mark of ours is left", lambda: "fairlead.io/suspended-for" not in sweep(cluster)["metadata"].get("annotations", {}), 30)
+    wait_until(
+        "no mark of ours is left",
+        lambda: (
+            "fairlead.io/suspended-for" not in sweep(cluster)["metadata"].get("annotations", {})
+        ),
+        30,
+    )
     cluster.admin.run("delete", "deployment", "--all", "-n", "owner")
     settled(truth, {"lender": 2}, seconds=90)
     assert sweep(cluster)["spec"]["suspend"] is True and "failed" not in sweep(cluster)["status"]
     assert truth.faults == [] and truth.evicted == {}
 
 
-def test_a_job_with_a_deadline_does_not_die_while_it_waits(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """Its 25 seconds begin when it is admitted: it has waited longer than that by then. KWOK's pods never end, so its deadline does."""
-    cluster.admin.create([deployment("back", "owner", 6, "5"), deployment("older", "lender", 2, "5")])
+def test_a_job_with_a_deadline_does_not_die_while_it_waits(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
+    """Its 25 seconds begin when it is admitted: it has waited longer than that by then. KWOK's pods
+    never end, so its deadline does.
+    """
+    cluster.admin.create(
+        [deployment("back", "owner", 6, "5"), deployment("older", "lender", 2, "5")]
+    )
     settled(truth, {"owner": 6, "lender": 2}, seconds=90)
     cluster.admin.create([batch_job("sweep", 2, activeDeadlineSeconds=25)])
     made = sweep(cluster)
-    assert made["spec"]["suspend"] is True and made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+    assert (
+        made["spec"]["suspend"] is True
+        and made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+    )
     began = time.monotonic()
     wait_until("more time than its deadline has gone by", lambda: time.monotonic() > began + 27, 60)
     assert not sweep(cluster)["status"].get("startTime")
@@ -186,8 +277,12 @@ def test_a_job_with_a_deadline_does_not_die_while_it_waits(cluster: ControlPlane
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_member_beyond_the_least_of_a_training_job_is_evicted(cluster: ControlPlane, truth: QuotaTruth, kind: str) -> None:
-    """It needs three of its five pods, and one worker would be enough. All of it goes, and none by an eviction."""
+def test_no_member_beyond_the_least_of_a_training_job_is_evicted(
+    cluster: ControlPlane, truth: QuotaTruth, kind: str
+) -> None:
+    """It needs three of its five pods, and one worker would be enough. All of it goes, and none by
+    an eviction.
+    """
     elastic = training_job(kind)
     elastic["spec"]["runPolicy"]["schedulingPolicy"] = {"minAvailable": 3}
     elastic["metadata"]["name"] = "elastic"
@@ -205,7 +300,9 @@ def test_no_member_beyond_the_least_of_a_training_job_is_evicted(cluster: Contro
         cluster.admin.run("delete", kind, "elastic", "-n", "lender", "--ignore-not-found", "--wait")
 
 
-@pytest.mark.parametrize(("kind", "deadline", "waits"), [("mpijob", 600, 0), ("pytorchjob", 600, 0), ("tfjob", 30, 32)])
+@pytest.mark.parametrize(
+    ("kind", "deadline", "waits"), [("mpijob", 600, 0), ("pytorchjob", 600, 0), ("tfjob", 30, 32)]
+)
 def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_admitted(
     cluster: ControlPlane, truth: QuotaTruth, kind: str, deadline: int, waits: int
 ) -> None:
@@ -233,27 +330,47 @@ def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_adm
         cluster.admin.run("delete", kind, "train", "-n", "lender", "--ignore-not-found", "--wait")
 
 
-def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_admitted(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """No kuberay-operator runs here: no pod is made, and what it refuses to suspend must be left to it."""
+def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_admitted(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
+    """No kuberay-operator runs here: no pod is made, and what it refuses to suspend must be left to
+    it.
+    """
     pods = {"template": {"spec": batch_job("", 1)["spec"]["template"]["spec"]}}
-    ray = {"headGroupSpec": pods, "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "minReplicas": 2, "maxReplicas": 2, **pods}]}
+    ray = {
+        "headGroupSpec": pods,
+        "workerGroupSpecs": [
+            {"groupName": "w", "replicas": 2, "minReplicas": 2, "maxReplicas": 2, **pods}
+        ],
+    }
     spec = {"entrypoint": "python x.py", "rayClusterSpec": ray, "activeDeadlineSeconds": 600}
     jobs = {"late": {**spec, "shutdownAfterJobFinishes": True}, "keeps": spec}
 
     def job(name: str) -> Object:
-        return next(each for each in cluster.admin.get("rayjobs.ray.io", "-n", "lender") if each["metadata"]["name"] == name)
+        return next(
+            each
+            for each in cluster.admin.get("rayjobs.ray.io", "-n", "lender")
+            if each["metadata"]["name"] == name
+        )
 
     try:
         cluster.admin.create([deployment("back", "owner", 6, "5")])
         settled(truth, {"owner": 6}, seconds=90)
         cluster.admin.create(
             [
-                {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": name, "namespace": "lender"}, "spec": each}
+                {
+                    "apiVersion": "ray.io/v1",
+                    "kind": "RayJob",
+                    "metadata": {"name": name, "namespace": "lender"},
+                    "spec": each,
+                }
                 for name, each in jobs.items()
             ]
         )
         assert job("late")["spec"]["suspend"] is True
-        assert job("late")["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+        assert (
+            job("late")["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+        )
         assert not job("keeps")["spec"].get("suspend")
         cluster.admin.run("delete", "deployment", "back", "-n", "owner")
         wait_until("it is resumed", lambda: not job("late")["spec"]["suspend"], 60)
@@ -262,26 +379,48 @@ def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_ad
         cluster.admin.run("delete", "rayjobs", "--all", "-n", "lender", "--wait")
 
 
-def test_pods_of_a_job_that_no_node_takes_are_not_counted_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """They ask for a node that is not there. Its `backoffLimit` is 0, and they are returned after two seconds."""
+def test_pods_of_a_job_that_no_node_takes_are_not_counted_as_failed(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
+    """They ask for a node that is not there. Its `backoffLimit` is 0, and they are returned after
+    two seconds.
+    """
     tree = cluster.admin.get("elasticquotatrees.scheduling.sigs.k8s.io", "-n", "kube-system")[0]
     attributes = dict(tree["spec"]["root"].get("attributes") or {})
     place = ["patch", "eqtree", "elasticquotatree", "-n", "kube-system", "--type=merge", "-p"]
-    cluster.admin.run(*place, json.dumps({"spec": {"root": {"attributes": {**attributes, "fairlead.io/unbound-return": "2s"}}}}))
+    cluster.admin.run(
+        *place,
+        json.dumps(
+            {"spec": {"root": {"attributes": {**attributes, "fairlead.io/unbound-return": "2s"}}}}
+        ),
+    )
     try:
         homeless = batch_job("sweep", 2)
-        homeless["spec"]["template"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "not-there"}}]
+        homeless["spec"]["template"]["spec"]["volumes"] = [
+            {"name": "v", "persistentVolumeClaim": {"claimName": "not-there"}}
+        ]
         cluster.admin.create([homeless])
         wait_until("it was returned twice", lambda: len(returns(cluster)) >= 2, 90)
         assert "failed" not in sweep(cluster)["status"]
-        assert not [each for each in sweep(cluster)["status"].get("conditions", ()) if each["type"] == "Failed"]
+        assert not [
+            each
+            for each in sweep(cluster)["status"].get("conditions", ())
+            if each["type"] == "Failed"
+        ]
     finally:
-        cluster.admin.run(*place, json.dumps({"spec": {"root": {"attributes": {"fairlead.io/unbound-return": None}}}}))
+        cluster.admin.run(
+            *place,
+            json.dumps({"spec": {"root": {"attributes": {"fairlead.io/unbound-return": None}}}}),
+        )
 
 
 def returns(cluster: ControlPlane) -> list[Object]:
     events = cluster.admin.get("events", "-n", "lender")
-    return [each for each in events if each["reason"] == "QuotaReturned" and each["involvedObject"]["kind"] == "Job"]
+    return [
+        each
+        for each in events
+        if each["reason"] == "QuotaReturned" and each["involvedObject"]["kind"] == "Job"
+    ]
 
 
 def the_job(cluster: ControlPlane, kind: str) -> Object:

@@ -1,6 +1,8 @@
-"""The ElasticQuotaTree on a real API server: ACK's form is taken as it is, faults get a sentence, and our status is kept.
+"""The ElasticQuotaTree on a real API server: ACK's form is taken as it is, faults get a sentence,
+and our status is kept.
 
-The same manifests go to the simulated API server, which enforces no rules in CEL: there the schema alone speaks.
+The same manifests go to the simulated API server, which enforces no rules in CEL: there the schema
+alone speaks.
 """
 
 from __future__ import annotations
@@ -69,20 +71,28 @@ spec:
 
 def manual() -> Any:
     tree = yaml.safe_load(MANUAL)
-    tree["spec"]["root"]["children"][1]["children"][1]["min"]["cpu"] = "1e1"  # PyYAML reads a word where kubectl reads a number
+    # PyYAML reads a word where kubectl reads a number
+    tree["spec"]["root"]["children"][1]["children"][1]["min"]["cpu"] = "1e1"
     return tree
 
 
 def ack_definition() -> dict[str, Any]:
     """As in ACK: nothing of a node is typed, and there is no status subresource."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    version = {
+        "name": "v1beta1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": anything},
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": NAME,
-            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"},
+            "annotations": {
+                "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"
+            },
         },
         "spec": {
             "group": "scheduling.sigs.k8s.io",
@@ -104,7 +114,9 @@ def install(kubectl: Kubectl) -> None:
 
 
 def _is_typed(kubectl: Kubectl) -> bool:
-    """Short names come with discovery, which kubectl remembers, the fields with the API server's OpenAPI."""
+    """Short names come with discovery, which kubectl remembers, the fields with the API server's
+    OpenAPI.
+    """
     kubectl.run("api-resources", "--cached=false", "--api-group=scheduling.sigs.k8s.io")
     try:
         return "guaranteed" in kubectl.run("explain", "eqtree.spec.root.min")
@@ -120,21 +132,33 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def before_ours(cluster: ControlPlane) -> dict[str, Any]:
-    """A tree under ACK's definition, with a fault that it lets in, over which ours is installed: the tree as it was then."""
+    """A tree under ACK's definition, with a fault that it lets in, over which ours is installed:
+    the tree as it was then.
+    """
     admin = cluster.admin
     admin.apply([ack_definition()])
     admin.run("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=60s")
     old = manual()
     old["spec"]["root"]["children"][0]["namespace"] = ["typo"]
     wait_until("ACK's tree is served", lambda: _is_done(admin, old), 60)
-    kept: dict[str, Any] = json.loads(admin.run("get", "elasticquotatree", "elasticquotatree", "-n", "kube-system", "-o", "json"))
+    kept: dict[str, Any] = json.loads(
+        admin.run("get", "elasticquotatree", "elasticquotatree", "-n", "kube-system", "-o", "json")
+    )
     install(admin)
     return kept
 
 
 def _is_done(kubectl: Kubectl, tree: Any) -> bool:
     try:
-        kubectl.run("apply", "--server-side", "--force-conflicts", "--validate=false", "-f", "-", stdin=json.dumps(tree))
+        kubectl.run(
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--validate=false",
+            "-f",
+            "-",
+            stdin=json.dumps(tree),
+        )
     except KubectlError:
         return False
     return True
@@ -159,7 +183,9 @@ def either(request: pytest.FixtureRequest) -> Kubectl:
 
 
 def apply(kubectl: Kubectl, tree: Any) -> str:
-    return kubectl.run("apply", "-f", "-", stdin=tree if isinstance(tree, str) else json.dumps(tree))
+    return kubectl.run(
+        "apply", "-f", "-", stdin=tree if isinstance(tree, str) else json.dumps(tree)
+    )
 
 
 def read(kubeconfig: Path) -> QuotaTree:
@@ -171,8 +197,12 @@ def read(kubeconfig: Path) -> QuotaTree:
     return tree
 
 
-def test_ours_goes_over_acks_and_the_objects_stay(cluster: ControlPlane, before_ours: dict[str, Any]) -> None:
-    now = json.loads(cluster.admin.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json"))
+def test_ours_goes_over_acks_and_the_objects_stay(
+    cluster: ControlPlane, before_ours: dict[str, Any]
+) -> None:
+    now = json.loads(
+        cluster.admin.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json")
+    )
     assert now["metadata"]["uid"] == before_ours["metadata"]["uid"]
     typo = before_ours["spec"]["root"]["children"][0].pop("namespace")
     assert (now["spec"], typo) == (before_ours["spec"], ["typo"])
@@ -183,7 +213,12 @@ def test_a_tree_in_acks_form_is_taken_as_it_is(either: Kubectl) -> None:
     tree = read(either.kubeconfig)
     assert tree.faults == ()
     assert tree.root is not None
-    assert [leaf.namespaces for leaf in tree.root.leaves()] == [("namespace1",), ("namespace2",), ("namespace3",), ("namespace4",)]
+    assert [leaf.namespaces for leaf in tree.root.leaves()] == [
+        ("namespace1",),
+        ("namespace2",),
+        ("namespace3",),
+        ("namespace4",),
+    ]
     assert [leaf.max["cpu"] for leaf in tree.root.leaves()] == [20_000] * 4
     assert tree.root.children[0].attributes["resourceflavors"] == '["a10"]'
 
@@ -201,24 +236,68 @@ def of_root(**fields: Any) -> Change:
 
 BY_SCHEMA: list[tuple[str, Change, str]] = [
     ("unknown field", of_child(namespace=["x"]), 'unknown field "spec.root.children[0].namespace"'),
-    ("no name", lambda root: root["children"][0].pop("name"), "spec.root.children[0].name: Required value"),
+    (
+        "no name",
+        lambda root: root["children"][0].pop("name"),
+        "spec.root.children[0].name: Required value",
+    ),
     ("empty name", of_child(name=""), "spec.root.children[0].name: Invalid value"),
     ("negative", of_child(min={"cpu": "-1"}), 'spec.root.children[0].min.cpu: Invalid value: "-1"'),
-    ("no quantity", of_child(min={"cpu": "lots"}), 'spec.root.children[0].min.cpu: Invalid value: "lots"'),
+    (
+        "no quantity",
+        of_child(min={"cpu": "lots"}),
+        ('spec.root.children[0].min.cpu: Invalid value: "lots"'),
+    ),
     ("a float", of_child(min={"cpu": 0.5}), "spec.root.children[0].min.cpu: Invalid value"),
     ("a list of resources", of_child(min=["cpu"]), "spec.root.children[0].min: Invalid value"),
-    ("a word for namespaces", of_child(namespaces="x"), "spec.root.children[0].namespaces: Invalid value"),
-    ("a number for an attribute", of_child(attributes={"a": 5}), "spec.root.children[0].attributes.a: Invalid value"),
+    (
+        "a word for namespaces",
+        of_child(namespaces="x"),
+        "spec.root.children[0].namespaces: Invalid value",
+    ),
+    (
+        "a number for an attribute",
+        of_child(attributes={"a": 5}),
+        "spec.root.children[0].attributes.a: Invalid value",
+    ),
 ]
 BY_RULE: list[tuple[str, Change, str]] = [
-    ("a parent with namespaces", of_child(namespaces=["x"]), "root.a: has children and namespaces; only a leaf has namespaces"),
-    ("min over max", of_child(max={"cpu": 10}), "root.a: min of cpu is 20, more than its own max 10"),
+    (
+        "a parent with namespaces",
+        of_child(namespaces=["x"]),
+        "root.a: has children and namespaces; only a leaf has namespaces",
+    ),
+    (
+        "min over max",
+        of_child(max={"cpu": 10}),
+        "root.a: min of cpu is 20, more than its own max 10",
+    ),
     ("a child's max", of_child(max={"cpu": 41}), "root.a: max is more than the max of root"),
-    ("unlimited min", of_child(min={"cpu": "2147483647Ki"}), "root.a: min of cpu is unlimited; only the root's may be"),
-    ("an unknown resource", of_child(min={"cpu": 20, "gpu": 1}), "root: a child names a resource that the root does not"),
-    ("root min", lambda root: root["min"].update(cpu=30), "root: min and max differ; they must be equal at the root"),
-    ("root max", lambda root: root["max"].update(gpu=1), "root: min and max differ; they must be equal at the root"),
-    ("root without min", lambda root: root.pop("min"), "root: min and max differ; they must be equal at the root"),
+    (
+        "unlimited min",
+        of_child(min={"cpu": "2147483647Ki"}),
+        "root.a: min of cpu is unlimited; only the root's may be",
+    ),
+    (
+        "an unknown resource",
+        of_child(min={"cpu": 20, "gpu": 1}),
+        "root: a child names a resource that the root does not",
+    ),
+    (
+        "root min",
+        lambda root: root["min"].update(cpu=30),
+        "root: min and max differ; they must be equal at the root",
+    ),
+    (
+        "root max",
+        lambda root: root["max"].update(gpu=1),
+        "root: min and max differ; they must be equal at the root",
+    ),
+    (
+        "root without min",
+        lambda root: root.pop("min"),
+        "root: min and max differ; they must be equal at the root",
+    ),
 ]
 
 
@@ -228,15 +307,23 @@ def changed(change: Change) -> Any:
     return tree
 
 
-@pytest.mark.parametrize(("change", "sentence"), [pytest.param(*case[1:], id=case[0]) for case in BY_SCHEMA])
-def test_what_is_no_tree_is_refused_by_its_schema(either: Kubectl, change: Change, sentence: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "sentence"), [pytest.param(*case[1:], id=case[0]) for case in BY_SCHEMA]
+)
+def test_what_is_no_tree_is_refused_by_its_schema(
+    either: Kubectl, change: Change, sentence: str
+) -> None:
     with pytest.raises(KubectlError) as refusal:
         apply(either, changed(change))
     assert sentence in str(refusal.value)
 
 
-@pytest.mark.parametrize(("change", "sentence"), [pytest.param(*case[1:], id=case[0]) for case in BY_RULE])
-def test_what_the_rules_reach_is_refused_with_the_name_of_the_node(admin: Kubectl, change: Change, sentence: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "sentence"), [pytest.param(*case[1:], id=case[0]) for case in BY_RULE]
+)
+def test_what_the_rules_reach_is_refused_with_the_name_of_the_node(
+    admin: Kubectl, change: Change, sentence: str
+) -> None:
     with pytest.raises(KubectlError) as refusal:
         apply(admin, changed(change))
     assert sentence in str(refusal.value)
@@ -245,15 +332,25 @@ def test_what_the_rules_reach_is_refused_with_the_name_of_the_node(admin: Kubect
 def test_a_second_tree_is_refused(admin: Kubectl) -> None:
     tree = manual()
     tree["metadata"]["name"] = "second"
-    with pytest.raises(KubectlError, match="the one tree of a cluster is kube-system/elasticquotatree"):
+    with pytest.raises(
+        KubectlError, match=("the one tree of a cluster is kube-system/elasticquotatree")
+    ):
         apply(admin, tree)
 
 
 @pytest.mark.parametrize(("server", "levels"), [("admin", 200), ("simulated", 90)])
-def test_a_deep_tree_is_kept_whole(request: pytest.FixtureRequest, server: str, levels: int) -> None:
-    """The simulated API server takes no body that is nested in more than 200 levels, two for each of a tree."""
+def test_a_deep_tree_is_kept_whole(
+    request: pytest.FixtureRequest, server: str, levels: int
+) -> None:
+    """The simulated API server takes no body that is nested in more than 200 levels, two for each
+    of a tree.
+    """
     either: Kubectl = request.getfixturevalue(server)
-    node: dict[str, Any] = {"name": f"l{levels}", "namespaces": ["namespace1"], "attributes": {"any": "thing"}}
+    node: dict[str, Any] = {
+        "name": f"l{levels}",
+        "namespaces": ["namespace1"],
+        "attributes": {"any": "thing"},
+    }
     for level in range(levels - 1, 0, -1):
         node = {"name": f"l{level}", "children": [node]}
     tree = manual()
@@ -266,7 +363,9 @@ def test_a_deep_tree_is_kept_whole(request: pytest.FixtureRequest, server: str, 
     apply(either, MANUAL)
 
 
-def test_below_the_typed_levels_nothing_is_cut_off_and_faults_are_ours_to_tell(either: Kubectl) -> None:
+def test_below_the_typed_levels_nothing_is_cut_off_and_faults_are_ours_to_tell(
+    either: Kubectl,
+) -> None:
     node: dict[str, Any] = {"name": "l8", "namespace": ["typo"], "min": {"cpu": "lots"}}
     for level in range(7, 0, -1):
         node = {"name": f"l{level}", "children": [node]}
@@ -294,13 +393,36 @@ def write(kubeconfig: Path, action: WriteTreeStatus) -> Outcome:
 def test_the_status_is_written_beside_the_spec_and_shown_in_columns(either: Kubectl) -> None:
     apply(either, MANUAL)
     tree = read(either.kubeconfig)
-    use = QuotaNodeUse("root.a.1", ("namespace1",), used={"cpu": 12_500}, borrowed={"cpu": 2500}, waiting_units=1, waiting_pods=3)
-    warning = Violation("root.a.1", "NoSuchNamespace", "root.a.1: namespace namespace1 does not exist yet", is_error=False)
-    assert write(either.kubeconfig, WriteTreeStatus(tree, (use,), (warning,), at=1767600000.0)).result is Result.DONE
-    after = json.loads(either.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json"))
-    assert after["metadata"]["generation"] == tree.generation == after["status"]["observedGeneration"]
+    use = QuotaNodeUse(
+        "root.a.1",
+        ("namespace1",),
+        used={"cpu": 12_500},
+        borrowed={"cpu": 2500},
+        waiting_units=1,
+        waiting_pods=3,
+    )
+    warning = Violation(
+        "root.a.1",
+        "NoSuchNamespace",
+        "root.a.1: namespace namespace1 does not exist yet",
+        is_error=False,
+    )
+    assert (
+        write(either.kubeconfig, WriteTreeStatus(tree, (use,), (warning,), at=1767600000.0)).result
+        is Result.DONE
+    )
+    after = json.loads(
+        either.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json")
+    )
+    assert (
+        after["metadata"]["generation"] == tree.generation == after["status"]["observedGeneration"]
+    )
     (row,) = after["status"]["nodes"]
-    assert (row["used"], row["borrowed"], row["waiting"]) == ({"cpu": "12500m"}, {"cpu": "2500m"}, {"units": 1, "pods": 3})
+    assert (row["used"], row["borrowed"], row["waiting"]) == (
+        {"cpu": "12500m"},
+        {"cpu": "2500m"},
+        {"units": 1, "pods": 3},
+    )
     header, line = either.run("get", "eqtrees", "-n", "kube-system").splitlines()
     assert header.split() == ["NAME", "VALID", "LEAVES", "WAITING", "AGE"]
     assert line.split()[:4] == ["elasticquotatree", "True", "4", "3"]
@@ -311,11 +433,21 @@ def test_the_status_of_another_tree_is_left_alone(either: Kubectl) -> None:
     before = read(either.kubeconfig).status
     assert write(either.kubeconfig, WriteTreeStatus(other)).result is Result.REFUSED
     assert read(either.kubeconfig).status == before
-    assert write(either.kubeconfig, WriteTreeStatus(QuotaTree("absent", "kube-system", uid="u"))).result is Result.GONE
+    assert (
+        write(
+            either.kubeconfig, WriteTreeStatus(QuotaTree("absent", "kube-system", uid="u"))
+        ).result
+        is Result.GONE
+    )
 
 
 def test_whoever_writes_the_spec_writes_no_status(either: Kubectl) -> None:
     tree = manual()
     tree["status"] = {"leaves": 99}
     apply(either, tree)
-    assert json.loads(either.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json"))["status"]["leaves"] != 99
+    assert (
+        json.loads(
+            either.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json")
+        )["status"]["leaves"]
+        != 99
+    )

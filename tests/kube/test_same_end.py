@@ -1,7 +1,8 @@
 """Do the same workloads end in the same state on the simulated cluster and on a real control plane?
 
-The real one lives through all of them at once, each in a namespace of its own; those that change nodes come when the others are over.
-A simulated world's end is read first and must then be reached, and kept, by the real cluster: where they differ, the real one is right.
+The real one lives through all of them at once, each in a namespace of its own; those that change
+nodes come when the others are over. A simulated world's end is read first and must then be reached,
+and kept, by the real cluster: where they differ, the real one is right.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ REACHED_SECONDS = 25.0
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as control_plane:
         control_plane.admin.create(workloads_nodes.NODES)
-        wait_until("all nodes are Ready", lambda: all(_is_ready(node) for node in control_plane.admin.get("nodes")))
+        wait_until(
+            "all nodes are Ready",
+            lambda: all(_is_ready(node) for node in control_plane.admin.get("nodes")),
+        )
         yield control_plane
 
 
@@ -47,7 +51,9 @@ def _is_ready(node: dict[str, Any]) -> bool:
 
 
 class RealEnds:
-    """The chosen workloads on the real cluster. Those that change nodes are not begun before somebody asks for one of them."""
+    """The chosen workloads on the real cluster. Those that change nodes are not begun before
+    somebody asks for one of them.
+    """
 
     def __init__(self, kubeconfig: Path, cases: list[Case]) -> None:
         self._kubeconfig = kubeconfig
@@ -59,7 +65,9 @@ class RealEnds:
 
     def _begin(self, *, changes_nodes: bool) -> None:
         chosen = [case for case in self._cases if case.changes_nodes is changes_nodes]
-        self._places |= {case.name: self._pool.submit(_live, self._kubeconfig, case) for case in chosen}
+        self._places |= {
+            case.name: self._pool.submit(_live, self._kubeconfig, case) for case in chosen
+        }
 
     def place_of(self, case: Case) -> Place:
         """Where the workload is at its end; raises what it raised."""
@@ -71,7 +79,11 @@ class RealEnds:
 
 @pytest.fixture(scope="module")
 def real_ends(cluster: ControlPlane, request: pytest.FixtureRequest) -> RealEnds:
-    own = [item for item in request.session.items if item.path == request.path and getattr(item, "callspec", None)]
+    own = [
+        item
+        for item in request.session.items
+        if item.path == request.path and getattr(item, "callspec", None)
+    ]
     chosen = {item.callspec.params.get("case") for item in own}
     return RealEnds(cluster.kubeconfig, [case for name, case in CASES.items() if name in chosen])
 
@@ -89,8 +101,12 @@ def _simulated_end(folder: Path, case: Case) -> dict[str, Any]:
         return end_state(place)
 
 
-@pytest.mark.parametrize("case", in_turn(sorted(name for name, case in CASES.items() if not case.changes_nodes), 2))
-def test_the_same_workload_ends_in_the_same_state(case: str, real_ends: RealEnds, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "case", in_turn(sorted(name for name, case in CASES.items() if not case.changes_nodes), 2)
+)
+def test_the_same_workload_ends_in_the_same_state(
+    case: str, real_ends: RealEnds, tmp_path: Path
+) -> None:
     _reach(CASES[case], real_ends, tmp_path)
 
 
@@ -98,8 +114,12 @@ def test_their_ends_are_kept(real_ends: RealEnds) -> None:
     _keep(real_ends)
 
 
-@pytest.mark.parametrize("case", in_turn(sorted(name for name, case in CASES.items() if case.changes_nodes), 2))
-def test_the_same_workload_that_changes_nodes_ends_in_the_same_state(case: str, real_ends: RealEnds, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "case", in_turn(sorted(name for name, case in CASES.items() if case.changes_nodes), 2)
+)
+def test_the_same_workload_that_changes_nodes_ends_in_the_same_state(
+    case: str, real_ends: RealEnds, tmp_path: Path
+) -> None:
     _reach(CASES[case], real_ends, tmp_path)
 
 
@@ -122,7 +142,9 @@ def _keep(real_ends: RealEnds) -> None:
     limit = time.monotonic() + REACHED_SECONDS
     while True:
         time.sleep(KEPT_SECONDS)
-        left = {name for name, end in ends.items() if end_state(real_ends.place_of(CASES[name])) != end}
+        left = {
+            name for name, end in ends.items() if end_state(real_ends.place_of(CASES[name])) != end
+        }
         if not left or time.monotonic() > limit:
             break
     assert not left, "these ends were reached and left again"

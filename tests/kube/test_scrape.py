@@ -1,7 +1,8 @@
-"""Do the two files for Prometheus scrape what the manifests deploy, and nothing else? The relabelling is Prometheus's own (promtool).
+"""Do the two files for Prometheus scrape what the manifests deploy, and nothing else? The
+relabelling is Prometheus's own (promtool).
 
-Debian's promtool is built without discovery in Kubernetes, so the targets come from files, with the labels that discovery of pods gives
-each declared port.
+Debian's promtool is built without discovery in Kubernetes, so the targets come from files, with the
+labels that discovery of pods gives each declared port.
 """
 
 from __future__ import annotations
@@ -28,10 +29,22 @@ EXPECTED = {
 
 
 def ports_of_pods() -> list[tuple[Object, str, str, int]]:
-    """Labels of each pod that a manifest makes, with container, name and number of each port it declares."""
-    templates = [obj["spec"]["template"] for file in FILES for obj in of_file(file) if obj["kind"] in ("Deployment", "DaemonSet")]
+    """Labels of each pod that a manifest makes, with container, name and number of each port it
+    declares.
+    """
+    templates = [
+        obj["spec"]["template"]
+        for file in FILES
+        for obj in of_file(file)
+        if obj["kind"] in ("Deployment", "DaemonSet")
+    ]
     return [
-        (template["metadata"]["labels"], container["name"], port.get("name", ""), port["containerPort"])
+        (
+            template["metadata"]["labels"],
+            container["name"],
+            port.get("name", ""),
+            port["containerPort"],
+        )
         for template in templates
         for container in template["spec"]["containers"]
         for port in container.get("ports", ())
@@ -49,7 +62,10 @@ def discovered(phase: str = "Running") -> list[Object]:
                 "__meta_kubernetes_pod_phase": phase,
                 "__meta_kubernetes_pod_container_name": container,
                 "__meta_kubernetes_pod_container_port_name": name,
-                **{f"__meta_kubernetes_pod_label_{re.sub(r'[^a-zA-Z0-9_]', '_', key)}": value for key, value in labels.items()},
+                **{
+                    f"__meta_kubernetes_pod_label_{re.sub(r'[^a-zA-Z0-9_]', '_', key)}": value
+                    for key, value in labels.items()
+                },
             },
         }
         for number, (labels, container, name, port) in enumerate(ports_of_pods(), 1)
@@ -61,7 +77,9 @@ def kept(folder: Path, found: list[Object]) -> list[dict[str, str]]:
     config: dict[str, Any] = yaml.safe_load(SCRAPE.read_text(encoding="utf-8"))
     (folder / "targets.json").write_text(json.dumps(found))
     for job in config["scrape_configs"]:
-        assert job.pop("kubernetes_sd_configs") == [{"role": "pod", "namespaces": {"names": ["fairlead-system"]}}]
+        assert job.pop("kubernetes_sd_configs") == [
+            {"role": "pod", "namespaces": {"names": ["fairlead-system"]}}
+        ]
         job["file_sd_configs"] = [{"files": [str(folder / "targets.json")]}]
     file = folder / "prometheus.yml"
     file.write_text(yaml.safe_dump(config))
@@ -76,26 +94,45 @@ def kept(folder: Path, found: list[Object]) -> list[dict[str, str]]:
 
 
 def promtool(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        ["promtool", *words], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def strangers() -> list[Object]:
     """Pods of ours that have ended; ports of other names; pods of other names."""
-    broken = ("__meta_kubernetes_pod_container_port_name", "__meta_kubernetes_pod_label_app_kubernetes_io_name")
+    broken = (
+        "__meta_kubernetes_pod_container_port_name",
+        "__meta_kubernetes_pod_label_app_kubernetes_io_name",
+    )
     return [
         *discovered("Failed"),
         *discovered("Succeeded"),
-        *({**each, "labels": {**each["labels"], label: "web"}} for label in broken for each in discovered()),
+        *(
+            {**each, "labels": {**each["labels"], label: "web"}}
+            for label in broken
+            for each in discovered()
+        ),
     ]
 
 
-def test_each_page_of_ours_is_scraped_once_under_its_own_name_and_nothing_else_is(tmp_path: Path) -> None:
+def test_each_page_of_ours_is_scraped_once_under_its_own_name_and_nothing_else_is(
+    tmp_path: Path,
+) -> None:
     labels = kept(tmp_path, [*discovered(), *strangers()])
     assert len(labels) == len(EXPECTED)
-    assert {(each["job"], each["container"], int(each["__address__"].rpartition(":")[2])) for each in labels} == EXPECTED
-    assert {(each["namespace"], each["pod"].removesuffix("-x1y2z") == each["job"]) for each in labels} == {("fairlead-system", True)}
-    assert {each["job"]: (each["__scrape_interval__"], each["__scrape_timeout__"]) for each in labels} == {
-        name: ("5s", "4s") if name == "fairlead-cluster-exporter" else ("15s", "10s") for name, _, _ in EXPECTED
+    assert {
+        (each["job"], each["container"], int(each["__address__"].rpartition(":")[2]))
+        for each in labels
+    } == EXPECTED
+    assert {
+        (each["namespace"], each["pod"].removesuffix("-x1y2z") == each["job"]) for each in labels
+    } == {("fairlead-system", True)}
+    assert {
+        each["job"]: (each["__scrape_interval__"], each["__scrape_timeout__"]) for each in labels
+    } == {
+        name: ("5s", "4s") if name == "fairlead-cluster-exporter" else ("15s", "10s")
+        for name, _, _ in EXPECTED
     }
 
 
@@ -109,9 +146,22 @@ def test_the_monitors_of_the_operator_select_the_same() -> None:
         assert endpoint["honorLabels"] is False
         assert int(endpoint["scrapeTimeout"][:-1]) < int(endpoint["interval"][:-1])
         if monitor["kind"] == "ServiceMonitor":
-            (service,) = (each for each in services if wanted.items() <= each["metadata"].get("labels", {}).items())
-            (port,) = (each["targetPort"] for each in service["spec"]["ports"] if each["name"] == port)
+            (service,) = (
+                each
+                for each in services
+                if wanted.items() <= each["metadata"].get("labels", {}).items()
+            )
+            (port,) = (
+                each["targetPort"] for each in service["spec"]["ports"] if each["name"] == port
+            )
             wanted = service["spec"]["selector"]
-        found = [each for each in ports_of_pods() if wanted.items() <= each[0].items() and each[2] == port]
-        selected += [(labels["app.kubernetes.io/name"], container, number) for labels, container, _, number in found]
+        found = [
+            each
+            for each in ports_of_pods()
+            if wanted.items() <= each[0].items() and each[2] == port
+        ]
+        selected += [
+            (labels["app.kubernetes.io/name"], container, number)
+            for labels, container, _, number in found
+        ]
     assert sorted(selected) == sorted(EXPECTED)

@@ -1,8 +1,9 @@
-"""Storms over shared GPUs on the real thing: kube-scheduler, API server and our extender, each of which dies, while pods come and go.
+"""Storms over shared GPUs on the real thing: kube-scheduler, API server and our extender, each of
+which dies, while pods come and go.
 
-Four seeds of 54 pods (twelve with FAIRLEAD_ALL_STORMS=1) on one control plane, every kind of accident in each. In memory
-(tests/apps/test_share_storm.py) storms are larger and time jumps; here the real programs are asked, and the truth is the API
-server's own watch, looked at event by event.
+Four seeds of 54 pods (twelve with FAIRLEAD_ALL_STORMS=1) on one control plane, every kind of
+accident in each. In memory (tests/apps/test_share_storm.py) storms are larger and time jumps; here
+the real programs are asked, and the truth is the API server's own watch, looked at event by event.
 """
 
 from __future__ import annotations
@@ -38,8 +39,18 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 
 Object = dict[str, Any]
 POOLS = (
-    NodePool(name="big", count=3, cpu=64, memory="256Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=4, shared=True),
-    NodePool(name="small", count=2, cpu=64, memory="256Gi", gpu_model="Tesla T4", gpus=1, shared=True),
+    NodePool(
+        name="big",
+        count=3,
+        cpu=64,
+        memory="256Gi",
+        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpus=4,
+        shared=True,
+    ),
+    NodePool(
+        name="small", count=2, cpu=64, memory="256Gi", gpu_model=("Tesla T4"), gpus=1, shared=True
+    ),
 )
 SEEDS = range(1, 13) if os.environ.get("FAIRLEAD_ALL_STORMS") else (2, 3, 4, 12)
 BATCHES = 6
@@ -47,13 +58,19 @@ PODS_A_BATCH = 9
 AWAY_SECONDS = {4: 20.0, 11: 20.0, 2: 2.0, 7: 3.0, 12: 6.0}
 """In these seeds the API server is away so long, in the middle of the storm."""
 GRANT = "fairlead.io/gpu-allocation"
-DAMAGE = ([f"{GRANT}={{garbled"], [f"{GRANT}=null"], [f"{GRANT}-", "scheduler.framework.gpushare.allocation-", "ALIYUN_COM_GPU_MEM_IDX-"])
+DAMAGE = (
+    [f"{GRANT}={{garbled"],
+    [f"{GRANT}=null"],
+    [f"{GRANT}-", "scheduler.framework.gpushare.allocation-", "ALIYUN_COM_GPU_MEM_IDX-"],
+)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
-        nodes = sharing_world(Scenario(title="storm", node_pools=POOLS), 1, 1_767_600_000.0).cluster.list(NODES)
+        nodes = sharing_world(
+            Scenario(title="storm", node_pools=POOLS), 1, 1_767_600_000.0
+        ).cluster.list(NODES)
         made.admin.create([namespace(SYSTEM), *(as_real(node) for node in nodes)])
         wait_until("the nodes are ready", lambda: len(ready(made)) == len(nodes))
         yield made
@@ -85,13 +102,25 @@ class Storm:
         for number in range(BATCHES):
             people = threading.Thread(target=self._people, args=(truth,))
             people.start()
-            self._accident(number)  # here, not in the thread: what a thread starts, the kernel ends with it (component.py, pdeathsig)
+            # here, not in the thread: what a thread starts, the kernel ends with it (component.py,
+            # pdeathsig)
+            self._accident(number)
             people.join()
             if number == BATCHES // 2 and self._seed in AWAY_SECONDS:
                 self._line.api_server_away(AWAY_SECONDS[self._seed])
 
     def clear(self) -> None:
-        self._cluster.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait", seconds=120)
+        self._cluster.admin.run(
+            "delete",
+            "pods",
+            "--all",
+            "-n",
+            "default",
+            "--force",
+            "--grace-period=0",
+            "--wait",
+            seconds=120,
+        )
 
     def _accident(self, number: int) -> None:
         """Each kind in its turn, another one first in the next seed, at a random moment."""
@@ -107,25 +136,46 @@ class Storm:
 
     def _damage_one(self, truth: ShareTruth) -> None:
         """Somebody who may write grants garbles one while its pod runs."""
-        running = [pod for pod in truth.bound() if pod.phase == "Running" and pod.deleted_at is None]
+        running = [
+            pod for pod in truth.bound() if pod.phase == "Running" and pod.deleted_at is None
+        ]
         if running and self.rng.random() < 0.5:
             pod = self.rng.choice(running)
             self.damaged.add(pod.uid)
             with contextlib.suppress(KubectlError):  # it has ended meanwhile
-                self._cluster.admin.run("annotate", "pod", pod.name, "-n", "default", "--overwrite", *self.rng.choice(DAMAGE))
+                self._cluster.admin.run(
+                    "annotate",
+                    "pod",
+                    pod.name,
+                    "-n",
+                    "default",
+                    "--overwrite",
+                    *self.rng.choice(DAMAGE),
+                )
 
     def _delete_some(self, truth: ShareTruth) -> None:
         names = [pod.name for pod in truth.pods.values() if pod.deleted_at is None]
         if names:
             self._cluster.admin.run(
-                "delete", "pods", "-n", "default", "--wait=false", "--ignore-not-found", *self.rng.sample(names, min(3, len(names)))
+                "delete",
+                "pods",
+                "-n",
+                "default",
+                "--wait=false",
+                "--ignore-not-found",
+                *self.rng.sample(names, min(3, len(names))),
             )
 
     def _bind_again(self, truth: ShareTruth) -> None:
         """What is bound is bound once more, there and elsewhere; nothing comes of it."""
         for pod in truth.bound()[-2:]:
             for node in (pod.node, self.rng.choice(list(truth.nodes))):
-                asked = {"PodName": pod.name, "PodNamespace": "default", "PodUID": pod.uid, "Node": node}
+                asked = {
+                    "PodName": pod.name,
+                    "PodNamespace": "default",
+                    "PodUID": pod.uid,
+                    "Node": node,
+                }
                 try:
                     self._line.extenders[self._line.leader].ask("bind", asked)
                 except (OSError, ValueError, http.client.HTTPException):  # it is being killed
@@ -145,12 +195,19 @@ class Storm:
         elif shape < 0.5:
             init = [_container("init", rng.randint(1, 8))]
             if rng.random() < 0.6:
-                init.insert(rng.randrange(2), {**_container("sidecar", rng.randint(1, 4)), "restartPolicy": "Always"})
+                init.insert(
+                    rng.randrange(2),
+                    {**_container("sidecar", rng.randint(1, 4)), "restartPolicy": "Always"},
+                )
         annotations = {
             DELETE_DELAY: f"{rng.randint(0, 3000)}ms",
             **({RUN_TIME: f"{rng.randint(1000, 4000)}ms"} if rng.random() < 0.6 else {}),
         }
-        metadata = {"name": f"storm{self._seed}-p{self._made}", "namespace": "default", "annotations": annotations}
+        metadata = {
+            "name": f"storm{self._seed}-p{self._made}",
+            "namespace": "default",
+            "annotations": annotations,
+        }
         spec: Object = {
             "schedulerName": "fairlead-scheduler",
             "terminationGracePeriodSeconds": 30,
@@ -165,11 +222,17 @@ class Storm:
 
 
 def _container(name: str, units: int) -> Object:
-    return {"name": name, "image": "app:1", "resources": {"limits": {"cpu": "10m", "memory": "8Mi", "aliyun.com/gpu-mem": str(units)}}}
+    return {
+        "name": name,
+        "image": "app:1",
+        "resources": {"limits": {"cpu": "10m", "memory": "8Mi", "aliyun.com/gpu-mem": str(units)}},
+    }
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_card_is_ever_sold_twice_and_nothing_is_lost(cluster: ControlPlane, line: ShareLine, seed: int) -> None:
+def test_no_card_is_ever_sold_twice_and_nothing_is_lost(
+    cluster: ControlPlane, line: ShareLine, seed: int
+) -> None:
     line.ready()
     storm, truth = Storm(cluster, line, seed), ShareTruth(cluster)
     try:
@@ -179,7 +242,10 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(cluster: ControlPlane, l
         _check_end(storm, line, truth)
     except (AssertionError, TimeoutError, KubectlError) as error:
         told = "\n".join(
-            (*(f"{name}: {why}" for name, why in _told(truth, _forgotten(truth))), *(each.log_tail() for each in line.running()))
+            (
+                *((f"{name}: {why}") for name, why in _told(truth, _forgotten(truth))),
+                *(each.log_tail() for each in line.running()),
+            )
         )
         again = f"python -m pytest tests/kube/test_share_storms.py -k '[{seed}]'"
         raise AssertionError(f"storm {seed}: {error}; again: {again}\n{told}") from error
@@ -196,36 +262,53 @@ def _forgotten(truth: ShareTruth) -> list[str]:
 
 
 def _told(truth: ShareTruth, names: list[str]) -> list[tuple[str, str]]:
-    return [(pod.name, "; ".join(each.message for each in pod.conditions)) for pod in truth.waiting() if pod.name in names]
+    return [
+        (pod.name, "; ".join(each.message for each in pod.conditions))
+        for pod in truth.waiting()
+        if pod.name in names
+    ]
 
 
 def _check_end(storm: Storm, line: ShareLine, truth: ShareTruth) -> None:
     assert not truth.faults, truth.faults[:3]
-    assert len(truth.placements) > BATCHES * PODS_A_BATCH // 4, "a storm in which little is bound proves little"
+    assert len(truth.placements) > BATCHES * PODS_A_BATCH // 4, (
+        "a storm in which little is bound proves little"
+    )
     for uid, seen in truth.placements.items():
         assert len(seen) == 1, f"pod {uid} was seen on {seen}"
     for pod in truth.bound():
-        wanted = {part.name: part.limits["aliyun.com/gpu-mem"] for part in (*pod.containers, *pod.init_containers)}
+        wanted = {
+            part.name: part.limits["aliyun.com/gpu-mem"]
+            for part in (*pod.containers, *pod.init_containers)
+        }
         held = {name: sum(grant.units for grant in given) for name, given in pod.grants.items()}
-        assert held == wanted or (not held and pod.uid in storm.damaged), f"{pod.name} holds {held} and asked for {wanted}"
+        assert held == wanted or (not held and pod.uid in storm.damaged), (
+            f"{pod.name} holds {held} and asked for {wanted}"
+        )
         assert gpu_need(pod).units
     leader = line.extenders[line.leader]
     try:
-        wait_until("the extender knows what the API server knows", lambda: not _apart(leader, truth))
+        wait_until(
+            ("the extender knows what the API server knows"), lambda: not _apart(leader, truth)
+        )
     except TimeoutError as error:
-        raise AssertionError(f"{error}: {_apart(leader, truth)}; damaged: {sorted(storm.damaged)}") from error
+        raise AssertionError(
+            f"{error}: {_apart(leader, truth)}; damaged: {sorted(storm.damaged)}"
+        ) from error
 
 
 def _apart(extender: Extender, truth: ShareTruth) -> list[str]:
     """What each says of the pods on whose cards they do not agree.
 
-    A grant that is damaged is known to an extender that saw it before, and to no other: one may have died before it could write it again.
+    A grant that is damaged is known to an extender that saw it before, and to no other: one may
+    have died before it could write it again.
     """
     told, held = _as_told(extender), truth.held()
     return [
         f"{uid}: {told.get(uid)}, not {held.get(uid)}; API server: {truth.pods.get(uid)}"
         for uid in {*told, *held}
-        if told.get(uid) != held.get(uid) and (uid in told or (uid in truth.pods and truth.pods[uid].grants))
+        if told.get(uid) != held.get(uid)
+        and (uid in told or (uid in truth.pods and truth.pods[uid].grants))
     ]
 
 

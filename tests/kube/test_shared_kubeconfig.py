@@ -1,4 +1,6 @@
-"""A kubeconfig that a laptop and kubectl write in turns: the real kubectl reads it, changes it, and keeps to the same lock."""
+"""A kubeconfig that a laptop and kubectl write in turns: the real kubectl reads it, changes it, and
+keeps to the same lock.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,37 @@ from fairlead.run import laptop_kubeconfig
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials
 
-ENTRIES = kubeconfig_entries("https://127.0.0.1:6443", make_credentials(), {"fairlead.io/laptop": {"console": "c", "gpuExporter": "g"}})
+ENTRIES = kubeconfig_entries(
+    "https://127.0.0.1:6443",
+    make_credentials(),
+    {"fairlead.io/laptop": {"console": "c", "gpuExporter": "g"}},
+)
 
 
 def config(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [str(program("kubectl")), f"--kubeconfig={path}", "config", *words]
-    return subprocess.run(argv, env={**os.environ, **own_folders(path.parent)}, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        argv,
+        env={**os.environ, **own_folders(path.parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def contexts(path: Path) -> list[str]:
     return sorted(config(path, "get-contexts", "-o", "name").stdout.split())
 
 
-def test_kubectl_reads_and_writes_what_a_laptop_merged_and_the_laptop_takes_out_what_kubectl_wrote(tmp_path: Path) -> None:
+def test_kubectl_reads_and_writes_what_a_laptop_merged_and_the_laptop_takes_out_what_kubectl_wrote(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "config"
-    for words in (("set-cluster", "prod", "--server=https://prod:6443"), ("set-context", "prod", "--cluster=prod", "--user=ann")):
+    for words in (
+        ("set-cluster", "prod", "--server=https://prod:6443"),
+        ("set-context", "prod", "--cluster=prod", "--user=ann"),
+    ):
         assert config(path, *words).returncode == 0
     assert config(path, "use-context", "prod").returncode == 0
     before = path.read_bytes()
@@ -39,7 +57,9 @@ def test_kubectl_reads_and_writes_what_a_laptop_merged_and_the_laptop_takes_out_
     shared.write(ENTRIES)
     assert contexts(path) == ["fairlead", "prod"]
     assert config(path, "current-context").stdout == "prod\n"
-    shown = json.loads(config(path, "view", "--raw", "--minify", "--context=fairlead", "-o", "json").stdout)
+    shown = json.loads(
+        config(path, "view", "--raw", "--minify", "--context=fairlead", "-o", "json").stdout
+    )
     assert shown["clusters"] == [ENTRIES["clusters"]] and shown["users"] == [ENTRIES["users"]]
     assert config(path, "set-context", "fairlead", "--namespace=research").returncode == 0
     shared.end()

@@ -1,5 +1,6 @@
-"""Shared GPUs on both worlds: a stock kube-scheduler that asks our rules, and the simulated one, place the same pods on the same cards
-and say the same words to those that wait; the shipped admission policies refuse what the simulated cluster refuses, in the same words.
+"""Shared GPUs on both worlds: a stock kube-scheduler that asks our rules, and the simulated one,
+place the same pods on the same cards and say the same words to those that wait; the shipped
+admission policies refuse what the simulated cluster refuses, in the same words.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
-POOL = NodePool(name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True)
+POOL = NodePool(
+    name="shared", cpu=32, memory="128Gi", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True
+)
 PLAIN = NodePool(name="plain", cpu=16, memory="64Gi")
 NODES_OF_ALL = 2
 PAUSE_SECONDS, QUIET_LOOKS = 0.5, 3
@@ -64,12 +67,20 @@ CASES = {
         pod("d", 6, rank="low"),
         pod("e", 15, rank="high"),
     ],
-    "nobody has to go and no card has room": [pod("a", 11, rank="low"), pod("b", 11, rank="low"), pod("c", 8, rank="high")],
-    "preemption cannot help": [pod("a", 11, rank="middle"), pod("b", 11, rank="middle"), pod("c", 8, rank="low")],
+    ("nobody has to go and no card has room"): [
+        pod("a", 11, rank="low"),
+        pod("b", 11, rank="low"),
+        pod("c", 8, rank="high"),
+    ],
+    ("preemption cannot help"): [
+        pod("a", 11, rank="middle"),
+        pod("b", 11, rank="middle"),
+        pod("c", 8, rank="low"),
+    ],
 }
 
 
-# --- the two worlds --------------------------------------------------------------------------------------------------------------------
+# --- the two worlds -------------------------------------------------------------------------------
 
 
 def simulated() -> World:
@@ -87,7 +98,9 @@ def live(world: World, seconds: float) -> None:
 def real() -> Iterator[tuple[ControlPlane, Extender]]:
     with running_control_plane() as cluster:
         nodes = [as_real(node) for node in simulated().cluster.list(NODES)]
-        cluster.admin.create([*nodes, *(priority_class(name, value) for name, value in CLASSES.items())])
+        cluster.admin.create(
+            [*nodes, *(priority_class(name, value) for name, value in CLASSES.items())]
+        )
         wait_until("the nodes are ready", lambda: len(ready(cluster)) == NODES_OF_ALL)
         cluster.admin.run("apply", "--server-side", "-f", str(POLICIES))
         wait_until("the policies are in force", lambda: is_refused(cluster) and sends(cluster))
@@ -100,7 +113,11 @@ def really(cluster: ControlPlane, pods: Sequence[Object]) -> dict[str, Object | 
     for obj in pods:
         cluster.admin.create([obj])
         name = obj["metadata"]["name"]
-        wait_until(f"pod {name} is placed or told", lambda name=name: settled(found(cluster, name)), seconds=30)  # type: ignore[misc]
+        wait_until(
+            f"pod {name} is placed or told",
+            lambda name=name: settled(found(cluster, name)),
+            seconds=30,
+        )  # type: ignore[misc]
     return quiet(cluster, [obj["metadata"]["name"] for obj in pods])
 
 
@@ -109,9 +126,13 @@ def quiet(cluster: ControlPlane, wanted: Sequence[str]) -> dict[str, Object | No
     looks: list[dict[str, Object | None]] = []
     for _ in range(60):
         time.sleep(PAUSE_SECONDS)
-        told = {obj["metadata"]["name"]: fate(obj) for obj in cluster.admin.get("pods", "-n", "default")}
+        told = {
+            obj["metadata"]["name"]: fate(obj) for obj in cluster.admin.get("pods", "-n", "default")
+        }
         looks.append({name: told.get(name) for name in wanted})
-        if len(looks) > QUIET_LOOKS and all(look == looks[-1] for look in looks[-QUIET_LOOKS - 1 :]):
+        if len(looks) > QUIET_LOOKS and all(
+            look == looks[-1] for look in looks[-QUIET_LOOKS - 1 :]
+        ):
             return looks[-1]
     raise TimeoutError(f"the pods do not come to rest: {looks[-1]}")
 
@@ -122,10 +143,13 @@ def in_simulation(pods: Sequence[Object]) -> dict[str, Object | None]:
         world.cluster.create(obj)
         live(world, 3)
     live(world, 60)
-    return {obj["metadata"]["name"]: fate(world.cluster.get(PODS, "default", obj["metadata"]["name"])) for obj in pods}
+    return {
+        obj["metadata"]["name"]: fate(world.cluster.get(PODS, "default", obj["metadata"]["name"]))
+        for obj in pods
+    }
 
 
-# --- the tests -------------------------------------------------------------------------------------------------------------------------
+# --- the tests ------------------------------------------------------------------------------------
 
 
 def filters(extender: Extender) -> float:
@@ -133,13 +157,17 @@ def filters(extender: Extender) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_worlds_place_alike_and_say_the_same(real: tuple[ControlPlane, Extender], case: str) -> None:
+def test_both_worlds_place_alike_and_say_the_same(
+    real: tuple[ControlPlane, Extender], case: str
+) -> None:
     cluster, extender = real
     before = filters(extender)
     try:
         seen = really(cluster, CASES[case])
     finally:
-        cluster.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait")
+        cluster.admin.run(
+            "delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait"
+        )
     assert in_simulation(CASES[case]) == seen
     assert filters(extender) > before or case == "the sum is too small"
 
@@ -148,7 +176,10 @@ def test_both_worlds_place_alike_and_say_the_same(real: tuple[ControlPlane, Exte
     "obj",
     [
         pytest.param(pod("x", 4, annotations=FORGED), id="a grant on a new pod"),
-        pytest.param(pod("x", 0, annotations={names.ANNOTATION_ALLOCATION: "{}"}), id="a grant on a pod without GPU"),
+        pytest.param(
+            pod("x", 0, annotations={names.ANNOTATION_ALLOCATION: "{}"}),
+            id=("a grant on a pod without GPU"),
+        ),
         pytest.param(pod("x", 7, **LABELS), id="an odd split"),
         pytest.param(pod("x", 8, labels={"aliyun.com/gpu-count": "x"}), id="a word for a number"),
         pytest.param(pod("x", 0, core=30), id="core percent alone"),
@@ -159,7 +190,8 @@ def test_both_worlds_refuse_alike(real: tuple[ControlPlane, Extender], obj: Obje
         real[0].admin.create([obj])
     with pytest.raises(ApiStatus) as refused:
         simulated().cluster.create(obj)
-    told = str(refused.value.message).removeprefix('pods "x" is forbidden: ')  # which kubectl leaves out of what is Invalid
+    # which kubectl leaves out of what is Invalid
+    told = str(refused.value.message).removeprefix('pods "x" is forbidden: ')
     assert told in str(really_refused.value) and told != refused.value.message
 
 
@@ -171,12 +203,16 @@ def test_both_worlds_refuse_alike(real: tuple[ControlPlane, Extender], obj: Obje
         (pod("x", 0, parts=(0, 4)), "fairlead-scheduler"),
     ],
 )
-def test_both_worlds_send_pods_to_the_same_scheduler(real: tuple[ControlPlane, Extender], obj: Object, scheduler: str) -> None:
+def test_both_worlds_send_pods_to_the_same_scheduler(
+    real: tuple[ControlPlane, Extender], obj: Object, scheduler: str
+) -> None:
     assert dry_run(real[0], obj)["spec"]["schedulerName"] == scheduler
     assert simulated().cluster.create(obj)["spec"]["schedulerName"] == scheduler
 
 
-def test_a_person_may_neither_change_nor_remove_a_grant(real: tuple[ControlPlane, Extender]) -> None:
+def test_a_person_may_neither_change_nor_remove_a_grant(
+    real: tuple[ControlPlane, Extender],
+) -> None:
     cluster = real[0]
     try:
         assert really(cluster, [pod("p", 4)])["p"] is not None
@@ -185,4 +221,6 @@ def test_a_person_may_neither_change_nor_remove_a_grant(real: tuple[ControlPlane
                 cluster.admin.run("annotate", "pod", "p", change, "--overwrite")
         cluster.admin.run("annotate", "pod", "p", "team=a")
     finally:
-        cluster.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait")
+        cluster.admin.run(
+            "delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait"
+        )

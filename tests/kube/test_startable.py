@@ -1,4 +1,6 @@
-"""What the console says that one could start now starts, and more waits: with the real scheduler, our extender, our quota controller."""
+"""What the console says that one could start now starts, and more waits: with the real scheduler,
+our extender, our quota controller.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,18 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 Object = dict[str, Any]
 GPU, MEMORY = "nvidia.com/gpu", "aliyun.com/gpu-mem"
 POOLS = (
-    NodePool(name="shared", count=2, cpu=64, memory="256Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True),
-    NodePool(name="whole", count=2, cpu=64, memory="256Gi", gpu_model="NVIDIA A100-SXM4-80GB", gpus=4),
+    NodePool(
+        name="shared",
+        count=2,
+        cpu=64,
+        memory="256Gi",
+        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpus=2,
+        shared=True,
+    ),
+    NodePool(
+        name="whole", count=2, cpu=64, memory="256Gi", gpu_model=("NVIDIA A100-SXM4-80GB"), gpus=4
+    ),
 )
 """Four shared cards of 16 GiB and eight whole ones."""
 PLACES = ("rich", "poor", "outside")
@@ -41,7 +53,10 @@ ROOT = bounded(
     "root",
     (8, 8),
     (60, 60),
-    children=[bounded("root.rich", (4, 8), (20, 60), namespaces=["rich"]), bounded("root.poor", (1, 2), (5, 8), namespaces=["poor"])],
+    children=[
+        bounded("root.rich", (4, 8), (20, 60), namespaces=["rich"]),
+        bounded("root.poor", (1, 2), (5, 8), namespaces=["poor"]),
+    ],
 )
 
 
@@ -49,7 +64,9 @@ ROOT = bounded(
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
         install(made)
-        nodes = sharing_world(Scenario(title="starts", node_pools=POOLS), 1, 1_767_600_000.0).cluster.list(NODES)
+        nodes = sharing_world(
+            Scenario(title="starts", node_pools=POOLS), 1, 1_767_600_000.0
+        ).cluster.list(NODES)
         made.admin.create([as_real(node) for node in nodes])
         wait_until("the nodes are ready", lambda: len(ready(made)) == len(nodes))
         made.admin.run("create", "namespace", "outside")
@@ -77,22 +94,37 @@ def console(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def pod(name: str, place: str, resource: str, amount: int, selector: str = "") -> Object:
     container = {"name": "main", "image": "app:1", "resources": {"limits": {resource: str(amount)}}}
-    spec: Object = {"schedulerName": "fairlead-scheduler", "containers": [container], "terminationGracePeriodSeconds": 1}
+    spec: Object = {
+        "schedulerName": "fairlead-scheduler",
+        "containers": [container],
+        "terminationGracePeriodSeconds": 1,
+    }
     if selector:
         key, _, value = selector.partition("=")
         spec["nodeSelector"] = {key: value}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": place}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": place},
+        "spec": spec,
+    }
 
 
 def job(name: str, asking: Object) -> Object:
     """A Job of one such pod: what quota may lend to, since it comes back when it is evicted."""
     spec = {**asking["spec"], "restartPolicy": "Never"}
     metadata = {"name": name, "namespace": asking["metadata"]["namespace"]}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"backoffLimit": 0, "template": {"spec": spec}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"backoffLimit": 0, "template": {"spec": spec}},
+    }
 
 
 def answer_to(cluster: ControlPlane, place: str, chosen: str) -> str:
-    """`runs`, `waits` and why once the controller or the scheduler has refused it, "" while nobody has.
+    """`runs`, `waits` and why once the controller or the scheduler has refused it, "" while nobody
+    has.
 
     `chosen`: the flag of kubectl that chooses the one pod.
     """
@@ -102,15 +134,28 @@ def answer_to(cluster: ControlPlane, place: str, chosen: str) -> str:
     [seen] = found
     if seen["status"].get("phase") == "Running":
         return "runs"
-    said = {each["type"]: each["reason"] for each in seen["status"].get("conditions", ()) if each["status"] == "False"}
+    said = {
+        each["type"]: each["reason"]
+        for each in seen["status"].get("conditions", ())
+        if each["status"] == "False"
+    }
     if seen["spec"].get("schedulingGates"):
-        return f"waits: {said['fairlead.io/QuotaAdmitted']}" if "fairlead.io/QuotaAdmitted" in said else ""
+        return (
+            f"waits: {said['fairlead.io/QuotaAdmitted']}"
+            if "fairlead.io/QuotaAdmitted" in said
+            else ""
+        )
     return "waits: Unschedulable" if said.get("PodScheduled") == "Unschedulable" else ""
 
 
 def answers(cluster: ControlPlane, crowd: list[Object]) -> list[str]:
     return [
-        answer_to(cluster, each["metadata"]["namespace"], f"--field-selector=metadata.name={each['metadata']['name']}") for each in crowd
+        answer_to(
+            cluster,
+            each["metadata"]["namespace"],
+            f"--field-selector=metadata.name={each['metadata']['name']}",
+        )
+        for each in crowd
     ]
 
 
@@ -118,10 +163,16 @@ def try_out(cluster: ControlPlane, place: str, resource: str, amount: int, selec
     """What becomes of the pod of such a Job; it is gone afterwards."""
     cluster.admin.create([job("asker", pod("asker", place, resource, amount, selector))])
     try:
-        wait_until(f"{amount} {resource} in {place} is answered", lambda: answer_to(cluster, place, "-ljob-name=asker"), 60)
+        wait_until(
+            f"{amount} {resource} in {place} is answered",
+            lambda: answer_to(cluster, place, "-ljob-name=asker"),
+            60,
+        )
         return answer_to(cluster, place, "-ljob-name=asker")
     finally:
-        cluster.admin.run("delete", "job", "asker", "-n", place, "--cascade=foreground", "--wait=true")
+        cluster.admin.run(
+            "delete", "job", "asker", "-n", place, "--cascade=foreground", "--wait=true"
+        )
 
 
 def starts(console: Server, place: str, holding: int) -> list[Object]:
@@ -130,7 +181,9 @@ def starts(console: Server, place: str, holding: int) -> list[Object]:
     def asked(path: str) -> Object:
         return dict(json.loads(console.get(f"/api/v1{path}")))
 
-    wait_until("the console has seen them", lambda: asked("/holders?size=1")["total"] == holding, 30)
+    wait_until(
+        ("the console has seen them"), lambda: asked("/holders?size=1")["total"] == holding, 30
+    )
     return list(asked(f"/mine?namespace={place}")["starts"])
 
 
@@ -138,7 +191,11 @@ def starts(console: Server, place: str, holding: int) -> list[Object]:
 def test_it_starts_and_more_waits(cluster: ControlPlane, console: Server, seed: int) -> None:
     chance = random.Random(seed)
     crowd = [
-        pod(f"p{number}", chance.choice(PLACES), *chance.choice([(GPU, 1), (GPU, 2), (MEMORY, 3), (MEMORY, 5), (MEMORY, 9)]))
+        pod(
+            f"p{number}",
+            chance.choice(PLACES),
+            *chance.choice([(GPU, 1), (GPU, 2), (MEMORY, 3), (MEMORY, 5), (MEMORY, 9)]),
+        )
         for number in range(12)
     ]
     cluster.admin.create(crowd)
@@ -148,10 +205,19 @@ def test_it_starts_and_more_waits(cluster: ControlPlane, console: Server, seed: 
         tried = 0
         for place in PLACES:
             for start in starts(console, place, running_now):
-                resource, amount, selector = start["resource"], int(start["amount"]), start["selector"]
+                resource, amount, selector = (
+                    start["resource"],
+                    int(start["amount"]),
+                    start["selector"],
+                )
                 if amount:
-                    assert try_out(cluster, place, resource, amount, selector) == "runs", (start, running_now)
-                assert try_out(cluster, place, resource, amount + 1, selector).startswith("waits"), start
+                    assert try_out(cluster, place, resource, amount, selector) == "runs", (
+                        start,
+                        running_now,
+                    )
+                assert try_out(cluster, place, resource, amount + 1, selector).startswith(
+                    "waits"
+                ), start
                 tried += 1
         assert tried >= 3, "a cluster in which nothing is offered proves little"
     finally:

@@ -1,6 +1,7 @@
 """Do training jobs end in the same state with the simulated operators and with the real ones?
 
-The real cluster lives through all of them at once, each in a namespace of its own. Where the two differ, the real one is right.
+The real cluster lives through all of them at once, each in a namespace of its own. Where the two
+differ, the real one is right.
 """
 
 from __future__ import annotations
@@ -29,16 +30,30 @@ REACHED_SECONDS = 60.0
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as started, running_operators(started):
         started.admin.create(NODES)
-        wait_until("the nodes are Ready", lambda: started.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(NODES))
+        wait_until(
+            "the nodes are Ready",
+            lambda: (
+                started.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(NODES)
+            ),
+        )
         yield started
 
 
 @pytest.fixture(scope="module")
-def real_lives(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Place]]]:
+def real_lives(
+    cluster: ControlPlane, request: pytest.FixtureRequest
+) -> Iterator[dict[str, Future[Place]]]:
     """The chosen lives, begun together."""
-    own = (item for item in request.session.items if item.path == request.path and getattr(item, "callspec", None))
+    own = (
+        item
+        for item in request.session.items
+        if item.path == request.path and getattr(item, "callspec", None)
+    )
     with ThreadPoolExecutor(len(CASES)) as pool:
-        yield {name: pool.submit(_live, cluster.kubeconfig, name) for name in {item.callspec.params["case"] for item in own}}
+        yield {
+            name: pool.submit(_live, cluster.kubeconfig, name)
+            for name in {item.callspec.params["case"] for item in own}
+        }
 
 
 def _live(kubeconfig: Path, case: str) -> Place:
@@ -55,11 +70,18 @@ def _simulated_end(folder: Path, case: str) -> Object:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_training_job_ends_in_the_same_state(case: str, real_lives: dict[str, Future[Place]], tmp_path: Path) -> None:
+def test_a_training_job_ends_in_the_same_state(
+    case: str, real_lives: dict[str, Future[Place]], tmp_path: Path
+) -> None:
     simulated = _simulated_end(tmp_path, case)
     place = real_lives[case].result(timeout=300)
     with suppress(TimeoutError):  # what differs is shown below
-        wait_until(case, lambda: training_end(place, plural_of(case), NAME) == simulated, REACHED_SECONDS, 0.5)
+        wait_until(
+            case,
+            lambda: training_end(place, plural_of(case), NAME) == simulated,
+            REACHED_SECONDS,
+            0.5,
+        )
     real = training_end(place, plural_of(case), NAME)
     for part, value in simulated.items():
         assert value == real[part], f"{part}: left: the simulated world, right: the real one"

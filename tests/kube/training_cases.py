@@ -1,7 +1,9 @@
-"""Which lives of training jobs are lived through with the real operators and with the simulated ones? One function per life, in `CASES`.
+"""Which lives of training jobs are lived through with the real operators and with the simulated
+ones? One function per life, in `CASES`.
 
-No life hangs on how quick a world is: a container ends when all run and the job says so. In the simulated world its image ends it then
-(`train:30s`, `fail:30s`), in the real one the test does, by the annotations that KWOK obeys.
+No life hangs on how quick a world is: a container ends when all run and the job says so. In the
+simulated world its image ends it then (`train:30s`, `fail:30s`), in the real one the test does, by
+the annotations that KWOK obeys.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from tests.kube.workload_objects import container
 Life = Callable[[Place], None]
 CASES: dict[str, Life] = {}
 NAME = "train"
-_KINDS = {"mpijobs": ("v2beta1", "MPIJob", "mpi"), "tfjobs": ("v1", "TFJob", "tf"), "pytorchjobs": ("v1", "PyTorchJob", "pytorch")}
+_KINDS = {
+    "mpijobs": ("v2beta1", "MPIJob", "mpi"),
+    "tfjobs": ("v1", "TFJob", "tf"),
+    "pytorchjobs": ("v1", "PyTorchJob", "pytorch"),
+}
 _CONTAINERS = {"mpijobs": "mpi", "tfjobs": "tensorflow", "pytorchjobs": "pytorch"}
 
 
@@ -30,18 +36,33 @@ def plural_of(case: str) -> str:
     return {"mpi": "mpijobs", "tf": "tfjobs", "pytorch": "pytorchjobs"}[case.partition("_")[0]]
 
 
-def job(plural: str, roles: dict[str, tuple[int, str]], restart: str = "Never", clean: str = "Running", **policy: Any) -> Object:
+def job(
+    plural: str,
+    roles: dict[str, tuple[int, str]],
+    restart: str = "Never",
+    clean: str = "Running",
+    **policy: Any,
+) -> Object:
     """`roles`: how many pods of which image; `policy`: more of `runPolicy`."""
     version, kind, prefix = _KINDS[plural]
     replicas = {
-        role: {"replicas": count, "restartPolicy": restart, "template": _template(plural, image)} for role, (count, image) in roles.items()
+        role: {"replicas": count, "restartPolicy": restart, "template": _template(plural, image)}
+        for role, (count, image) in roles.items()
     }
     spec = {f"{prefix}ReplicaSpecs": replicas, "runPolicy": {"cleanPodPolicy": clean, **policy}}
-    return {"apiVersion": f"kubeflow.org/{version}", "kind": kind, "metadata": {"name": NAME}, "spec": spec}
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": kind,
+        "metadata": {"name": NAME},
+        "spec": spec,
+    }
 
 
 def _template(plural: str, image: str) -> Object:
-    spec = {"terminationGracePeriodSeconds": 0, "containers": [{**container(image), "name": _CONTAINERS[plural]}]}
+    spec = {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{**container(image), "name": _CONTAINERS[plural]}],
+    }
     return {"metadata": {"labels": {"app": NAME}}, "spec": spec}
 
 
@@ -58,8 +79,14 @@ def _until_running(place: Place, plural: str, pods: int) -> None:
 
     def is_so() -> bool:
         status = place.the(plural, NAME).get("status") or {}
-        counted = sum(replica.get("active", 0) for replica in (status.get("replicaStatuses") or {}).values())
-        return counted == pods == [pod["status"].get("phase") for pod in place.list("pods")].count("Running")
+        counted = sum(
+            replica.get("active", 0) for replica in (status.get("replicaStatuses") or {}).values()
+        )
+        return (
+            counted
+            == pods
+            == [pod["status"].get("phase") for pod in place.list("pods")].count("Running")
+        )
 
     _until(place, plural, "Running")
     place.until(f"{pods} pods run", is_so)
@@ -103,7 +130,12 @@ def mpi_fails_at_its_second_try(place: Place) -> None:
     for _ in range(2):
         _until_running(place, "mpijobs", 3)
         _end(place, "train-launcher", exit_code=1)
-        place.until("no launcher runs", lambda: not [pod for pod in _launchers(place) if pod["status"].get("phase") == "Running"])
+        place.until(
+            "no launcher runs",
+            lambda: (
+                not [pod for pod in _launchers(place) if pod["status"].get("phase") == "Running"]
+            ),
+        )
     _until(place, "mpijobs", "Failed")
 
 
@@ -131,7 +163,17 @@ def mpi_is_born_paused_and_succeeds(place: Place) -> None:
 
 @_life
 def tf_succeeds_with_its_chief(place: Place) -> None:
-    place.create(job("tfjobs", {"Chief": (1, "train:30s"), "PS": (1, "pause:1"), "Worker": (2, "pause:1"), "Evaluator": (1, "pause:1")}))
+    place.create(
+        job(
+            "tfjobs",
+            {
+                "Chief": (1, "train:30s"),
+                "PS": (1, "pause:1"),
+                "Worker": (2, "pause:1"),
+                "Evaluator": (1, "pause:1"),
+            },
+        )
+    )
     _until_running(place, "tfjobs", 5)
     _end(place, "train-chief")
     _until(place, "tfjobs", "Succeeded")
@@ -165,7 +207,9 @@ def tf_fails_with_a_worker(place: Place) -> None:
 
 @_life
 def tf_without_retries_loses_all_pods(place: Place) -> None:
-    place.create(job("tfjobs", {"Chief": (1, "pause:1"), "Worker": (1, "fail:30s")}, backoffLimit=0))
+    place.create(
+        job("tfjobs", {"Chief": (1, "pause:1"), "Worker": (1, "fail:30s")}, backoffLimit=0)
+    )
     _until_running(place, "tfjobs", 2)
     _end(place, "train-worker", exit_code=1)
     _until(place, "tfjobs", "Failed")
@@ -199,7 +243,9 @@ def pytorch_succeeds(place: Place) -> None:
 
 @_life
 def pytorch_fails_with_its_master(place: Place) -> None:
-    place.create(job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "pause:1")}, clean="None"))
+    place.create(
+        job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "pause:1")}, clean="None")
+    )
     _until_running(place, "pytorchjobs", 2)
     _end(place, "train-master", exit_code=1)
     _until(place, "pytorchjobs", "Failed")
@@ -207,7 +253,14 @@ def pytorch_fails_with_its_master(place: Place) -> None:
 
 @_life
 def pytorch_without_retries_loses_all_pods(place: Place) -> None:
-    place.create(job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "pause:1")}, clean="None", backoffLimit=0))
+    place.create(
+        job(
+            "pytorchjobs",
+            {"Master": (1, "fail:30s"), "Worker": (1, "pause:1")},
+            clean="None",
+            backoffLimit=0,
+        )
+    )
     _until_running(place, "pytorchjobs", 2)
     _end(place, "train-master", exit_code=1)
     _until(place, "pytorchjobs", "Failed")

@@ -1,6 +1,8 @@
-"""How does a test lead one training job through its life, and how is what `arena` says of it held against kubectl?
+"""How does a test lead one training job through its life, and how is what `arena` says of it held
+against kubectl?
 
-A pod waits for its node until the test labels one, and runs until the test ends it: no step is a matter of time.
+A pod waits for its node until the test labels one, and runs until the test ends it: no step is a
+matter of time.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ AGREE_SECONDS = 90.0
 def pool_node(number: int) -> Object:
     """A node of 16 GPUs on which nothing of these tests lands before `Life.give_node`."""
     node = gpu_node(f"gpu-{number}", 16)
-    node["status"]["addresses"] = [{"type": "InternalIP", "address": f"10.1.0.{number}"}, {"type": "Hostname", "address": f"gpu-{number}"}]
+    node["status"]["addresses"] = [
+        {"type": "InternalIP", "address": f"10.1.0.{number}"},
+        {"type": "Hostname", "address": f"gpu-{number}"},
+    ]
     return node
 
 
@@ -50,18 +55,43 @@ class Life:
         """In a new namespace; with `waits` for a node that `give_node` gives."""
         self.cluster.admin.run("create", "namespace", self.namespace)
         pool = [f"--selector={POOL}={self.namespace}"] if waits else []
-        printed = self.arena("submit", self.type, f"--name={self.name}", "--image=train:1", *pool, *flags, "python train.py")
+        printed = self.arena(
+            "submit",
+            self.type,
+            f"--name={self.name}",
+            "--image=train:1",
+            *pool,
+            *flags,
+            "python train.py",
+        )
         assert printed == f"{self.type}.kubeflow.org/{self.name} created\n"
 
     def give_node(self, node: str) -> None:
         self.cluster.admin.run("label", "node", node, f"{POOL}={self.namespace}", "--overwrite")
 
     def patch(self, spec: dict[str, Any]) -> None:
-        self.cluster.admin.run("patch", self.resource, self.name, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.cluster.admin.run(
+            "patch",
+            self.resource,
+            self.name,
+            "-n",
+            self.namespace,
+            "--type=merge",
+            "-p",
+            json.dumps({"spec": spec}),
+        )
 
     def end_pod(self, pod: str, exit_code: int) -> None:
         """Its container ends now."""
-        self.cluster.admin.run("annotate", "pod", pod, "-n", self.namespace, f"{EXIT_CODE}={exit_code}", f"{RUN_TIME}=0s")
+        self.cluster.admin.run(
+            "annotate",
+            "pod",
+            pod,
+            "-n",
+            self.namespace,
+            f"{EXIT_CODE}={exit_code}",
+            f"{RUN_TIME}=0s",
+        )
 
     @property
     def objects(self) -> JobObjects:
@@ -83,22 +113,38 @@ class Life:
 
     def until_pods(self, count: int, phase: str) -> None:
         """Until it has exactly so many pods, all in this phase."""
-        self.until(f"{count} pods are {phase}", lambda objects: [pod["status"]["phase"] for pod in objects.pods] == [phase] * count)
+        self.until(
+            f"{count} pods are {phase}",
+            lambda objects: [pod["status"]["phase"] for pod in objects.pods] == [phase] * count,
+        )
 
     def until_gone(self) -> None:
-        """Until nothing is left of it in its namespace. The garbage collector learns of new kinds every 30 s, and not before."""
+        """Until nothing is left of it in its namespace. The garbage collector learns of new kinds
+        every 30 s, and not before.
+        """
         admin = self.cluster.admin
-        wait_until(f"nothing is left of {self.type} {self.name}", lambda: not left_of_jobs(admin, self.namespace), 120)
+        wait_until(
+            f"nothing is left of {self.type} {self.name}",
+            lambda: not left_of_jobs(admin, self.namespace),
+            120,
+        )
 
     def nudged(self) -> JobObjects:
         """The job after a change of nothing that matters: its operator looks at it again."""
         self.cluster.admin.run(
-            "annotate", self.resource, self.name, "-n", self.namespace, f"test.fairlead.io/nudge={time.time()}", "--overwrite"
+            "annotate",
+            self.resource,
+            self.name,
+            "-n",
+            self.namespace,
+            f"test.fairlead.io/nudge={time.time()}",
+            "--overwrite",
         )
         return self.objects
 
     def agreed(self, status: str) -> JobTruth:
-        """The truth, once kubectl says this status and `arena list`, `get` and `top job` say the same of all there is to say.
+        """The truth, once kubectl says this status and `arena list`, `get` and `top job` say the
+        same of all there is to say.
 
         A cluster moves: what `arena` says counts only when kubectl says one thing before and after.
         """
@@ -107,19 +153,33 @@ class Life:
             before, asked_at = self._truth(), time.time()
             told = [self._row("list"), self._document(), self._row("top", "job")]
             answered_at, truth = time.time(), self._truth()
-            wanted = [_wanted_row(self, truth, in_list=True), _wanted_document(truth), _wanted_row(self, truth, in_list=False)]
+            wanted = [
+                _wanted_row(self, truth, in_list=True),
+                _wanted_document(truth),
+                _wanted_row(self, truth, in_list=False),
+            ]
             durations = {each.pop("duration") for each in told}
             is_in_time = durations <= _wanted_durations(truth, asked_at, answered_at)
-            if truth == before and truth.status == status and told == wanted and is_in_time and _is_long_over(truth, asked_at):
+            if (
+                truth == before
+                and truth.status == status
+                and told == wanted
+                and is_in_time
+                and _is_long_over(truth, asked_at)
+            ):
                 return truth
-            assert time.monotonic() < limit, f"{self.type} {status}\ntold:   {told}\nwanted: {wanted}\n{durations} of {truth}"
+            assert time.monotonic() < limit, (
+                f"{self.type} {status}\ntold:   {told}\nwanted: {wanted}\n{durations} of {truth}"
+            )
 
     def _truth(self) -> JobTruth:
         return job_truth(self.cluster.admin, self.resource, self.name, self.namespace)
 
     def _row(self, *verb: str) -> dict[str, Any]:
         """The row of the only job, with AGE as DURATION."""
-        head, row = (re.split(r"\s{2,}", line.strip()) for line in self.arena(*verb).splitlines()[:2])
+        head, row = (
+            re.split(r"\s{2,}", line.strip()) for line in self.arena(*verb).splitlines()[:2]
+        )
         cells = dict(zip(head, row, strict=True))
         cells["duration"] = cells.pop("AGE" if "AGE" in cells else "DURATION")
         return cells
@@ -128,7 +188,18 @@ class Life:
         told = json.loads(self.arena("get", self.name, "-o", "json"))
         kept = ("status", "node", "nodeIP", "requestGPUs", "chief")
         pods = {each["name"]: {key: each[key] for key in kept} for each in told["instances"]}
-        job = {key: told[key] for key in ("uuid", "status", "duration", "requestGPUs", "allocatedGPUs", "chiefName", "node")}
+        job = {
+            key: told[key]
+            for key in (
+                "uuid",
+                "status",
+                "duration",
+                "requestGPUs",
+                "allocatedGPUs",
+                "chiefName",
+                "node",
+            )
+        }
         return {**job, "pods": pods}
 
 
@@ -146,7 +217,13 @@ def _wanted_row(life: Life, truth: JobTruth, *, in_list: bool) -> dict[str, Any]
 
 def _wanted_document(truth: JobTruth) -> dict[str, Any]:
     pods = {
-        name: {"status": pod.status, "node": pod.node, "nodeIP": pod.host_ip, "requestGPUs": pod.gpus, "chief": pod.is_chief}
+        name: {
+            "status": pod.status,
+            "node": pod.node,
+            "nodeIP": pod.host_ip,
+            "requestGPUs": pod.gpus,
+            "chief": pod.is_chief,
+        }
         for name, pod in truth.pods.items()
     }
     return {
@@ -161,12 +238,16 @@ def _wanted_document(truth: JobTruth) -> dict[str, Any]:
 
 
 def _is_long_over(truth: JobTruth, now: float) -> bool:
-    """Two seconds after its end a duration that went on would be seen; a job that lives need not wait."""
+    """Two seconds after its end a duration that went on would be seen; a job that lives need not
+    wait.
+    """
     return truth.ended is None or now > truth.ended + 2
 
 
 def _wanted_durations(truth: JobTruth, asked_at: float, answered_at: float) -> set[str]:
-    """All that may be printed between the two moments, in the table's spelling and in the document's; one of a job that has ended."""
+    """All that may be printed between the two moments, in the table's spelling and in the
+    document's; one of a job that has ended.
+    """
     if truth.started is None:
         seconds = range(1)
     elif truth.ended is not None:

@@ -1,6 +1,8 @@
-"""What does kubectl print of two clusters, a simulated one that lives and the real one? The same, but for what differs by nature.
+"""What does kubectl print of two clusters, a simulated one that lives and the real one? The same,
+but for what differs by nature.
 
-The simulated one began a day ago and lives twenty times as fast as the wall, so that nobody waits for images; both have the same nodes.
+The simulated one began a day ago and lives twenty times as fast as the wall, so that nobody waits
+for images; both have the same nodes.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ NODES = ("twin-1", "twin-2")
 SPEED = 20.0
 _DAY = 86400.0
 
-# What differs by nature: who was born when, under which uid and address, and the random ends of names.
+# What differs by nature: who was born when, under which uid and address, and the random ends of
+# names.
 _SIGNS = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
     (r"20\d\d-\d\d-\d\dT[\d:.]+Z", "TIME"),
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 20\d\d [\d:]+ \+0000", "DATE"),
     (r"(?<=\s)(\d+[dhms])+(?=[\s)])", "AGE"),
-    # The real hash is a number of 32 bits in decimal, a letter for each digit: mostly 9 or 10, now and then fewer.
+    # The real hash is a number of 32 bits in decimal, a letter for each digit: mostly 9 or 10, now
+    # and then fewer.
     (r"\b(web|db|net)-[a-z0-9]{5,10}(-[a-z0-9]{5})\b", r"\1-HASH-POD"),
     (r"\b(web|db|net)-[a-z0-9]{6,10}\b", r"\1-HASH"),
     (r"\b(once|nightly|by-hand)-[a-z0-9]{5}\b", r"\1-POD"),
@@ -47,7 +51,8 @@ _SIGNS = (
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "STAMP"),
     (r"\b3\d{4}/TCP", "PORT/TCP"),
     (r"Warning: the simulated cluster .*\n", ""),  # told in docs/reference/differences.md
-    (r"[IWE]\d{4} [\d:.]+ +\d+ reflector\.go.*\n", ""),  # the client's own race between the end of its patience and its watch's
+    # the client's own race between the end of its patience and its watch's
+    (r"[IWE]\d{4} [\d:.]+ +\d+ reflector\.go.*\n", ""),
     (r" {2,}|\t", " "),
     (r" +\n", "\n"),
 )
@@ -67,16 +72,37 @@ class Twins:
     kubeconfigs: Mapping[str, Path]
     scratch: Path
 
-    def ask(self, world: str, *arguments: str, stdin: str | None = None, editor: str = "", seconds: float = 120.0) -> str:
+    def ask(
+        self,
+        world: str,
+        *arguments: str,
+        stdin: str | None = None,
+        editor: str = "",
+        seconds: float = 120.0,
+    ) -> str:
         """What `kubectl ARGUMENTS` prints, and how it ends."""
         environment = {**self._environment(world), "KUBE_EDITOR": editor}
         argv = self._argv(world, arguments)
-        told = subprocess.run(argv, input=stdin, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+        told = subprocess.run(
+            argv,
+            input=stdin,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
         return f"{told.stdout}{told.stderr}exit {told.returncode}\n"
 
     def start(self, world: str, *arguments: str) -> subprocess.Popen[str]:
         """A kubectl that goes on; its output comes letter by letter."""
-        return subprocess.Popen(self._argv(world, arguments), stdout=subprocess.PIPE, env=self._environment(world), text=True, bufsize=1)
+        return subprocess.Popen(
+            self._argv(world, arguments),
+            stdout=subprocess.PIPE,
+            env=self._environment(world),
+            text=True,
+            bufsize=1,
+        )
 
     def _argv(self, world: str, arguments: Sequence[str]) -> list[str]:
         return [str(program("kubectl")), f"--kubeconfig={self.kubeconfigs[world]}", *arguments]
@@ -86,17 +112,24 @@ class Twins:
 
     def both(self, *arguments: str, stdin: str | None = None, editor: str = "") -> tuple[str, str]:
         """(simulated, real), without what differs by nature."""
-        simulated, real = (plain(self.ask(world, *arguments, stdin=stdin, editor=editor)) for world in ("simulated", "real"))
+        simulated, real = (
+            plain(self.ask(world, *arguments, stdin=stdin, editor=editor))
+            for world in ("simulated", "real")
+        )
         return simulated, real
 
     def same(self, *arguments: str, stdin: str | None = None, editor: str = "") -> str:
         """What both print, which must be the same."""
         simulated, real = self.both(*arguments, stdin=stdin, editor=editor)
-        assert simulated == real, f"$ kubectl {' '.join(arguments)}\n--- simulated\n{simulated}--- real\n{real}"
+        assert simulated == real, (
+            f"$ kubectl {' '.join(arguments)}\n--- simulated\n{simulated}--- real\n{real}"
+        )
         return simulated
 
     def walk(self, space: str, commands: Sequence[str]) -> None:
-        """Every command in both worlds. Those that begin with `~` need only end well in both; the others print the same."""
+        """Every command in both worlds. Those that begin with `~` need only end well in both; the
+        others print the same.
+        """
         wrong = []
         for command in commands:
             simulated, real = self.both("-n", space, *_words(command.removeprefix("~")))
@@ -114,8 +147,14 @@ def _words(command: str) -> list[str]:
 
 @contextmanager
 def running_twins(folder: Path, real: Path) -> Iterator[Twins]:
-    """The simulated cluster lives as long as the block; the real one, behind its kubeconfig, gets the same nodes."""
-    world = World(Scenario(title="twins", node_pools=(NodePool(names=NODES, cpu=64, memory="512Gi"),)), 1, time.time() - _DAY)
+    """The simulated cluster lives as long as the block; the real one, behind its kubeconfig, gets
+    the same nodes.
+    """
+    world = World(
+        Scenario(title="twins", node_pools=(NodePool(names=NODES, cpu=64, memory="512Gi"),)),
+        1,
+        time.time() - _DAY,
+    )
     with simulated_server(folder, world.clock, cluster=world.cluster, written=world.logs) as server:
         driver: Driver = server.do(lambda cluster: Driver(world, SPEED))
         living = asyncio.run_coroutine_threadsafe(driver.run(), server.loop)
@@ -130,7 +169,20 @@ def running_twins(folder: Path, real: Path) -> Iterator[Twins]:
 
 def _join_nodes(twins: Twins) -> None:
     items = [cpu_node(name) for name in NODES]
-    told = twins.ask("real", "apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    told = twins.ask(
+        "real",
+        "apply",
+        "--server-side",
+        "-f",
+        "-",
+        stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}),
+    )
     assert told.endswith("exit 0\n"), told
-    told = twins.ask("real", "wait", "--for=condition=Ready", *(f"node/{name}" for name in NODES), "--timeout=90s")
+    told = twins.ask(
+        "real",
+        "wait",
+        "--for=condition=Ready",
+        *(f"node/{name}" for name in NODES),
+        "--timeout=90s",
+    )
     assert told.endswith("exit 0\n"), told

@@ -1,4 +1,6 @@
-"""Which workloads are lived through in both worlds? A registry: one function per workload, its name is the sentence of the test."""
+"""Which workloads are lived through in both worlds? A registry: one function per workload, its name
+is the sentence of the test.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from tests.kube.places import Place
 
 @dataclass(frozen=True)
 class Case:
-    """`changes_nodes`: lived through when all others are over, since they count nodes in what they say."""
+    """`changes_nodes`: lived through when all others are over, since they count nodes in what they
+    say.
+    """
 
     name: str
     steps: Callable[[Place], None]

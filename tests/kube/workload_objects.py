@@ -1,4 +1,6 @@
-"""What are the workloads of the two worlds made of? Manifests that mean the same to KWOK (annotations) and to our kubelets (images)."""
+"""What are the workloads of the two worlds made of? Manifests that mean the same to KWOK
+(annotations) and to our kubelets (images).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,17 @@ Object = dict[str, Any]
 PLAIN = {"role": "plain"}
 
 
-def node(name: str, role: str, *, cpu: str = "64", taints: tuple[Object, ...] = (), **labels: str) -> Object:
+def node(
+    name: str, role: str, *, cpu: str = "64", taints: tuple[Object, ...] = (), **labels: str
+) -> Object:
     """A node that KWOK plays and that is Ready from the start."""
     amounts = {"cpu": cpu, "memory": "256Gi", "pods": "110"}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": ("kubelet is posting ready status"),
+    }
     metadata = {
         "name": name,
         "labels": {"kubernetes.io/hostname": name, "role": role, **labels},
@@ -41,14 +50,29 @@ def container(image: str = "app:1", cpu: str = "100m") -> Object:
     return {"name": "main", "image": image, "resources": {"requests": {"cpu": cpu}}}
 
 
-def template(image: str = "app:1", *, app: str = "web", cpu: str = "100m", role: str = "plain", **spec: Any) -> Object:
-    """A pod template whose image says how its container behaves: `train:2s` and `fail:2s` end, `missing:1` never starts."""
+def template(
+    image: str = "app:1", *, app: str = "web", cpu: str = "100m", role: str = "plain", **spec: Any
+) -> Object:
+    """A pod template whose image says how its container behaves: `train:2s` and `fail:2s` end,
+    `missing:1` never starts.
+    """
     name, _, tag = image.partition(":")
-    notes = {"missing": {READY_DELAY: "24h"}, "train": {RUN_TIME: tag}, "fail": {RUN_TIME: tag, EXIT_CODE: "1"}}
+    notes = {
+        "missing": {READY_DELAY: "24h"},
+        "train": {RUN_TIME: tag},
+        "fail": {RUN_TIME: tag, EXIT_CODE: "1"},
+    }
     notes["crash"] = {RUN_TIME: tag, EXIT_CODE: "139"}
     selector = {"nodeSelector": {"role": role}} if role else {}
-    base: Object = {"terminationGracePeriodSeconds": 0, "containers": [container(image, cpu)], **selector}
-    return {"metadata": {"labels": {"app": app}, "annotations": notes.get(name, {})}, "spec": {**base, **spec}}
+    base: Object = {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [container(image, cpu)],
+        **selector,
+    }
+    return {
+        "metadata": {"labels": {"app": app}, "annotations": notes.get(name, {})},
+        "spec": {**base, **spec},
+    }
 
 
 def pod(name: str, image: str = "app:1", *, labels: Object | None = None, **more: Any) -> Object:
@@ -63,7 +87,12 @@ def pod(name: str, image: str = "app:1", *, labels: Object | None = None, **more
 
 def _apps(kind: str, name: str, made: Object, **spec: Any) -> Object:
     selector = {"matchLabels": made["metadata"]["labels"]}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": {"selector": selector, "template": made, **spec}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {"selector": selector, "template": made, **spec},
+    }
 
 
 def deployment(made: Object, replicas: int = 3, **spec: Any) -> Object:
@@ -71,7 +100,10 @@ def deployment(made: Object, replicas: int = 3, **spec: Any) -> Object:
 
 
 def rolling(surge: int | str, unavailable: int | str) -> Object:
-    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+    return {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable},
+    }
 
 
 def replica_set(made: Object, replicas: int) -> Object:
@@ -87,7 +119,12 @@ def daemon_set(made: Object, **spec: Any) -> Object:
 
 
 def job(image: str, *, role: str = "plain", **spec: Any) -> Object:
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work"}, "spec": job_spec(image, role=role, **spec)}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "work"},
+        "spec": job_spec(image, role=role, **spec),
+    }
 
 
 def job_spec(image: str, *, role: str = "plain", **spec: Any) -> Object:
@@ -111,4 +148,10 @@ def budget(app: str, **spec: Any) -> Object:
 def owned(obj: Object, **more: Any) -> Object:
     """The ownerReference to a stored object."""
     metadata = obj["metadata"]
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": metadata["name"], "uid": metadata["uid"], **more}
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        **more,
+    }

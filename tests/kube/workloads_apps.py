@@ -1,4 +1,6 @@
-"""Workloads of `apps/v1`: Deployments, ReplicaSets, StatefulSets, DaemonSets, as people roll, stop, undo and scale them."""
+"""Workloads of `apps/v1`: Deployments, ReplicaSets, StatefulSets, DaemonSets, as people roll, stop,
+undo and scale them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from tests.kube.kubectl import Kubectl
 from tests.kube.places import Object, Place
 from tests.kube.programs import program
 from tests.kube.workload_cases import workload
-from tests.kube.workload_objects import daemon_set, deployment, pod, replica_set, rolling, stateful_set, template, tolerates
+from tests.kube.workload_objects import (
+    daemon_set,
+    deployment,
+    pod,
+    replica_set,
+    rolling,
+    stateful_set,
+    template,
+    tolerates,
+)
 
 
 def _available(place: Place, plural: str = "deployments", count: int = 3) -> None:
@@ -20,7 +31,10 @@ def _available(place: Place, plural: str = "deployments", count: int = 3) -> Non
         obj = place.the(plural, "web")
         status = obj.get("status") or {}
         counts = [status.get(key, 0) for key in ("replicas", "availableReplicas")]
-        return bool(counts == [count, count] and status.get("observedGeneration") == obj["metadata"]["generation"])
+        return bool(
+            counts == [count, count]
+            and status.get("observedGeneration") == obj["metadata"]["generation"]
+        )
 
     place.until(f"{count} are available", is_so)
 
@@ -29,16 +43,28 @@ def _is_updated(place: Place, count: int = 3) -> None:
     def is_so() -> bool:
         obj = place.the("deployments", "web")
         status = obj.get("status") or {}
-        counts = [status.get(key, 0) for key in ("updatedReplicas", "replicas", "availableReplicas")]
-        return bool(counts == [count] * 3 and status.get("observedGeneration") == obj["metadata"]["generation"])
+        counts = [
+            status.get(key, 0) for key in ("updatedReplicas", "replicas", "availableReplicas")
+        ]
+        return bool(
+            counts == [count] * 3
+            and status.get("observedGeneration") == obj["metadata"]["generation"]
+        )
 
     place.until("the rollout is complete", is_so)
 
 
 def _use(place: Place, image: str, plural: str = "deployments", **spec: Any) -> None:
-    """The whole template anew, with other fields of the spec: what the last image's pods were told must not stay behind."""
+    """The whole template anew, with other fields of the spec: what the last image's pods were told
+    must not stay behind.
+    """
     changes = {"template": template(image), **spec}
-    place.patch(plural, "web", [{"op": "add", "path": f"/spec/{key}", "value": value} for key, value in changes.items()], kind=JSON_PATCH)
+    place.patch(
+        plural,
+        "web",
+        [{"op": "add", "path": f"/spec/{key}", "value": value} for key, value in changes.items()],
+        kind=JSON_PATCH,
+    )
 
 
 def _rolled(place: Place, strategy: Object, replicas: int = 3) -> None:
@@ -127,8 +153,15 @@ def history_limit(place: Place) -> None:
 @workload
 def replica_set_adopts_and_deletes_the_cheapest(place: Place) -> None:
     place.create(pod("dear", labels={"app": "web"}), pod("cheap", labels={"app": "web"}))
-    place.until("both run", lambda: [item["status"]["phase"] for item in place.list("pods")] == ["Running"] * 2)
-    place.patch("pods", "cheap", {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}})
+    place.until(
+        "both run",
+        lambda: [item["status"]["phase"] for item in place.list("pods")] == ["Running"] * 2,
+    )
+    place.patch(
+        "pods",
+        "cheap",
+        {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}},
+    )
     place.create(replica_set(template(), 3))
     _available(place, "replicasets")
     place.patch("replicasets", "web", {"spec": {"replicas": 2}})
@@ -154,7 +187,7 @@ def orphans_are_adopted_again(place: Place) -> None:
     _available(place)
 
 
-# --- StatefulSet ---------------------------------------------------------------------------------------------------------------------
+# --- StatefulSet ----------------------------------------------------------------------------------
 
 
 @workload
@@ -186,7 +219,13 @@ def _sts_updated(place: Place, image: str, count: int, of: int = 3) -> None:
 
 @workload
 def stateful_set_with_partition(place: Place) -> None:
-    place.create(stateful_set(template(), 3, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}))
+    place.create(
+        stateful_set(
+            template(),
+            3,
+            updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+        )
+    )
     _available(place, "statefulsets")
     _use(place, "app:2", "statefulsets")
     _sts_updated(place, "app:2", 2)
@@ -214,16 +253,23 @@ def stateful_set_on_delete(place: Place) -> None:
     _sts_updated(place, "app:2", 1)
 
 
-# --- DaemonSet -----------------------------------------------------------------------------------------------------------------------
+# --- DaemonSet ------------------------------------------------------------------------------------
 
 
 def _on_nodes(place: Place, count: int, image: str = "app:1") -> None:
     def is_so() -> bool:
         obj = place.the("daemonsets", "web")
         status = obj.get("status") or {}
-        counts = [status.get(key, 0) for key in ("numberAvailable", "updatedNumberScheduled", "desiredNumberScheduled")]
+        counts = [
+            status.get(key, 0)
+            for key in ("numberAvailable", "updatedNumberScheduled", "desiredNumberScheduled")
+        ]
         images = {item["spec"]["containers"][0]["image"] for item in place.list("pods")}
-        return bool(counts == [count] * 3 and status["observedGeneration"] == obj["metadata"]["generation"] and images == {image})
+        return bool(
+            counts == [count] * 3
+            and status["observedGeneration"] == obj["metadata"]["generation"]
+            and images == {image}
+        )
 
     place.until(f"it is on {count} nodes", is_so)
 
@@ -243,7 +289,12 @@ def daemon_set_with_taints(place: Place) -> None:
 
 @workload
 def daemon_set_rolls(place: Place) -> None:
-    place.create(daemon_set(template(), updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}))
+    place.create(
+        daemon_set(
+            template(),
+            updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
+        )
+    )
     _on_nodes(place, 3)
     _use(place, "app:2", "daemonsets")
     _on_nodes(place, 3, "app:2")
@@ -265,7 +316,7 @@ def daemon_set_rolls_with_surge(place: Place) -> None:
     _on_nodes(place, 3, "app:2")
 
 
-# --- undone by kubectl ---------------------------------------------------------------------------------------------------------------
+# --- undone by kubectl ----------------------------------------------------------------------------
 
 
 def _undo(place: Place, plural: str, rolled: Callable[[str], None]) -> None:
@@ -276,11 +327,19 @@ def _undo(place: Place, plural: str, rolled: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         kubectl = Kubectl(program("kubectl"), place.api.kubeconfig, Path(scratch))
         target = (f"{plural.rstrip('s')}/web", "-n", place.namespace)
-        assert [line.split()[0] for line in kubectl.run("rollout", "history", *target).splitlines()[2:] if line] == ["1", "2"]
+        assert [
+            line.split()[0]
+            for line in kubectl.run("rollout", "history", *target).splitlines()[2:]
+            if line
+        ] == ["1", "2"]
         assert "app:1" in kubectl.run("rollout", "history", *target, "--revision=1")
         kubectl.run("rollout", "undo", *target)
         rolled("app:1")
-        assert [line.split()[0] for line in kubectl.run("rollout", "history", *target).splitlines()[2:] if line] == ["2", "3"]
+        assert [
+            line.split()[0]
+            for line in kubectl.run("rollout", "history", *target).splitlines()[2:]
+            if line
+        ] == ["2", "3"]
 
 
 @workload

@@ -1,4 +1,6 @@
-"""Workloads of `batch/v1`: Jobs with retries, indexes, deadlines, policies, and CronJobs with what they keep."""
+"""Workloads of `batch/v1`: Jobs with retries, indexes, deadlines, policies, and CronJobs with what
+they keep.
+"""
 
 from __future__ import annotations
 
@@ -82,42 +84,71 @@ def job_that_ignores_disruptions(place: Place) -> None:
 
 @workload
 def job_with_a_limit_per_index(place: Place) -> None:
-    place.create(job("fail:1s", completions=2, parallelism=2, completionMode="Indexed", backoffLimitPerIndex=0))
+    place.create(
+        job(
+            "fail:1s",
+            completions=2,
+            parallelism=2,
+            completionMode="Indexed",
+            backoffLimitPerIndex=0,
+        )
+    )
     _is(place, "Failed")
 
 
 @workload
 def job_with_a_success_policy(place: Place) -> None:
     policy = {"rules": [{"succeededCount": 1}]}
-    place.create(job("train:1s", completions=3, parallelism=1, completionMode="Indexed", successPolicy=policy))
+    place.create(
+        job(
+            "train:1s", completions=3, parallelism=1, completionMode="Indexed", successPolicy=policy
+        )
+    )
     _is(place, "Complete")
 
 
 @workload
 def job_scaled_down(place: Place) -> None:
     place.create(job("pause:1", parallelism=3, completions=3))
-    place.until("three run", lambda: (place.the("jobs", "work").get("status") or {}).get("ready") == 3)
+    place.until(
+        ("three run"), lambda: (place.the("jobs", "work").get("status") or {}).get("ready") == 3
+    )
     place.patch("jobs", "work", {"spec": {"parallelism": 1}})
     place.until("one is left", lambda: len(place.list("pods")) == 1)
 
 
-# --- CronJob -------------------------------------------------------------------------------------------------------------------------
+# --- CronJob --------------------------------------------------------------------------------------
 
 
 def _cron(image: str, **spec: Any) -> Object:
     """Suspended: it strikes when the test says so."""
-    wanted = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": job_spec(image)}, **spec}
-    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": wanted}
+    wanted = {
+        "schedule": ("0 0 1 1 *"),
+        "suspend": True,
+        "jobTemplate": {"spec": job_spec(image)},
+        **spec,
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": wanted,
+    }
 
 
 def _miss(place: Place, minutes_ago: int) -> str:
     """Make the CronJob find a strike that it missed so long ago; returns the strike.
 
-    The schedule changes while it is suspended: the real controller looks at a changed schedule only when it strikes next.
+    The schedule changes while it is suspended: the real controller looks at a changed schedule only
+    when it strikes next.
     """
     then = time.gmtime(place.now() - 60 * minutes_ago)
     before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(place.now() - 60 * (minutes_ago + 5)))
-    place.patch("cronjobs", "nightly", {"spec": {"suspend": True, "schedule": f"{then.tm_min} {then.tm_hour} * * *"}})
+    place.patch(
+        "cronjobs",
+        "nightly",
+        {"spec": {"suspend": True, "schedule": (f"{then.tm_min} {then.tm_hour} * * *")}},
+    )
     place.patch("cronjobs", "nightly", {"status": {"lastScheduleTime": before}}, "status")
     place.patch("cronjobs", "nightly", {"spec": {"suspend": False}})
     return time.strftime("%Y-%m-%dT%H:%M:00Z", then)
@@ -125,7 +156,10 @@ def _miss(place: Place, minutes_ago: int) -> str:
 
 def _strike(place: Place, minutes_ago: int) -> None:
     served = _miss(place, minutes_ago)
-    place.until("the strike is served", lambda: place.the("cronjobs", "nightly")["status"].get("lastScheduleTime") == served)
+    place.until(
+        "the strike is served",
+        lambda: place.the("cronjobs", "nightly")["status"].get("lastScheduleTime") == served,
+    )
 
 
 @workload
@@ -150,4 +184,7 @@ def cron_job_that_forgets(place: Place) -> None:
     place.create(_cron("train:1s", successfulJobsHistoryLimit=1))
     for minutes in (30, 20, 10):
         _strike(place, minutes)
-        place.until("its job is over", lambda: not place.the("cronjobs", "nightly")["status"].get("active"))
+        place.until(
+            "its job is over",
+            lambda: not place.the("cronjobs", "nightly")["status"].get("active"),
+        )

@@ -1,4 +1,6 @@
-"""Workloads that live by their nodes: what the scheduler says and chooses, and what happens when nodes change under pods."""
+"""Workloads that live by their nodes: what the scheduler says and chooses, and what happens when
+nodes change under pods.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +48,18 @@ def _runs(place: Place, *names: str) -> None:
 def _waits(place: Place, name: str) -> None:
     def is_so() -> bool:
         conditions = place.the("pods", name)["status"].get("conditions") or ()
-        return any(item["type"] == "PodScheduled" and item["status"] == "False" for item in conditions)
+        return any(
+            item["type"] == "PodScheduled" and item["status"] == "False" for item in conditions
+        )
 
     place.until(f"{name} is told why it waits", is_so)
 
 
 @workload
 def what_no_node_has(place: Place) -> None:
-    place.create(pod("much", cpu="100"), pod("nowhere", role="moon"), pod("tight", role="tight", cpu="3"))
+    place.create(
+        pod("much", cpu="100"), pod("nowhere", role="moon"), pod("tight", role="tight", cpu="3")
+    )
     place.create(pod("anywhere", role="", cpu="100"), pod("mixed", role="mixed", cpu="65"))
     for name in ("much", "nowhere", "tight", "anywhere", "mixed"):
         _waits(place, name)
@@ -66,7 +72,9 @@ def _beside(app: str, key: str = "kubernetes.io/hostname") -> Object:
 @workload
 def node_affinity(place: Place) -> None:
     zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
-    first = _first({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["plain-3"]}]})
+    first = _first(
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["plain-3"]}]}
+    )
     high = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["9"]}]}
     wish = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [zone]}, **first}}
     nowhere = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [high]}}}
@@ -78,7 +86,9 @@ def node_affinity(place: Place) -> None:
 @workload
 def anti_affinity(place: Place) -> None:
     for number in range(4):
-        place.create(pod(f"lonely-{number}", app="lonely", affinity={"podAntiAffinity": _beside("lonely")}))
+        place.create(
+            pod(f"lonely-{number}", app="lonely", affinity={"podAntiAffinity": _beside("lonely")})
+        )
         (_runs if number < 3 else _waits)(place, f"lonely-{number}")
     place.create(pod("other", app="lonely"))
     _waits(place, "other")
@@ -96,7 +106,10 @@ def pod_affinity(place: Place) -> None:
 def preferred_pod_affinity(place: Place) -> None:
     place.create(pod("star", app="star", role="", nodeName="plain-2"))
     _runs(place, "star")
-    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "star"}}}
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "star"}},
+    }
     near = {"podAffinity": {_PREFERRED: [{"weight": 100, "podAffinityTerm": term}]}}
     place.create(pod("fan", app="fan", role="", affinity={**near, "nodeAffinity": _only("plain")}))
     _runs(place, "fan")
@@ -120,16 +133,30 @@ def _count(place: Place) -> int:
 
 def _spread(key: str) -> list[Object]:
     selector = {"matchLabels": {"app": "web"}}
-    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}]
+    return [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector,
+        }
+    ]
 
 
 @workload
 def topology_spread(place: Place) -> None:
     """Zone `a` has one node, zone `b` two: no zone gets two pods more than the other."""
     wish = {"nodeAffinity": _only("plain")}
-    place.create(deployment(template(role="", affinity=wish, topologySpreadConstraints=_spread("zone")), 4))
-    place.until("four run", lambda: [item["status"]["phase"] for item in place.list("pods")] == ["Running"] * 4)
-    zones = sorted("a" if item["spec"]["nodeName"] == "plain-1" else "b" for item in place.list("pods"))
+    place.create(
+        deployment(template(role="", affinity=wish, topologySpreadConstraints=_spread("zone")), 4)
+    )
+    place.until(
+        "four run",
+        lambda: [item["status"]["phase"] for item in place.list("pods")] == ["Running"] * 4,
+    )
+    zones = sorted(
+        "a" if item["spec"]["nodeName"] == "plain-1" else "b" for item in place.list("pods")
+    )
     assert zones == ["a", "a", "b", "b"], zones
     place.delete("deployments", "web", "Foreground")
     place.until("all are gone", lambda: not place.list("pods"))
@@ -137,12 +164,21 @@ def topology_spread(place: Place) -> None:
 
 @workload
 def topology_spread_that_cannot_be(place: Place) -> None:
-    """One pod may not stand where it must, beside two others in zone `a`; no node has the topology that another asks for."""
+    """One pod may not stand where it must, beside two others in zone `a`; no node has the topology
+    that another asks for.
+    """
     for number in range(2):
         place.create(pod(f"fixed-{number}", role="", nodeName="plain-1"))
     _runs(place, "fixed-0", "fixed-1")
     wish = {"nodeAffinity": _only("plain")}
-    place.create(pod("skewed", role="", topologySpreadConstraints=_spread("zone"), affinity={**wish, "podAffinity": _beside("web")}))
+    place.create(
+        pod(
+            "skewed",
+            role="",
+            topologySpreadConstraints=_spread("zone"),
+            affinity={**wish, "podAffinity": _beside("web")},
+        )
+    )
     place.create(pod("keyless", role="", topologySpreadConstraints=_spread("rack"), affinity=wish))
     for name in ("skewed", "keyless"):
         _waits(place, name)
@@ -150,29 +186,44 @@ def topology_spread_that_cannot_be(place: Place) -> None:
 
 @workload
 def scheduling_gates(place: Place) -> None:
-    place.create(pod("held", schedulingGates=[{"name": "example.com/wait"}]), pod("freed", schedulingGates=[{"name": "example.com/wait"}]))
+    place.create(
+        pod("held", schedulingGates=[{"name": "example.com/wait"}]),
+        pod("freed", schedulingGates=[{"name": "example.com/wait"}]),
+    )
     _waits(place, "held")
     _waits(place, "freed")
-    place.patch("pods", "freed", [{"op": "remove", "path": "/spec/schedulingGates/0"}], kind=JSON_PATCH)
+    place.patch(
+        "pods", "freed", [{"op": "remove", "path": "/spec/schedulingGates/0"}], kind=JSON_PATCH
+    )
     _runs(place, "freed")
 
 
 @workload
 def pods_of_no_node(place: Place) -> None:
-    """A pod that somebody bound to a node that is not there is collected; one that nobody can bind waits."""
+    """A pod that somebody bound to a node that is not there is collected; one that nobody can bind
+    waits.
+    """
     place.create(pod("nowhere", role="", nodeName="moon-1"))
     place.until("it is gone", lambda: place.get("pods", "nowhere") is None)
 
 
 def _class(name: str, value: int, **more: Any) -> Object:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **more}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **more,
+    }
 
 
 @workload
 def preemption(place: Place) -> None:
     place.create(_class("preemption-high", 1000), _class("preemption-low", 10))
     for name, rank in (("low", "preemption-low"), ("none", "")):
-        place.create(pod(name, role="small", cpu="500m", **({"priorityClassName": rank} if rank else {})))
+        place.create(
+            pod(name, role="small", cpu="500m", **({"priorityClassName": rank} if rank else {}))
+        )
     _runs(place, "low", "none")
     place.create(pod("high", role="small", cpu="500m", priorityClassName="preemption-high"))
     _runs(place, "high")
@@ -184,7 +235,10 @@ def preemption_that_may_not_be(place: Place) -> None:
     place.create(_class("never-high", 1000, preemptionPolicy="Never"))
     place.create(pod("low", role="never", cpu="800m"))
     _runs(place, "low")
-    place.create(pod("polite", role="never", cpu="500m", priorityClassName="never-high"), pod("equal", role="never", cpu="500m"))
+    place.create(
+        pod("polite", role="never", cpu="500m", priorityClassName="never-high"),
+        pod("equal", role="never", cpu="500m"),
+    )
     _waits(place, "polite")
     _waits(place, "equal")
 
@@ -193,21 +247,35 @@ def preemption_that_may_not_be(place: Place) -> None:
 def budget_in_percent(place: Place) -> None:
     place.create(deployment(template(), 4), budget("web", maxUnavailable="30%"))
     place.until("four are available", lambda: _count(place) == 4)
-    place.until("two may go", lambda: place.the("poddisruptionbudgets", "web").get("status", {}).get("disruptionsAllowed") == 2)
+    place.until(
+        "two may go",
+        lambda: (
+            place.the("poddisruptionbudgets", "web").get("status", {}).get("disruptionsAllowed")
+            == 2
+        ),
+    )
 
 
 @workload
 def budget_of_bare_pods(place: Place) -> None:
-    place.create(*[pod(f"bare-{number}", app="bare") for number in range(3)], budget("bare", minAvailable=2))
+    place.create(
+        *[pod(f"bare-{number}", app="bare") for number in range(3)], budget("bare", minAvailable=2)
+    )
     _runs(place, "bare-0", "bare-1", "bare-2")
-    place.until("one may go", lambda: place.the("poddisruptionbudgets", "bare").get("status", {}).get("disruptionsAllowed") == 1)
+    place.until(
+        "one may go",
+        lambda: (
+            place.the("poddisruptionbudgets", "bare").get("status", {}).get("disruptionsAllowed")
+            == 1
+        ),
+    )
     assert place.evict("bare-0").status == 201
     refused = place.evict("bare-1")
     assert refused.status == 429, refused
     place.until("it is gone", lambda: place.get("pods", "bare-0") is None)
 
 
-# --- nodes change --------------------------------------------------------------------------------------------------------------------
+# --- nodes change ---------------------------------------------------------------------------------
 
 
 @workload_with_nodes
@@ -220,7 +288,9 @@ def drain_under_a_budget(place: Place) -> None:
     place.patch("nodes", "drained-1", {"spec": {"unschedulable": True}})
 
     def is_empty() -> bool:
-        staying = [item for item in place.list("pods") if item["spec"].get("nodeName") == "drained-1"]
+        staying = [
+            item for item in place.list("pods") if item["spec"].get("nodeName") == "drained-1"
+        ]
         for item in staying:
             assert place.evict(item["metadata"]["name"]).status in (201, 404, 429)
         return not staying
@@ -236,7 +306,10 @@ def drain_under_a_budget(place: Place) -> None:
 @workload_with_nodes
 def chased_away(place: Place) -> None:
     forever, briefly = tolerates("sick"), tolerates("sick", effect="NoExecute", tolerationSeconds=2)
-    place.create(pod("stays", role="chased", tolerations=[forever]), pod("lingers", role="chased", tolerations=[briefly]))
+    place.create(
+        pod("stays", role="chased", tolerations=[forever]),
+        pod("lingers", role="chased", tolerations=[briefly]),
+    )
     place.create(pod("goes", role="chased"))
     _runs(place, "stays", "lingers", "goes")
     place.patch("nodes", "chased-1", {"spec": {"taints": [taint("sick", "NoExecute")]}})
@@ -256,7 +329,10 @@ def not_ready_node(place: Place) -> None:
     place.patch("nodes", "silent-1", {"status": {"conditions": [ready]}}, "status")
     place.until(
         "it is elsewhere",
-        lambda: all(item["spec"].get("nodeName") == "silent-2" for item in place.list("pods", "app=web,pod-template-hash")),
+        lambda: all(
+            item["spec"].get("nodeName") == "silent-2"
+            for item in place.list("pods", "app=web,pod-template-hash")
+        ),
     )
     place.until("it is available", lambda: _count(place) == 1)
 
@@ -274,12 +350,19 @@ def cordoned_node(place: Place) -> None:
 
 @workload_with_nodes
 def node_deleted_under_its_pods(place: Place) -> None:
-    first = _first({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["lost-1"]}]})
+    first = _first(
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["lost-1"]}]}
+    )
     wish = {"nodeAffinity": {**_only("lost"), **first}}
-    place.create(deployment(template(role="", affinity=wish), 1), pod("bare", role="", affinity=wish))
+    place.create(
+        deployment(template(role="", affinity=wish), 1), pod("bare", role="", affinity=wish)
+    )
     place.until("it is available", lambda: _count(place) == 1)
     _runs(place, "bare")
     place.delete("nodes", "lost-1")
     place.until("the pods are gone", lambda: place.get("pods", "bare") is None)
-    place.until("it is elsewhere", lambda: {item["spec"].get("nodeName") for item in place.list("pods")} == {"lost-2"})
+    place.until(
+        "it is elsewhere",
+        lambda: {item["spec"].get("nodeName") for item in place.list("pods")} == {"lost-2"},
+    )
     place.until("it is available", lambda: _count(place) == 1)

@@ -14,7 +14,10 @@ def _family(place: Place, *, blocks: bool = True) -> Object:
     place.create(config_map("parent"))
     parent = place.the("configmaps", "parent")
     reference = [owned(parent, blockOwnerDeletion=blocks)]
-    place.create(config_map("child", ownerReferences=reference), config_map("held", ownerReferences=reference, finalizers=[FINALIZER]))
+    place.create(
+        config_map("child", ownerReferences=reference),
+        config_map("held", ownerReferences=reference, finalizers=[FINALIZER]),
+    )
     return parent
 
 
@@ -27,7 +30,10 @@ def cascade_in_the_background(place: Place) -> None:
     _family(place)
     place.delete("configmaps", "parent", "Background")
     _gone(place, "child")
-    place.until("held is going", lambda: "deletionTimestamp" in place.the("configmaps", "held")["metadata"])
+    place.until(
+        "held is going",
+        lambda: "deletionTimestamp" in place.the("configmaps", "held")["metadata"],
+    )
 
 
 @workload
@@ -35,7 +41,10 @@ def cascade_in_the_foreground(place: Place) -> None:
     _family(place)
     place.delete("configmaps", "parent", "Foreground")
     _gone(place, "child")
-    place.until("held is going", lambda: "deletionTimestamp" in place.the("configmaps", "held")["metadata"])
+    place.until(
+        "held is going",
+        lambda: "deletionTimestamp" in place.the("configmaps", "held")["metadata"],
+    )
     place.rest(1)
     assert place.get("configmaps", "parent") is not None, "the owner waits for what blocks it"
 
@@ -52,7 +61,10 @@ def orphans(place: Place) -> None:
     _family(place)
     place.delete("configmaps", "parent", "Orphan")
     _gone(place, "parent")
-    place.until("nobody owns the child", lambda: "ownerReferences" not in place.the("configmaps", "child")["metadata"])
+    place.until(
+        "nobody owns the child",
+        lambda: "ownerReferences" not in place.the("configmaps", "child")["metadata"],
+    )
 
 
 @workload
@@ -61,14 +73,22 @@ def child_of_nobody(place: Place) -> None:
     place.create(config_map("parent"))
     parent = place.the("configmaps", "parent")
     stranger = {**owned(parent), "name": "stranger", "uid": "11111111-2222-4333-8444-555555555555"}
-    place.create(config_map("lost", ownerReferences=[stranger]), config_map("half", ownerReferences=[stranger, owned(parent)]))
+    place.create(
+        config_map("lost", ownerReferences=[stranger]),
+        config_map("half", ownerReferences=[stranger, owned(parent)]),
+    )
     _gone(place, "lost")
-    place.until("one owner is left", lambda: len(place.the("configmaps", "half")["metadata"]["ownerReferences"]) == 1)
+    place.until(
+        "one owner is left",
+        lambda: len(place.the("configmaps", "half")["metadata"]["ownerReferences"]) == 1,
+    )
 
 
 @workload
 def finalizer_taken_off(place: Place) -> None:
-    place.create(config_map("held", finalizers=[FINALIZER]), config_map("kept", finalizers=[FINALIZER]))
+    place.create(
+        config_map("held", finalizers=[FINALIZER]), config_map("kept", finalizers=[FINALIZER])
+    )
     for name in ("held", "kept"):
         place.delete("configmaps", name)
     place.patch("configmaps", "held", {"metadata": {"finalizers": None}})
@@ -78,7 +98,10 @@ def finalizer_taken_off(place: Place) -> None:
 @workload
 def deployment_deleted_in_the_foreground(place: Place) -> None:
     place.create(deployment(template(), 2))
-    place.until("two are available", lambda: place.the("deployments", "web").get("status", {}).get("availableReplicas") == 2)
+    place.until(
+        "two are available",
+        lambda: place.the("deployments", "web").get("status", {}).get("availableReplicas") == 2,
+    )
     place.delete("deployments", "web", "Foreground")
     _gone(place, "web", "deployments")
 
@@ -86,33 +109,56 @@ def deployment_deleted_in_the_foreground(place: Place) -> None:
 @workload
 def replica_set_orphaned(place: Place) -> None:
     place.create(replica_set(template(), 2))
-    place.until("two are ready", lambda: place.the("replicasets", "web").get("status", {}).get("readyReplicas") == 2)
+    place.until(
+        "two are ready",
+        lambda: place.the("replicasets", "web").get("status", {}).get("readyReplicas") == 2,
+    )
     place.delete("replicasets", "web", "Orphan")
     _gone(place, "web", "replicasets")
-    place.until("nobody owns the pods", lambda: not any("ownerReferences" in item["metadata"] for item in place.list("pods")))
+    place.until(
+        "nobody owns the pods",
+        lambda: not any("ownerReferences" in item["metadata"] for item in place.list("pods")),
+    )
 
 
 @workload
 def namespace_that_cannot_end(place: Place) -> None:
-    place.create(config_map("free"), config_map("held", finalizers=[FINALIZER]), deployment(template(), 1))
-    place.until("it is available", lambda: place.the("deployments", "web").get("status", {}).get("availableReplicas") == 1)
+    place.create(
+        config_map("free"), config_map("held", finalizers=[FINALIZER]), deployment(template(), 1)
+    )
+    place.until(
+        "it is available",
+        lambda: place.the("deployments", "web").get("status", {}).get("availableReplicas") == 1,
+    )
     place.delete("namespaces", place.namespace)
 
     def is_told() -> bool:
         status = place.the("namespaces", place.namespace)["status"]
         found = {item["type"]: item["status"] for item in status.get("conditions") or ()}
-        return status["phase"] == "Terminating" and found.get("NamespaceFinalizersRemaining") == "True"
+        return (
+            status["phase"] == "Terminating" and found.get("NamespaceFinalizersRemaining") == "True"
+        )
 
     place.until("the namespace says what holds it", is_told)
     _gone(place, "web", "deployments")
     refused = place.api.post(place.path("configmaps"), config_map("late"))
     assert (refused.status, refused.reason) == (403, "Forbidden"), refused
     conditions = place.the("namespaces", place.namespace)["status"]["conditions"]
-    remaining = {item["type"]: (item["reason"], item["message"]) for item in conditions if item["status"] == "True"}
+    remaining = {
+        item["type"]: (item["reason"], item["message"])
+        for item in conditions
+        if item["status"] == "True"
+    }
     assert remaining == {
-        "NamespaceContentRemaining": ("SomeResourcesRemain", "Some resources are remaining: configmaps. has 1 resource instances"),
+        "NamespaceContentRemaining": (
+            "SomeResourcesRemain",
+            "Some resources are remaining: configmaps. has 1 resource instances",
+        ),
         "NamespaceFinalizersRemaining": (
             "SomeFinalizersRemain",
-            f"Some content in the namespace has finalizers remaining: {FINALIZER} in 1 resource instances",
+            (
+                f"Some content in the namespace has finalizers remaining: {FINALIZER} in 1 "
+                "resource instances"
+            ),
         ),
     }, remaining

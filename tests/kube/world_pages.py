@@ -1,4 +1,6 @@
-"""Both exporters' pages of a simulated world at one moment, without a process: of a scenario, and of document 001 as it goes on."""
+"""Both exporters' pages of a simulated world at one moment, without a process: of a scenario, and
+of document 001 as it goes on.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +44,24 @@ def pages_of(world: World) -> Pages:
 
 async def _pages_of(world: World) -> Pages:
     now = world.clock.now()
-    devices = GpuExporter(FakeDevices(world.devices.sample(), now), world.clock, GpuExporterSettings(node="host"))
+    devices = GpuExporter(
+        FakeDevices(world.devices.sample(), now), world.clock, GpuExporterSettings(node="host")
+    )
     await devices.refresh()
     gpu = b"".join(devices.page.pieces).decode()
     readings = FakeReadings(parse_readings(parse_page(gpu).samples, now))
     snapshot = take_snapshot(world, WorldReader(world))
-    cluster = ClusterExporter(FakeCluster(snapshot), readings, world.clock, ClusterExporterSettings(node="host"))
+    cluster = ClusterExporter(
+        FakeCluster(snapshot), readings, world.clock, ClusterExporterSettings(node="host")
+    )
     await cluster.refresh()
     return Pages(gpu, b"".join(cluster.page.pieces).decode())
 
 
 def document_001() -> tuple[Pages, Pages, Pages]:
-    """Its one card held whole by the app of 3 GB; then shared by two of them, and by one that asks for more than its grant; and
-    a quarter of an hour later."""
+    """Its one card held whole by the app of 3 GB; then shared by two of them, and by one that asks
+    for more than its grant; and a quarter of an hour later.
+    """
     world = world_of("documents-001")
     _create(world, "app-3g-v1.yaml", 90)
     whole = pages_of(world)

@@ -1,7 +1,8 @@
-"""How does the node's agent run beside a real kubelet? As a process of its own in the node's namespaces, with simulated cards.
+"""How does the node's agent run beside a real kubelet? As a process of its own in the node's
+namespaces, with simulated cards.
 
-What a newcomer gets wrong: it sees the node's /var/lib and process ids, and a test sees them elsewhere: what it writes under
-/var/lib/fairlead/gpu lies under `Agent.state`.
+What a newcomer gets wrong: it sees the node's /var/lib and process ids, and a test sees them
+elsewhere: what it writes under /var/lib/fairlead/gpu lies under `Agent.state`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,14 @@ SECONDS = 90.0
 class Agent:
     """`kubelet`: whose namespaces it enters; any program that runs there will do."""
 
-    def __init__(self, cluster: ControlPlane, kubelet: Component, gpus: str, flags: Sequence[str] = (), name: str = "agent") -> None:
+    def __init__(
+        self,
+        cluster: ControlPlane,
+        kubelet: Component,
+        gpus: str,
+        flags: Sequence[str] = (),
+        name: str = "agent",
+    ) -> None:
         self.cluster = cluster
         self.kubelet = kubelet
         self.port = free_port()
@@ -66,7 +74,9 @@ class Agent:
         """Ready when the kubelet has been told of all that there is."""
         self.component = self._component()
         self.component.start()
-        self.component.wait_until(Server(self.component, f"http://127.0.0.1:{self.port}").is_ready, SECONDS)
+        self.component.wait_until(
+            Server(self.component, f"http://127.0.0.1:{self.port}").is_ready, SECONDS
+        )
 
     def stop(self, by: int = signal.SIGTERM) -> None:
         """The program itself; what entered the namespaces for it ends with it."""
@@ -81,13 +91,20 @@ class Agent:
         if not self.component.is_running:
             return []
         return [
-            int(each) for each in Path("/proc", str(self.component.pid), "task", str(self.component.pid), "children").read_text().split()
+            int(each)
+            for each in Path(
+                "/proc", str(self.component.pid), "task", str(self.component.pid), "children"
+            )
+            .read_text()
+            .split()
         ]
 
     def readiness(self) -> str:
         """What its probe is told."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.port}/readyz", timeout=5
+            ) as answer:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
             return error.read().decode()
@@ -95,7 +112,9 @@ class Agent:
             return ""
 
     def times_registered(self) -> int:
-        return self.component.log.read_text(encoding="utf-8").count(f"the kubelet has taken {MEMORY}")
+        return self.component.log.read_text(encoding="utf-8").count(
+            f"the kubelet has taken {MEMORY}"
+        )
 
     def tokens(self) -> list[str]:
         """Those of which it has files."""
@@ -111,27 +130,63 @@ class Agent:
 
     def limits(self, container: str, pod: str) -> str:
         """The limits file of a container, found by its row of the grants file."""
-        (token,) = {row["token"] for row in self.grants() if (row["pod"], row["container"]) == (pod, container)}
+        (token,) = {
+            row["token"]
+            for row in self.grants()
+            if (row["pod"], row["container"]) == (pod, container)
+        }
         return (self.state / "containers" / token / "limits").read_text()
 
     def checkpoint(self) -> list[Object]:
-        told = json.loads((kubelet_folder(self.cluster) / "device-plugins" / "kubelet_internal_checkpoint").read_bytes())
+        told = json.loads(
+            (
+                kubelet_folder(self.cluster) / "device-plugins" / "kubelet_internal_checkpoint"
+            ).read_bytes()
+        )
         return list(told["Data"]["PodDeviceEntries"] or ())
 
     def _component(self) -> Component:
-        return Component(self._name, beside(self.kubelet, *self._argv), self.cluster.logs / f"{self._name}.log", environment())
+        return Component(
+            self._name,
+            beside(self.kubelet, *self._argv),
+            self.cluster.logs / f"{self._name}.log",
+            environment(),
+        )
 
 
 def _own_kubeconfig(cluster: ControlPlane) -> Path:
-    """Of the account of `deploy/node-agent.yaml`, with a token as the kubelet gives one to a pod of this node: it names the node."""
+    """Of the account of `deploy/node-agent.yaml`, with a token as the kubelet gives one to a pod of
+    this node: it names the node.
+    """
     path = cluster.folder / "node-agent.kubeconfig"
     if path.exists():
         return path
     admin, name = cluster.admin, "node-agent"
     admin.apply(rights_of_agents())
-    parts = [{"name": "main", "image": BUSYBOX, "imagePullPolicy": "Never", "command": ["sleep", "1000000"]}]
-    spec = {"nodeName": NODE, "serviceAccountName": ACCOUNT, "containers": parts, "terminationGracePeriodSeconds": 0}
-    admin.create([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": SYSTEM}, "spec": spec}])
+    parts = [
+        {
+            "name": "main",
+            "image": BUSYBOX,
+            "imagePullPolicy": "Never",
+            "command": ["sleep", "1000000"],
+        }
+    ]
+    spec = {
+        "nodeName": NODE,
+        "serviceAccountName": ACCOUNT,
+        "containers": parts,
+        "terminationGracePeriodSeconds": 0,
+    }
+    admin.create(
+        [
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": SYSTEM},
+                "spec": spec,
+            }
+        ]
+    )
     words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
     token = admin.run("create", "token", ACCOUNT, "-n", SYSTEM, *words).strip()
     return write_kubeconfig(path, cluster.server, cluster.authority, token_user(token))
@@ -151,7 +206,9 @@ class Line:
         self.cluster.admin.run("label", "node", NODE, "--overwrite", *words)
 
     def node(self) -> Object:
-        (found,) = [each for each in self.cluster.admin.get("nodes") if each["metadata"]["name"] == NODE]
+        (found,) = [
+            each for each in self.cluster.admin.get("nodes") if each["metadata"]["name"] == NODE
+        ]
         return found
 
     def use(self, gpus: str) -> None:
@@ -169,19 +226,27 @@ class Line:
         self.cluster.admin.create(pods)
 
     def pod(self, name: str) -> Object:
-        (found,) = self.cluster.admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
+        (found,) = self.cluster.admin.get(
+            "pods", "-n", "default", f"--field-selector=metadata.name={name}"
+        )
         return found
 
     def restarts(self, name: str) -> int:
         """Of all its containers; none before the kubelet has told of them."""
-        return sum(each["restartCount"] for each in self.pod(name)["status"].get("containerStatuses", ()))
+        return sum(
+            each["restartCount"] for each in self.pod(name)["status"].get("containerStatuses", ())
+        )
 
     def phase(self, name: str) -> str:
         return str(self.pod(name)["status"].get("phase"))
 
     def runs(self, *names: str) -> None:
         for name in names:
-            wait_until(lambda name=name: f"{name} runs\n{self.told(name)}", lambda name=name: self.phase(name) == "Running", SECONDS)
+            wait_until(
+                lambda name=name: f"{name} runs\n{self.told(name)}",
+                lambda name=name: self.phase(name) == "Running",
+                SECONDS,
+            )
 
     def told(self, *names: str) -> str:
         """For the message of a failure."""
@@ -189,7 +254,12 @@ class Line:
         return "\n".join((*pods, *self.events(), self.agent.component.log_tail(40)))
 
     def events(self, name: str = "") -> list[str]:
-        found = self.cluster.admin.get("events", "-n", "default", *([f"--field-selector=involvedObject.name={name}"] if name else []))
+        found = self.cluster.admin.get(
+            "events",
+            "-n",
+            "default",
+            *([f"--field-selector=involvedObject.name={name}"] if name else []),
+        )
         return [f"{each['reason']}: {each['message']}" for each in found]
 
     def cards(self) -> list[Object]:
@@ -201,7 +271,11 @@ class Line:
 
     def condition(self, kind: str) -> tuple[str, str]:
         """Its status and reason."""
-        found = [(each["status"], each["reason"]) for each in self.node()["status"]["conditions"] if each["type"] == kind]
+        found = [
+            (each["status"], each["reason"])
+            for each in self.node()["status"]["conditions"]
+            if each["type"] == kind
+        ]
         return found[0] if found else ("", "")
 
     def is_ready(self) -> bool:
@@ -212,12 +286,20 @@ class Line:
 
     def said(self, name: str, container: str = "app") -> list[str]:
         """What the container has printed since its start, once that is all."""
-        wait_until(lambda: f"{name} has said all\n{self.told(name)}", lambda: self.log(name, container).endswith("end\n"), SECONDS)
+        wait_until(
+            lambda: f"{name} has said all\n{self.told(name)}",
+            lambda: self.log(name, container).endswith("end\n"),
+            SECONDS,
+        )
         return self.log(name, container).splitlines()
 
     def region(self, name: str, container: str) -> str:
         """The inode of its region, as it sees it."""
-        (found,) = [text for text in self.said(name, container) if text.startswith("region ") and text.split()[1].isdigit()]
+        (found,) = [
+            text
+            for text in self.said(name, container)
+            if text.startswith("region ") and text.split()[1].isdigit()
+        ]
         return found
 
     def words(self, name: str) -> list[str]:
@@ -228,10 +310,18 @@ class Line:
     def exporter(self, *flags: str) -> Iterator[Server]:
         """The GPU exporter of this node, in its namespaces."""
         port = free_port()
-        argv = [*FAIRLEAD, "gpu-exporter", f"--listen=127.0.0.1:{port}", "--backend=sim", f"--sim-gpus={self.agent.gpus}"]
+        argv = [
+            *FAIRLEAD,
+            "gpu-exporter",
+            f"--listen=127.0.0.1:{port}",
+            "--backend=sim",
+            f"--sim-gpus={self.agent.gpus}",
+        ]
         argv += ["--collect-interval=500", *flags]
         own = {**environment(), "NODE_NAME": NODE}
-        component = Component("gpu-exporter", beside(self.kubelet, *argv), self.cluster.logs / "gpu-exporter.log", own)
+        component = Component(
+            "gpu-exporter", beside(self.kubelet, *argv), self.cluster.logs / "gpu-exporter.log", own
+        )
         server = Server(component, f"http://127.0.0.1:{port}")
         component.start()
         try:
@@ -244,11 +334,15 @@ class Line:
         """`kubectl inspect cgpu`, blanks at the ends of lines aside."""
         argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), *flags]
         own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
-        answer = subprocess.run(argv, env=own, capture_output=True, text=True, timeout=60, check=True)
+        answer = subprocess.run(
+            argv, env=own, capture_output=True, text=True, timeout=60, check=True
+        )
         return "\n".join(text.rstrip() for text in answer.stdout.split("\n"))
 
     def delete(self, name: str) -> None:
-        self.cluster.admin.run("delete", "pod", name, "-n", "default", "--grace-period=0", "--force")
+        self.cluster.admin.run(
+            "delete", "pod", name, "-n", "default", "--grace-period=0", "--force"
+        )
 
     def each_refused(self, pods: dict[str, tuple[Object, str]]) -> None:
         """Each of these pods waits, or has failed, with these words."""
@@ -266,14 +360,20 @@ class Line:
         try:
             return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
         except KubectlError as error:
-            if "could not find the requested resource" in str(error) or "waiting to start" in str(error):
+            if ("could not find the requested resource") in str(error) or (
+                "waiting to start"
+            ) in str(error):
                 return ""
             raise
 
     def remove_all(self) -> None:
-        """Of the pods of `shared`; those of training jobs, which other tests have left, would be made again and again."""
+        """Of the pods of `shared`; those of training jobs, which other tests have left, would be
+        made again and again.
+        """
         ours = ("-n", "default", "--selector=fairlead-test=node-agent")
-        self.cluster.admin.run("delete", "pods", *ours, "--grace-period=0", "--force", "--wait=false")
+        self.cluster.admin.run(
+            "delete", "pods", *ours, "--grace-period=0", "--force", "--wait=false"
+        )
 
         def left() -> list[str]:
             return [str(each["metadata"]) for each in self.cluster.admin.get("pods", *ours)]
@@ -293,7 +393,13 @@ def running_line(cluster: ControlPlane, node: RealNode, gpus: str, *flags: str) 
             line.agent.stop()
 
 
-def shared(name: str, *containers: Object, init: Sequence[Object] = (), restart: str = "Always", **metadata: Any) -> Object:
+def shared(
+    name: str,
+    *containers: Object,
+    init: Sequence[Object] = (),
+    restart: str = "Always",
+    **metadata: Any,
+) -> Object:
     """A pod for our scheduler."""
     spec = {
         "schedulerName": "fairlead-scheduler",
@@ -307,7 +413,18 @@ def shared(name: str, *containers: Object, init: Sequence[Object] = (), restart:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def container(name: str, units: int, program: str, *, core: int = 0, whole: int = 0, **more: Any) -> Object:
-    limits = {key: str(count) for key, count in ((MEMORY, units), (CORE, core), (WHOLE, whole)) if count}
+def container(
+    name: str, units: int, program: str, *, core: int = 0, whole: int = 0, **more: Any
+) -> Object:
+    limits = {
+        key: str(count) for key, count in ((MEMORY, units), (CORE, core), (WHOLE, whole)) if count
+    }
     command = ["sh", "-c", program]
-    return {"name": name, "image": BUSYBOX, "imagePullPolicy": "Never", "command": command, "resources": {"limits": limits}, **more}
+    return {
+        "name": name,
+        "image": BUSYBOX,
+        "imagePullPolicy": "Never",
+        "command": command,
+        "resources": {"limits": limits},
+        **more,
+    }

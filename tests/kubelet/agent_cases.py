@@ -1,7 +1,9 @@
-"""What the node's agent promises on a real kubelet, whether its runtime does CDI (deferred) or not (guarded).
+"""What the node's agent promises on a real kubelet, whether its runtime does CDI (deferred) or not
+(guarded).
 
-`tests/cdi` plays these cases on containerd 2; `tests/kubelet`, on Debian's containerd 1.6, those in which the two ways differ, and with
-`AGENT_CASES=all` all of them. Each begins with no pod and ends with none.
+`tests/cdi` plays these cases on containerd 2; `tests/kubelet`, on Debian's containerd 1.6, those in
+which the two ways differ, and with `AGENT_CASES=all` all of them. Each begins with no pod and ends
+with none.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ Allocated/Total GPU Memory In Cluster:  12/14 (85%)
 
 
 def agrees(line: Line, *pods: str) -> None:
-    """Annotation = checkpoint = grants file = the container's own files, for each container with shared memory of these pods."""
+    """Annotation = checkpoint = grants file = the container's own files, for each container with
+    shared memory of these pods.
+    """
     cards = {card["uuid"]: card for card in line.cards()}
     rows = line.agent.grants()
     for name in pods:
@@ -63,36 +67,57 @@ def agrees(line: Line, *pods: str) -> None:
                 continue
             grants = placed[part["name"]]
             assert sum(grant["units"] for grant in grants) == units
-            ours = [row for row in rows if (row["podUID"], row["container"]) == (pod["metadata"]["uid"], part["name"])]
-            told = sorted((row["uuid"], row["index"], row["units"], row["mib"], row["core"]) for row in ours)
-            assert told == sorted((grant["uuid"], grant["index"], grant["units"], grant["mib"], grant["core"]) for grant in grants)
+            ours = [
+                row
+                for row in rows
+                if (row["podUID"], row["container"]) == (pod["metadata"]["uid"], part["name"])
+            ]
+            told = sorted(
+                (row["uuid"], row["index"], row["units"], row["mib"], row["core"]) for row in ours
+            )
+            assert told == sorted(
+                (grant["uuid"], grant["index"], grant["units"], grant["mib"], grant["core"])
+                for grant in grants
+            )
             (ids,) = [
                 [each for devices in entry["DeviceIDs"].values() for each in devices]
                 for entry in line.agent.checkpoint()
-                if (entry["PodUID"], entry["ContainerName"], entry["ResourceName"]) == (pod["metadata"]["uid"], part["name"], MEMORY)
+                if (entry["PodUID"], entry["ContainerName"], entry["ResourceName"])
+                == (pod["metadata"]["uid"], part["name"], MEMORY)
             ]
             assert len(ids) == units
-            assert {row["token"] for row in ours} == {hashlib.sha256("\n".join((MEMORY, *sorted(ids))).encode()).hexdigest()[:16]}
+            assert {row["token"] for row in ours} == {
+                hashlib.sha256("\n".join((MEMORY, *sorted(ids))).encode()).hexdigest()[:16]
+            }
             inside = line.said(name, part["name"])
             uuids = [grant["uuid"] for grant in sorted(grants, key=lambda grant: grant["index"])]
             assert f"NVIDIA_VISIBLE_DEVICES={','.join(uuids)}" in inside, (name, inside, grants)
             for grant in grants:
                 card = cards[grant["uuid"]]
                 assert grant["mib"] <= card["memoryMiB"] * grant["units"] // card["units"]
-                limit = f"gpu {grant['uuid']} limit_bytes {grant['mib'] << 20} core_percent {grant['core']} context_bytes 0"
+                limit = (
+                    f"gpu {grant['uuid']} limit_bytes {grant['mib'] << 20} core_percent "
+                    f"{grant['core']} context_bytes 0"
+                )
                 assert limit in inside, (name, inside, grants)
             assert "region" in inside
 
 
-# --- cases --------------------------------------------------------------------------------------------------------------------------
+# --- cases ----------------------------------------------------------------------------------------
 
 
 def document_003(line: Line) -> None:
-    """From the label to three containers with 4308 MiB each, and a fourth that waits; to the boards, and back."""
+    """From the label to three containers with 4308 MiB each, and a fourth that waits; to the
+    boards, and back.
+    """
     wait_until("whole cards first", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
     began = time.monotonic()
     line.label(cgpu="true")
-    wait_until("then their memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("14", "14")), SECONDS)
+    wait_until(
+        "then their memory",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("14", "14")),
+        SECONDS,
+    )
     assert time.monotonic() - began < 60, "an idle node changes within seconds"
     wait_until("and their count", lambda: line.shown("aliyun.com/gpu-count") == ("1", "1"), SECONDS)
     names = [f"notebook-{number}" for number in range(3)]
@@ -100,19 +125,44 @@ def document_003(line: Line) -> None:
     line.runs(*names)
     line.create(shared("notebook-3", container("app", 4, SHOWS)))
     (card,) = line.cards()
-    assert (card["model"], card["memoryMiB"], card["units"], card["mode"], card["health"]) == ("Tesla T4", 15079, 14, "shared", "Healthy")
+    assert (card["model"], card["memoryMiB"], card["units"], card["mode"], card["health"]) == (
+        "Tesla T4",
+        15079,
+        14,
+        "shared",
+        "Healthy",
+    )
     for name in names:
-        assert [text for text in line.said(name) if not re.match(r"region \d|end", text)] == four_units_of_a_pod(
-            card["uuid"], 14, 4308 * 1024 * 1024
+        assert [
+            text
+            for text in line.said(name)
+            if not re.match(
+                (
+                    r"region "
+                    r"\d|end"
+                ),
+                text,
+            )
+        ] == four_units_of_a_pod(card["uuid"], 14, 4308 * 1024 * 1024)
+        wait_until(
+            f"{name} is marked",
+            lambda name=name: line.annotation(name, "ALIYUN_COM_GPU_MEM_ASSIGNED") == "true",
+            SECONDS,
         )
-        wait_until(f"{name} is marked", lambda name=name: line.annotation(name, "ALIYUN_COM_GPU_MEM_ASSIGNED") == "true", SECONDS)
         assert line.annotation(name, "scheduler.framework.gpushare.assigned") == "true"
-        at, assumed = (int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME")) for which in ("ASSIGN", "ASSUME"))
+        at, assumed = (
+            int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME"))
+            for which in ("ASSIGN", "ASSUME")
+        )
         assert at >= assumed
     agrees(line, *names)
     assert line.inspected("-d") == INSPECTED
     need = "need 4 GiB, largest free 2 GiB"
-    wait_until("the fourth says why it waits", lambda: any(need in each for each in line.events("notebook-3")), SECONDS)
+    wait_until(
+        "the fourth says why it waits",
+        lambda: any(need in each for each in line.events("notebook-3")),
+        SECONDS,
+    )
     seen_everywhere(line, card["uuid"], names)
     line.remove_all()
     wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
@@ -120,7 +170,9 @@ def document_003(line: Line) -> None:
 
 
 def many_shapes(line: Line) -> None:
-    """Two containers of other sizes, an init container and a sidecar, core percent, a limit below the units."""
+    """Two containers of other sizes, an init container and a sidecar, core percent, a limit below
+    the units.
+    """
     line.label(cgpu=None, **{"ack.node.gpu.schedule": "core_mem"})
     wait_until("core percent too", lambda: line.shown(CORE) == ("200", "200"), SECONDS)
     init = [container("prepare", 4, SAYS), container("beside", 1, SHOWS, restartPolicy="Always")]
@@ -128,7 +180,11 @@ def many_shapes(line: Line) -> None:
         shared("two", container("app", 2, SHOWS), container("other", 3, SHOWS)),
         shared("parts", container("app", 5, SHOWS), init=init),
         shared("cores", container("app", 6, SHOWS, core=30)),
-        shared("less", container("app", 7, SHOWS), annotations={"fairlead.io/gpu-mem-limit-mib": '{"app":3500}'}),
+        shared(
+            "less",
+            container("app", 7, SHOWS),
+            annotations={"fairlead.io/gpu-mem-limit-mib": '{"app":3500}'},
+        ),
     )
     line.runs("two", "parts", "cores", "less")
     agrees(line, "two", "parts", "cores", "less")
@@ -140,30 +196,42 @@ def many_shapes(line: Line) -> None:
 
 
 def equal_pods_at_once(line: Line) -> None:
-    """Pods of one size on both cards, all bound as fast as it goes: each has the card of its own placement (AGENT_ROUNDS: how often)."""
+    """Pods of one size on both cards, all bound as fast as it goes: each has the card of its own
+    placement (AGENT_ROUNDS: how often).
+    """
     for _ in range(int(os.environ.get("AGENT_ROUNDS", "1"))):
         names = [f"equal-{number}" for number in range(8)]
         line.create(*(shared(name, container("app", 3, SHOWS)) for name in names))
         line.runs(*names)
         agrees(line, *names)
-        placed = [json.loads(line.annotation(name, "fairlead.io/gpu-allocation"))["app"][0]["uuid"] for name in names]
+        placed = [
+            json.loads(line.annotation(name, "fairlead.io/gpu-allocation"))["app"][0]["uuid"]
+            for name in names
+        ]
         assert sorted(placed.count(uuid) for uuid in set(placed)) == [4, 4]
         line.remove_all()
         wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
 
 
 def equal_ids(line: Line) -> None:
-    """Init and app of one size have the same ids; the file is of whoever starts, and the smaller limit holds for both."""
+    """Init and app of one size have the same ids; the file is of whoever starts, and the smaller
+    limit holds for both.
+    """
     line.create(shared("same", container("app", 4, SHOWS), init=[container("prepare", 4, SAYS)]))
     line.runs("same")
     agrees(line, "same")
-    assert line.region("same", "prepare") != line.region("same", "app"), "a fresh one at every start"
+    assert line.region("same", "prepare") != line.region("same", "app"), (
+        "a fresh one at every start"
+    )
     line.remove_all()
 
 
 def crash_loop(line: Line) -> None:
     """It keeps its card at every start, with a fresh region."""
-    line.create(shared("crashes", container("app", 4, f"{SAYS}; sleep 1; exit 1")), shared("beside", container("app", 3, SHOWS)))
+    line.create(
+        shared("crashes", container("app", 4, (f"{SAYS}; sleep 1; exit 1"))),
+        shared("beside", container("app", 3, SHOWS)),
+    )
     line.runs("beside")
     seen: set[str] = set()
 
@@ -175,7 +243,11 @@ def crash_loop(line: Line) -> None:
             seen.add(line.region("crashes", "app"))
         return int(status.get("restartCount", 0))
 
-    wait_until(lambda: f"it was started twice again\n{line.told('crashes')}", lambda: starts() >= 2 and len(seen) >= 2, SECONDS)
+    wait_until(
+        lambda: f"it was started twice again\n{line.told('crashes')}",
+        lambda: starts() >= 2 and len(seen) >= 2,
+        SECONDS,
+    )
     assert line.restarts("beside") == 0
     line.remove_all()
 
@@ -190,8 +262,16 @@ def kubelet_starts_anew(line: Line) -> None:
         before_it = line.agent.times_registered()
         end_one(line.kubelet)
         line.kubelet.start()
-        wait_until("it is told again", lambda before_it=before_it: line.agent.times_registered() > before_it, SECONDS)
-        wait_until("the node shows its memory again", lambda: line.is_ready() and line.shown(MEMORY) == ("28", "28"), SECONDS)
+        wait_until(
+            "it is told again",
+            lambda before_it=before_it: line.agent.times_registered() > before_it,
+            SECONDS,
+        )
+        wait_until(
+            "the node shows its memory again",
+            lambda: line.is_ready() and line.shown(MEMORY) == ("28", "28"),
+            SECONDS,
+        )
     time.sleep(3)  # a kubelet that ends a pod does so when it has admitted it anew
     assert line.phase("keeper") == "Running", line.told("keeper")
     assert lives(line, "keeper") == before
@@ -200,7 +280,9 @@ def kubelet_starts_anew(line: Line) -> None:
 
 
 def agent_starts_anew(line: Line) -> None:
-    """Containers are left alone, also where the grants file is damaged: its rows come back. One that is started meanwhile waits."""
+    """Containers are left alone, also where the grants file is damaged: its rows come back. One
+    that is started meanwhile waits.
+    """
     before = keeper_and_falls(line)
     line.agent.kill()
     (line.agent.state / "grants.json").write_text("garbage", encoding="utf-8")
@@ -209,7 +291,11 @@ def agent_starts_anew(line: Line) -> None:
     wait_until("the node shows its memory", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
     took = time.monotonic() - began
     falls_again(line, line.restarts("falls"))
-    wait_until("the row is there", lambda: "keeper" in {row["pod"] for row in line.agent.grants()}, SECONDS)
+    wait_until(
+        "the row is there",
+        lambda: "keeper" in {row["pod"] for row in line.agent.grants()},
+        SECONDS,
+    )
     assert lives(line, "keeper") == before
     agrees(line, "keeper", "falls")
     assert took < 60
@@ -232,7 +318,11 @@ def two_agents(line: Line) -> None:
     second = Agent(line.cluster, line.kubelet, "2xTesla-T4", line.agent.flags, name="second-agent")
     second.component.start()
     try:
-        wait_until("it says why it waits", lambda: "another agent of this node" in second.readiness(), SECONDS)
+        wait_until(
+            "it says why it waits",
+            lambda: ("another agent of this node") in second.readiness(),
+            SECONDS,
+        )
         line.create(shared("first", container("app", 4, SHOWS)))
         line.runs("first")
         line.agent.kill()
@@ -247,20 +337,45 @@ def two_agents(line: Line) -> None:
 
 
 def ids_are_given_again(line: Line) -> None:
-    """While the object of the pod that had them still stands: its files are not the new one's, and cleaning takes nothing away."""
-    line.create(shared("done", container("app", 14, f"{SAYS}; sleep 3"), restart="Never", finalizers=["fairlead.test/keep"]))
+    """While the object of the pod that had them still stands: its files are not the new one's, and
+    cleaning takes nothing away.
+    """
+    line.create(
+        shared(
+            "done",
+            container("app", 14, (f"{SAYS}; sleep 3")),
+            restart="Never",
+            finalizers=["fairlead.test/keep"],
+        )
+    )
     try:
         line.runs("done")
         agrees(line, "done")
         (token,) = line.agent.tokens()
-        wait_until(lambda: f"done is over\n{line.told('done')}", lambda: line.phase("done") == "Succeeded", SECONDS)
+        wait_until(
+            lambda: f"done is over\n{line.told('done')}",
+            lambda: line.phase("done") == "Succeeded",
+            SECONDS,
+        )
         line.create(shared("heir", container("app", 14, SHOWS)))
         line.runs("heir")
         assert line.agent.tokens() == [token], "else this is no test"
         agrees(line, "heir")
-        wait_until("the row of the first is gone", lambda: {row["pod"] for row in line.agent.grants()} == {"heir"}, SECONDS)
+        wait_until(
+            "the row of the first is gone",
+            lambda: {row["pod"] for row in line.agent.grants()} == {"heir"},
+            SECONDS,
+        )
     finally:
-        line.cluster.admin.run("patch", "pod", "done", "-n", "default", "--type=merge", '-p={"metadata":{"finalizers":null}}')
+        line.cluster.admin.run(
+            "patch",
+            "pod",
+            "done",
+            "-n",
+            "default",
+            "--type=merge",
+            '-p={"metadata":{"finalizers":null}}',
+        )
     line.delete("done")
     time.sleep(2)  # a wrong cleaning would have happened
     agrees(line, "heir")
@@ -268,10 +383,15 @@ def ids_are_given_again(line: Line) -> None:
 
 
 def modes_never_overlap(line: Line) -> None:
-    """cgpu=false under a shared pod, then cgpu=true under a whole one: the card drains, and joins when its holder is gone."""
+    """cgpu=false under a shared pod, then cgpu=true under a whole one: the card drains, and joins
+    when its holder is gone.
+    """
     line.create(shared("shares", container("app", 4, SHOWS)))
     line.runs("shares")
-    (uuid,) = [grant["uuid"] for grant in json.loads(line.annotation("shares", "fairlead.io/gpu-allocation"))["app"]]
+    (uuid,) = [
+        grant["uuid"]
+        for grant in json.loads(line.annotation("shares", "fairlead.io/gpu-allocation"))["app"]
+    ]
     line.label(cgpu="false")
     wait_until("the other card is whole", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
     wait_until("its ids are not given away", lambda: line.shown(MEMORY) == ("14", "0"), SECONDS)
@@ -285,18 +405,34 @@ def modes_never_overlap(line: Line) -> None:
     wait_until("both are whole", lambda: line.shown(WHOLE) == ("2", "2"), SECONDS)
     joined = time.monotonic() - began
     line.label(cgpu="true")
-    wait_until("the whole one drains", lambda: sorted(line.modes().values()) == ["draining", "shared"], SECONDS)
-    wait_until("and its card is not given away", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("1", "0"), ("14", "14")), SECONDS)
+    wait_until(
+        "the whole one drains",
+        lambda: sorted(line.modes().values()) == ["draining", "shared"],
+        SECONDS,
+    )
+    wait_until(
+        "and its card is not given away",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("1", "0"), ("14", "14")),
+        SECONDS,
+    )
     line.delete("takes")
-    wait_until("all memory is there", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("28", "28")), SECONDS)
+    wait_until(
+        "all memory is there",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("28", "28")),
+        SECONDS,
+    )
     assert joined < 60, "a card joins within ten seconds of its last holder"
 
 
 def exporter_names_the_pods(line: Line) -> None:
-    """The page of the node's exporter says who has which card, within ten seconds, and no longer when they are gone."""
+    """The page of the node's exporter says who has which card, within ten seconds, and no longer
+    when they are gone.
+    """
     csv = {"metrics": "DCGM_FI_DEV_GPU_TEMP, gauge, Told by a ConfigMap."}
     meta = {"name": "counters", "namespace": "default"}
-    line.cluster.admin.create([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": csv}])
+    line.cluster.admin.create(
+        [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": csv}]
+    )
     asked = (
         "-m=default:counters",
         "-kubernetes",
@@ -305,19 +441,34 @@ def exporter_names_the_pods(line: Line) -> None:
         "-kubernetes-enable-pod-uid",
     )
     with line.exporter(f"--kubeconfig={line.cluster.kubeconfig}", *asked) as exporter:
-        wait_until("the ConfigMap's counter is there", lambda: exporter.metrics().has("DCGM_FI_DEV_GPU_TEMP"), SECONDS)
+        wait_until(
+            "the ConfigMap's counter is there",
+            lambda: exporter.metrics().has("DCGM_FI_DEV_GPU_TEMP"),
+            SECONDS,
+        )
         assert not exporter.metrics().has("DCGM_FI_DEV_SM_CLOCK"), "and no other"
         line.create(shared("seen", container("app", 4, SHOWS)))
         line.runs("seen")
         (grant,) = json.loads(line.annotation("seen", "fairlead.io/gpu-allocation"))["app"]
         limit = "fairlead_container_gpu_memory_limit_bytes"
-        wait_until(lambda: f"it is named\n{exporter.component.log_tail()}", lambda: exporter.metrics().has(limit), SECONDS)
+        wait_until(
+            lambda: f"it is named\n{exporter.component.log_tail()}",
+            lambda: exporter.metrics().has(limit),
+            SECONDS,
+        )
         labels = exporter.metrics().labels(limit, pod_name="seen")
-        assert (labels["uuid"], labels["container_name"], labels["allocate_mode"]) == (grant["uuid"], "app", "share")
+        assert (labels["uuid"], labels["container_name"], labels["allocate_mode"]) == (
+            grant["uuid"],
+            "app",
+            "share",
+        )
         assert exporter.metrics().value(limit, pod_name="seen") == grant["mib"] << 20
         assert exporter.metrics().value("fairlead_exporter_pod_map_containers") == 1
         own = exporter.metrics().labels("DCGM_FI_DEV_GPU_TEMP", pod="seen")
-        assert (own["fairlead_test"], own["pod_uid"]) == ("node-agent", line.pod("seen")["metadata"]["uid"])
+        assert (own["fairlead_test"], own["pod_uid"]) == (
+            "node-agent",
+            line.pod("seen")["metadata"]["uid"],
+        )
         line.remove_all()
         wait_until("it is not named any more", lambda: not exporter.metrics().has(limit), SECONDS)
         assert exporter.metrics().has("fairlead_gpu_memory_total_bytes"), "a device's series stay"
@@ -325,7 +476,9 @@ def exporter_names_the_pods(line: Line) -> None:
 
 def operator_takes_a_card_out(line: Line) -> None:
     meta = {"name": f"unhealthy-gpu-{NODE}", "namespace": "kube-system"}
-    line.cluster.admin.create([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "1"}}])
+    line.cluster.admin.create(
+        [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "1"}}]
+    )
     wait_until("half is left", lambda: line.shown(MEMORY) == ("28", "14"), SECONDS)
     (ill,) = [card for card in line.cards() if card["health"] != "Healthy"]
     assert (ill["index"], ill["reason"]) == (1, "taken out by an operator")
@@ -338,13 +491,25 @@ def bad_placements(line: Line) -> None:
     uuid = next(card["uuid"] for card in line.cards() if card["index"] == 0)
     right = [{"uuid": uuid, "index": 0, "units": 4, "mib": 4308, "core": 0}]
     wrong: dict[str, tuple[list[Object] | None, str]] = {
-        "above": ([{**right[0], "mib": 9000}], f"placement grants 9000 MiB, 4 units of GPU {uuid} are 4308 MiB"),
-        "index": ([{**right[0], "index": 1}], f"placement names GPU {uuid} as GPU 1, on this node it is GPU 0"),
-        "foreign": ([{**right[0], "uuid": "GPU-none"}], "placement names GPU GPU-none, which is not on this node"),
+        "above": (
+            [{**right[0], "mib": 9000}],
+            f"placement grants 9000 MiB, 4 units of GPU {uuid} are 4308 MiB",
+        ),
+        "index": (
+            [{**right[0], "index": 1}],
+            f"placement names GPU {uuid} as GPU 1, on this node it is GPU 0",
+        ),
+        "foreign": (
+            [{**right[0], "uuid": "GPU-none"}],
+            "placement names GPU GPU-none, which is not on this node",
+        ),
     }
     line.each_refused(
         {
-            name: (plain(name, container("app", 4, SHOWS), annotations=placed(grants), nodeName=NODE), told)
+            name: (
+                plain(name, container("app", 4, SHOWS), annotations=placed(grants), nodeName=NODE),
+                told,
+            )
             for name, (grants, told) in wrong.items()
         }
     )
@@ -360,13 +525,19 @@ def foreign_plugin(line: Line) -> None:
         assert line.shown(MEMORY) == ("28", "28")
         listening.listen()
         wait_until("no memory is given away", lambda: line.shown(MEMORY)[1] == "0", SECONDS)
-        wait_until("it is said", lambda: line.condition("GPUShareReady") == ("False", "ForeignDevicePlugin"), SECONDS)
+        wait_until(
+            "it is said",
+            lambda: line.condition("GPUShareReady") == ("False", "ForeignDevicePlugin"),
+            SECONDS,
+        )
     path.unlink()
     wait_until("memory is there again", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
-    wait_until("it is said, too", lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS)
+    wait_until(
+        ("it is said, too"), lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS
+    )
 
 
-# --- the order in which both folders play them ---------------------------------------------------------------------------------------
+# --- the order in which both folders play them ----------------------------------------------------
 
 
 def one_card_first(line: Line, identity: str) -> None:
@@ -384,7 +555,7 @@ def then_two_cards(line: Line) -> Line:
     return line
 
 
-# --- helpers ------------------------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[str]:
@@ -410,8 +581,13 @@ def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[st
 
 
 def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
-    """A pod that runs on and one that crashes again and again, both begun; the `lives` of the first."""
-    line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
+    """A pod that runs on and one that crashes again and again, both begun; the `lives` of the
+    first.
+    """
+    line.create(
+        shared("keeper", container("app", 4, SHOWS)),
+        shared("falls", container("app", 3, (f"{SAYS}; sleep 4; exit 1"))),
+    )
     line.runs("keeper")
     wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
     return lives(line, "keeper")
@@ -419,12 +595,19 @@ def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
 
 def falls_again(line: Line, count: int) -> None:
     """Until it was started more often than so."""
-    wait_until(lambda: f"falls is started again\n{line.told('falls')}", lambda: line.restarts("falls") > count, SECONDS)
+    wait_until(
+        lambda: f"falls is started again\n{line.told('falls')}",
+        lambda: line.restarts("falls") > count,
+        SECONDS,
+    )
 
 
 def lives(line: Line, name: str) -> list[tuple[str, int, Object]]:
     """Of each container: which it is, how often it was started again, what it does since when."""
-    return [(each["containerID"], each["restartCount"], each["state"]) for each in line.pod(name)["status"]["containerStatuses"]]
+    return [
+        (each["containerID"], each["restartCount"], each["state"])
+        for each in line.pod(name)["status"]["containerStatuses"]
+    ]
 
 
 def plain(name: str, *containers: Object, nodeName: str = "", **metadata: Any) -> Object:
@@ -435,7 +618,14 @@ def plain(name: str, *containers: Object, nodeName: str = "", **metadata: Any) -
 
 
 def placed(grants: list[Object] | None) -> dict[str, str]:
-    return {} if grants is None else {"fairlead.io/gpu-allocation": json.dumps({"app": grants}), "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
+    return (
+        {}
+        if grants is None
+        else {
+            "fairlead.io/gpu-allocation": json.dumps({"app": grants}),
+            "ALIYUN_COM_GPU_MEM_ASSIGNED": "false",
+        }
+    )
 
 
 def short(path: Path) -> str:
@@ -460,4 +650,11 @@ CASES: tuple[Case, ...] = (
     bad_placements,
     foreign_plugin,
 )
-GUARDED: tuple[Case, ...] = (equal_pods_at_once, many_shapes, equal_ids, crash_loop, kubelet_starts_anew, ids_are_given_again)
+GUARDED: tuple[Case, ...] = (
+    equal_pods_at_once,
+    many_shapes,
+    equal_ids,
+    crash_loop,
+    kubelet_starts_anew,
+    ids_are_given_again,
+)

@@ -1,7 +1,9 @@
-"""What the node's agent promises on a real kubelet when others fail: runtime, checkpoint, rights, disk, and itself at any moment.
+"""What the node's agent promises on a real kubelet when others fail: runtime, checkpoint, rights,
+disk, and itself at any moment.
 
-What a newcomer gets wrong: a pod whose allocation is refused has failed for good, and its controller would make another one; here a case
-does. Each case begins with two shared cards and no pod, and ends so.
+What a newcomer gets wrong: a pod whose allocation is refused has failed for good, and its
+controller would make another one; here a case does. Each case begins with two shared cards and no
+pod, and ends so.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from tests.waiting import wait_until
 
 Object = dict[str, Any]
 CLAIMS = "claims"
-"""A folder of the node with one for each card, where a container has a file as long as it runs: of two that meet one sees both."""
+"""A folder of the node with one for each card, where a container has a file as long as it runs: of
+two that meet one sees both.
+"""
 
 
 def several_cards(line: Line) -> None:
@@ -28,7 +32,9 @@ def several_cards(line: Line) -> None:
     apart = {"fairlead.io/gpu-split": "per-container"}
     line.create(
         shared("wide", container("app", 6, SHOWS), labels={"aliyun.com/gpu-count": "2"}),
-        shared("apart", container("app", 11, SHOWS), container("other", 10, SHOWS), annotations=apart),
+        shared(
+            "apart", container("app", 11, SHOWS), container("other", 10, SHOWS), annotations=apart
+        ),
     )
     line.runs("wide", "apart")
     agrees(line, "wide", "apart")
@@ -39,11 +45,18 @@ def several_cards(line: Line) -> None:
 
 
 def killed_while_pods_start(line: Line) -> None:
-    """`kill -9` as soon as one container, two, … have files: all start in the end, each on its own card (AGENT_KILLS: how often)."""
+    """`kill -9` as soon as one container, two, … have files: all start in the end, each on its own
+    card (AGENT_KILLS: how often).
+    """
     for number in range(int(os.environ.get("AGENT_KILLS", "3"))):
         names = [f"starts-{each}" for each in range(6)]
         line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
-        wait_until("some have files", lambda number=number: len(line.agent.tokens()) > number % 6, SECONDS, pause_seconds=0.005)
+        wait_until(
+            "some have files",
+            lambda number=number: len(line.agent.tokens()) > number % 6,
+            SECONDS,
+            pause_seconds=0.005,
+        )
         line.agent.kill()
         line.agent.start()
         again = all_settle(line, names)
@@ -55,11 +68,18 @@ def killed_while_pods_start(line: Line) -> None:
 
 
 def deleted_before_they_start(line: Line) -> None:
-    """Pods go in the moment when they are bound, and others of the same size come: nobody gets what was meant for those."""
+    """Pods go in the moment when they are bound, and others of the same size come: nobody gets what
+    was meant for those.
+    """
     names = [f"first-{number}" for number in range(8)]
     heirs = [f"heir-{number}" for number in range(4)]
     line.create(*(shared(name, container("app", 3, SHOWS)) for name in names))
-    wait_until("all are bound", lambda: all(is_bound(line, name) for name in names), SECONDS, pause_seconds=0.02)
+    wait_until(
+        "all are bound",
+        lambda: all(is_bound(line, name) for name in names),
+        SECONDS,
+        pause_seconds=0.02,
+    )
     for name in names[:4]:
         line.delete(name)
     line.create(*(shared(name, container("app", 3, SHOWS)) for name in heirs))
@@ -67,9 +87,15 @@ def deleted_before_they_start(line: Line) -> None:
     agrees(line, *names[4:], *heirs)
     living = {*names[4:], *heirs}
     wait_until(
-        lambda: f"rows of the others go: {line.agent.grants()}", lambda: {row["pod"] for row in line.agent.grants()} == living, SECONDS
+        lambda: f"rows of the others go: {line.agent.grants()}",
+        lambda: {row["pod"] for row in line.agent.grants()} == living,
+        SECONDS,
     )
-    wait_until("their files, too", lambda: {row["token"] for row in line.agent.grants()} == set(line.agent.tokens()), SECONDS)
+    wait_until(
+        "their files, too",
+        lambda: {row["token"] for row in line.agent.grants()} == set(line.agent.tokens()),
+        SECONDS,
+    )
     line.remove_all()
 
 
@@ -91,7 +117,9 @@ def checkpoint_of_garbage(line: Line) -> None:
     """The kubelet's other list tells, too; the kubelet writes a new one with the next pod."""
     keeper_and_falls(line)
     count = line.restarts("falls")
-    (kubelet_folder(line.cluster) / "device-plugins" / "kubelet_internal_checkpoint").write_text("garbage", encoding="utf-8")
+    (kubelet_folder(line.cluster) / "device-plugins" / "kubelet_internal_checkpoint").write_text(
+        "garbage", encoding="utf-8"
+    )
     falls_again(line, count)
     assert {row["pod"] for row in line.agent.grants()} == {"keeper", "falls"}
     line.create(shared("later", container("app", 5, SHOWS)))
@@ -106,12 +134,20 @@ def without_rights(line: Line) -> None:
     line.runs("keeper")
     before = lives(line, "keeper")
     line.agent.kill()
-    (binding,) = [each["metadata"]["name"] for each in rights_of_agents() if each["kind"] == "ClusterRoleBinding"]
+    (binding,) = [
+        each["metadata"]["name"]
+        for each in rights_of_agents()
+        if each["kind"] == "ClusterRoleBinding"
+    ]
     line.cluster.admin.run("delete", "clusterrolebinding", binding)
     try:
         line.agent.component.start()
         told = lambda: line.agent.component.log_tail(60)  # noqa: E731 - asked often
-        wait_until(lambda: f"it says what it may not\n{told()}", lambda: "forbidden" in told().lower(), SECONDS)
+        wait_until(
+            lambda: f"it says what it may not\n{told()}",
+            lambda: "forbidden" in told().lower(),
+            SECONDS,
+        )
         wait_until("its probe, too", lambda: "not known yet" in line.agent.readiness(), SECONDS)
     finally:
         line.cluster.admin.apply(rights_of_agents())
@@ -123,7 +159,9 @@ def without_rights(line: Line) -> None:
 
 
 def disk_that_cannot_be_written(line: Line) -> None:
-    """Its owner reads why. A start is tried again and heals; an allocation that was refused is over."""
+    """Its owner reads why. A start is tried again and heals; an allocation that was refused is
+    over.
+    """
     folder = line.agent.state / "containers"
     folder.mkdir(exist_ok=True)
     aside = folder.with_name("aside")
@@ -145,29 +183,51 @@ def disk_that_cannot_be_written(line: Line) -> None:
 
 
 def modes_change_under_load(line: Line) -> None:
-    """`cgpu` is switched while pods of both modes come and go: no whole container ever meets another one on its card (AGENT_SWITCHES)."""
+    """`cgpu` is switched while pods of both modes come and go: no whole container ever meets
+    another one on its card (AGENT_SWITCHES).
+    """
     switches = int(os.environ.get("AGENT_SWITCHES", "4"))
     for number in range(switches):
         is_shared = bool(number % 2)
         line.label(cgpu=str(is_shared).lower())
         names = [f"meets-{number}-{each}" for each in range(3)]
-        line.create(*(meets(name, is_shared=is_shared, seconds=1 + each % 2) for each, name in enumerate(names)))
+        line.create(
+            *(
+                meets(name, is_shared=is_shared, seconds=1 + each % 2)
+                for each, name in enumerate(names)
+            )
+        )
         one_of = lambda names=names: any(line.phase(name) != "Pending" for name in names)  # noqa: E731 - asked often
         wait_until("one of the new mode runs", one_of, SECONDS)
-    all_names = {f"meets-{number}-{each}": bool(number % 2) for number in range(switches) for each in range(3)}
+    all_names = {
+        f"meets-{number}-{each}": bool(number % 2)
+        for number in range(switches)
+        for each in range(3)
+    }
     for is_shared in (False, True):
         line.label(cgpu=str(is_shared).lower())
         for name in (name for name, of in all_names.items() if of is is_shared):
-            wait_until(lambda name=name: f"{name} has ended\n{line.told(name)}", lambda name=name: is_over(line, name), SECONDS)
+            wait_until(
+                lambda name=name: f"{name} has ended\n{line.told(name)}",
+                lambda name=name: is_over(line, name),
+                SECONDS,
+            )
     ended = {name: line.pod(name)["status"] for name in all_names}
     codes = {name: exit_code(status) for name, status in ended.items()}
     assert set(codes.values()) <= {0, None}, ended
-    assert {is_shared for name, is_shared in all_names.items() if codes[name] == 0} == {False, True}, "pods of both modes ran"
-    wait_until("all memory is there", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("28", "28")), SECONDS)
+    assert {is_shared for name, is_shared in all_names.items() if codes[name] == 0} == {
+        False,
+        True,
+    }, "pods of both modes ran"
+    wait_until(
+        "all memory is there",
+        lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("28", "28")),
+        SECONDS,
+    )
     line.remove_all()
 
 
-# --- helpers ------------------------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def grants(line: Line, pod: str, of: str) -> list[Object]:
@@ -184,7 +244,11 @@ def is_over(line: Line, name: str) -> bool:
 
 def exit_code(status: Object) -> int | None:
     """None of a pod that never ran: the kubelet refused it."""
-    ended = [each["state"]["terminated"]["exitCode"] for each in status.get("containerStatuses", ()) if "terminated" in each["state"]]
+    ended = [
+        each["state"]["terminated"]["exitCode"]
+        for each in status.get("containerStatuses", ())
+        if "terminated" in each["state"]
+    ]
     return int(ended[0]) if ended else None
 
 
@@ -192,7 +256,11 @@ def all_settle(line: Line, names: Sequence[str]) -> set[str]:
     """All run in the end. Those that were refused an allocation for good, and were made again."""
     again: set[str] = set()
     for name in names:
-        wait_until(lambda name=name: f"{name} settles\n{line.told(name)}", lambda name=name: line.phase(name) != "Pending", SECONDS)
+        wait_until(
+            lambda name=name: f"{name} settles\n{line.told(name)}",
+            lambda name=name: line.phase(name) != "Pending",
+            SECONDS,
+        )
         status = line.pod(name)["status"]
         if status["phase"] == "Failed":
             assert status["reason"] == "UnexpectedAdmissionError", status
@@ -204,13 +272,19 @@ def all_settle(line: Line, names: Sequence[str]) -> set[str]:
 
 
 def meets(name: str, *, is_shared: bool, seconds: int) -> Object:
-    """A pod that ends with status 9 where somebody is on its card who may not be there, as long as it runs."""
+    """A pod that ends with status 9 where somebody is on its card who may not be there, as long as
+    it runs.
+    """
     mine, strangers = (f"shared-{name}", "^whole-") if is_shared else (f"whole-{name}", ".")
     program = f"""cd /claims && mkdir -p $NVIDIA_VISIBLE_DEVICES && cd $NVIDIA_VISIBLE_DEVICES && touch {mine} || exit 1
 meets() {{ ls | grep -vx {mine} | grep '{strangers}'; }}
 meets && code=9; sleep {seconds}; meets && code=9; rm {mine}; exit ${{code:-0}}"""
     part = container(
-        "app", 4 if is_shared else 0, program, whole=0 if is_shared else 1, volumeMounts=[{"name": CLAIMS, "mountPath": "/claims"}]
+        "app",
+        4 if is_shared else 0,
+        program,
+        whole=0 if is_shared else 1,
+        volumeMounts=[{"name": CLAIMS, "mountPath": "/claims"}],
     )
     made = shared(name, part, restart="Never") if is_shared else plain(name, part, restart="Never")
     path = {"path": f"/var/lib/kubelet/{CLAIMS}", "type": "DirectoryOrCreate"}

@@ -1,4 +1,6 @@
-"""One real node for all tests of this folder, beside a real control plane; and the real operators of training jobs."""
+"""One real node for all tests of this folder, beside a real control plane; and the real operators
+of training jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Which objects has document 002? What its Helm chart of dcgm-exporter makes, how its Prometheus finds that, its pod that loads a card.
+"""Which objects has document 002? What its Helm chart of dcgm-exporter makes, how its Prometheus
+finds that, its pod that loads a card.
 
-The images are ours. What else differs: the chart's `imagePullPolicy` was `Always`, and nothing can be pulled here; Prometheus asks
-every second where the chart's ServiceMonitor says 15. Beside them a Deployment of pods that load their cards while there are requests, for
-the autoscaler that the document ends with.
+The images are ours. What else differs: the chart's `imagePullPolicy` was `Always`, and nothing can
+be pulled here; Prometheus asks every second where the chart's ServiceMonitor says 15. Beside them a
+Deployment of pods that load their cards while there are requests, for the autoscaler that the
+document ends with.
 """
 
 from __future__ import annotations
@@ -25,23 +27,48 @@ NAMESPACE = "default"
 GPU = "nvidia.com/gpu"
 RELEASE = "dcgm-exporter"
 EXPORTER_PODS = f"app.kubernetes.io/name={RELEASE}"
-_LABELS = {"app.kubernetes.io/name": RELEASE, "app.kubernetes.io/instance": RELEASE, "app.kubernetes.io/component": RELEASE}
+_LABELS = {
+    "app.kubernetes.io/name": RELEASE,
+    "app.kubernetes.io/instance": RELEASE,
+    "app.kubernetes.io/component": RELEASE,
+}
 _PORT = 9400
-_PROBE = {"httpGet": {"path": "/health", "port": _PORT}, "initialDelaySeconds": 5, "periodSeconds": 5}
+_PROBE = {
+    "httpGet": {"path": "/health", "port": _PORT},
+    "initialDelaySeconds": 5,
+    "periodSeconds": 5,
+}
 EXPORTER_CONTAINER: Object = {
     "name": "exporter",
     "image": EXPORTER,
     "args": ["-f", "/etc/dcgm-exporter/dcp-metrics-included.csv"],
-    "env": [{"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"}, {"name": "DCGM_EXPORTER_LISTEN", "value": f":{_PORT}"}],
+    "env": [
+        {"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"},
+        {"name": "DCGM_EXPORTER_LISTEN", "value": f":{_PORT}"},
+    ],
     "ports": [{"name": "metrics", "containerPort": _PORT}],
-    "volumeMounts": [{"name": "pod-gpu-resources", "readOnly": True, "mountPath": "/var/lib/kubelet/pod-resources"}],
-    "securityContext": {"runAsNonRoot": False, "runAsUser": 0, "capabilities": {"add": ["SYS_ADMIN"]}},
+    "volumeMounts": [
+        {
+            "name": "pod-gpu-resources",
+            "readOnly": True,
+            "mountPath": "/var/lib/kubelet/pod-resources",
+        }
+    ],
+    "securityContext": {
+        "runAsNonRoot": False,
+        "runAsUser": 0,
+        "capabilities": {"add": ["SYS_ADMIN"]},
+    },
     "livenessProbe": _PROBE,
     "readinessProbe": _PROBE,
 }
 """As the chart of the document's year has it by default."""
 EXPORTER_OBJECTS: tuple[Object, ...] = (
-    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": RELEASE, "namespace": NAMESPACE}},
+    {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": RELEASE, "namespace": NAMESPACE},
+    },
     {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -53,7 +80,12 @@ EXPORTER_OBJECTS: tuple[Object, ...] = (
                 "metadata": {"labels": _LABELS},
                 "spec": {
                     "serviceAccountName": RELEASE,
-                    "volumes": [{"name": "pod-gpu-resources", "hostPath": {"path": "/var/lib/kubelet/pod-resources"}}],
+                    "volumes": [
+                        {
+                            "name": "pod-gpu-resources",
+                            "hostPath": {"path": "/var/lib/kubelet/pod-resources"},
+                        }
+                    ],
                     "containers": [EXPORTER_CONTAINER],
                 },
             },
@@ -79,7 +111,12 @@ def tester(name: str = TESTER, seconds: int = 120) -> Object:
         "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}},
     }
     spec = {"restartPolicy": "OnFailure", "containers": [container]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": spec,
+    }
 
 
 _SERVES = """while :; do
@@ -92,41 +129,69 @@ done"""
 
 
 def own_exporter() -> tuple[list[Object], str, str]:
-    """What `deploy/` has for a node, as it is, where it lives, and the label by which it chooses nodes."""
+    """What `deploy/` has for a node, as it is, where it lives, and the label by which it chooses
+    nodes.
+    """
     found = of_file("gpu-exporter.yaml")
     (daemon,) = (each for each in found if each["kind"] == "DaemonSet")
-    terms = daemon["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    (asked,) = [each for each in terms["nodeSelectorTerms"][0]["matchExpressions"] if each["operator"] == "In"]
+    terms = daemon["spec"]["template"]["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    (asked,) = [
+        each
+        for each in terms["nodeSelectorTerms"][0]["matchExpressions"]
+        if each["operator"] == "In"
+    ]
     return found, daemon["metadata"]["namespace"], f"{asked['key']}={asked['values'][0]}"
 
 
 def told_load_pod() -> Object:
     """That of docs/how-to/gpu-load.md for nodes whose cards are played."""
     blocks = re.findall(
-        r"^```yaml\n(.*?)^```", (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r"^```yaml\n(.*?)^```",
+        (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     (pod,) = (found for found in map(yaml.safe_load, blocks) if "volumes" in found["spec"])
     return {**pod, "metadata": {**pod["metadata"], "namespace": NAMESPACE}}
 
 
 def inference() -> Object:
-    """A Deployment of pods with a card each, under the name that the shipped autoscaler asks for."""
-    container = {"name": "main", "image": LOAD, "command": ["sh", "-c", _SERVES], "resources": {"limits": {GPU: 1}}}
+    """A Deployment of pods with a card each, under the name that
+    the shipped autoscaler asks for.
+    """
+    container = {
+        "name": "main",
+        "image": LOAD,
+        "command": ["sh", "-c", _SERVES],
+        "resources": {"limits": {GPU: 1}},
+    }
     spec = {
         "containers": [{**container, "volumeMounts": [{"name": "orders", "mountPath": "/orders"}]}],
         "volumes": [{"name": "orders", "hostPath": {"path": "/var/lib/orders"}}],
         "terminationGracePeriodSeconds": 0,
     }
     labels = {"app": "inference"}
-    wish = {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "inference", "namespace": NAMESPACE}, "spec": wish}
+    wish = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": spec},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "inference", "namespace": NAMESPACE},
+        "spec": wish,
+    }
 
 
 def autoscaler(most: int) -> Object:
     """The shipped one for pods that have a card each, with so many pods at most."""
     (found,) = (
         each
-        for each in yaml.safe_load_all((DEPLOY / "autoscaling" / "hpa.yaml").read_text(encoding="utf-8"))
+        for each in yaml.safe_load_all(
+            (DEPLOY / "autoscaling" / "hpa.yaml").read_text(encoding="utf-8")
+        )
         if each["metadata"]["name"] == "inference"
     )
     return {**found, "spec": {**found["spec"], "maxReplicas": most}}
@@ -138,17 +203,33 @@ def orders(cluster: ControlPlane) -> Path:
 
 
 def scraping(cluster: ControlPlane, *, honor_labels: bool) -> Object:
-    """What the Prometheus operator makes of the chart's ServiceMonitor, but for the discovery, which Debian's Prometheus does not have."""
+    """What the Prometheus operator makes of the chart's ServiceMonitor, but for the discovery,
+    which Debian's Prometheus does not have.
+    """
     meta = "__meta_kubernetes"
-    kept = {f"{meta}_service_label_app_kubernetes_io_name": RELEASE, f"{meta}_endpoint_port_name": "metrics"}
-    shown = {"namespace": "namespace", "service": "service_name", "pod": "pod_name", "container": "pod_container_name"}
+    kept = {
+        f"{meta}_service_label_app_kubernetes_io_name": RELEASE,
+        f"{meta}_endpoint_port_name": "metrics",
+    }
+    shown = {
+        "namespace": "namespace",
+        "service": "service_name",
+        "pod": "pod_name",
+        "container": "pod_container_name",
+    }
     return {
         "job_name": f"serviceMonitor/{NAMESPACE}/{RELEASE}/0",
         "honor_labels": honor_labels,
         "file_sd_configs": [{"files": [str(discovered(cluster))]}],
         "relabel_configs": [
-            *({"action": "keep", "source_labels": [label], "regex": value} for label, value in kept.items()),
-            *({"source_labels": [f"{meta}_{label}"], "target_label": name} for name, label in shown.items()),
+            *(
+                {"action": "keep", "source_labels": [label], "regex": value}
+                for label, value in kept.items()
+            ),
+            *(
+                {"source_labels": [f"{meta}_{label}"], "target_label": name}
+                for name, label in shown.items()
+            ),
             {"source_labels": [f"{meta}_service_name"], "target_label": "job"},
             {"source_labels": [f"{meta}_endpoint_port_name"], "target_label": "endpoint"},
         ],
@@ -156,24 +237,39 @@ def scraping(cluster: ControlPlane, *, honor_labels: bool) -> Object:
 
 
 def discovered(cluster: ControlPlane) -> Path:
-    """A file of what discovery with `role: endpoints` gives now, from the API server's objects; labels of no interest are left out."""
+    """A file of what discovery with `role: endpoints` gives now, from the API server's objects;
+    labels of no interest are left out.
+    """
     meta = "__meta_kubernetes"
     pods = {each["metadata"]["name"]: each for each in cluster.admin.get("pods", "-n", NAMESPACE)}
     targets = []
     for service in cluster.admin.get("services", "-n", NAMESPACE):
         name, labels = service["metadata"]["name"], service["metadata"].get("labels", {})
         common = {f"{meta}_namespace": NAMESPACE, f"{meta}_service_name": name}
-        common |= {f"{meta}_service_label_{re.sub('[^a-zA-Z0-9_]', '_', key)}": value for key, value in labels.items()}
-        for found in cluster.admin.get("endpointslices", "-n", NAMESPACE, "-l", f"kubernetes.io/service-name={name}"):
+        common |= {
+            f"{meta}_service_label_{re.sub('[^a-zA-Z0-9_]', '_', key)}": value
+            for key, value in labels.items()
+        }
+        for found in cluster.admin.get(
+            "endpointslices", "-n", NAMESPACE, "-l", f"kubernetes.io/service-name={name}"
+        ):
             for endpoint, port in product(found["endpoints"] or (), found["ports"] or ()):
                 own = {f"{meta}_endpoint_port_name": port.get("name", "")}
                 if endpoint.get("targetRef", {}).get("kind") == "Pod":
                     pod = pods[endpoint["targetRef"]["name"]]
                     own[f"{meta}_pod_name"] = pod["metadata"]["name"]
                     for container in pod["spec"]["containers"]:
-                        if any(each["containerPort"] == port["port"] for each in container.get("ports", ())):
+                        if any(
+                            each["containerPort"] == port["port"]
+                            for each in container.get("ports", ())
+                        ):
                             own[f"{meta}_pod_container_name"] = container["name"]
-                targets.append({"targets": [f"{endpoint['addresses'][0]}:{port['port']}"], "labels": common | own})
+                targets.append(
+                    {
+                        "targets": [f"{endpoint['addresses'][0]}:{port['port']}"],
+                        "labels": common | own,
+                    }
+                )
     path = cluster.folder / "endpoints.json"
     path.write_text(json.dumps(targets), encoding="utf-8")
     return path
@@ -181,7 +277,9 @@ def discovered(cluster: ControlPlane) -> Path:
 
 def cards_of(cluster: ControlPlane, pod: Object) -> list[str]:
     """What the kubelet has given to a pod, by its own notes."""
-    noted = json.loads((kubelet_folder(cluster) / "device-plugins" / "kubelet_internal_checkpoint").read_bytes())
+    noted = json.loads(
+        (kubelet_folder(cluster) / "device-plugins" / "kubelet_internal_checkpoint").read_bytes()
+    )
     return [
         each
         for entry in noted["Data"]["PodDeviceEntries"] or ()

@@ -1,7 +1,8 @@
-"""`arena` as a person types it, and training jobs whose programs do what a test says, when it says so.
+"""`arena` as a person types it, and training jobs whose programs do what a test says, when it says
+so.
 
-What a newcomer gets wrong: nothing here waits for a program by time. A program reads orders from a pipe in its container, so a test
-decides when a line is written and when the program ends.
+What a newcomer gets wrong: nothing here waits for a program by time. A program reads orders from a
+pipe in its container, so a test decides when a line is written and when the program ends.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ while :; do
 done"""
 """A program that writes its name and then obeys."""
 SECONDS = 90.0
-_RUN_ARENA = "import faulthandler as f; f.dump_traceback_later(80, exit=True); from fairlead.run.programs import run_arena; run_arena()"
+_RUN_ARENA = (
+    "import faulthandler as f; f.dump_traceback_later(80, exit=True); from fairlead.run.programs "
+    "import run_arena; run_arena()"
+)
 """One that hangs shows where it does."""
 
 
@@ -38,15 +42,29 @@ class Arena:
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.cluster = cluster
-        self.environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "KUBECONFIG": str(cluster.kubeconfig)}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": "/nonexistent",
+            "LANG": "C.UTF-8",
+            "KUBECONFIG": str(cluster.kubeconfig),
+        }
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-c", _RUN_ARENA, *words]
 
     def run(self, *words: str, stdin: str | bytes = b"") -> subprocess.CompletedProcess[str]:
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        ended = subprocess.run(self.argv(*words), input=given, capture_output=True, timeout=SECONDS, env=self.environment, check=False)
-        return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+        ended = subprocess.run(
+            self.argv(*words),
+            input=given,
+            capture_output=True,
+            timeout=SECONDS,
+            env=self.environment,
+            check=False,
+        )
+        return subprocess.CompletedProcess(
+            ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+        )
 
     def shown(self, *words: str) -> str:
         """Standard output of a command that must end well."""
@@ -59,7 +77,12 @@ class Arena:
         process = subprocess.Popen(
             self.argv(*words),
             env=self.environment,
-            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                **streams,
+            },
         )
         try:
             yield process
@@ -78,7 +101,9 @@ class Arena:
         self.kubectl("exec", pod, "--", "sh", "-c", f"echo {' '.join(words)} > /tmp/orders")
 
     def end(self, pod: str, status: int) -> None:
-        """Tell the program of a pod to end. It is its container's first process, so the shell that tells it may die with it (137)."""
+        """Tell the program of a pod to end. It is its container's first process, so the shell that
+        tells it may die with it (137).
+        """
         try:
             self.order(pod, "end", str(status))
         except KubectlError as error:
@@ -87,7 +112,9 @@ class Arena:
 
     def pod(self, name: str) -> dict[str, Any]:
         """The pod as it is; {} when there is none."""
-        found = self.cluster.admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
+        found = self.cluster.admin.get(
+            "pods", "-n", "default", f"--field-selector=metadata.name={name}"
+        )
         return found[0] if found else {}
 
     def phase(self, pod: str) -> str:
@@ -103,15 +130,23 @@ class Arena:
 
     def until_status(self, pod: str, *words: str) -> None:
         """Until kubectl's column STATUS says one of these."""
-        wait_until(f"{pod} is {' or '.join(words)}", lambda: status_of(self.kubectl("get", "pods", "--no-headers"), pod) in words, SECONDS)
+        wait_until(
+            f"{pod} is {' or '.join(words)}",
+            lambda: status_of(self.kubectl("get", "pods", "--no-headers"), pod) in words,
+            SECONDS,
+        )
 
     def _has_spoken(self, pod: str) -> bool:
         statuses = self.pod(pod).get("status", {}).get("containerStatuses", ())
-        return any("running" in status["state"] for status in statuses) and "I am" in self.kubectl("logs", pod, "--all-containers")
+        return any("running" in status["state"] for status in statuses) and (
+            "I am"
+        ) in self.kubectl("logs", pod, "--all-containers")
 
 
 def status_of(table: str, pod: str) -> str:
-    """A pod's word in a table of kubectl or of `arena get`, where it is the column after READY or after NAME."""
+    """A pod's word in a table of kubectl or of `arena get`, where it is the column after READY or
+    after NAME.
+    """
     for line in table.splitlines():
         words = line.split()
         if words[:1] == [pod]:
@@ -120,13 +155,23 @@ def status_of(table: str, pod: str) -> str:
 
 
 def two_containers(name: str) -> dict[str, Any]:
-    """A PyTorchJob whose pod has the containers `pytorch` and `beside`; each writes its name and has it as NAME."""
-    return pytorchjob(name, {"containers": [waiting_container("pytorch"), waiting_container("beside")]})
+    """A PyTorchJob whose pod has the containers `pytorch` and `beside`; each writes its name and
+    has it as NAME.
+    """
+    return pytorchjob(
+        name, {"containers": [waiting_container("pytorch"), waiting_container("beside")]}
+    )
 
 
 def waiting_container(name: str) -> dict[str, Any]:
     command = ["sh", "-c", "echo from $NAME; sleep 100000"]
-    return {"name": name, "image": BUSYBOX, "imagePullPolicy": "Never", "command": command, "env": [{"name": "NAME", "value": name}]}
+    return {
+        "name": name,
+        "image": BUSYBOX,
+        "imagePullPolicy": "Never",
+        "command": command,
+        "env": [{"name": "NAME", "value": name}],
+    }
 
 
 def pytorchjob(name: str, pod: dict[str, Any]) -> dict[str, Any]:

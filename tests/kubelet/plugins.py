@@ -1,6 +1,8 @@
-"""A device plugin of ours with simple answers, beside the real kubelet, on an event loop of its own thread.
+"""A device plugin of ours with simple answers, beside the real kubelet, on an event loop of its own
+thread.
 
-What a newcomer gets wrong: a socket's path may have 107 characters. The kubelet's folder is therefore reached by a short link.
+What a newcomer gets wrong: a socket's path may have 107 characters. The kubelet's folder is
+therefore reached by a short link.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from tests.kube.kubelet import kubelet_folder
 from fairlead.edge.kubelet.device_plugin import DevicePlugin
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, HeldDevices, MountedFile, OfferedDevice
+from fairlead.model.devices.kubelet import (
+    CdiDevices,
+    ContainerEdits,
+    HeldDevices,
+    MountedFile,
+    OfferedDevice,
+)
 from fairlead.model.refusal import Refusal
 from fairlead.rules.devices.ids import preferred
 from fairlead.wire.kubelet.checkpoint import parse_checkpoint
@@ -29,12 +37,14 @@ IDS = tuple(f"GPU-00000000-0000-0000-0000-000000000001-_-{number}" for number in
 """The last of them is not healthy."""
 REFUSED_UNITS = 5
 REFUSAL = DeviceRefusal(
-    RefusalCode.FAILED_PRECONDITION, "pod ns/p container c has no GPU placement; it must be scheduled by fairlead-scheduler"
+    RefusalCode.FAILED_PRECONDITION,
+    "pod ns/p container c has no GPU placement; it must be scheduled by fairlead-scheduler",
 )
 
 
 class SimpleAnswers:
-    """The environment PARTS names the ids, the file /etc/parts is mounted. Five ids are refused, and starts while `is_closed`.
+    """The environment PARTS names the ids, the file /etc/parts is mounted. Five ids are refused,
+    and starts while `is_closed`.
 
     `starts`: the ids of each start, with what both lists of the kubelet said then.
     """
@@ -43,7 +53,9 @@ class SimpleAnswers:
         self.folder = folder
         self.times_registered = 0
         self.is_closed = False
-        self.starts: list[tuple[tuple[str, ...], tuple[HeldDevices, ...], tuple[HeldDevices, ...]]] = []
+        self.starts: list[
+            tuple[tuple[str, ...], tuple[HeldDevices, ...], tuple[HeldDevices, ...]]
+        ] = []
         self._resources = PodResources(folder / "pod-resources" / "kubelet.sock")
         self._mounted = folder / "parts"
         self._mounted.write_text("of a card\n", encoding="utf-8")
@@ -51,23 +63,35 @@ class SimpleAnswers:
     def registered(self) -> None:
         self.times_registered += 1
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         return preferred(available, must_include, size)
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
         if len(ids) == REFUSED_UNITS:
             return REFUSAL
-        return ContainerEdits({"PARTS": ",".join(sorted(ids))}, ("/dev/fuse",), (MountedFile("/var/lib/kubelet/parts", "/etc/parts"),))
+        return ContainerEdits(
+            {"PARTS": ",".join(sorted(ids))},
+            ("/dev/fuse",),
+            (MountedFile("/var/lib/kubelet/parts", "/etc/parts"),),
+        )
 
     async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
         self.starts.append((tuple(sorted(ids)), await self.told(), self.noted()))
-        return DeviceRefusal(RefusalCode.UNAVAILABLE, "GPU GPU-1 is Unhealthy (XID 79)") if self.is_closed else None
+        return (
+            DeviceRefusal(RefusalCode.UNAVAILABLE, ("GPU GPU-1 is Unhealthy (XID 79)"))
+            if self.is_closed
+            else None
+        )
 
     async def told(self) -> tuple[HeldDevices, ...]:
         return await self._resources.list_held()
 
     def noted(self) -> tuple[HeldDevices, ...]:
-        checkpoint = parse_checkpoint((self.folder / "device-plugins" / "kubelet_internal_checkpoint").read_bytes())
+        checkpoint = parse_checkpoint(
+            (self.folder / "device-plugins" / "kubelet_internal_checkpoint").read_bytes()
+        )
         assert not isinstance(checkpoint, Refusal), checkpoint.reason
         return checkpoint
 
@@ -78,7 +102,9 @@ class SimpleAnswers:
 class WholeCards(SimpleAnswers):
     """As NVIDIA's plugin: a container is told which cards it has, and its runtime brings them."""
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         return [*must_include, *(each for each in available if each not in must_include)][:size]
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits:
@@ -94,7 +120,10 @@ def running_plugin(
     answering: type[SimpleAnswers] = SimpleAnswers,
     *,
     resource: str = RESOURCE,
-    devices: Sequence[OfferedDevice] = (*(OfferedDevice(each) for each in IDS[:-1]), OfferedDevice(IDS[-1], is_healthy=False)),
+    devices: Sequence[OfferedDevice] = (
+        *(OfferedDevice(each) for each in IDS[:-1]),
+        OfferedDevice(IDS[-1], is_healthy=False),
+    ),
     endpoint: str = "fairlead-test.sock",
 ) -> Iterator[tuple[DevicePlugin, SimpleAnswers]]:
     """Served as long as the block lasts, by the event loop that our servers use."""
@@ -102,7 +131,9 @@ def running_plugin(
         folder = Path(short, "k")
         folder.symlink_to(kubelet_folder(cluster).resolve())
         answers = answering(folder)
-        plugin = DevicePlugin(folder / "device-plugins", endpoint, resource, answers, needs_start=True)
+        plugin = DevicePlugin(
+            folder / "device-plugins", endpoint, resource, answers, needs_start=True
+        )
         loop = uvloop.new_event_loop()
         plugin.offer(devices)
         serving = loop.create_task(plugin.run())
@@ -117,7 +148,9 @@ def running_plugin(
         assert not (folder / "device-plugins" / endpoint).exists()
 
 
-def _run(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None], answers: SimpleAnswers) -> None:
+def _run(
+    loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None], answers: SimpleAnswers
+) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_until_complete(asyncio.wait([serving]))

@@ -1,6 +1,8 @@
-"""Who plays document 002, and what they show: cards that a library plays, their exporter's page, Prometheus, the pods.
+"""Who plays document 002, and what they show: cards that a library plays, their exporter's page,
+Prometheus, the pods.
 
-The oracle is the library's state, whose values the test wrote (`at_rest`), and the kubelet's own notes of who has which card.
+The oracle is the library's state, whose values the test wrote (`at_rest`), and the kubelet's own
+notes of who has which card.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def by_card(row: str, factor: float = 1.0) -> Callable[[list[dict[str, float]]],
     return lambda cards: {uuid(card): factor * rows[row] for card, rows in enumerate(cards)}
 
 
-def over_all(fold: Callable[[list[float]], float], row: str, factor: float = 1.0) -> Callable[[list[dict[str, float]]], dict[str, float]]:
+def over_all(
+    fold: Callable[[list[float]], float], row: str, factor: float = 1.0
+) -> Callable[[list[dict[str, float]]], dict[str, float]]:
     return lambda cards: {"": fold([factor * rows[row] for rows in cards])}
 
 
@@ -71,22 +75,35 @@ UNDER_LOAD = {"gpu": 98.0, "gpm.5": 87.0}
 class Scene:
     """Who plays."""
 
-    def __init__(self, cluster: ControlPlane, cards: StubState, plugin: SimpleAnswers, prometheus: Prometheus) -> None:
+    def __init__(
+        self, cluster: ControlPlane, cards: StubState, plugin: SimpleAnswers, prometheus: Prometheus
+    ) -> None:
         self.cluster, self.cards, self.plugin, self.prometheus = cluster, cards, plugin, prometheus
         self.url = url_of(self.exporter())
 
     def pods(self, selector: str) -> dict[str, Object]:
         """Those that run and stay, by name."""
         found = self.cluster.admin.get("pods", "-n", NAMESPACE, "-l", selector)
-        running = (each for each in found if each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"])
+        running = (
+            each
+            for each in found
+            if each["status"].get("phase") == "Running"
+            and "deletionTimestamp" not in each["metadata"]
+        )
         return {each["metadata"]["name"]: each for each in running}
 
     def pod(self, name: str) -> Object:
-        found = self.cluster.admin.get("pods", "-n", NAMESPACE, f"--field-selector=metadata.name={name}")
+        found = self.cluster.admin.get(
+            "pods", "-n", NAMESPACE, f"--field-selector=metadata.name={name}"
+        )
         return found[0] if found else {}
 
     def runs(self, name: str) -> Object:
-        wait_until(lambda: f"{name} runs: {self.pod(name)}", lambda: self.pod(name)["status"].get("phase") == "Running", SECONDS)
+        wait_until(
+            lambda: f"{name} runs: {self.pod(name)}",
+            lambda: self.pod(name)["status"].get("phase") == "Running",
+            SECONDS,
+        )
         return self.pod(name)
 
     def exporter(self) -> Object:
@@ -98,24 +115,44 @@ class Scene:
         return page_of(self.url)
 
     def board(self) -> dict[str, dict[str, float]]:
-        """Each expression of board 12239, filled in as Grafana does: card -> value, "" where there is one for all."""
-        variables = {name: self.prometheus.label_values(*asked) for name, asked in VARIABLES_OF_12239.items()}
-        answers = {expression: self.prometheus.query(fill_in(expression, variables)) for expression in BOARD_12239}
+        """Each expression of board 12239, filled in as Grafana does: card -> value, "" where there
+        is one for all.
+        """
+        variables = {
+            name: self.prometheus.label_values(*asked) for name, asked in VARIABLES_OF_12239.items()
+        }
+        answers = {
+            expression: self.prometheus.query(fill_in(expression, variables))
+            for expression in BOARD_12239
+        }
         return {expression: by_uuid(found) for expression, found in answers.items()}
 
     def until_board_shows(self, loaded: Collection[str]) -> None:
         """All that the state says, with the load on these cards."""
-        cards = [{**at_rest(card), **(UNDER_LOAD if uuid(card) in loaded else {})} for card in range(CARDS)]
-        expected = {expression: answer(cards) for expression, answer in zip(BOARD_12239, ANSWERS, strict=True)}
+        cards = [
+            {**at_rest(card), **(UNDER_LOAD if uuid(card) in loaded else {})}
+            for card in range(CARDS)
+        ]
+        expected = {
+            expression: answer(cards)
+            for expression, answer in zip(BOARD_12239, ANSWERS, strict=True)
+        }
         wait_until(
             lambda: f"the board is {expected}: {self.board()}",
-            lambda: {name: pytest.approx(values, rel=1e-6) for name, values in expected.items()} == self.board(),
+            lambda: (
+                {name: pytest.approx(values, rel=1e-6) for name, values in expected.items()}
+                == self.board()
+            ),
             SECONDS,
         )
 
     def owners(self, label: str = "exported_pod") -> dict[str, str]:
         """Whose cards are, in Prometheus' words."""
-        return {each.labels["UUID"]: each.labels[label] for each in self.prometheus.query(UTILIZATION) if each.labels.get(label)}
+        return {
+            each.labels["UUID"]: each.labels[label]
+            for each in self.prometheus.query(UTILIZATION)
+            if each.labels.get(label)
+        }
 
 
 def url_of(exporter: Object) -> str:
@@ -141,10 +178,19 @@ def applied(cluster: ControlPlane, *objects: Object) -> Iterator[None]:
     finally:
         for each in objects:
             words = ("--ignore-not-found", "--cascade=foreground", "--wait=false")
-            cluster.admin.run("delete", each["kind"], each["metadata"]["name"], "-n", space_of(each), *words)
+            cluster.admin.run(
+                "delete", each["kind"], each["metadata"]["name"], "-n", space_of(each), *words
+            )
         for each in objects:
-            asked = (each["kind"], "-n", space_of(each), f"--field-selector=metadata.name={each['metadata']['name']}")
-            wait_until(f"it is gone: {asked}", lambda asked=asked: not cluster.admin.get(*asked), SECONDS)
+            asked = (
+                each["kind"],
+                "-n",
+                space_of(each),
+                f"--field-selector=metadata.name={each['metadata']['name']}",
+            )
+            wait_until(
+                (f"it is gone: {asked}"), lambda asked=asked: not cluster.admin.get(*asked), SECONDS
+            )
 
 
 def space_of(obj: Object) -> str:
@@ -158,15 +204,24 @@ def shown(cluster: ControlPlane) -> str:
 
 def is_ready(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> bool:
     pods = cluster.admin.get("pods", "-n", namespace, "-l", selector)
-    return any(each["type"] == "Ready" and each["status"] == "True" for pod in pods for each in pod["status"].get("conditions", ()))
+    return any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for pod in pods
+        for each in pod["status"].get("conditions", ())
+    )
 
 
 def told(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> str:
     """For the message of a failure."""
-    pods = [str(each["status"]) for each in cluster.admin.get("pods", "-n", namespace, "-l", selector)]
+    pods = [
+        str(each["status"]) for each in cluster.admin.get("pods", "-n", namespace, "-l", selector)
+    ]
     try:
         logs = cluster.admin.run("logs", "-n", namespace, "-l", selector, "--tail=40")
     except KubectlError as error:
         logs = str(error)
-    events = [f"{each['reason']}: {each['message']}" for each in cluster.admin.get("events", "-n", namespace)]
+    events = [
+        f"{each['reason']}: {each['message']}"
+        for each in cluster.admin.get("events", "-n", namespace)
+    ]
     return "\n".join((*pods, logs, *events[-20:]))

@@ -1,6 +1,8 @@
-"""Do Prometheus, the cluster's figures and the console's boards say what the containers of a real node were given?
+"""Do Prometheus, the cluster's figures and the console's boards say what the containers of a real
+node were given?
 
-The oracle is the text of document 003: three notebooks of 4 GiB on one T4, which has 14, each with 4308 MiB.
+The oracle is the text of document 003: three notebooks of 4 GiB on one T4, which has 14, each with
+4308 MiB.
 """
 
 from __future__ import annotations
@@ -19,13 +21,20 @@ LIMIT = "fairlead_container_gpu_memory_limit_bytes"
 def seen_everywhere(line: Line, uuid: str, names: Sequence[str]) -> None:
     """`names`: the notebooks, which run."""
     logs, kubeconfig = line.cluster.logs, f"--kubeconfig={line.cluster.kubeconfig}"
-    with line.exporter() as exporter, running("cluster-exporter", kubeconfig, log=logs / "cluster-exporter.log") as figures:
+    with (
+        line.exporter() as exporter,
+        running("cluster-exporter", kubeconfig, log=logs / "cluster-exporter.log") as figures,
+    ):
         targets = {"gpu": exporter.address, "cluster": figures.address}
         with running_prometheus(targets, logs / "prometheus.log") as prometheus:
             for name in names:
                 (limit,) = prometheus.wait_for_data(f'{LIMIT}{{pod_name="{name}"}}')
                 assert limit.value == 4308 << 20
-                assert (limit.labels["uuid"], limit.labels["container_name"], limit.labels["allocate_mode"]) == (uuid, "app", "share")
+                assert (
+                    limit.labels["uuid"],
+                    limit.labels["container_name"],
+                    limit.labels["allocate_mode"],
+                ) == (uuid, "app", "share")
             (node,) = prometheus.wait_for_data(f'arena_used_gpus_of_node{{node_name="{NODE}"}}')
             assert (node.labels["gpu_mode"], node.labels["total_gpus"]) == ("share", "1")
             flags = (kubeconfig, f"--prometheus={prometheus.url}", "--gpu-source=prometheus")
@@ -35,12 +44,24 @@ def seen_everywhere(line: Line, uuid: str, names: Sequence[str]) -> None:
 
 def on_the_boards(console: Server, uuid: str, names: Sequence[str]) -> None:
     wait_until(
-        "the card has readings", lambda: [each["utilPercent"] for each in console.api("/gpus")["items"]] not in ([], [None]), SECONDS
+        "the card has readings",
+        lambda: [each["utilPercent"] for each in console.api("/gpus")["items"]] not in ([], [None]),
+        SECONDS,
     )
     (card,) = console.api("/gpus")["items"]
-    assert (card["node"], card["uuid"], card["mode"], card["health"]) == (NODE, uuid, "share", "Healthy")
+    assert (card["node"], card["uuid"], card["mode"], card["health"]) == (
+        NODE,
+        uuid,
+        "share",
+        "Healthy",
+    )
     assert sorted(card["holders"]) == [f"default/{name}" for name in names]
     assert (card["units"], card["unitsAllocated"], card["memoryTotalMiB"]) == (14, 12, 15079)
     assert card["memoryAllocatedMiB"] == 3 * 4308
     (node,) = console.api("/nodes")["items"]
-    assert (node["name"], node["gpusTotal"], node["gpusUnhealthy"], node["status"]) == (NODE, 1, 0, "Ready")
+    assert (node["name"], node["gpusTotal"], node["gpusUnhealthy"], node["status"]) == (
+        NODE,
+        1,
+        0,
+        "Ready",
+    )

@@ -1,4 +1,6 @@
-"""`arena attach` through a real API server and kubelet into containers that really run: bytes, terminals, exit codes."""
+"""`arena attach` through a real API server and kubelet into containers that really run: bytes,
+terminals, exit codes.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_a_command_that_a_signal_ends_and_one_that_is_not_there(att: Arena) -> N
     assert "Traceback" not in absent.stderr
 
 
-def test_the_chief_unless_another_pod_or_container_is_named(att: Arena, cluster: ControlPlane) -> None:
+def test_the_chief_unless_another_pod_or_container_is_named(
+    att: Arena, cluster: ControlPlane
+) -> None:
     assert att.shown("attach", "att", "--", "hostname") == f"{CHIEF}\n"
     assert att.shown("attach", "att", "-i", WORKER, "--", "hostname") == f"{WORKER}\n"
     cluster.admin.create([two_containers("pair")])
@@ -55,13 +59,18 @@ def test_the_chief_unless_another_pod_or_container_is_named(att: Arena, cluster:
     for flags, name in (((), "pytorch"), (("-c", "beside"), "beside")):
         assert att.shown("attach", "pair", *flags, "--", "sh", "-c", "echo $NAME") == f"{name}\n"
     wrong = att.run("attach", "pair", "-c", "nosuch")
-    assert wrong.returncode == 1 and "container nosuch is not valid for pod pair-master-0" in wrong.stderr
+    assert (
+        wrong.returncode == 1
+        and ("container nosuch is not valid for pod pair-master-0") in wrong.stderr
+    )
 
 
 def test_without_a_command_it_is_a_shell_that_reads_stdin_to_its_end(att: Arena) -> None:
     ended = att.run("attach", "att", stdin="echo $((6 * 7))\nexit 9\n")
     assert (ended.returncode, ended.stdout) == (9, "42\n")
-    assert att.run("attach", "att", "--", "cat", stdin="no newline at its end").stdout == "no newline at its end"
+    assert att.run("attach", "att", "--", "cat", stdin=("no newline at its end")).stdout == (
+        "no newline at its end"
+    )
 
 
 def test_all_bytes_arrive_in_both_directions(att: Arena) -> None:
@@ -75,7 +84,9 @@ def test_all_bytes_arrive_in_both_directions(att: Arena) -> None:
         check=False,
     )
     assert process.returncode == 0
-    assert [hashlib.sha256(got).hexdigest() for got in (process.stdout, process.stderr)] == [hashlib.sha256(sent).hexdigest()] * 2
+    assert [hashlib.sha256(got).hexdigest() for got in (process.stdout, process.stderr)] == [
+        hashlib.sha256(sent).hexdigest()
+    ] * 2
 
 
 def test_what_is_said_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
@@ -83,7 +94,11 @@ def test_what_is_said_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
     arena.submit("pytorch", "over", program_text="echo done")
     wait_until("it has ended", lambda: arena.phase("over-master-0") == "Succeeded", SECONDS)
     ended = arena.run("attach", "over")
-    assert ended.returncode == 1 and "cannot exec into a container in a completed Instance; current phase is Succeeded" in ended.stderr
+    assert (
+        ended.returncode == 1
+        and ("cannot exec into a container in a completed Instance; current phase is Succeeded")
+        in ended.stderr
+    )
 
 
 def test_a_terminal_has_its_size_and_learns_of_another(att: Arena) -> None:
@@ -124,7 +139,8 @@ class Terminal:
 
     def resize(self, rows: int, columns: int) -> None:
         set_size(self._theirs, rows, columns)
-        self._process.send_signal(28)  # SIGWINCH, which the kernel sends only to a foreground process group
+        # SIGWINCH, which the kernel sends only to a foreground process group
+        self._process.send_signal(28)
 
     def until(self, words: str) -> None:
         limit = time.monotonic() + SECONDS
@@ -135,7 +151,9 @@ class Terminal:
 
     def wait(self) -> int:
         """The exit status; what it still shows is read meanwhile, or it could not end."""
-        wait_until("arena has ended", lambda: self._read() or self._process.poll() is not None, SECONDS)
+        wait_until(
+            ("arena has ended"), lambda: self._read() or self._process.poll() is not None, SECONDS
+        )
         return self._process.returncode
 
     def _read(self) -> bool:

@@ -1,8 +1,10 @@
-"""Document 002 on a real node: dcgm-exporter's DaemonSet with our image in it, board 12239, pods that load their cards, an autoscaler.
+"""Document 002 on a real node: dcgm-exporter's DaemonSet with our image in it, board 12239, pods
+that load their cards, an autoscaler.
 
-Real are the control plane, the kubelet, containers, Prometheus, the adapter of custom metrics and the way of a driver into a container; the
-driver itself is a library of ours, whose state is what values are held against. Autoscalers look every two seconds here, and forget a peak
-after five (`tests/kube/control_plane.py`).
+Real are the control plane, the kubelet, containers, Prometheus, the adapter of custom metrics and
+the way of a driver into a container; the driver itself is a library of ours, whose state is what
+values are held against. Autoscalers look every two seconds here, and forget a peak after five
+(`tests/kube/control_plane.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +30,20 @@ from tests.kube.servers import Page
 from tests.kubelet import document_002 as document
 from tests.kubelet.document_002 import EXPORTER_PODS, GPU, NAMESPACE, TESTER
 from tests.kubelet.plugins import SimpleAnswers, WholeCards, running_plugin
-from tests.kubelet.scene_002 import CARDS, SECONDS, UTILIZATION, Scene, applied, at_rest, is_ready, page_of, show, shown, told, url_of
+from tests.kubelet.scene_002 import (
+    CARDS,
+    SECONDS,
+    UTILIZATION,
+    Scene,
+    applied,
+    at_rest,
+    is_ready,
+    page_of,
+    show,
+    shown,
+    told,
+    url_of,
+)
 from tests.nvml.stub import StubState, uuid
 from tests.waiting import wait_until
 
@@ -36,8 +51,8 @@ from fairlead.model.devices.kubelet import OfferedDevice
 
 Object = dict[str, Any]
 NAMED_SECONDS, GONE_SECONDS = 15.0, 10.0
-"""So long a started pod may be without its name, which is the chart's interval; so long one that is gone may
-have it (docs/spec/telemetry.md#names-of-deleted-pods).
+"""So long a started pod may be without its name, which is the chart's interval; so long one that is
+gone may have it (docs/spec/telemetry.md#names-of-deleted-pods).
 """
 LINES = (
     "Skipping CreateDcgmGroups() since DCGM validation is disabled",
@@ -65,14 +80,20 @@ def cards(node: ControlPlane) -> Iterator[StubState]:
 @pytest.fixture(scope="module")
 def plugin(node: ControlPlane, cards: StubState) -> Iterator[SimpleAnswers]:
     devices = [OfferedDevice(uuid(card)) for card in range(CARDS)]
-    with running_plugin(node, WholeCards, resource=GPU, devices=devices, endpoint="fairlead-cards.sock") as (_, answers):
+    with running_plugin(
+        node, WholeCards, resource=GPU, devices=devices, endpoint="fairlead-cards.sock"
+    ) as (_, answers):
         wait_until("the node shows its cards", lambda: shown(node) == str(CARDS), SECONDS)
         yield answers
 
 
 @pytest.fixture(scope="module")
 def scene(
-    node: ControlPlane, programs: RealNode, cards: StubState, plugin: SimpleAnswers, tmp_path_factory: pytest.TempPathFactory
+    node: ControlPlane,
+    programs: RealNode,
+    cards: StubState,
+    plugin: SimpleAnswers,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Scene]:
     """All that the document sets up: the exporter runs, Prometheus has its page."""
     tar = tmp_path_factory.mktemp("images") / "images.tar"
@@ -81,12 +102,18 @@ def scene(
     tar.unlink()
     with applied(node, *document.EXPORTER_OBJECTS):
         log, selector = node.logs / "document-002-prometheus.log", EXPORTER_PODS
-        wait_until(lambda: f"the exporter is ready: {told(node, selector)}", lambda: is_ready(node, selector), SECONDS)
-        with running_prometheus({}, log, more=[document.scraping(node, honor_labels=False)]) as prometheus:
+        wait_until(
+            lambda: f"the exporter is ready: {told(node, selector)}",
+            lambda: is_ready(node, selector),
+            SECONDS,
+        )
+        with running_prometheus(
+            {}, log, more=[document.scraping(node, honor_labels=False)]
+        ) as prometheus:
             yield Scene(node, cards, plugin, prometheus)
 
 
-# --- the board ----------------------------------------------------------------------------------------------------------------------
+# --- the board ------------------------------------------------------------------------------------
 
 
 def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -> None:
@@ -94,76 +121,131 @@ def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -
     page = scene.page()
     assert page.value("fairlead_exporter_config_rows_rejected") == 0
     assert page.labels("fairlead_exporter_build_info")["backend"] == "nvml"
-    assert page.value("fairlead_exporter_nvml_up", node_name=scene.exporter()["metadata"]["name"]) == 1, "this chart tells no pod its node"
+    assert (
+        page.value("fairlead_exporter_nvml_up", node_name=scene.exporter()["metadata"]["name"]) == 1
+    ), "this chart tells no pod its node"
     assert "kmsg" not in collectors(page) and {*collectors(page).values()} == {1.0}, (
         "no kernel's log is mounted there, and nothing else is missing"
     )
     (target,) = scene.prometheus.targets()
-    assert target["labels"]["pod"] == scene.exporter()["metadata"]["name"] and target["labels"]["container"] == "exporter"
+    assert (
+        target["labels"]["pod"] == scene.exporter()["metadata"]["name"]
+        and target["labels"]["container"] == "exporter"
+    )
     assert not scene.owners(), "nobody has a card yet"
 
 
 def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
-    """As it is printed; its name is on its card in both ways of scraping, and goes with it. One with less to do ends well beside it."""
+    """As it is printed; its name is on its card in both ways of scraping, and goes with it. One
+    with less to do ends well beside it.
+    """
     cluster, prometheus, short = scene.cluster, scene.prometheus, f"{TESTER}-short"
     with applied(cluster, document.tester(), document.tester(short, seconds=2)):
         card = card_of(scene, TESTER)
-        inside = cluster.admin.run("exec", TESTER, "-n", NAMESPACE, "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES")
+        inside = cluster.admin.run(
+            "exec", TESTER, "-n", NAMESPACE, "--", "sh", "-c", ("echo $NVIDIA_VISIBLE_DEVICES")
+        )
         assert inside.strip() == card
         scene.until_board_shows([card])
-        wait_until(lambda: f"its card bears its name: {scene.owners()}", lambda: scene.owners() == {card: TESTER}, SECONDS)
+        wait_until(
+            lambda: f"its card bears its name: {scene.owners()}",
+            lambda: scene.owners() == {card: TESTER},
+            SECONDS,
+        )
         (found,) = prometheus.query(f'{UTILIZATION}{{exported_pod="{TESTER}"}}')
-        assert (found.labels["exported_namespace"], found.labels["exported_container"]) == (NAMESPACE, "dcgmproftester11")
+        assert (found.labels["exported_namespace"], found.labels["exported_container"]) == (
+            NAMESPACE,
+            "dcgmproftester11",
+        )
         prometheus.configure({}, more=[document.scraping(cluster, honor_labels=True)])
         prometheus.reload()
-        others = {uuid(each): scene.exporter()["metadata"]["name"] for each in range(CARDS) if uuid(each) != card}
+        others = {
+            uuid(each): scene.exporter()["metadata"]["name"]
+            for each in range(CARDS)
+            if uuid(each) != card
+        }
         honored = lambda: not scene.owners() and scene.owners("pod") == {card: TESTER, **others}  # noqa: E731 - asked often
         wait_until(lambda: f"labels are honored: {scene.owners('pod')}", honored, SECONDS)
         prometheus.configure({}, more=[document.scraping(cluster, honor_labels=False)])
         prometheus.reload()
-        wait_until(lambda: f"it has ended well: {scene.pod(short)}", lambda: scene.pod(short)["status"]["phase"] == "Succeeded", SECONDS)
+        wait_until(
+            lambda: f"it has ended well: {scene.pod(short)}",
+            lambda: scene.pod(short)["status"]["phase"] == "Succeeded",
+            SECONDS,
+        )
         for name in (TESTER, short):
             said = cluster.admin.run("logs", name, "-n", NAMESPACE)
             assert [line for line in LINES if line not in said] == []
-    assert not [*(scene.cards.folder.parent / "loads").glob("*.load")], "asked to end, it takes its load along"
+    assert not [*(scene.cards.folder.parent / "loads").glob("*.load")], (
+        "asked to end, it takes its load along"
+    )
     scene.until_board_shows([])
     wait_until("its card is nobody's", lambda: not scene.owners(), SECONDS)
 
 
-# --- the autoscaler -----------------------------------------------------------------------------------------------------------------
+# --- the autoscaler -------------------------------------------------------------------------------
 
 
 def test_a_load_scales_a_deployment_up_and_back(scene: Scene) -> None:
-    """By the shipped autoscaler and the adapter's shipped rules; each pod's series are those of the card that it has."""
+    """By the shipped autoscaler and the adapter's shipped rules; each pod's series are those of the
+    card that it has.
+    """
     cluster, prometheus, most = scene.cluster, scene.prometheus, 2
     requests = document.orders(cluster)
     requests.parent.mkdir(exist_ok=True)
-    with running_adapter(cluster, prometheus), applied(cluster, document.inference(), document.autoscaler(most)):
+    with (
+        running_adapter(cluster, prometheus),
+        applied(cluster, document.inference(), document.autoscaler(most)),
+    ):
         wait_until(
-            lambda: f"one pod has its card's value: {works(scene)} {scaler(scene)}", lambda: works(scene) == rests(scene) != {}, SECONDS
+            lambda: f"one pod has its card's value: {works(scene)} {scaler(scene)}",
+            lambda: works(scene) == rests(scene) != {},
+            SECONDS,
         )
         (first,) = works(scene)
         requests.touch()
-        wait_until(lambda: f"there are {most} pods: {scaler(scene)}", lambda: replicas(scene) == most, SECONDS)
-        wait_until(lambda: f"they work: {works(scene)} {scaler(scene)}", lambda: [*works(scene).values()] == ["98"] * most, SECONDS)
+        wait_until(
+            lambda: f"there are {most} pods: {scaler(scene)}",
+            lambda: replicas(scene) == most,
+            SECONDS,
+        )
+        wait_until(
+            lambda: f"they work: {works(scene)} {scaler(scene)}",
+            lambda: [*works(scene).values()] == ["98"] * most,
+            SECONDS,
+        )
         both = scene.pods("app=inference")
         assert first in both and works(scene).keys() == both.keys()
-        assert scene.owners() == {card: name for name, pod in both.items() for card in document.cards_of(cluster, pod)}
+        assert scene.owners() == {
+            card: name for name, pod in both.items() for card in document.cards_of(cluster, pod)
+        }
         scene.until_board_shows(scene.owners())
         requests.unlink()
-        wait_until(lambda: f"there is one pod again: {scaler(scene)}", lambda: replicas(scene) == 1, SECONDS)
+        wait_until(
+            lambda: f"there is one pod again: {scaler(scene)}",
+            lambda: replicas(scene) == 1,
+            SECONDS,
+        )
         scene.until_board_shows([])
-        wait_until(lambda: f"one is told at rest: {works(scene)}", lambda: works(scene) == rests(scene), SECONDS)
+        wait_until(
+            lambda: f"one is told at rest: {works(scene)}",
+            lambda: works(scene) == rests(scene),
+            SECONDS,
+        )
     wait_until("no card has a pod", lambda: not scene.owners(), SECONDS)
 
 
 def replicas(scene: Scene) -> int:
-    (found,) = scene.cluster.admin.get("deployments", "-n", NAMESPACE, "--field-selector=metadata.name=inference")
+    (found,) = scene.cluster.admin.get(
+        "deployments", "-n", NAMESPACE, "--field-selector=metadata.name=inference"
+    )
     return int(found["spec"]["replicas"])
 
 
 def scaler(scene: Scene) -> str:
-    return str([each["status"] for each in scene.cluster.admin.get("hpa", "-n", NAMESPACE)]) + told(scene.cluster, "app=inference")
+    return str([each["status"] for each in scene.cluster.admin.get("hpa", "-n", NAMESPACE)]) + told(
+        scene.cluster, "app=inference"
+    )
 
 
 def works(scene: Scene) -> dict[str, str]:
@@ -174,14 +256,19 @@ def works(scene: Scene) -> dict[str, str]:
 def rests(scene: Scene) -> dict[str, str]:
     """What the cards of the Deployment's pods show without work."""
     shown = {uuid(card): f"{at_rest(card)['gpu']:.0f}" for card in range(CARDS)}
-    return {name: shown[document.cards_of(scene.cluster, pod)[0]] for name, pod in scene.pods("app=inference").items()}
+    return {
+        name: shown[document.cards_of(scene.cluster, pod)[0]]
+        for name, pod in scene.pods("app=inference").items()
+    }
 
 
-# --- what stands beside the document ------------------------------------------------------------------------------------------------
+# --- what stands beside the document --------------------------------------------------------------
 
 
 def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None:
-    """On a labelled node, with the node's processes and the kernel's log in sight, and says of every card what the other says."""
+    """On a labelled node, with the node's processes and the kernel's log in sight, and says of
+    every card what the other says.
+    """
     cluster, (objects, system, label) = scene.cluster, document.own_exporter()
     selector = "app.kubernetes.io/name=fairlead-gpu-exporter"
     cluster.admin.apply(of_file("namespace.yaml"))
@@ -190,9 +277,15 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
         wait_until(lambda: f"it is ready: {told(cluster, selector, system)}", ready, SECONDS)
         (exporter,) = cluster.admin.get("pods", "-n", system, "-l", selector)
         url, named = url_of(exporter), {card_of(scene, "holds"): "holds"}
-        wait_until(lambda: f"it names {named}: {names(page_of(url))}", lambda: names(page_of(url)) == named, SECONDS)
+        wait_until(
+            lambda: f"it names {named}: {names(page_of(url))}",
+            lambda: names(page_of(url)) == named,
+            SECONDS,
+        )
         page = page_of(url)
-        assert page.by("DCGM_FI_DEV_GPU_UTIL", "UUID") == scene.page().by("DCGM_FI_DEV_GPU_UTIL", "UUID")
+        assert page.by("DCGM_FI_DEV_GPU_UTIL", "UUID") == scene.page().by(
+            "DCGM_FI_DEV_GPU_UTIL", "UUID"
+        )
         assert page.value("fairlead_exporter_nvml_up", node_name=NODE) == 1
         assert page.value("fairlead_exporter_pod_map_errors_total", reason="no_host_pid") == 0
         assert collectors(page).keys() >= {"device", "events", "kmsg", "podmap", "processes"}
@@ -203,7 +296,8 @@ def collectors(page: Page) -> dict[str, float]:
     """Whether each finds what it reads, on every card."""
     found = [each for each in page.samples if each.name == "fairlead_exporter_collector_success"]
     return {
-        name: min(each.value for each in found if each.labels["collector"] == name) for name in {each.labels["collector"] for each in found}
+        name: min(each.value for each in found if each.labels["collector"] == name)
+        for name in {each.labels["collector"] for each in found}
     }
 
 
@@ -218,22 +312,33 @@ def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
 
 def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
     """As docs/how-to/gpu-load.md prints it, in a folder of the node."""
-    pod, folder = document.told_load_pod(), scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load"
+    pod, folder = (
+        document.told_load_pod(),
+        scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load",
+    )
     name = pod["metadata"]["name"]
     with applied(scene.cluster, pod):
         card = card_of(scene, name)
-        wait_until(lambda: f"it tells: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}", lambda: [*folder.glob("*.load")], SECONDS)
+        wait_until(
+            lambda: f"it tells: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}",
+            lambda: [*folder.glob("*.load")],
+            SECONDS,
+        )
         (path,) = folder.glob("*.load")
         rows = dict(line.split(" ", 1) for line in path.read_text(encoding="utf-8").splitlines())
         assert (rows["node"], rows["gpus"], float(rows["1004"])) == (NODE, card, 0.87)
     assert not [*folder.iterdir()]
 
 
-# --- pods that come and go ----------------------------------------------------------------------------------------------------------
+# --- pods that come and go ------------------------------------------------------------------------
 
 
-def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(scene: Scene, kubelet: Component) -> None:
-    """Also while the kubelet is away and after it has come again; the exporter stays the same, and every page tells of every card."""
+def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(
+    scene: Scene, kubelet: Component
+) -> None:
+    """Also while the kubelet is away and after it has come again; the exporter stays the same, and
+    every page tells of every card.
+    """
     cluster, (before,) = scene.cluster, scene.exporter()["status"]["containerStatuses"]
     with applied(cluster, holder("stays")), applied(cluster, holder("comes-later")):
         named = {card_of(scene, name): name for name in ("stays", "comes-later")}
@@ -241,9 +346,17 @@ def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(scene: Sce
         times_registered = scene.plugin.times_registered
         with without(kubelet):
             show(scene.cards, 0, temperature=77)
-            wait_until("a card is warmer", lambda: scene.page().value("DCGM_FI_DEV_GPU_TEMP", UUID=uuid(0)) == 77, SECONDS)
+            wait_until(
+                "a card is warmer",
+                lambda: scene.page().value("DCGM_FI_DEV_GPU_TEMP", UUID=uuid(0)) == 77,
+                SECONDS,
+            )
             assert names(scene.page()) == named, "they stand for a while"
-        wait_until("the cards are registered again", lambda: scene.plugin.times_registered > times_registered, SECONDS)
+        wait_until(
+            "the cards are registered again",
+            lambda: scene.plugin.times_registered > times_registered,
+            SECONDS,
+        )
         wait_until("the node shows its cards", lambda: shown(cluster) == str(CARDS), SECONDS)
         with applied(cluster, holder("after")):
             named[card_of(scene, "after")] = "after"
@@ -255,7 +368,10 @@ def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(scene: Sce
     assert until_named(scene, {}) < GONE_SECONDS
     show(scene.cards, 0)
     (now,) = scene.exporter()["status"]["containerStatuses"]
-    assert (now["containerID"], now["restartCount"]) == (before["containerID"], before["restartCount"])
+    assert (now["containerID"], now["restartCount"]) == (
+        before["containerID"],
+        before["restartCount"],
+    )
 
 
 @contextmanager
@@ -269,9 +385,19 @@ def without(kubelet: Component) -> Iterator[None]:
 
 def holder(name: str) -> Object:
     """A pod that has a card and does nothing."""
-    container = {"name": "main", "image": BUSYBOX, "command": ["sleep", "1000000"], "resources": {"limits": {GPU: 1}}}
+    container = {
+        "name": "main",
+        "image": BUSYBOX,
+        "command": ["sleep", "1000000"],
+        "resources": {"limits": {GPU: 1}},
+    }
     spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": spec,
+    }
 
 
 def card_of(scene: Scene, name: str) -> str:
@@ -290,7 +416,9 @@ def names(page: Page) -> dict[str, str]:
 
 
 def until_named(scene: Scene, expected: dict[str, str]) -> float:
-    """Seconds until the page names these pods and no other; a look that came late, on a machine that stood still, counts half a second."""
+    """Seconds until the page names these pods and no other; a look that came late, on a machine
+    that stood still, counts half a second.
+    """
     looks: list[float] = []
 
     def is_so() -> bool:

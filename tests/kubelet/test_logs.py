@@ -1,4 +1,6 @@
-"""`arena logs` of containers that really run: the same bytes as kubectl's, and live lines as they are written."""
+"""`arena logs` of containers that really run: the same bytes as kubectl's, and live lines as they
+are written.
+"""
 
 from __future__ import annotations
 
@@ -35,29 +37,45 @@ def talk(cluster: ControlPlane) -> Arena:
         (("--timestamps",), ("--timestamps",)),
         (("--since", "3h"), ("--since=3h",)),
         (("--since-time", "2026-01-05T09:30:00Z"), ("--since-time=2026-01-05T09:30:00Z",)),
-        (("--tail=3", "--timestamps", "--container", "tensorflow"), ("--tail=3", "--timestamps", "--container=tensorflow")),
+        (
+            ("--tail=3", "--timestamps", "--container", "tensorflow"),
+            ("--tail=3", "--timestamps", "--container=tensorflow"),
+        ),
     ],
 )
-def test_flags_mean_what_they_mean_to_kubectl(talk: Arena, flags: tuple[str, ...], same: tuple[str, ...]) -> None:
+def test_flags_mean_what_they_mean_to_kubectl(
+    talk: Arena, flags: tuple[str, ...], same: tuple[str, ...]
+) -> None:
     shown = talk.shown("logs", "talk", *flags)
     assert shown == talk.kubectl("logs", CHIEF, *same)
     assert shown or flags == ("-t", "0")
 
 
 def test_the_chief_speaks_unless_another_is_named(talk: Arena) -> None:
-    assert talk.shown("logs", "talk", "--tail=7").splitlines() == [f"I am {CHIEF}", *(f"line {number}" for number in range(5))]
+    assert talk.shown("logs", "talk", "--tail=7").splitlines() == [
+        f"I am {CHIEF}",
+        *((f"line {number}") for number in range(5)),
+    ]
     assert talk.shown("logs", "talk", "-i", WORKER) == f"I am {WORKER}\n"
     wrong = talk.run("logs", "talk", "--instance", "talk-worker-7")
     assert wrong.returncode == 1
-    assert "invalid instance name talk-worker-7 in job talk,please use 'arena get talk' to make sure instance name" in wrong.stderr
+    assert (
+        "invalid instance name talk-worker-7 in job talk,please use 'arena get talk' to make sure "
+        "instance name"
+    ) in wrong.stderr
 
 
 def test_since_begins_at_its_time(talk: Arena) -> None:
     lines = talk.shown("logs", "talk", "--timestamps").splitlines()
     third = lines[3].partition(" ")[0]
     since = talk.shown("logs", "talk", "--since-time", third, "--timestamps").splitlines()
-    assert since == [line for line in lines if line.partition(" ")[0][:19] >= third[:19]]  # the API's times have no fractions
-    wait_until("all lines are older than a second", lambda: talk.shown("logs", "talk", "--since", "1s") == "", SECONDS)
+    # the API's times have no fractions
+    assert since == [line for line in lines if line.partition(" ")[0][:19] >= third[:19]]
+    wait_until(
+        "all lines are older than a second",
+        lambda: talk.shown("logs", "talk", "--since", "1s") == "",
+        SECONDS,
+    )
     assert "line 4" in talk.shown("logs", "talk", "--since", "1h")
 
 
@@ -83,8 +101,13 @@ def test_an_mpijob_is_followed_in_its_launcher(cluster: ControlPlane) -> None:
     arena.submit("mpi", "ring", "--workers=2")
     with arena.started("logs", "-f", "ring") as following:
         assert following.stdout is not None
-        assert following.stdout.readline() == b"I am ring-launcher\n"  # its host name; the pod's has a tail
-        [launcher] = [pod["metadata"]["name"] for pod in cluster.admin.get("pods", "-A") if "ring-launcher-" in pod["metadata"]["name"]]
+        # its host name; the pod's has a tail
+        assert following.stdout.readline() == b"I am ring-launcher\n"
+        [launcher] = [
+            pod["metadata"]["name"]
+            for pod in cluster.admin.get("pods", "-A")
+            if "ring-launcher-" in pod["metadata"]["name"]
+        ]
         for worker in ("ring-worker-0", "ring-worker-1"):
             arena.until_running(worker)
             assert arena.shown("attach", "ring", "-i", worker, "--", "hostname") == f"{worker}\n"
@@ -105,21 +128,36 @@ def test_following_begins_where_tail_says(talk: Arena) -> None:
 
 
 def test_a_pod_of_two_containers(cluster: ControlPlane) -> None:
-    """The first one, unless -c names the other; one that does not exist is answered with those that do."""
+    """The first one, unless -c names the other; one that does not exist is answered with those that
+    do.
+    """
     arena = Arena(cluster)
     cluster.admin.create([two_containers("both")])
     arena.until_running("both-master-0")
     wait_until("the first speaks", lambda: arena.shown("logs", "both") == "from pytorch\n", SECONDS)
-    wait_until("the other speaks", lambda: arena.shown("logs", "both", "-c", "beside") == "from beside\n", SECONDS)
+    wait_until(
+        "the other speaks",
+        lambda: arena.shown("logs", "both", "-c", "beside") == ("from beside\n"),
+        SECONDS,
+    )
     wrong = arena.run("logs", "both", "-c", "nosuch")
-    assert wrong.returncode == 1 and "container nosuch is not valid for pod both-master-0" in wrong.stderr
+    assert (
+        wrong.returncode == 1
+        and ("container nosuch is not valid for pod both-master-0") in wrong.stderr
+    )
     assert "it has pytorch, beside" in wrong.stderr
 
 
-def test_the_console_shows_the_same_bytes_and_new_ones_as_they_are_written(talk: Arena, tmp_path: Path) -> None:
+def test_the_console_shows_the_same_bytes_and_new_ones_as_they_are_written(
+    talk: Arena, tmp_path: Path
+) -> None:
     path = "/api/v1/jobs/default/tfjob/talk/logs"
-    with running("console", f"--kubeconfig={talk.cluster.kubeconfig}", log=tmp_path / "console.log") as server:
-        assert server.get(f"{path}?pod={CHIEF}&tail=3").decode() == talk.kubectl("logs", CHIEF, "--tail=3")
+    with running(
+        "console", f"--kubeconfig={talk.cluster.kubeconfig}", log=tmp_path / "console.log"
+    ) as server:
+        assert server.get(f"{path}?pod={CHIEF}&tail=3").decode() == talk.kubectl(
+            "logs", CHIEF, "--tail=3"
+        )
         address = f"{server.url}{path}?pod={WORKER}&tail=1&follow=true"
         with urllib.request.urlopen(address, timeout=SECONDS) as following:
             assert following.readline().decode() == talk.kubectl("logs", WORKER, "--tail=1")
@@ -127,14 +165,20 @@ def test_the_console_shows_the_same_bytes_and_new_ones_as_they_are_written(talk:
             assert following.readline().decode() == "训练\n"
 
 
-def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(cluster: ControlPlane, tmp_path: Path) -> None:
+def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
     arena, name, path = Arena(cluster), "much-master-0", "/api/v1/jobs/default/pytorchjob/much/logs"
     arena.submit("pytorch", "much")
     arena.until_obeys(name)
     with (
-        running("console", f"--kubeconfig={cluster.kubeconfig}", log=tmp_path / "console.log") as server,
+        running(
+            "console", f"--kubeconfig={cluster.kubeconfig}", log=tmp_path / "console.log"
+        ) as server,
         arena.started("logs", "-f", "much") as following,
-        urllib.request.urlopen(f"{server.url}{path}?pod={name}&follow=true", timeout=SECONDS) as streamed,
+        urllib.request.urlopen(
+            f"{server.url}{path}?pod={name}&follow=true", timeout=SECONDS
+        ) as streamed,
     ):
         assert following.stdout is not None
         pages = (following.stdout, streamed)
@@ -142,7 +186,15 @@ def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(c
         arena.order(name, "count", "4000")
         for page in pages:
             assert [int(page.readline()) for _ in range(4000)] == list(range(1, 4001))
-        wait_until("the kubelet has begun the log anew", lambda: "\n4000\n" not in arena.kubectl("logs", name), SECONDS)
+        wait_until(
+            "the kubelet has begun the log anew",
+            lambda: "\n4000\n" not in arena.kubectl("logs", name),
+            SECONDS,
+        )
         arena.order(name, "say", "begun", "anew")
         assert [page.readline() for page in pages] == [b"begun anew\n"] * 2
-        assert arena.shown("logs", "much") == server.get(f"{path}?pod={name}").decode() == arena.kubectl("logs", name)
+        assert (
+            arena.shown("logs", "much")
+            == server.get(f"{path}?pod={name}").decode()
+            == arena.kubectl("logs", name)
+        )

@@ -12,7 +12,11 @@ from tests.kube.node_images import BUSYBOX
 from tests.kubelet import agent_cases, agent_faults
 from tests.kubelet.agent import Line, running_line
 
-PLAYED = (*agent_cases.CASES, *agent_faults.FAULTS) if os.environ.get("AGENT_CASES") == "all" else agent_cases.GUARDED
+PLAYED = (
+    (*agent_cases.CASES, *agent_faults.FAULTS)
+    if os.environ.get("AGENT_CASES") == "all"
+    else agent_cases.GUARDED
+)
 
 
 @pytest.fixture(scope="module")

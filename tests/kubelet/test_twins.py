@@ -1,6 +1,8 @@
-"""Does a simulated kubelet say of a pod what a real one says? The same pods on both: status, conditions, events, word for word.
+"""Does a simulated kubelet say of a pod what a real one says? The same pods on both: status,
+conditions, events, word for word.
 
-What only one of them can know is left out: times, ids, how often an event came, and who restarted how often meanwhile.
+What only one of them can know is left out: times, ids, how often an event came, and who restarted
+how often meanwhile.
 """
 
 from __future__ import annotations
@@ -42,12 +44,16 @@ def finished(pod: Object) -> bool:
 
 
 def running(name: str) -> Callable[[Object], bool]:
-    return lambda pod: any("running" in each["state"] for each in statuses(pod) if each["name"] == name)
+    return lambda pod: any(
+        "running" in each["state"] for each in statuses(pod) if each["name"] == name
+    )
 
 
 def waits(words: str) -> Callable[[Object], bool]:
     def does(pod: Object) -> bool:
-        return any(words in " ".join(each["state"].get("waiting", {}).values()) for each in statuses(pod))
+        return any(
+            words in " ".join(each["state"].get("waiting", {}).values()) for each in statuses(pod)
+        )
 
     return does
 
@@ -63,14 +69,24 @@ CASES: dict[str, tuple[Object, Callable[[Object], bool]]] = {
     "runs": ({"containers": [container(RUNS)]}, running("main")),
     "crashes": ({"containers": [container(CRASHES)]}, waits("back-off 10s")),
     "initializes": (
-        {"initContainers": [container(RUNS, "one"), container(RUNS, "two")], "containers": [container(RUNS)]},
+        {
+            "initContainers": [container(RUNS, "one"), container(RUNS, "two")],
+            "containers": [container(RUNS)],
+        },
         running("one"),
     ),
     "init-fails": (
-        {"restartPolicy": "Never", "initContainers": [container(FAILS, "setup")], "containers": [container(RUNS)]},
+        {
+            "restartPolicy": "Never",
+            "initContainers": [container(FAILS, "setup")],
+            "containers": [container(RUNS)],
+        },
         finished,
     ),
-    "init-crashes": ({"initContainers": [container(CRASHES, "setup")], "containers": [container(RUNS)]}, waits("back-off 10s")),
+    "init-crashes": (
+        {"initContainers": [container(CRASHES, "setup")], "containers": [container(RUNS)]},
+        waits("back-off 10s"),
+    ),
     "beside": (
         {
             "restartPolicy": "Never",
@@ -83,10 +99,22 @@ CASES: dict[str, tuple[Object, Callable[[Object], bool]]] = {
         {"restartPolicy": "Never", "containers": [container(ENDS), container(RUNS, "other")]},
         lambda pod: any("terminated" in each["state"] for each in statuses(pod)),
     ),
-    "too-much-cpu": ({"nodeName": "NODE", "containers": [container(RUNS, resources=asking(cpu="1000"))]}, finished),
-    "too-much-memory": ({"nodeName": "NODE", "containers": [container(RUNS, resources=asking(memory="100Ti"))]}, finished),
-    "other-labels": ({"nodeName": "NODE", "nodeSelector": {"disk": "none"}, "containers": [container(RUNS)]}, finished),
-    "image-never-pulled": ({"containers": [container("fairlead.test/missing:1", imagePullPolicy="Never")]}, waits("ErrImageNeverPull")),
+    "too-much-cpu": (
+        {"nodeName": "NODE", "containers": [container(RUNS, resources=asking(cpu="1000"))]},
+        finished,
+    ),
+    "too-much-memory": (
+        {"nodeName": "NODE", "containers": [container(RUNS, resources=asking(memory="100Ti"))]},
+        finished,
+    ),
+    "other-labels": (
+        {"nodeName": "NODE", "nodeSelector": {"disk": "none"}, "containers": [container(RUNS)]},
+        finished,
+    ),
+    "image-never-pulled": (
+        {"containers": [container("fairlead.test/missing:1", imagePullPolicy="Never")]},
+        waits("ErrImageNeverPull"),
+    ),
 }
 
 
@@ -95,7 +123,11 @@ def simulated() -> World:
     """A world of one node that has the images."""
     world = small_world(CPU_POOL)
     for number, image in enumerate(SIMULATED):
-        world.cluster.create(manifest(f"pulls-{number}", NAMESPACE, {"containers": [container(image)]}, SIMULATED_NODE))
+        world.cluster.create(
+            manifest(
+                f"pulls-{number}", NAMESPACE, {"containers": [container(image)]}, SIMULATED_NODE
+            )
+        )
     live(world, 300)
     return world
 
@@ -103,7 +135,12 @@ def simulated() -> World:
 def manifest(name: str, namespace: str, spec: Object, node: str) -> Object:
     """`nodeName: NODE` is the only node."""
     spec = {**spec, "nodeName": node} if "nodeName" in spec else spec
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": {**spec, **PLAIN}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {**spec, **PLAIN},
+    }
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -113,7 +150,13 @@ def test_both_kubelets_say_the_same(node: ControlPlane, simulated: World, name: 
     assert told == real_twin(node, name, spec, is_settled, told["events"])
 
 
-def real_twin(node: ControlPlane, name: str, spec: Object, is_settled: Callable[[Object], bool], expected: set[Any]) -> Object:
+def real_twin(
+    node: ControlPlane,
+    name: str,
+    spec: Object,
+    is_settled: Callable[[Object], bool],
+    expected: set[Any],
+) -> Object:
     admin, found = node.admin, [{}]
     admin.create([manifest(name, "default", spec, NODE)])
 
@@ -122,15 +165,28 @@ def real_twin(node: ControlPlane, name: str, spec: Object, is_settled: Callable[
         return is_settled(found[0])
 
     def events() -> list[Object]:
-        return admin.get("events", "-n", "default", f"--field-selector=involvedObject.uid={found[0]['metadata']['uid']}")
+        return admin.get(
+            "events",
+            "-n",
+            "default",
+            f"--field-selector=involvedObject.uid={found[0]['metadata']['uid']}",
+        )
 
     wait_until(f"{name} has settled on the real node", is_there, SECONDS, pause_seconds=0.1)
-    with suppress(TimeoutError):  # the kubelet sends its events a little after the status; what is missing is shown as a difference
-        wait_until("the events are there", lambda: twin(found[0], events())["events"] == expected, EVENT_SECONDS)
+    # the kubelet sends its events a little after the status; what is missing is shown as a
+    # difference
+    with suppress(TimeoutError):
+        wait_until(
+            "the events are there",
+            lambda: twin(found[0], events())["events"] == expected,
+            EVENT_SECONDS,
+        )
     return twin(found[0], events())
 
 
-def simulated_twin(world: World, name: str, spec: Object, is_settled: Callable[[Object], bool]) -> Object:
+def simulated_twin(
+    world: World, name: str, spec: Object, is_settled: Callable[[Object], bool]
+) -> Object:
     world.cluster.create(manifest(name, NAMESPACE, spec, SIMULATED_NODE))
     pod: Object = {}
     for _ in range(1200):
@@ -140,7 +196,14 @@ def simulated_twin(world: World, name: str, spec: Object, is_settled: Callable[[
             break
     assert is_settled(pod), pod
     uid = pod["metadata"]["uid"]
-    return twin(pod, [each for each in world.cluster.list(EVENTS, NAMESPACE) if each["involvedObject"]["uid"] == uid])
+    return twin(
+        pod,
+        [
+            each
+            for each in world.cluster.list(EVENTS, NAMESPACE)
+            if each["involvedObject"]["uid"] == uid
+        ],
+    )
 
 
 def twin(pod: Object, events: list[Object]) -> Object:
@@ -150,7 +213,10 @@ def twin(pod: Object, events: list[Object]) -> Object:
         "reason": status.get("reason"),
         "message": plain(status.get("message", ""), pod),
         "has address": bool(status.get("podIP")),
-        "conditions": {each["type"]: (each["status"], each.get("reason"), each.get("message")) for each in status.get("conditions", ())},
+        "conditions": {
+            each["type"]: (each["status"], each.get("reason"), each.get("message"))
+            for each in status.get("conditions", ())
+        },
         "containers": {each["name"]: container_twin(each, pod) for each in statuses(pod)},
         "events": {(each["type"], each["reason"], plain(each["message"], pod)) for each in events},
     }
@@ -161,7 +227,13 @@ def container_twin(status: Object, pod: Object) -> Object:
     kept = {key: status[key] for key in ("image", "ready", "started")}
     for which in ("state", "lastState"):
         for state, told in status[which].items():
-            kept[which] = (state, told.get("reason"), plain(told.get("message", ""), pod), told.get("exitCode"), sorted(told))
+            kept[which] = (
+                state,
+                told.get("reason"),
+                plain(told.get("message", ""), pod),
+                told.get("exitCode"),
+                sorted(told),
+            )
     return kept
 
 

@@ -15,12 +15,24 @@ from fairlead.model.source import Source
 
 def small_cluster() -> ClusterSnapshot:
     pods = (
-        Pod("a", "p1", uid="1", node="n1", labels={"job": "x"}, owners=(Owner("Job", "x", "u1", True),)),
+        Pod(
+            "a",
+            "p1",
+            uid="1",
+            node="n1",
+            labels={"job": "x"},
+            owners=(Owner("Job", "x", "u1", True),),
+        ),
         Pod("a", "p2", uid="2", node="n2", labels={"job": "x"}),
         Pod("b", "p3", uid="3", labels={"job": "x"}),
     )
     leaf = QuotaNode("root.a", "root.a", parent="root", namespaces=("a",))
-    return ClusterSnapshot(nodes=(Node("n1"), Node("n2")), pods=pods, quota=QuotaNode("root", "root", children=(leaf,)), version=7)
+    return ClusterSnapshot(
+        nodes=(Node("n1"), Node("n2")),
+        pods=pods,
+        quota=QuotaNode("root", "root", children=(leaf,)),
+        version=7,
+    )
 
 
 def test_questions_are_answered_by_node_namespace_owner_and_label() -> None:
@@ -61,9 +73,15 @@ def test_a_snapshot_is_built_sorted_and_of_its_nodes_and_says_what_nobody_asked_
         taken_at=5.0,
     )
     assert [node.name for node in snapshot.nodes] == ["n1", "n2"]
-    assert snapshot.pods is pods, "a tuple is sorted already: who compares snapshots sees that it has not changed"
+    assert snapshot.pods is pods, (
+        "a tuple is sorted already: who compares snapshots sees that it has not changed"
+    )
     assert (list(snapshot.topologies), snapshot.withheld) == (["n2"], {"n1": (0, 3)})
-    assert [name for name in ("nodes", "gpu-topologies", "gpu-withheld", "pods") if snapshot.was_read(name)] == ["nodes", "gpu-topologies"]
+    assert [
+        name
+        for name in ("nodes", "gpu-topologies", "gpu-withheld", "pods")
+        if snapshot.was_read(name)
+    ] == ["nodes", "gpu-topologies"]
     assert {name: source.state for name, source in snapshot.sources.items()} == {
         "nodes": "ok",
         "gpu-topologies": "ok",
@@ -77,7 +95,11 @@ def test_an_unchanged_cluster_read_again_keeps_its_indexes_and_has_new_sources()
     before = snapshot.pods_on("n1")
     later = snapshot.as_of(9.0, [Source("nodes", good_at=9.0)])
     assert later.pods_on("n1") is before
-    assert (later.taken_at, later.sources["nodes"].good_at, list(later.main_sources)) == (9.0, 9.0, ["nodes"])
+    assert (later.taken_at, later.sources["nodes"].good_at, list(later.main_sources)) == (
+        9.0,
+        9.0,
+        ["nodes"],
+    )
 
 
 def test_a_snapshot_survives_a_round_trip_through_json() -> None:

@@ -48,12 +48,16 @@ def clock() -> Seconds:
 
 
 @pytest.fixture
-def driver_on(state: StubState, tmp_path: Path, clock: Seconds) -> Iterator[Callable[[Path], NvmlDriver]]:
+def driver_on(
+    state: StubState, tmp_path: Path, clock: Seconds
+) -> Iterator[Callable[[Path], NvmlDriver]]:
     """Makes a driver on this library."""
     made: list[NvmlDriver] = []
 
     def make(path: Path) -> NvmlDriver:
-        made.append(NvmlDriver(str(path), tmp_path / "cgroup", tmp_path / "mps", tmp_path / "proc", clock))
+        made.append(
+            NvmlDriver(str(path), tmp_path / "cgroup", tmp_path / "mps", tmp_path / "proc", clock)
+        )
         return made[-1]
 
     yield make
@@ -81,7 +85,9 @@ def reader_on(state: StubState, clock: Seconds, library: Path) -> Iterator[Reade
     def make(card: int, *wanted: str, library: Path | None = None) -> CardReader:
         if not made:
             open_library(str(library or usual))
-        made.append(CardReader(shown_card(card), clock, frozenset(wanted), lambda: 1000.0 + clock.now))
+        made.append(
+            CardReader(shown_card(card), clock, frozenset(wanted), lambda: 1000.0 + clock.now)
+        )
         return made[-1]
 
     yield make

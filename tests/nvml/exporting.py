@@ -35,22 +35,52 @@ class Exporter:
 
     def values(self, name: str, label: str = "gpu", **labels: str) -> dict[str, float]:
         """By the value of one label."""
-        found = [each for each in self.samples() if each.name == name and labels.items() <= each.labels.items()]
+        found = [
+            each
+            for each in self.samples()
+            if each.name == name and labels.items() <= each.labels.items()
+        ]
         assert len({each.labels.get(label, "") for each in found}) == len(found), "a series twice"
         return {each.labels.get(label, ""): each.value for each in found}
 
     def until(self, what: str, name: str, expected: dict[str, float], **labels: str) -> None:
         wait_until(
-            lambda: f"{what}: {name} is {self.values(name, **labels)}", lambda: self.values(name, **labels) == expected, SECONDS, 0.02
+            lambda: f"{what}: {name} is {self.values(name, **labels)}",
+            lambda: self.values(name, **labels) == expected,
+            SECONDS,
+            0.02,
         )
 
 
 @contextmanager
-def exporting(library: Path, state: StubState, home: Path, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[Exporter]:
-    argv = [sys.executable, "-m", "fairlead", "gpu-exporter", "--listen=127.0.0.1:0", f"--nvml-library={library}", "-c", "100", *flags]
-    own = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "STUB_NVML": str(state.folder), "NODE_NAME": "n1"}
+def exporting(
+    library: Path, state: StubState, home: Path, *flags: str, env: Mapping[str, str] | None = None
+) -> Iterator[Exporter]:
+    argv = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "gpu-exporter",
+        "--listen=127.0.0.1:0",
+        f"--nvml-library={library}",
+        "-c",
+        "100",
+        *flags,
+    ]
+    own = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "STUB_NVML": str(state.folder),
+        "NODE_NAME": "n1",
+    }
     kubelet = home / "kubelet"
-    process = subprocess.Popen([*argv, f"--kubelet-dir={kubelet}"], stderr=subprocess.PIPE, text=True, env=own | dict(env or {}))
+    process = subprocess.Popen(
+        [*argv, f"--kubelet-dir={kubelet}"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=own | dict(env or {}),
+    )
     reader = None
     try:
         assert process.stderr is not None

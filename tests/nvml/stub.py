@@ -12,7 +12,9 @@ SOURCE = Path(__file__).with_name("stub.c")
 
 
 def build_stub(folder: Path, *, is_old: bool = False, is_checked: bool = False) -> Path:
-    """Its path. `is_old`: without what drivers before 510 do not have. `is_checked`: with the sanitizers."""
+    """Its path. `is_old`: without what drivers before 510 do not have. `is_checked`: with the
+    sanitizers.
+    """
     built = folder / SONAME
     options = [
         "-shared",
@@ -89,7 +91,9 @@ H200: Mapping[str, object] = {
     "samples": "",
     "fv.1": "1:1",
     "fv.2": "1:0",
-    **{f"fv.{number}": f"3:{number}" for number in (3, 4, 5, 6, 29, 30, 31, 38, 45, 52, 59, 83, 94)},
+    **{
+        f"fv.{number}": f"3:{number}" for number in (3, 4, 5, 6, 29, 30, 31, 38, 45, 52, 59, 83, 94)
+    },
     **{f"fv.{number}": f"3:{number}000000001" for number in range(74, 82)},
     "fv.82": "0:58",
     "fv.142": "1:2",
@@ -102,7 +106,11 @@ H200: Mapping[str, object] = {
     "fv.230": "1:0",
     f"fv.138.{ALL_LINKS}": "3:1000",
     f"fv.139.{ALL_LINKS}": "3:2000",
-    **{f"fv.{number}.{link}": f"3:{number + link}" for number in (138, 139) for link in range(1, 18)},
+    **{
+        f"fv.{number}.{link}": f"3:{number + link}"
+        for number in (138, 139)
+        for link in range(1, 18)
+    },
     **{f"gpm.{metric}": metric + 0.5 for metric in range(1, 104)},
 }
 
@@ -133,7 +141,9 @@ class StubState:
 
     def say(self, rows: Mapping[str, object]) -> None:
         """Change these; None takes a row away."""
-        self._rows = {key: value for key, value in (self._rows | dict(rows)).items() if value is not None}
+        self._rows = {
+            key: value for key, value in (self._rows | dict(rows)).items() if value is not None
+        }
         written = self.folder / "state.new"
         rows = "".join(f"{key} {value}\n" for key, value in self._rows.items())
         written.write_text(f"{rows}end\n", encoding="utf-8")
@@ -146,7 +156,9 @@ class StubState:
     def divide(self, card: int = 0) -> None:
         """Into two GPU instances, the second with two compute instances."""
         rows: dict[str, object] = {"mig": 1}
-        for slot, (gi, ci, profile) in enumerate(((1, 0, "3g.71gb"), (2, 0, "1c.2g.35gb"), (2, 1, "1c.2g.35gb"))):
+        for slot, (gi, ci, profile) in enumerate(
+            ((1, 0, "3g.71gb"), (2, 0, "1c.2g.35gb"), (2, 1, "1c.2g.35gb"))
+        ):
             rows |= {
                 f"mig.{slot}": f"{gi}:{ci}:{mig_uuid(card, slot)}:{profile}",
                 **{f"gi{gi}.gpm.{metric}": gi * 10 for metric in (1, 2, 20, 30)},
@@ -158,7 +170,9 @@ class StubState:
         self.say({f"{card}.{key}": value for key, value in rows.items()})
 
     def fail(self, call: str, code: int | None, card: int | None = None) -> None:
-        """The call answers with this code from now on, for one card or for all; None = it is well again."""
+        """The call answers with this code from now on, for one card or for all; None = it is well
+        again.
+        """
         self.say({f"error.{call}" if card is None else f"error.{call}.{card}": code})
 
     def report_xid(self, xid: int, card: int = -1, gpu_instance: int | None = None) -> None:

@@ -1,7 +1,9 @@
-"""Our page beside pages that dcgm-exporter printed on two real machines: which families, in which order, of which types, with which labels.
+"""Our page beside pages that dcgm-exporter printed on two real machines: which families, in which
+order, of which types, with which labels.
 
-Facts of two published guides: an H100-20C with driver 580.95.05 whose card a pod holds, and a free A100-10C with driver 580.126.09. Ours
-comes from the process, on a library that plays the same card: what vGPUs do not support it does not support either.
+Facts of two published guides: an H100-20C with driver 580.95.05 whose card a pod holds, and a free
+A100-10C with driver 580.126.09. Ours comes from the process, on a library that plays the same card:
+what vGPUs do not support it does not support either.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ POD = ("container", "namespace", "pod")
 
 
 class Page(NamedTuple):
-    """What was printed: families in their order with their types, labels of all of them, and those of some one."""
+    """What was printed: families in their order with their types, labels of all of them, and those
+    of some one.
+    """
 
     families: tuple[tuple[str, str], ...]
     labels: tuple[str, ...]
@@ -39,7 +43,16 @@ def gauges(*names: str) -> tuple[tuple[str, str], ...]:
 
 HELD = Page(
     (
-        *gauges("SM_CLOCK", "MEM_CLOCK", "MEMORY_TEMP", "GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL", "XID_ERRORS"),
+        *gauges(
+            "SM_CLOCK",
+            "MEM_CLOCK",
+            "MEMORY_TEMP",
+            "GPU_UTIL",
+            "MEM_COPY_UTIL",
+            "ENC_UTIL",
+            "DEC_UTIL",
+            "XID_ERRORS",
+        ),
         *gauges("FB_FREE", "FB_USED", "FB_RESERVED"),
         ("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "counter"),
         *gauges("VGPU_LICENSE_STATUS"),
@@ -49,14 +62,24 @@ HELD = Page(
 )
 FREE = Page(
     (
-        *gauges("SM_CLOCK", "MEM_CLOCK", "MEMORY_TEMP", "GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL"),
+        *gauges(
+            "SM_CLOCK",
+            "MEM_CLOCK",
+            "MEMORY_TEMP",
+            "GPU_UTIL",
+            "MEM_COPY_UTIL",
+            "ENC_UTIL",
+            "DEC_UTIL",
+        ),
         *gauges("FB_FREE", "FB_USED", "FB_RESERVED", "VGPU_LICENSE_STATUS"),
     ),
     CARD,
     {},
 )
 OTHER_TYPES = {"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL": "gauge"}
-"""A rate, in MB/s, is no counter: docs/spec/telemetry.md#dcgm-fields-from-nvml, and docs/how-to/gpu-exporter.md."""
+"""A rate, in MB/s, is no counter: docs/spec/telemetry.md#dcgm-fields-from-nvml, and
+docs/how-to/gpu-exporter.md.
+"""
 VGPU = {
     "0.clock.1": 1755,
     "0.clock.2": 1593,
@@ -75,7 +98,9 @@ VGPU = {
 
 @contextmanager
 def kubelet(folder: Path, answer: bytes) -> Iterator[None]:
-    """One that tells who holds devices, at the socket that an exporter with `--kubelet-dir` asks."""
+    """One that tells who holds devices, at the socket that an
+    exporter with `--kubelet-dir` asks.
+    """
     socket = folder / "kubelet" / "pod-resources" / "kubelet.sock"
     socket.parent.mkdir(parents=True)
     is_there, is_over = threading.Event(), threading.Event()
@@ -96,43 +121,90 @@ def kubelet(folder: Path, answer: bytes) -> Iterator[None]:
 
 
 def read(page: str) -> Page:
-    families = tuple((name, kind) for name, kind in re.findall(r"^# TYPE (DCGM_\w+) (\w+)$", page, re.M))
-    labels = {name: tuple(re.findall(r'(\w+)="', text)) for name, text in re.findall(r"^(DCGM_\w+)\{(.*)\} ", page, re.M)}
+    families = tuple(
+        (name, kind)
+        for name, kind in re.findall(
+            (
+                r"^# TYPE "
+                r"(DCGM_\w+) (\w+)$"
+            ),
+            page,
+            re.M,
+        )
+    )
+    labels = {
+        name: tuple(re.findall(r'(\w+)="', text))
+        for name, text in re.findall(r"^(DCGM_\w+)\{(.*)\} ", page, re.M)
+    }
     return Page(
-        families, labels["DCGM_FI_DEV_GPU_UTIL"], {name: each for name, each in labels.items() if each != labels["DCGM_FI_DEV_GPU_UTIL"]}
+        families,
+        labels["DCGM_FI_DEV_GPU_UTIL"],
+        {name: each for name, each in labels.items() if each != labels["DCGM_FI_DEV_GPU_UTIL"]},
     )
 
 
 @pytest.fixture(params=["held", "free"])
-def beside(request: pytest.FixtureRequest, library: Path, state: StubState, tmp_path: Path) -> Iterator[tuple[Page, Page]]:
+def beside(
+    request: pytest.FixtureRequest, library: Path, state: StubState, tmp_path: Path
+) -> Iterator[tuple[Page, Page]]:
     """Theirs and ours."""
     state.show_cards(1)
     state.say(VGPU)
     uuid = next(
-        line.split(" ", 1)[1] for line in (state.folder / "state").read_text(encoding="utf-8").splitlines() if line.startswith("0.uuid ")
+        line.split(" ", 1)[1]
+        for line in (state.folder / "state").read_text(encoding="utf-8").splitlines()
+        if line.startswith("0.uuid ")
     )
-    held = packed((1, packed((1, "cuda-75454ffb9f-jpwkc"), (2, "default"), (3, container("cuda", devices("nvidia.com/gpu", uuid))))))
+    held = packed(
+        (
+            1,
+            packed(
+                (1, "cuda-75454ffb9f-jpwkc"),
+                (2, "default"),
+                (3, container("cuda", devices("nvidia.com/gpu", uuid))),
+            ),
+        )
+    )
     flags = ("--compat=dcgm", "--kubernetes=true", "--kmsg=off")
-    with kubelet(tmp_path, held if request.param == "held" else b""), exporting(library, state, tmp_path, *flags) as exporter:
-        wanted = 'pod="cuda-75454ffb9f-jpwkc"' if request.param == "held" else "DCGM_FI_DEV_VGPU_LICENSE_STATUS"
-        wait_until("the page is whole", lambda: wanted in exporter.page() and "DCGM_FI_DEV_FB_FREE" in exporter.page(), 60)
+    with (
+        kubelet(tmp_path, held if request.param == "held" else b""),
+        exporting(library, state, tmp_path, *flags) as exporter,
+    ):
+        wanted = (
+            'pod="cuda-75454ffb9f-jpwkc"'
+            if request.param == "held"
+            else "DCGM_FI_DEV_VGPU_LICENSE_STATUS"
+        )
+        wait_until(
+            "the page is whole",
+            lambda: wanted in exporter.page() and "DCGM_FI_DEV_FB_FREE" in exporter.page(),
+            60,
+        )
         yield HELD if request.param == "held" else FREE, read(exporter.page())
 
 
-def test_their_families_are_there_in_their_order_with_their_types(beside: tuple[Page, Page]) -> None:
+def test_their_families_are_there_in_their_order_with_their_types(
+    beside: tuple[Page, Page],
+) -> None:
     theirs, ours = beside
     wanted = [(name, OTHER_TYPES.get(name, kind)) for name, kind in theirs.families]
     absent = [name for name, _ in wanted if name not in dict(ours.families)]
     assert absent == [name for name, _ in wanted if name in UNSUPPORTED]
     names = {name for name, _ in wanted}
-    assert [each for each in ours.families if each[0] in names] == [each for each in wanted if each[0] not in absent]
+    assert [each for each in ours.families if each[0] in names] == [
+        each for each in wanted if each[0] not in absent
+    ]
 
 
 UNSUPPORTED = ("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",)
-"""DCGM prints 0 for links that a card does not have; the driver says that there are none, and ours leaves them out."""
+"""DCGM prints 0 for links that a card does not have; the driver says that there are none, and ours
+leaves them out.
+"""
 
 
 def test_their_labels_are_ours_in_the_same_order(beside: tuple[Page, Page]) -> None:
     theirs, ours = beside
     assert ours.labels == theirs.labels
-    assert {name: labels for name, labels in ours.other_labels.items() if name in dict(theirs.families)} == theirs.other_labels
+    assert {
+        name: labels for name, labels in ours.other_labels.items() if name in dict(theirs.families)
+    } == theirs.other_labels

@@ -1,5 +1,5 @@
-"""Every code of NVML's that docs/spec/telemetry.md#sampling-and-fault-isolation names, in every call of the
-driver's: who is ill?
+"""Every code of NVML's that docs/spec/telemetry.md#sampling-and-fault-isolation names, in every
+call of the driver's: who is ill?
 """
 
 from __future__ import annotations
@@ -32,16 +32,22 @@ ILL = [
 ]
 
 
-@pytest.mark.parametrize("silent", [NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, NO_DATA, NOT_READY])
+@pytest.mark.parametrize(
+    "silent", [NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, NO_DATA, NOT_READY]
+)
 @pytest.mark.parametrize("call", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature"])
-def test_a_card_that_has_nothing_to_say_is_not_ill(driver: NvmlDriver, state: StubState, call: str, silent: int) -> None:
+def test_a_card_that_has_nothing_to_say_is_not_ill(
+    driver: NvmlDriver, state: StubState, call: str, silent: int
+) -> None:
     state.fail(call, silent, 0)
     assert driver.probe(uuid(0)).fault == ""
 
 
 @pytest.mark.parametrize(("code", "words"), ILL)
 @pytest.mark.parametrize("call", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature"])
-def test_a_probe_tells_in_the_drivers_words_why_it_fails(driver: NvmlDriver, state: StubState, call: str, code: int, words: str) -> None:
+def test_a_probe_tells_in_the_drivers_words_why_it_fails(
+    driver: NvmlDriver, state: StubState, call: str, code: int, words: str
+) -> None:
     state.fail(call, code, 1)
     assert (driver.probe(uuid(0)).fault, driver.probe(uuid(1)).fault) == ("", words)
     state.fail(call, None, 1)
@@ -51,7 +57,12 @@ def test_a_probe_tells_in_the_drivers_words_why_it_fails(driver: NvmlDriver, sta
 @pytest.mark.parametrize(("code", "words"), ILL)
 @pytest.mark.parametrize("call", ["nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID"])
 def test_a_card_without_handle_or_uuid_is_left_out(
-    driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture, call: str, code: int, words: str
+    driver: NvmlDriver,
+    state: StubState,
+    caplog: pytest.LogCaptureFixture,
+    call: str,
+    code: int,
+    words: str,
 ) -> None:
     state.say({"0.compute": f"1:{MIB}", "1.compute": f"2:{MIB}"})
     assert len(driver.cards()) == 2
@@ -76,7 +87,9 @@ def test_a_card_without_handle_or_uuid_is_left_out(
         "nvmlDeviceGetMemoryInfo_v2",
     ],
 )
-def test_a_driver_that_is_gone_is_told_and_looked_for_again(driver: NvmlDriver, state: StubState, call: str, code: int, words: str) -> None:
+def test_a_driver_that_is_gone_is_told_and_looked_for_again(
+    driver: NvmlDriver, state: StubState, call: str, code: int, words: str
+) -> None:
     before = driver.cards()
     state.fail(call, code)
     with pytest.raises(OutsideError, match=words) as raised:
@@ -99,7 +112,9 @@ def test_a_driver_that_goes_while_events_are_asked_for_is_gone(
 
 
 @pytest.mark.parametrize(("code", "words"), GONE)
-def test_every_call_tells_of_a_driver_that_is_gone(driver: NvmlDriver, state: StubState, code: int, words: str) -> None:
+def test_every_call_tells_of_a_driver_that_is_gone(
+    driver: NvmlDriver, state: StubState, code: int, words: str
+) -> None:
     calls = (driver.cards, driver.processes, driver.means, lambda: driver.probe(uuid(0)))
     for call in calls:
         driver.cards()
@@ -113,9 +128,17 @@ def test_every_call_tells_of_a_driver_that_is_gone(driver: NvmlDriver, state: St
 
 
 @pytest.mark.parametrize(("code", "words"), [*GONE, *ILL])
-def test_a_driver_that_does_not_begin_leaves_nothing_behind(driver: NvmlDriver, state: StubState, code: int, words: str) -> None:
+def test_a_driver_that_does_not_begin_leaves_nothing_behind(
+    driver: NvmlDriver, state: StubState, code: int, words: str
+) -> None:
     state.fail("nvmlInitWithFlags", code)
-    for call in (driver.cards, driver.xids, driver.processes, driver.means, lambda: driver.probe(uuid(0))):
+    for call in (
+        driver.cards,
+        driver.xids,
+        driver.processes,
+        driver.means,
+        lambda: driver.probe(uuid(0)),
+    ):
         with pytest.raises(OutsideError, match=words):
             call()
     assert state.calls() == []
@@ -130,7 +153,9 @@ def test_processes_of_one_card_that_are_not_known_cost_only_these(
     state.say({"0.compute": f"1:{MIB}", "1.compute": f"2:{MIB}"})
     state.fail("nvmlDeviceGetGraphicsRunningProcesses_v3", code, 0)
     assert [process.pid for process in driver.processes()] == [2]
-    assert [record.message for record in caplog.records] == [f"processes of GPU {uuid(0)} are not known: {words}"]
+    assert [record.message for record in caplog.records] == [
+        f"processes of GPU {uuid(0)} are not known: {words}"
+    ]
     state.fail("nvmlDeviceGetGraphicsRunningProcesses_v3", code, 1)
     with pytest.raises(OutsideError, match=words):
         driver.processes()
@@ -142,15 +167,22 @@ def test_nobody_uses_cards_that_are_lost(driver: NvmlDriver, state: StubState, c
     assert driver.processes() == []
 
 
-def test_versions_that_the_driver_may_not_tell_are_an_error(driver: NvmlDriver, state: StubState) -> None:
+def test_versions_that_the_driver_may_not_tell_are_an_error(
+    driver: NvmlDriver, state: StubState
+) -> None:
     state.fail("nvmlSystemGetDriverVersion", UNKNOWN)
     with pytest.raises(OutsideError, match="Unknown Error"):
         driver.means()
     assert _still_open(state) == (1, 1)
 
 
-@pytest.mark.parametrize("call", ["nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetTemperature", "nvmlDeviceGetMemoryInfo_v2"])
-def test_while_a_card_is_ill_nvml_is_begun_anew_now_and_then(driver: NvmlDriver, state: StubState, clock: Seconds, call: str) -> None:
+@pytest.mark.parametrize(
+    "call",
+    ["nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetTemperature", "nvmlDeviceGetMemoryInfo_v2"],
+)
+def test_while_a_card_is_ill_nvml_is_begun_anew_now_and_then(
+    driver: NvmlDriver, state: StubState, clock: Seconds, call: str
+) -> None:
     driver.cards()
     state.fail(call, LOST, 0)
     driver.cards()
@@ -170,7 +202,9 @@ def test_while_a_card_is_ill_nvml_is_begun_anew_now_and_then(driver: NvmlDriver,
 
 
 def _still_open(state: StubState) -> tuple[int, int]:
-    """How often NVML is begun and not ended, and event sets that are not freed. Nobody waited when they went."""
+    """How often NVML is begun and not ended, and event sets that are not freed. Nobody waited when
+    they went.
+    """
     calls = state.calls()
     assert not any("waits" in call for call in calls)
     return calls.count("init") - calls.count("shutdown"), calls.count("set") - calls.count("free")

@@ -26,7 +26,11 @@ def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: S
     assert driver.xids() == []
     for xid, card in ((31, 0), (79, 1), (48, 0)):
         state.report_xid(xid, card)
-    assert _heard(driver, 3) == [DriverXid(31, uuid(0)), DriverXid(79, uuid(1)), DriverXid(48, uuid(0))]
+    assert _heard(driver, 3) == [
+        DriverXid(31, uuid(0)),
+        DriverXid(79, uuid(1)),
+        DriverXid(48, uuid(0)),
+    ]
     assert driver.xids() == []
 
 
@@ -50,7 +54,9 @@ def test_a_card_that_fell_off_the_bus_is_still_named(driver: NvmlDriver, state: 
     assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
 
 
-def test_a_card_too_old_for_events_is_left_in_peace(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_card_too_old_for_events_is_left_in_peace(
+    driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture
+) -> None:
     state.fail("nvmlDeviceRegisterEvents", NOT_SUPPORTED, 0)
     driver.cards()
     driver.cards()
@@ -67,7 +73,9 @@ def test_only_cards_too_old_for_events(driver: NvmlDriver, state: StubState) -> 
 
 
 @pytest.mark.parametrize("code", [NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNKNOWN])
-def test_a_driver_without_events_has_cards_all_the_same(driver: NvmlDriver, state: StubState, code: int) -> None:
+def test_a_driver_without_events_has_cards_all_the_same(
+    driver: NvmlDriver, state: StubState, code: int
+) -> None:
     state.fail("nvmlEventSetCreate", code)
     assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0)).fault) == (2, [], "")
     state.fail("nvmlEventSetCreate", None)
@@ -77,14 +85,18 @@ def test_a_driver_without_events_has_cards_all_the_same(driver: NvmlDriver, stat
     assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
 
 
-def test_a_card_that_cannot_be_registered_is_tried_again(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_card_that_cannot_be_registered_is_tried_again(
+    driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture
+) -> None:
     state.fail("nvmlDeviceRegisterEvents", UNKNOWN, 0)
     driver.cards()
     driver.cards()
     tried = state.calls().count("set")
     driver.processes()
     driver.means()
-    assert [record.message for record in caplog.records] == [f"XIDs of GPU {uuid(0)} are not received: Unknown Error"]
+    assert [record.message for record in caplog.records] == [
+        f"XIDs of GPU {uuid(0)} are not received: Unknown Error"
+    ]
     assert state.calls().count("set") == tried, "not at every call"
     state.fail("nvmlDeviceRegisterEvents", None, 0)
     driver.cards()
@@ -105,7 +117,12 @@ def test_a_card_that_comes_back_is_heard(driver: NvmlDriver, state: StubState) -
 def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, code: int) -> None:
     driver.cards()
     state.fail("nvmlEventSetWait_v2", code)
-    wait_until("a new event set", lambda: driver.xids() == [] and state.calls().count("set") > 2, 10.0, 0.02)
+    wait_until(
+        "a new event set",
+        lambda: driver.xids() == [] and state.calls().count("set") > 2,
+        10.0,
+        0.02,
+    )
     state.fail("nvmlEventSetWait_v2", None)
     seen: list[DriverXid] = []
 
@@ -119,7 +136,9 @@ def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, 
     assert state.calls().count("init") == 1
 
 
-def test_what_was_heard_is_told_before_the_driver_is_gone(driver: NvmlDriver, state: StubState) -> None:
+def test_what_was_heard_is_told_before_the_driver_is_gone(
+    driver: NvmlDriver, state: StubState
+) -> None:
     driver.cards()
     state.report_xid(79, 0)
     wait_until("the XID", lambda: "heard" in state.calls(), 10.0, 0.02)
@@ -181,7 +200,10 @@ def _is_refused(call: Callable[[], object]) -> bool:
 
 
 def _maps() -> int:
-    return sum("libnvidia-ml" in line for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines())
+    return sum(
+        "libnvidia-ml" in line
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    )
 
 
 def _files() -> int:
@@ -215,7 +237,12 @@ def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, libr
         state.report_change(0)
         wait_until("all are heard", lambda: state.calls().count("heard") == 4, 10.0, 0.02)
         divided: list[str | None] = []
-        wait_until("they are told", lambda: divided.extend(events.drain_divided()) or set(divided) == {uuid(0), uuid(1)}, 10.0, 0.02)
+        wait_until(
+            "they are told",
+            lambda: divided.extend(events.drain_divided()) or set(divided) == {uuid(0), uuid(1)},
+            10.0,
+            0.02,
+        )
         assert events.drain() == [DriverXid(48, uuid(0))]
         assert events.drain_divided() == []
     finally:
@@ -223,14 +250,18 @@ def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, libr
         close_library()
 
 
-def test_a_card_without_events_is_not_registered(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_card_without_events_is_not_registered(
+    driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture
+) -> None:
     state.say({"0.event-types": 0, "1.event-types": 0x4})
     driver.cards()
     assert "register" not in state.calls()
     assert caplog.records == []
 
 
-def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(state: StubState, library: Path, clock: Seconds) -> None:
+def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(
+    state: StubState, library: Path, clock: Seconds
+) -> None:
     """Else the kernel's record of it, which has its own time, would be another one."""
     open_library(str(library))
     events = xid_events.XidEvents(clock)
@@ -242,7 +273,12 @@ def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(state: St
         wait_until("both are heard", lambda: state.calls().count("heard") == 2, 10.0, 0.02)
         clock.now = 60.0
         found: list[xid_events.TimedXid] = []
-        wait_until("they are told", lambda: found.extend(events.drain_timed()) or len(found) == 2, 10.0, 0.02)
+        wait_until(
+            "they are told",
+            lambda: found.extend(events.drain_timed()) or len(found) == 2,
+            10.0,
+            0.02,
+        )
         assert [(each.xid, each.gpu_instance) for each in found] == [(79, None), (94, 3)]
         assert found[0].at == 5.0
     finally:
@@ -250,7 +286,9 @@ def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(state: St
         close_library()
 
 
-def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(state: StubState, library: Path) -> None:
+def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(
+    state: StubState, library: Path
+) -> None:
     """docs/spec/telemetry.md#xid-errors; the stub refuses a type that the card does not have."""
     state.say({"0.event-types": 0x10F, "1.event-types": 0xA})
     open_library(str(library))
@@ -264,7 +302,9 @@ def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(state: StubState
         close_library()
 
 
-def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(driver: NvmlDriver, state: StubState) -> None:
+def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(
+    driver: NvmlDriver, state: StubState
+) -> None:
     state.fail("nvmlDeviceGetSupportedEventTypes", FUNCTION_NOT_FOUND)
     driver.cards()
     state.report_xid(79, 0)

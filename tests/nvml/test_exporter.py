@@ -1,4 +1,6 @@
-"""`fairlead gpu-exporter` as a process on the stub library: what the page says of eight cards, and while one of them hangs."""
+"""`fairlead gpu-exporter` as a process on the stub library: what the page says of eight cards, and
+while one of them hangs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ ODD_TOTAL, ODD_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
 def busy(state: StubState, cards: int) -> None:
     state.show_cards(cards)
     state.say({"3.total": ODD_TOTAL, "3.reserved": ODD_RESERVED})
-    state.say({f"{card}.gpu": 10 + card for card in range(cards)} | {f"{card}.memory": 5 for card in range(cards)})
+    state.say(
+        {f"{card}.gpu": 10 + card for card in range(cards)}
+        | {f"{card}.memory": 5 for card in range(cards)}
+    )
 
 
 @pytest.fixture
@@ -41,7 +46,9 @@ def exporter(library: Path, state: StubState, tmp_path: Path) -> Iterator[Export
 def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None:
     assert exporter.values("fairlead_exporter_build_info", "backend") == {"nvml": 1}
     assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
-    assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {uuid(card) for card in range(8)}
+    assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {
+        uuid(card) for card in range(8)
+    }
     cards = dict.fromkeys("01234567", 15360 * MIB)
     assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": ODD_TOTAL}, (
         "to the byte (docs/spec/telemetry.md#device-metrics)"
@@ -56,33 +63,54 @@ def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None
     assert exporter.values("fairlead_gpu_healthy") == dict.fromkeys("01234567", 1)
 
 
-def test_one_card_hangs_and_the_page_does_not(library: Path, state: StubState, tmp_path: Path) -> None:
-    """docs/spec/telemetry.md#isolation-of-a-failing-gpu, on the whole process. How long a scrape takes is
-    measured in `bench`.
+def test_one_card_hangs_and_the_page_does_not(
+    library: Path, state: StubState, tmp_path: Path
+) -> None:
+    """docs/spec/telemetry.md#isolation-of-a-failing-gpu, on the whole process. How long a scrape
+    takes is measured in `bench`.
     """
     state.show_cards(0)
     others = {str(card) for card in range(8)} - {"2"}
     with exporting(library, state, tmp_path, "--call-timeout=1") as exporter:
-        exporter.until("there is a driver", "fairlead_exporter_nvml_up", {"n1": 1}, label="node_name")
+        exporter.until(
+            ("there is a driver"), "fairlead_exporter_nvml_up", {"n1": 1}, label="node_name"
+        )
         tasks = Path(f"/proc/{exporter.process.pid}/task")
         allowed = len(list(tasks.iterdir())) + 8 + 2 + POOL
         busy(state, 8)
         exporter.until("all cards answer", "fairlead_gpu_up", dict.fromkeys("01234567", 1.0))
         state.say({"hang.nvmlDeviceGetUtilizationRates.2": 1})
         exporter.until("it is stuck", "fairlead_exporter_stuck_calls", {"n1": 1}, label="node_name")
-        exporter.until("it is down, the others are not", "fairlead_gpu_up", {**dict.fromkeys(others, 1.0), "2": 0.0})
+        exporter.until(
+            "it is down, the others are not",
+            "fairlead_gpu_up",
+            {**dict.fromkeys(others, 1.0), "2": 0.0},
+        )
         for turn in (1, 2, 3):
             state.say({f"{card}.gpu": 20 * turn + card for card in range(8)})
             new = {gpu: 20.0 * turn + int(gpu) for gpu in others}
             wait_until(
-                lambda new=new: f"what the others say now: {new}, is {exporter.values('DCGM_FI_DEV_GPU_UTIL')}",
-                lambda new=new: {gpu: value for gpu, value in exporter.values("DCGM_FI_DEV_GPU_UTIL").items() if gpu != "2"} == new,
+                lambda new=new: (
+                    f"what the others say now: {new}, is {exporter.values('DCGM_FI_DEV_GPU_UTIL')}"
+                ),
+                lambda new=new: (
+                    {
+                        gpu: value
+                        for gpu, value in exporter.values("DCGM_FI_DEV_GPU_UTIL").items()
+                        if gpu != "2"
+                    }
+                    == new
+                ),
                 SECONDS,
                 0.02,
             )
             assert exporter.values("fairlead_gpu_up")["2"] == 0
-        assert exporter.values("fairlead_exporter_collector_errors_total", error="timeout") == {"2": 1}, "counted once, asked nothing more"
-        assert len(list(tasks.iterdir())) <= allowed, "a thread for each card, and none for each beat"
+        assert exporter.values("fairlead_exporter_collector_errors_total", error="timeout") == {
+            "2": 1
+        }, "counted once, asked nothing more"
+        assert len(list(tasks.iterdir())) <= allowed, (
+            "a thread for each card, and none for each beat"
+        )
         exporter.process.send_signal(signal.SIGTERM)
         began = time.monotonic()
         assert exporter.process.wait(60) == 0
@@ -94,60 +122,101 @@ POOL = min(32, (os.cpu_count() or 1) + 4)
 """Threads of the event loop, which come when they are needed: they make pages and read files."""
 
 
-def test_a_stuck_call_is_told_after_its_time_and_the_card_comes_back(library: Path, state: StubState, tmp_path: Path) -> None:
+def test_a_stuck_call_is_told_after_its_time_and_the_card_comes_back(
+    library: Path, state: StubState, tmp_path: Path
+) -> None:
     busy(state, 2)
     with exporting(library, state, tmp_path, "--call-timeout=1", "--stale-after=2") as exporter:
         exporter.until("all cards answer", "fairlead_gpu_up", {"0": 1, "1": 1})
         state.say({"hang.nvmlDeviceGetUtilizationRates.0": 1})
         exporter.until("it is stuck", "fairlead_gpu_up", {"0": 0, "1": 1})
         exporter.until("one call", "fairlead_exporter_stuck_calls", {"n1": 1}, label="node_name")
-        exporter.until("stale values go", "fairlead_gpu_memory_used_bytes", {"1": exporter.values("fairlead_gpu_memory_used_bytes")["1"]})
-        assert exporter.values("fairlead_exporter_collector_errors_total", error="timeout") == {"0": 1}
+        exporter.until(
+            "stale values go",
+            "fairlead_gpu_memory_used_bytes",
+            {"1": exporter.values("fairlead_gpu_memory_used_bytes")["1"]},
+        )
+        assert exporter.values("fairlead_exporter_collector_errors_total", error="timeout") == {
+            "0": 1
+        }
         assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
         state.say({"hang.nvmlDeviceGetUtilizationRates.0": None})
         exporter.until("it is back", "fairlead_gpu_up", {"0": 1, "1": 1})
         exporter.until("no call", "fairlead_exporter_stuck_calls", {"n1": 0}, label="node_name")
 
 
-def test_a_lost_card_keeps_its_name_and_an_xid_is_an_alert_that_can_fire(exporter: Exporter, state: StubState) -> None:
+def test_a_lost_card_keeps_its_name_and_an_xid_is_an_alert_that_can_fire(
+    exporter: Exporter, state: StubState
+) -> None:
     state.report_xid(79, 4)
     state.fail("nvmlDeviceGetUtilizationRates", LOST, 4)
     exporter.until("it is down", "fairlead_gpu_up", {**dict.fromkeys("01234567", 1.0), "4": 0})
-    exporter.until("counted from 0", "fairlead_gpu_xid_errors_total", {**dict.fromkeys("01234567", 0.0), "4": 1}, xid="79")
-    assert exporter.values("fairlead_gpu_healthy")["4"] == 0 and "4" not in exporter.values("DCGM_FI_DEV_FB_FREE")
+    exporter.until(
+        "counted from 0",
+        "fairlead_gpu_xid_errors_total",
+        {**dict.fromkeys("01234567", 0.0), "4": 1},
+        xid="79",
+    )
+    assert exporter.values("fairlead_gpu_healthy")["4"] == 0 and "4" not in exporter.values(
+        "DCGM_FI_DEV_FB_FREE"
+    )
     assert exporter.values("fairlead_exporter_collector_success", collector="device")["4"] == 0
 
 
-def test_without_a_driver_the_page_says_so_and_finds_it(library: Path, state: StubState, tmp_path: Path) -> None:
+def test_without_a_driver_the_page_says_so_and_finds_it(
+    library: Path, state: StubState, tmp_path: Path
+) -> None:
     later = tmp_path / "later.so"
     with exporting(later, state, tmp_path) as exporter:
         assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 0}
-        assert not [each for each in exporter.samples() if each.name.startswith(("fairlead_gpu_", "DCGM_"))]
+        assert not [
+            each for each in exporter.samples() if each.name.startswith(("fairlead_gpu_", "DCGM_"))
+        ]
         shutil.copy(library, later)
         exporter.until("it is found", "fairlead_gpu_up", {"0": 1, "1": 1})
         assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
 
 
-def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(library: Path, state: StubState, tmp_path: Path) -> None:
+def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(
+    library: Path, state: StubState, tmp_path: Path
+) -> None:
     state.show_h200(0)
     state.show_h200(1)
     state.say({f"{card}.{key}": 0 for card in (0, 1) for key in ("gpu", "gpm.1", "gpm.5")})
     folder = tmp_path / "loads"
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAIRLEAD_GPU_LOAD_DIR": str(folder)}
-    argv = [sys.executable, "-m", "fairlead", "gpu-load", "--backend=sim", "--sim-gpus=2xNVIDIA-H200", "--no-dcgm-validation"]
-    with exporting(library, state, tmp_path, env={"FAIRLEAD_GPU_LOAD_DIR": str(folder)}) as exporter:
+    argv = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "gpu-load",
+        "--backend=sim",
+        "--sim-gpus=2xNVIDIA-H200",
+        "--no-dcgm-validation",
+    ]
+    with exporting(
+        library, state, tmp_path, env={"FAIRLEAD_GPU_LOAD_DIR": str(folder)}
+    ) as exporter:
         exporter.until("at rest", "DCGM_FI_DEV_GPU_UTIL", {"0": 0.0, "1": 0.0})
-        generator = subprocess.Popen([*argv, "-t 1004", "-d 600", "-r 10", "-i 1"], stdout=subprocess.DEVNULL, env=env)
+        generator = subprocess.Popen(
+            [*argv, ("-t 1004"), ("-d 600"), ("-r 10"), ("-i 1")],
+            stdout=subprocess.DEVNULL,
+            env=env,
+        )
         try:
             exporter.until("at work", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.87})
             exporter.until("at work", "DCGM_FI_DEV_GPU_UTIL", {"0": 0.0, "1": 98.0})
         finally:
             generator.kill()
             generator.wait(20)
-        exporter.until("its process is gone", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0})
+        exporter.until(
+            ("its process is gone"), "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0}
+        )
 
 
-def test_a_row_of_links_between_cards_is_on_the_page(library: Path, state: StubState, tmp_path: Path) -> None:
+def test_a_row_of_links_between_cards_is_on_the_page(
+    library: Path, state: StubState, tmp_path: Path
+) -> None:
     state.say({"0.peer.1": 0, "1.peer.0": 5})
     rows = tmp_path / "counters.csv"
     rows.write_text("DCGM_EXP_P2P_STATUS, gauge, Links.\n", encoding="utf-8")

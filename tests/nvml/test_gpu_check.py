@@ -1,4 +1,6 @@
-"""`make gpu-check` on the played driver: what agrees, what differs, what is skipped, and a lost card."""
+"""`make gpu-check` on the played driver: what agrees, what differs, what is skipped, and a lost
+card.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,12 @@ def cards(state: StubState) -> StubState:
     for card in (0, 1):
         state.show_h200(card)
         rest = dict.fromkeys(("gpu", *(f"gpm.{metric}" for metric in range(1, 104))), 0)
-        state.say({f"{card}.{key}": value for key, value in (rest | {"energy": 83, "fv.83": "3:83"}).items()})
+        state.say(
+            {
+                f"{card}.{key}": value
+                for key, value in (rest | {"energy": 83, "fv.83": "3:83"}).items()
+            }
+        )
     return state
 
 
@@ -66,7 +73,9 @@ for card in range(2):
 
 
 def play_cupy(folder: Path, more_mib: int) -> None:
-    """A cupy for both cards: with its arrays the played driver's memory in use grows by this much."""
+    """A cupy for both cards: with its arrays the played driver's
+    memory in use grows by this much.
+    """
     (folder / "cupy.py").write_text(
         f"""import os, pathlib, types
 on = [0]
@@ -95,7 +104,9 @@ cuda = types.SimpleNamespace(Device=device, runtime=runtime, get_current_stream=
     )
 
 
-def check(library: Path, tmp_path: Path, *flags: str) -> tuple[int, dict[tuple[str, str, str], dict[str, Any]], str]:
+def check(
+    library: Path, tmp_path: Path, *flags: str
+) -> tuple[int, dict[tuple[str, str, str], dict[str, Any]], str]:
     """The status, the rows by check, card and subject, and what was printed."""
     report = tmp_path / "report.json"
     argv = [
@@ -116,27 +127,48 @@ def check(library: Path, tmp_path: Path, *flags: str) -> tuple[int, dict[tuple[s
     }
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300, check=False)
     rows = json.loads(report.read_text())["rows"] if report.exists() else []
-    return done.returncode, {(row["check"], row["card"], row["subject"]): row for row in rows}, done.stdout + done.stderr
+    return (
+        done.returncode,
+        {(row["check"], row["card"], row["subject"]): row for row in rows},
+        done.stdout + done.stderr,
+    )
 
 
-def test_cards_that_agree_pass_and_each_load_moves_its_field(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_cards_that_agree_pass_and_each_load_moves_its_field(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     play_smi(tmp_path, SMI)
-    status, rows, printed = check(library, tmp_path, f"--loads={','.join(PLAYED)}", "--load-seconds=4")
+    status, rows, printed = check(
+        library, tmp_path, f"--loads={','.join(PLAYED)}", "--load-seconds=4"
+    )
     assert status == 0, printed
     assert not [row for row in rows.values() if row["result"] == "differs"]
-    assert {row["found"] for (name, _, subject), row in rows.items() if name == "agent" and subject == "cards"} == {"[0, 1]"}
+    assert {
+        row["found"]
+        for (name, _, subject), row in rows.items()
+        if name == "agent" and subject == "cards"
+    } == {("[0, 1]")}
     tensor = rows["load", "1", "1004 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"]
     assert (tensor["result"], tensor["found"]) == ("ok", "0 to 0.87")
-    assert rows["nvidia-smi", "0", "DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH (pcie.link.width.max)"]["result"] == "skipped"
+    assert (
+        rows["nvidia-smi", "0", ("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH (pcie.link.width.max)")]["result"]
+        == "skipped"
+    )
     assert rows["nvml", "0", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION (mJ)"]["result"] == "ok"
 
 
-def test_a_value_that_differs_and_a_load_that_moves_nothing_fail(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_a_value_that_differs_and_a_load_that_moves_nothing_fail(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     """The driver plays nothing of PCIe under load, and one of nvidia-smi's numbers is another."""
     play_smi(tmp_path, {**SMI, "memory.reserved": "700"})
     status, rows, printed = check(library, tmp_path, "--loads=1009", "--load-seconds=2")
     assert status == 1
-    assert {subject for (_, card, subject), row in rows.items() if row["result"] == "differs" and card == "0"} == {
+    assert {
+        subject
+        for (_, card, subject), row in rows.items()
+        if row["result"] == "differs" and card == "0"
+    } == {
         "DCGM_FI_DEV_FB_RESERVED (memory.reserved)",
         "1009 DCGM_FI_PROF_PCIE_TX_BYTES",
     }, printed
@@ -144,7 +176,9 @@ def test_a_value_that_differs_and_a_load_that_moves_nothing_fail(library: Path, 
     assert (reserved["wanted"], reserved["found"]) == ("700", f"{621 * MIB / MIB:g}")
 
 
-def test_without_a_driver_or_nvidia_smi_it_says_what_is_skipped(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_without_a_driver_or_nvidia_smi_it_says_what_is_skipped(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     status, rows, printed = check(tmp_path / "nothing.so", tmp_path)
     assert (status, rows) == (0, {}) and "has no NVIDIA driver" in printed
     status, rows, printed = check(library, tmp_path, "--loads=none")
@@ -158,8 +192,12 @@ def test_a_load_that_is_none_is_refused(library: Path, cards: StubState, tmp_pat
     assert "`7` is no test of the load generator" in printed and "1001 to 1012" in printed
 
 
-def test_memory_is_compared_while_a_process_holds_some(library: Path, cards: StubState, tmp_path: Path) -> None:
-    """The process is on the page with its memory, and nvidia-smi's rows are of the time of holding."""
+def test_memory_is_compared_while_a_process_holds_some(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
+    """The process is on the page with its memory, and
+    nvidia-smi's rows are of the time of holding.
+    """
     play_cupy(tmp_path, more_mib=1200)
     play_smi(tmp_path, {**SMI, "memory.used": "41200", "memory.free": "101950"})
     status, rows, printed = check(library, tmp_path, "--loads=none")
@@ -167,13 +205,17 @@ def test_memory_is_compared_while_a_process_holds_some(library: Path, cards: Stu
     for card in ("0", "1"):
         held = rows["memory", card, "DCGM_FI_DEV_FB_USED with 1024 MiB held"]
         assert (held["result"], held["found"]) == ("ok", "40000 to 41200")
-        process = rows["memory", card, "fairlead_process_gpu_memory_used_bytes (MiB of one process)"]
+        process = rows[
+            "memory", card, ("fairlead_process_gpu_memory_used_bytes (MiB of one process)")
+        ]
         assert (process["result"], process["wanted"], process["found"]) == ("ok", "1200", "1200")
         smi = rows["nvidia-smi", card, "DCGM_FI_DEV_FB_USED (memory.used)"]
         assert (smi["result"], smi["found"]) == ("ok", "41200")
 
 
-def test_held_memory_that_the_page_does_not_show_fails(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_held_memory_that_the_page_does_not_show_fails(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     """The array library reports that it holds memory, and the driver shows less than that."""
     play_cupy(tmp_path, more_mib=900)
     status, rows, printed = check(library, tmp_path, "--loads=none")
@@ -182,13 +224,17 @@ def test_held_memory_that_the_page_does_not_show_fails(library: Path, cards: Stu
     assert (held["result"], held["found"]) == ("differs", "40000 to 40900")
 
 
-def test_without_an_array_library_held_memory_is_skipped(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_without_an_array_library_held_memory_is_skipped(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     _, rows, printed = check(library, tmp_path, "--loads=none")
     row = rows["memory", "", "1024 MiB held"]
     assert row["result"] == "skipped" and "is not installed" in row["note"], printed
 
 
-def test_a_card_that_is_lost_is_a_row_with_the_reason_and_the_other_is_compared(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_a_card_that_is_lost_is_a_row_with_the_reason_and_the_other_is_compared(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     cards.fail("nvmlDeviceGetHandleByIndex_v2", pynvml.NVML_ERROR_GPU_IS_LOST, 1)
     play_smi(tmp_path, SMI)
     status, rows, printed = check(library, tmp_path, "--loads=1001", "--load-seconds=2")
@@ -200,7 +246,9 @@ def test_a_card_that_is_lost_is_a_row_with_the_reason_and_the_other_is_compared(
     assert rows["load", "0", "1001 DCGM_FI_PROF_GR_ENGINE_ACTIVE"]["result"] == "ok", printed
 
 
-def test_a_card_without_values_is_a_row_with_the_exporters_reason(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_a_card_without_values_is_a_row_with_the_exporters_reason(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     """NVML answers who the card is, and nothing else of it: the exporter counts the error."""
     cards.fail("nvmlDeviceGetTemperature", pynvml.NVML_ERROR_GPU_IS_LOST, 1)
     status, rows, printed = check(library, tmp_path, "--loads=none", "--start-seconds=2")
@@ -209,9 +257,15 @@ def test_a_card_without_values_is_a_row_with_the_exporters_reason(library: Path,
     assert row["note"].startswith("device: "), row
 
 
-def test_a_load_waits_for_cards_at_rest_and_names_a_field_that_is_not(library: Path, cards: StubState, tmp_path: Path) -> None:
+def test_a_load_waits_for_cards_at_rest_and_names_a_field_that_is_not(
+    library: Path, cards: StubState, tmp_path: Path
+) -> None:
     """Another program keeps a card busy: the field that it moves is not counted as the load's."""
     cards.say({"0.gpm.1": 60})
-    _, rows, printed = check(library, tmp_path, "--loads=1004", "--load-seconds=2", "--rest-seconds=1")
+    _, rows, printed = check(
+        library, tmp_path, "--loads=1004", "--load-seconds=2", "--rest-seconds=1"
+    )
     load = rows["load", "0", "1004 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"]
-    assert load["result"] == "ok" and load["note"].endswith("; before it: GR_ENGINE_ACTIVE 0.6"), printed
+    assert load["result"] == "ok" and load["note"].endswith("; before it: GR_ENGINE_ACTIVE 0.6"), (
+        printed
+    )

@@ -1,4 +1,6 @@
-"""XIDs read from `/dev/kmsg`: a record for each read, errors as the kernel's documentation has them."""
+"""XIDs read from `/dev/kmsg`: a record for each read, errors as the kernel's documentation has
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from fairlead.model.devices.xid import XidReport
 
 
 class Records:
-    """Plays the device: bytes are a record, a number is an error, nothing left = try again later."""
+    """Plays the device: bytes are a record, a number is an
+    error, nothing left = try again later.
+    """
 
     def __init__(self, *told: bytes | int) -> None:
         self.told = list(told)
@@ -39,9 +43,17 @@ def _xid(xid: int, microseconds: int, sequence: int = 0) -> bytes:
 
 
 def test_all_since_the_boot_then_what_is_new(tmp_path: Path) -> None:
-    records = Records(b"6,1,0,-;Linux version 6\n", _xid(79, 4_000_500_000), b"6,3,4000600000,-;usb 1-1\xff\n", _xid(48, 4_999_000_000))
+    records = Records(
+        b"6,1,0,-;Linux version 6\n",
+        _xid(79, 4_000_500_000),
+        b"6,3,4000600000,-;usb 1-1\xff\n",
+        _xid(48, 4_999_000_000),
+    )
     log = _log(tmp_path / "kmsg", records)
-    assert log.drain() == [XidReport("0000:3b:00", 79, 4_000.5), XidReport("0000:3b:00", 48, 4_999.0)]
+    assert log.drain() == [
+        XidReport("0000:3b:00", 79, 4_000.5),
+        XidReport("0000:3b:00", 48, 4_999.0),
+    ]
     assert log.drain() == []
     records.told.append(_xid(31, 5_000_000_000))
     assert log.drain() == [XidReport("0000:3b:00", 31, 5_000.0)]
@@ -70,14 +82,19 @@ def test_a_log_that_breaks_is_opened_anew_and_read_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stamp", [10.0, 4_990.0, 5_100.0])
-def test_a_record_whose_stamp_has_drifted_is_of_the_time_since_the_last_look(tmp_path: Path, stamp: float) -> None:
+def test_a_record_whose_stamp_has_drifted_is_of_the_time_since_the_last_look(
+    tmp_path: Path, stamp: float
+) -> None:
     """The kernel's clock is not corrected: after weeks it is far from the steady one."""
     records = Records()
     log = _log(tmp_path / "kmsg", records)
     assert log.drain() == []
     records.now = 5_005.0
     records.told = [_xid(79, int(stamp * 1e6), 1), _xid(48, 5_003_000_000, 2)]
-    assert log.drain() == [XidReport("0000:3b:00", 79, 5_000.0, 5_005.0), XidReport("0000:3b:00", 48, 5_003.0)]
+    assert log.drain() == [
+        XidReport("0000:3b:00", 79, 5_000.0, 5_005.0),
+        XidReport("0000:3b:00", 48, 5_003.0),
+    ]
     log.close()
 
 

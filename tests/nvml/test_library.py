@@ -1,6 +1,7 @@
 """The library as the loader finds it: by name, not there, not whole, another one after an upgrade.
 
-`LD_LIBRARY_PATH` counts only for a program that begins with it, so the driver runs in one of its own.
+`LD_LIBRARY_PATH` counts only for a program that begins with it, so the driver runs in one of its
+own.
 """
 
 from __future__ import annotations
@@ -78,7 +79,11 @@ def test_a_driver_comes_and_another_follows_it(
     program: OtherProgram, folder: Path, library: Path, old_library: Path, state: StubState
 ) -> None:
     missing = program.cards()
-    assert (missing["system"], SONAME in missing["what"], "install NVIDIA's driver" in missing["hint"]) == ("nvml", True, True)
+    assert (
+        missing["system"],
+        SONAME in missing["what"],
+        ("install NVIDIA's driver") in missing["hint"],
+    ) == ("nvml", True, True)
     shutil.copy(old_library, folder / "new")
     (folder / "new").rename(folder / SONAME)
     assert program.cards() == [[uuid(0), 15360], [uuid(1), 15360]]
@@ -117,7 +122,14 @@ def test_calls_of_several_threads_take_turns(driver: NvmlDriver, state: StubStat
         except BaseException as error:  # noqa: BLE001 - told by the test
             failed.append(error)
 
-    calls = (driver.cards, driver.xids, driver.processes, driver.means, driver.close, lambda: driver.probe(uuid(0)))
+    calls = (
+        driver.cards,
+        driver.xids,
+        driver.processes,
+        driver.means,
+        driver.close,
+        lambda: driver.probe(uuid(0)),
+    )
     threads = [threading.Thread(target=work, args=(call,)) for call in calls]
     for thread in threads:
         thread.start()

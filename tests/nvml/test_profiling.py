@@ -20,7 +20,9 @@ def _profile(told: dict[str, int | float]) -> dict[str, int | float]:
     return {name: value for name, value in told.items() if "_PROF_" in name}
 
 
-def test_nothing_at_first_then_what_is_wanted(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
+def test_nothing_at_first_then_what_is_wanted(
+    reader_on: ReaderOn, state: StubState, clock: Seconds
+) -> None:
     state.show_h200()
     reader = reader_on(0, SM, TX, "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_PROF_NOBODY_KNOWS")
     assert _profile(reader.fast().fields) == {}
@@ -37,12 +39,15 @@ def test_every_metric_of_the_table(reader_on: ReaderOn, state: StubState, clock:
     clock.now += 5
     told = _profile(reader.fast().fields)
     assert told == {
-        name: int((metric + 0.5) * 1048576) if name.endswith("_BYTES") else (metric + 0.5) / 100 for name, metric in GPM_METRICS.items()
+        name: int((metric + 0.5) * 1048576) if name.endswith("_BYTES") else (metric + 0.5) / 100
+        for name, metric in GPM_METRICS.items()
     }
     assert len(told) == 12 + 18 + 4 + 36 + 4
 
 
-def test_support_is_asked_of_each_card(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
+def test_support_is_asked_of_each_card(
+    reader_on: ReaderOn, state: StubState, clock: Seconds
+) -> None:
     state.show_cards(3)
     state.show_h200(1)
     readers = [reader_on(card, SM) for card in range(3)]
@@ -53,7 +58,9 @@ def test_support_is_asked_of_each_card(reader_on: ReaderOn, state: StubState, cl
     assert [each.failures for each in told] == [{}, {}, {}]
 
 
-def test_a_card_that_gets_it_is_asked_again_after_ten_minutes(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
+def test_a_card_that_gets_it_is_asked_again_after_ten_minutes(
+    reader_on: ReaderOn, state: StubState, clock: Seconds
+) -> None:
     state.show_h200()
     state.say({"0.gpm": 0})
     reader = reader_on(0, SM)
@@ -67,7 +74,9 @@ def test_a_card_that_gets_it_is_asked_again_after_ten_minutes(reader_on: ReaderO
     assert _profile(reader.fast().fields) == {SM: 0.025}
 
 
-def test_samples_stand_a_tenth_of_a_second_apart(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
+def test_samples_stand_a_tenth_of_a_second_apart(
+    reader_on: ReaderOn, state: StubState, clock: Seconds
+) -> None:
     state.show_h200()
     reader = reader_on(0, SM, TX)
     reader.fast()
@@ -86,7 +95,9 @@ def test_samples_stand_a_tenth_of_a_second_apart(reader_on: ReaderOn, state: Stu
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "error:3", "error:6", "error:21"])
-def test_a_metric_without_a_value(reader_on: ReaderOn, state: StubState, clock: Seconds, value: str) -> None:
+def test_a_metric_without_a_value(
+    reader_on: ReaderOn, state: StubState, clock: Seconds, value: str
+) -> None:
     state.show_h200()
     state.say({"0.gpm.10": value})
     reader = reader_on(0, SM, DRAM)
@@ -96,16 +107,27 @@ def test_a_metric_without_a_value(reader_on: ReaderOn, state: StubState, clock: 
     assert (_profile(told.fields), told.failures) == ({SM: 0.025}, {})
 
 
-@pytest.mark.parametrize(("code", "words"), [(4, "Insufficient Permissions"), (999, "Unknown Error")])
-@pytest.mark.parametrize("call", ["nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"])
-def test_trouble_costs_profiling_alone(reader_on: ReaderOn, state: StubState, clock: Seconds, call: str, code: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "words"), [(4, ("Insufficient Permissions")), (999, ("Unknown Error"))]
+)
+@pytest.mark.parametrize(
+    "call",
+    ["nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"],
+)
+def test_trouble_costs_profiling_alone(
+    reader_on: ReaderOn, state: StubState, clock: Seconds, call: str, code: int, words: str
+) -> None:
     state.show_h200()
     reader = reader_on(0, SM)
     state.fail(call, code)
     reader.fast()
     clock.now += 5
     told = reader.fast()
-    assert (_profile(told.fields), told.failures, told.fields["DCGM_FI_DEV_GPU_UTIL"]) == ({}, {"gpm": words}, 37)
+    assert (_profile(told.fields), told.failures, told.fields["DCGM_FI_DEV_GPU_UTIL"]) == (
+        {},
+        {"gpm": words},
+        37,
+    )
     state.fail(call, None)
     for _ in range(2):
         clock.now += 5
@@ -123,7 +145,9 @@ def test_one_metric_fails(reader_on: ReaderOn, state: StubState, clock: Seconds)
     assert (_profile(told.fields), told.failures) == ({SM: 0.025}, {"gpm": "Unknown Error"})
 
 
-def test_who_wants_nothing_takes_no_sample(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
+def test_who_wants_nothing_takes_no_sample(
+    reader_on: ReaderOn, state: StubState, clock: Seconds
+) -> None:
     state.show_h200()
     reader = reader_on(0)
     reader.fast()
@@ -154,7 +178,9 @@ def test_samples_are_given_back(reader_on: ReaderOn, state: StubState, clock: Se
     assert state.calls().count("sample freed") == state.calls().count("sample")
 
 
-def test_an_old_driver_has_no_profiling(reader_on: ReaderOn, state: StubState, old_library: Path, clock: Seconds) -> None:
+def test_an_old_driver_has_no_profiling(
+    reader_on: ReaderOn, state: StubState, old_library: Path, clock: Seconds
+) -> None:
     state.show_h200()
     reader = reader_on(0, SM, library=old_library)
     reader.fast()

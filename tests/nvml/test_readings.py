@@ -1,5 +1,5 @@
-"""What a card says, group by group: every field of docs/spec/telemetry.md#dcgm-fields-from-nvml, and every
-code of 1.14.
+"""What a card says, group by group: every field of docs/spec/telemetry.md#dcgm-fields-from-nvml,
+and every code of 1.14.
 
 Expected values are those that the stub shows, converted by hand.
 """
@@ -117,7 +117,12 @@ def h200(state: StubState, reader_on: ReaderOn) -> CardReader:
 def test_what_changes_fast(h200: CardReader) -> None:
     reading = h200.fast()
     assert reading.fields == fields(**FAST)
-    assert (reading.failures, reading.texts, reading.processes, reading.instances) == ({}, {}, (), ())
+    assert (reading.failures, reading.texts, reading.processes, reading.instances) == (
+        {},
+        {},
+        (),
+        (),
+    )
 
 
 def test_what_changes_slowly(h200: CardReader) -> None:
@@ -155,12 +160,16 @@ def test_integers_are_integers_where_dcgm_prints_some(h200: CardReader, clock: S
     clock.now += 5
     told = {**h200.fast().fields, **h200.slow().fields}
     assert len(told) == len(FAST) + len(SLOW) + 3
-    assert {name: type(value) for name, value in told.items()} == {name: float if is_double(name) else int for name in told}
+    assert {name: type(value) for name, value in told.items()} == {
+        name: float if is_double(name) else int for name in told
+    }
 
 
 def test_a_card_that_tells_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
     bare = reader_on(1)
-    assert bare.fast().fields == fields(GPU_TEMP=40, **memory(TOTAL=15360, FREE=15079, USED=0, RESERVED=281), FB_USED_PERCENT=0.0)
+    assert bare.fast().fields == fields(
+        GPU_TEMP=40, **memory(TOTAL=15360, FREE=15079, USED=0, RESERVED=281), FB_USED_PERCENT=0.0
+    )
     assert bare.slow().fields == fields(VGPU_LICENSE_STATUS=0)
     for reading in (bare.fast(), bare.slow(), bare.static()):
         assert reading.failures == {}
@@ -170,23 +179,34 @@ def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubSt
     state.say({"note-fields": 1})
     h200.fast()
     h200.slow()
-    assert [call for call in state.calls() if "field values" in call] == ["7 field values of 0", "45 field values of 0"]
+    assert [call for call in state.calls() if ("field values") in call] == [
+        "7 field values of 0",
+        "45 field values of 0",
+    ]
 
 
-@pytest.mark.parametrize("call", ["CurrentClocksThrottleReasons", "TotalEnergyConsumption", "EccMode"])
-def test_a_second_way_is_not_asked_when_the_first_tells(h200: CardReader, state: StubState, call: str) -> None:
+@pytest.mark.parametrize(
+    "call", ["CurrentClocksThrottleReasons", "TotalEnergyConsumption", "EccMode"]
+)
+def test_a_second_way_is_not_asked_when_the_first_tells(
+    h200: CardReader, state: StubState, call: str
+) -> None:
     state.fail(f"nvmlDeviceGet{call}", 999)
     assert (h200.fast().failures, h200.slow().failures) == ({}, {})
 
 
-# --- codes ------------------------------------------------------------------------------------------------------------
+# --- codes ----------------------------------------------------------------------------------------
 
 CALLS = [
     ("fast", "nvmlDeviceGetUtilizationRates", {"GPU_UTIL", "MEM_COPY_UTIL"}),
     ("fast", "nvmlDeviceGetFanSpeed", {"FAN_SPEED"}),
     ("fast", "nvmlDeviceGetMemoryInfo_v2", MEMORY),
     ("slow", "nvmlDeviceGetBAR1MemoryInfo", {"BAR1_TOTAL", "BAR1_USED", "BAR1_FREE"}),
-    ("slow", "nvmlDeviceGetPowerManagementLimitConstraints", {"POWER_MGMT_LIMIT_MIN", "POWER_MGMT_LIMIT_MAX"}),
+    (
+        "slow",
+        "nvmlDeviceGetPowerManagementLimitConstraints",
+        {"POWER_MGMT_LIMIT_MIN", "POWER_MGMT_LIMIT_MAX"},
+    ),
     ("static", "nvmlDeviceGetMinorNumber", {"MINOR_NUMBER"}),
 ]
 
@@ -197,9 +217,17 @@ def _without(reader: CardReader, group: str, names: set[str], full: dict[str, in
 
 
 @pytest.mark.parametrize("code", UNSUPPORTED)
-@pytest.mark.parametrize(("group", "call", "names"), [row for row in CALLS if not row[1].endswith("_v2")])
+@pytest.mark.parametrize(
+    ("group", "call", "names"), [row for row in CALLS if not row[1].endswith("_v2")]
+)
 def test_what_a_card_does_not_have_is_asked_again_after_ten_minutes(
-    h200: CardReader, state: StubState, clock: Seconds, code: int, group: str, call: str, names: set[str]
+    h200: CardReader,
+    state: StubState,
+    clock: Seconds,
+    code: int,
+    group: str,
+    call: str,
+    names: set[str],
 ) -> None:
     full = dict(getattr(h200, group)().fields)
     state.fail(call, code, 0)
@@ -214,7 +242,9 @@ def test_what_a_card_does_not_have_is_asked_again_after_ten_minutes(
 
 @pytest.mark.parametrize("code", NO_VALUE)
 @pytest.mark.parametrize(("group", "call", "names"), CALLS)
-def test_no_value_now_is_asked_again_at_once(h200: CardReader, state: StubState, code: int, group: str, call: str, names: set[str]) -> None:
+def test_no_value_now_is_asked_again_at_once(
+    h200: CardReader, state: StubState, code: int, group: str, call: str, names: set[str]
+) -> None:
     full = dict(getattr(h200, group)().fields)
     state.fail(call, code, 0)
     _without(h200, group, names, full)
@@ -226,7 +256,13 @@ def test_no_value_now_is_asked_again_at_once(h200: CardReader, state: StubState,
 @pytest.mark.parametrize("code", TROUBLE)
 @pytest.mark.parametrize(("group", "call", "names"), CALLS)
 def test_trouble_costs_the_values_of_its_call_only(
-    h200: CardReader, state: StubState, caplog: pytest.LogCaptureFixture, code: int, group: str, call: str, names: set[str]
+    h200: CardReader,
+    state: StubState,
+    caplog: pytest.LogCaptureFixture,
+    code: int,
+    group: str,
+    call: str,
+    names: set[str],
 ) -> None:
     full = dict(getattr(h200, group)().fields)
     state.fail(call, code, 0)
@@ -253,7 +289,9 @@ def test_trouble_costs_the_values_of_its_call_only(
         ("static", "nvmlDeviceGetSerial"),
     ],
 )
-def test_a_lost_card_and_a_driver_that_is_gone_are_raised(h200: CardReader, state: StubState, group: str, call: str, code: int) -> None:
+def test_a_lost_card_and_a_driver_that_is_gone_are_raised(
+    h200: CardReader, state: StubState, group: str, call: str, code: int
+) -> None:
     state.say({"0.compute": f"5:{MIB}"})
     h200.wanted = frozenset({"DCGM_FI_PROF_SM_ACTIVE"})
     state.fail(call, code, 0)
@@ -265,11 +303,13 @@ def test_a_lost_card_and_a_driver_that_is_gone_are_raised(h200: CardReader, stat
     assert getattr(h200, group)().failures == {}
 
 
-# --- field values -------------------------------------------------------------------------------------------------------
+# --- field values ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", GONE_OR_DOWN)
-def test_one_field_value_tells_that_the_card_is_lost(h200: CardReader, state: StubState, code: int) -> None:
+def test_one_field_value_tells_that_the_card_is_lost(
+    h200: CardReader, state: StubState, code: int
+) -> None:
     state.say({"0.fv.74": f"error:{code}"})
     with pytest.raises(NVMLError) as raised:
         h200.slow()
@@ -281,7 +321,11 @@ def test_one_field_value_fails(h200: CardReader, state: StubState, code: int) ->
     state.say({"0.fv.74": f"error:{code}"})
     reading = h200.slow()
     assert reading.failures == {"fieldvalues": TROUBLE[code]}
-    assert reading.fields == {name: value for name, value in fields(**SLOW).items() if name != "DCGM_FI_DEV_POWER_VIOLATION"}
+    assert reading.fields == {
+        name: value
+        for name, value in fields(**SLOW).items()
+        if name != "DCGM_FI_DEV_POWER_VIOLATION"
+    }
 
 
 def test_field_values_fail_together(h200: CardReader, state: StubState) -> None:
@@ -289,12 +333,17 @@ def test_field_values_fail_together(h200: CardReader, state: StubState) -> None:
     reading = h200.slow()
     assert reading.failures == {"fieldvalues": "Unknown Error"}
     # asked by a call of its own when field values do not tell
-    assert (reading.fields["DCGM_FI_DEV_ECC_CURRENT"], reading.fields["DCGM_FI_DEV_PCIE_REPLAY_COUNTER"]) == (1, 17)
+    assert (
+        reading.fields["DCGM_FI_DEV_ECC_CURRENT"],
+        reading.fields["DCGM_FI_DEV_PCIE_REPLAY_COUNTER"],
+    ) == (1, 17)
     assert h200.fast().fields["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"] == 5
 
 
 @pytest.mark.parametrize("told", ["unset", "error:3", "error:13"])
-def test_an_unset_id_up_to_31_is_not_supported(h200: CardReader, state: StubState, clock: Seconds, told: str) -> None:
+def test_an_unset_id_up_to_31_is_not_supported(
+    h200: CardReader, state: StubState, clock: Seconds, told: str
+) -> None:
     state.say({"0.fv.4": told, "note-fields": 1})
     assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" not in h200.slow().fields
     state.say({"0.fv.4": "3:9"})
@@ -305,11 +354,20 @@ def test_an_unset_id_up_to_31_is_not_supported(h200: CardReader, state: StubStat
     clock.now += 1
     assert h200.slow().fields["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"] == 9
     # the second turn leaves out this one and the eighteen of a newer generation
-    assert [call.split()[0] for call in state.calls() if "field values" in call] == ["45", "26", "45"]
+    assert [call.split()[0] for call in state.calls() if ("field values") in call] == [
+        "45",
+        "26",
+        "45",
+    ]
 
 
-@pytest.mark.parametrize(("told", "degrees"), [("0:67", 67), ("3:200", 200), ("1:201", None), ("1:255", None), ("error:3", None)])
-def test_memory_temperature(h200: CardReader, state: StubState, told: str, degrees: int | None) -> None:
+@pytest.mark.parametrize(
+    ("told", "degrees"),
+    [("0:67", 67), ("3:200", 200), ("1:201", None), ("1:255", None), ("error:3", None)],
+)
+def test_memory_temperature(
+    h200: CardReader, state: StubState, told: str, degrees: int | None
+) -> None:
     state.say({"0.fv.82": told})
     assert h200.fast().fields.get("DCGM_FI_DEV_MEMORY_TEMP") == degrees
 
@@ -322,15 +380,23 @@ def test_what_cannot_be_is_absent(h200: CardReader, state: StubState, told: str)
     assert reading.failures == {}
 
 
-# --- throughput -----------------------------------------------------------------------------------------------------------
+# --- throughput -----------------------------------------------------------------------------------
 
 
-def test_bandwidth_of_all_links_and_of_those_that_are_wanted(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+def test_bandwidth_of_all_links_and_of_those_that_are_wanted(
+    state: StubState, reader_on: ReaderOn, clock: Seconds
+) -> None:
     state.show_h200()
     state.say({"0.fv.138": "3:0", "0.fv.139": "3:0"})
     reader = reader_on(0, LAST, FIRST)
     assert not {TOTAL, FIRST, LAST} & set(reader.fast().fields)
-    state.say({f"0.fv.138.{ALL_LINKS}": f"3:{1000 + 10_000_000}", "0.fv.138.17": "3:2000155", "0.fv.139.17": "3:1000156"})
+    state.say(
+        {
+            f"0.fv.138.{ALL_LINKS}": f"3:{1000 + 10_000_000}",
+            "0.fv.138.17": "3:2000155",
+            "0.fv.139.17": "3:1000156",
+        }
+    )
     clock.now += 2
     told = reader.fast().fields
     assert (told[TOTAL], told[FIRST], told[LAST]) == (5000, 0, 1500)
@@ -340,7 +406,9 @@ def test_bandwidth_of_all_links_and_of_those_that_are_wanted(state: StubState, r
     assert {TOTAL} == {name for name in reader.fast().fields if "BANDWIDTH" in name}
 
 
-def test_a_counter_that_went_back_has_no_bandwidth(h200: CardReader, state: StubState, clock: Seconds) -> None:
+def test_a_counter_that_went_back_has_no_bandwidth(
+    h200: CardReader, state: StubState, clock: Seconds
+) -> None:
     h200.fast()
     state.say({f"0.fv.138.{ALL_LINKS}": "3:1"})
     clock.now += 5
@@ -350,16 +418,20 @@ def test_a_counter_that_went_back_has_no_bandwidth(h200: CardReader, state: Stub
 
 
 @pytest.mark.parametrize(("way", "value"), [("TX", 1001), ("RX", 1002)])
-def test_pcie_throughput_is_asked_when_it_is_wanted(h200: CardReader, state: StubState, way: str, value: int) -> None:
+def test_pcie_throughput_is_asked_when_it_is_wanted(
+    h200: CardReader, state: StubState, way: str, value: int
+) -> None:
     state.fail("nvmlDeviceGetPcieThroughput", 999)
     assert h200.fast().failures == {}
     h200.wanted = frozenset({f"DCGM_FI_DEV_PCIE_{way}_THROUGHPUT"})
     assert h200.fast().failures == {"device": "Unknown Error"}
     state.fail("nvmlDeviceGetPcieThroughput", None)
-    assert {name: told for name, told in h200.fast().fields.items() if "THROUGHPUT" in name} == fields(**{f"PCIE_{way}_THROUGHPUT": value})
+    assert {
+        name: told for name, told in h200.fast().fields.items() if "THROUGHPUT" in name
+    } == fields(**{f"PCIE_{way}_THROUGHPUT": value})
 
 
-# --- what is asked only where somebody prints it ---------------------------------------------------------------------------
+# --- what is asked only where somebody prints it --------------------------------------------------
 
 SELDOM: dict[str, tuple[str, object, int]] = {
     "APP_SM_CLOCK": ("app-clock.1", 1410, 1410),
@@ -403,11 +475,15 @@ SELDOM: dict[str, tuple[str, object, int]] = {
     "PWR_SMOOTHING_ENABLED": ("fv.251", "1:1", 1),
     "PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL": ("fv.268", "3:2680", 2680),
 }
-"""By field: the stub's row, what stands there, and what is read. Ids of field values are those of NVIDIA's `nvml.h`."""
+"""By field: the stub's row, what stands there, and what is read. Ids of field values are those of
+NVIDIA's `nvml.h`.
+"""
 
 
 @pytest.mark.parametrize("field", SELDOM)
-def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(state: StubState, reader_on: ReaderOn, field: str) -> None:
+def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(
+    state: StubState, reader_on: ReaderOn, field: str
+) -> None:
     key, shown, read = SELDOM[field]
     state.show_h200()
     state.say({f"0.{key}": shown})
@@ -424,11 +500,18 @@ MADE_ELSEWHERE = {"CLOCK_THROTTLE_REASONS", "XID_ERRORS"}
 """Another name of one that is read, and what events tell."""
 
 
-def test_every_field_that_a_csv_may_name_is_read(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+def test_every_field_that_a_csv_may_name_is_read(
+    state: StubState, reader_on: ReaderOn, clock: Seconds
+) -> None:
     state.show_h200()
     rows: dict[str, object] = {f"fv.{number}": f"3:{number}" for number in range(1, 272)}
     rows |= {f"fv.{number}.{ALL_LINKS}": f"3:{number}" for number in range(201, 223)}
-    rows |= {f"errors.{error}.{counter}.{place}": 1 for error in (0, 1) for counter in (0, 1) for place in (5, 6, 7)}
+    rows |= {
+        f"errors.{error}.{counter}.{place}": 1
+        for error in (0, 1)
+        for counter in (0, 1)
+        for place in (5, 6, 7)
+    }
     rows |= {key: 1 for key, shown, _ in SELDOM.values() if isinstance(shown, int)}
     rows |= {"index": 0, "fabric-state": 3}
     state.say({f"0.{key}": value for key, value in rows.items() if key != "fv.82"})
@@ -446,22 +529,46 @@ FABRIC = {
     "in progress": ((2, 0), {"MANAGER_STATUS": 2, "MANAGER_ERROR_CODE": 0}),
     "completed": (
         (3, 0),
-        {"MANAGER_STATUS": 3, "MANAGER_ERROR_CODE": 0, "CLIQUE_ID": 7, "HEALTH_MASK": 0x2A, "HEALTH_SUMMARY": 1},
+        {
+            "MANAGER_STATUS": 3,
+            "MANAGER_ERROR_CODE": 0,
+            "CLIQUE_ID": 7,
+            "HEALTH_MASK": 0x2A,
+            "HEALTH_SUMMARY": 1,
+        },
     ),
     "failed": (
         (3, 10),
-        {"MANAGER_STATUS": 4, "MANAGER_ERROR_CODE": 10, "CLIQUE_ID": 7, "HEALTH_MASK": 0x2A, "HEALTH_SUMMARY": 1},
+        {
+            "MANAGER_STATUS": 4,
+            "MANAGER_ERROR_CODE": 10,
+            "CLIQUE_ID": 7,
+            "HEALTH_MASK": 0x2A,
+            "HEALTH_SUMMARY": 1,
+        },
     ),
 }
 
 
 @pytest.mark.parametrize(("said", "expected"), FABRIC.values(), ids=FABRIC)
-def test_the_fabric_as_dcgm_says_it(state: StubState, reader_on: ReaderOn, said: tuple[int, int], expected: dict[str, int]) -> None:
+def test_the_fabric_as_dcgm_says_it(
+    state: StubState, reader_on: ReaderOn, said: tuple[int, int], expected: dict[str, int]
+) -> None:
     """Of `dcgm_structs.h`: 2 in progress, 3 success, 4 failure."""
     state.show_h200()
     wanted = "DCGM_FI_DEV_FABRIC_MANAGER_STATUS"
-    assert not any("FABRIC" in name for name in reader_on(0, wanted).slow().fields), "a card without a fabric"
-    state.say({"0.fabric-state": said[0], "0.fabric-status": said[1], "0.fabric-clique": 7, "0.fabric-mask": 0x2A, "0.fabric-health": 1})
+    assert not any("FABRIC" in name for name in reader_on(0, wanted).slow().fields), (
+        "a card without a fabric"
+    )
+    state.say(
+        {
+            "0.fabric-state": said[0],
+            "0.fabric-status": said[1],
+            "0.fabric-clique": 7,
+            "0.fabric-mask": 0x2A,
+            "0.fabric-health": 1,
+        }
+    )
     told = reader_on(0, wanted).slow()
     assert {name[19:]: value for name, value in told.fields.items() if "FABRIC" in name} == expected
     assert told.failures == {}
@@ -469,7 +576,15 @@ def test_the_fabric_as_dcgm_says_it(state: StubState, reader_on: ReaderOn, said:
 
 def test_bandwidth_of_one_way(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
     state.show_h200()
-    wanted = [f"DCGM_FI_DEV_NVLINK_{each}" for each in ("TX_BANDWIDTH_TOTAL", "RX_BANDWIDTH_TOTAL", "TX_BANDWIDTH_L17", "BANDWIDTH_L17")]
+    wanted = [
+        f"DCGM_FI_DEV_NVLINK_{each}"
+        for each in (
+            "TX_BANDWIDTH_TOTAL",
+            "RX_BANDWIDTH_TOTAL",
+            "TX_BANDWIDTH_L17",
+            "BANDWIDTH_L17",
+        )
+    ]
     reader = reader_on(0, *wanted)
     reader.fast()
     state.say({f"0.fv.138.{ALL_LINKS}": "3:10001000", f"0.fv.139.{ALL_LINKS}": "3:4002000"})
@@ -480,18 +595,24 @@ def test_bandwidth_of_one_way(state: StubState, reader_on: ReaderOn, clock: Seco
     assert not any(name.startswith("NVLINK_L17") for name in told)
 
 
-# --- other drivers --------------------------------------------------------------------------------------------------------
+# --- other drivers --------------------------------------------------------------------------------
 
 
-def test_an_old_driver_tells_memory_in_its_form(state: StubState, reader_on: ReaderOn, old_library: Path) -> None:
+def test_an_old_driver_tells_memory_in_its_form(
+    state: StubState, reader_on: ReaderOn, old_library: Path
+) -> None:
     state.show_h200()
     told = reader_on(0, "DCGM_FI_PROF_SM_ACTIVE", library=old_library).fast()
-    assert {name: value for name, value in told.fields.items() if "_FB_" in name} == fields(**memory(TOTAL=143771, FREE=103150, USED=40621))
+    assert {name: value for name, value in told.fields.items() if "_FB_" in name} == fields(
+        **memory(TOTAL=143771, FREE=103150, USED=40621)
+    )
     assert told.fields["DCGM_FI_DEV_CLOCKS_EVENT_REASONS"] == 0x24
     assert told.failures == {}
 
 
-def test_two_forms_of_memory_are_never_mixed(h200: CardReader, state: StubState, clock: Seconds) -> None:
+def test_two_forms_of_memory_are_never_mixed(
+    h200: CardReader, state: StubState, clock: Seconds
+) -> None:
     h200.fast()
     state.fail("nvmlDeviceGetMemoryInfo_v2", 3)
     assert not any("_FB_" in name for name in h200.fast().fields)
@@ -500,7 +621,9 @@ def test_two_forms_of_memory_are_never_mixed(h200: CardReader, state: StubState,
     assert h200.fast().fields["DCGM_FI_DEV_FB_USED"] == 40000
 
 
-def test_who_began_with_the_first_form_stays_with_it(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+def test_who_began_with_the_first_form_stays_with_it(
+    state: StubState, reader_on: ReaderOn, clock: Seconds
+) -> None:
     state.show_h200()
     reader = reader_on(0)
     state.fail("nvmlDeviceGetMemoryInfo_v2", 13)
@@ -512,7 +635,9 @@ def test_who_began_with_the_first_form_stays_with_it(state: StubState, reader_on
 
 
 def test_a_text_that_is_none(h200: CardReader, state: StubState) -> None:
-    (state.folder / "state").write_bytes((state.folder / "state").read_bytes() + b"0.serial \xff\xfe\nend\n")
+    (state.folder / "state").write_bytes(
+        (state.folder / "state").read_bytes() + (b"0.serial \xff\xfe\nend\n")
+    )
     reading = h200.static()
     assert "DCGM_FI_DEV_SERIAL" not in reading.texts
     assert reading.failures == {"device": "not text"}
@@ -558,7 +683,7 @@ def test_a_slow_call_delays_its_own_card(state: StubState, reader_on: ReaderOn) 
     assert took[0] >= 0.3 > took[1]
 
 
-# --- any trouble ------------------------------------------------------------------------------------------------------
+# --- any trouble ----------------------------------------------------------------------------------
 
 TOLD_BY = {
     "nvmlDeviceGetUtilizationRates": {"GPU_UTIL", "MEM_COPY_UTIL"},
@@ -573,7 +698,10 @@ TOLD_BY = {
     "nvmlDeviceGetMaxClockInfo": {"MAX_SM_CLOCK", "MAX_MEM_CLOCK"},
     "nvmlDeviceGetTemperatureThreshold": {"SLOWDOWN_TEMP", "SHUTDOWN_TEMP"},
     "nvmlDeviceGetPowerManagementLimit": {"POWER_MGMT_LIMIT"},
-    "nvmlDeviceGetPowerManagementLimitConstraints": {"POWER_MGMT_LIMIT_MIN", "POWER_MGMT_LIMIT_MAX"},
+    "nvmlDeviceGetPowerManagementLimitConstraints": {
+        "POWER_MGMT_LIMIT_MIN",
+        "POWER_MGMT_LIMIT_MAX",
+    },
     "nvmlDeviceGetPowerManagementDefaultLimit": {"POWER_MGMT_LIMIT_DEF"},
     "nvmlDeviceGetEnforcedPowerLimit": {"ENFORCED_POWER_LIMIT"},
     "nvmlDeviceGetCurrPcieLinkGeneration": {"PCIE_LINK_GEN"},
@@ -584,7 +712,10 @@ TOLD_BY = {
     "nvmlDeviceGetGridLicensableFeatures_v4": {"VGPU_LICENSE_STATUS"},
 }
 IN_TWO_WAYS = {
-    "CLOCKS_EVENT_REASONS": {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    "CLOCKS_EVENT_REASONS": {
+        "nvmlDeviceGetCurrentClocksEventReasons",
+        "nvmlDeviceGetCurrentClocksThrottleReasons",
+    },
     "TOTAL_ENERGY_CONSUMPTION": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetTotalEnergyConsumption"},
     "PCIE_REPLAY_COUNTER": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetPcieReplayCounter"},
     "ECC_CURRENT": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetEccMode"},
@@ -592,28 +723,49 @@ IN_TWO_WAYS = {
 }
 ALL_FIELDS = set(FAST) | set(SLOW)
 BY_FIELD_VALUES = ALL_FIELDS - set(IN_TWO_WAYS) - set().union(*TOLD_BY.values())
-CHANCES = sorted({"nvmlDeviceGetFieldValues", *TOLD_BY, *(call for calls in IN_TWO_WAYS.values() for call in calls)})
+CHANCES = sorted(
+    {
+        "nvmlDeviceGetFieldValues",
+        *TOLD_BY,
+        *(call for calls in IN_TWO_WAYS.values() for call in calls),
+    }
+)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_calls_fail_and_nothing_else_is_lost(h200: CardReader, state: StubState, seed: int) -> None:
+def test_any_calls_fail_and_nothing_else_is_lost(
+    h200: CardReader, state: StubState, seed: int
+) -> None:
     """The calls are drawn by the seed; each has its own code."""
     chance = random.Random(seed)
-    failing = {call: chance.choice([4, 6, 21, 27, 999, 1234]) for call in chance.sample(CHANCES, chance.randint(1, len(CHANCES)))}
+    failing = {
+        call: chance.choice([4, 6, 21, 27, 999, 1234])
+        for call in chance.sample(CHANCES, chance.randint(1, len(CHANCES)))
+    }
     state.say({f"error.{call}": code for call, code in failing.items()})
     lost = {name for call in failing for name in TOLD_BY.get(call, ())}
     lost |= {name for name, calls in IN_TWO_WAYS.items() if calls <= set(failing)}
     lost |= BY_FIELD_VALUES if "nvmlDeviceGetFieldValues" in failing else set()
     fast, slow = h200.fast(), h200.slow()
     assert {name[12:] for name in (*fast.fields, *slow.fields)} == ALL_FIELDS - lost
-    troubled = {"fieldvalues" if "FieldValues" in call else "device" for call, code in failing.items() if code in TROUBLE}
-    not_asked = {"nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetEccMode"}
+    troubled = {
+        "fieldvalues" if "FieldValues" in call else "device"
+        for call, code in failing.items()
+        if code in TROUBLE
+    }
+    not_asked = {
+        "nvmlDeviceGetCurrentClocksThrottleReasons",
+        "nvmlDeviceGetTotalEnergyConsumption",
+        "nvmlDeviceGetEccMode",
+    }
     assert set(fast.failures) | set(slow.failures) <= troubled
     if {call for call, code in failing.items() if code in TROUBLE} - not_asked:
         assert set(fast.failures) | set(slow.failures)
 
 
-def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(h200: CardReader, state: StubState) -> None:
+def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(
+    h200: CardReader, state: StubState
+) -> None:
     state.say({f"0.fv.{number}.{ALL_LINKS}": f"3:{number}" for number in range(201, 223)})
     told = h200.slow().fields
     names = {
@@ -628,10 +780,21 @@ def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(h
 
 
 def test_the_state_of_each_nvlink_that_the_card_has(h200: CardReader, state: StubState) -> None:
-    state.say({"0.fv.91": "1:2", "0.fv.165": "1:1", "0.fv.165.1": "1:0", "0.fv.165.2": "error:2", "note-fields": 1})
+    state.say(
+        {
+            "0.fv.91": "1:2",
+            "0.fv.165": "1:1",
+            "0.fv.165.1": "1:0",
+            "0.fv.165.2": "error:2",
+            "note-fields": 1,
+        }
+    )
     assert h200.static().fields["DCGM_FI_DEV_NVLINK_LINK_COUNT"] == 2
     reading = h200.slow()
-    assert {name[12:]: value for name, value in reading.fields.items() if "STATE" in name} == {"NVLINK_STATE_L0": 1, "NVLINK_STATE_L1": 0}
+    assert {name[12:]: value for name, value in reading.fields.items() if "STATE" in name} == {
+        "NVLINK_STATE_L0": 1,
+        "NVLINK_STATE_L1": 0,
+    }
     assert reading.failures == {}, "a link that the card does not have is not asked"
     assert [call.split()[0] for call in state.calls() if "field values" in call] == ["1", "47"]
 
@@ -642,7 +805,9 @@ def test_a_card_without_nvlink_has_no_states(h200: CardReader, state: StubState)
     assert not [name for name in h200.slow().fields if "NVLINK_STATE" in name]
 
 
-def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(state: StubState, reader_on: ReaderOn) -> None:
+def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(
+    state: StubState, reader_on: ReaderOn
+) -> None:
     state.show_cards(4)
     state.say({"0.peer.1": 0, "0.peer.2": 5, "0.peer.3": 0})
     assert reader_on(0).slow().peers == {}
@@ -650,9 +815,13 @@ def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(state: StubSta
     assert reader.slow().peers == {1: 0, 2: 5, 3: 0}
     state.fail("nvmlDeviceGetHandleByIndex_v2", 15, card=2)
     told = reader.slow()
-    assert (told.peers, told.failures) == ({1: 0, 3: 0}, {}), "another card that is lost is no fault of this one"
+    assert (told.peers, told.failures) == ({1: 0, 3: 0}, {}), (
+        "another card that is lost is no fault of this one"
+    )
 
 
-def test_a_card_that_does_not_tell_the_way_has_no_peers_and_no_trouble(state: StubState, reader_on: ReaderOn) -> None:
+def test_a_card_that_does_not_tell_the_way_has_no_peers_and_no_trouble(
+    state: StubState, reader_on: ReaderOn
+) -> None:
     told = reader_on(0, "DCGM_EXP_P2P_STATUS").slow()
     assert (told.peers, told.failures) == ({}, {})

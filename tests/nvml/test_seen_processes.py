@@ -41,19 +41,25 @@ def test_kinds_memory_and_shares(reader_on: ReaderOn, state: StubState) -> None:
     )
 
 
-def test_each_question_reaches_back_to_the_last_sample_and_never_to_0(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
+def test_each_question_reaches_back_to_the_last_sample_and_never_to_0(
+    reader_on: ReaderOn, state: StubState, clock: Seconds
+) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START - 2_000_000}:99,7:{START - 10}:40"})
     reader = reader_on(0)
     assert reader.fast().processes == (timed(7, "C", MIB, 40.0),)
     clock.now += 5
     assert reader.fast().processes == (timed(7, "C", MIB, 0.0),)
-    state.say({"0.samples": f"7:{START + 2_000_000}:30,7:{START + 4_000_000}:50,7:{START + 3_000_000}:70"})
+    state.say(
+        {"0.samples": f"7:{START + 2_000_000}:30,7:{START + 4_000_000}:50,7:{START + 3_000_000}:70"}
+    )
     assert reader.fast().processes == (timed(7, "C", MIB, 50.0),)
     assert "utilization since 0" not in state.calls()
 
 
 @pytest.mark.parametrize("epoch", [0.0, 0.5, 1000.0])
-def test_the_first_question_has_a_start(reader_on: ReaderOn, state: StubState, clock: Seconds, epoch: float) -> None:
+def test_the_first_question_has_a_start(
+    reader_on: ReaderOn, state: StubState, clock: Seconds, epoch: float
+) -> None:
     clock.now = epoch - 1000.0
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{max(1, int(epoch * 1e6) - 100)}:5"})
     reader_on(0).fast()
@@ -75,7 +81,9 @@ def test_a_share_that_cannot_be_is_unknown(reader_on: ReaderOn, state: StubState
 
 
 @pytest.mark.parametrize("code", [3, 13])
-def test_shares_that_a_card_does_not_tell_are_unknown(reader_on: ReaderOn, state: StubState, clock: Seconds, code: int) -> None:
+def test_shares_that_a_card_does_not_tell_are_unknown(
+    reader_on: ReaderOn, state: StubState, clock: Seconds, code: int
+) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START + 700_000_000}:40"})
     state.fail("nvmlDeviceGetProcessUtilization", code)
     reader = reader_on(0)
@@ -87,21 +95,32 @@ def test_shares_that_a_card_does_not_tell_are_unknown(reader_on: ReaderOn, state
     assert reader.fast().processes == (timed(7, "C", MIB, 40.0),)
 
 
-@pytest.mark.parametrize(("code", "words"), [(4, "Insufficient Permissions"), (999, "Unknown Error")])
+@pytest.mark.parametrize(
+    ("code", "words"), [(4, ("Insufficient Permissions")), (999, ("Unknown Error"))]
+)
 def test_shares_fail(reader_on: ReaderOn, state: StubState, code: int, words: str) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START}:40"})
     state.fail("nvmlDeviceGetProcessUtilization", code)
     told = reader_on(0).fast()
-    assert (told.processes, told.failures) == ((GpuProcess(7, "C", MIB, None),), {"processes": words})
+    assert (told.processes, told.failures) == (
+        (GpuProcess(7, "C", MIB, None),),
+        {"processes": words},
+    )
 
 
 @pytest.mark.parametrize(("code", "failures"), [(999, {"processes": "Unknown Error"}), (21, {})])
-def test_processes_that_are_not_known_are_not_none(reader_on: ReaderOn, state: StubState, code: int, failures: dict[str, str]) -> None:
+def test_processes_that_are_not_known_are_not_none(
+    reader_on: ReaderOn, state: StubState, code: int, failures: dict[str, str]
+) -> None:
     reader = reader_on(0)
     assert reader.fast().processes == ()
     state.fail("nvmlDeviceGetComputeRunningProcesses_v3", code)
     told = reader.fast()
-    assert (told.processes, told.failures, told.fields["DCGM_FI_DEV_GPU_TEMP"]) == (None, failures, 40)
+    assert (told.processes, told.failures, told.fields["DCGM_FI_DEV_GPU_TEMP"]) == (
+        None,
+        failures,
+        40,
+    )
 
 
 def test_a_card_that_lists_nothing(reader_on: ReaderOn, state: StubState) -> None:
@@ -118,13 +137,22 @@ def test_two_hundred_processes(reader_on: ReaderOn, state: StubState) -> None:
     assert told == tuple(timed(pid, "C", MIB, float(pid % 100)) for pid in range(1, 201))
 
 
-def test_an_old_driver_lists_processes(reader_on: ReaderOn, state: StubState, old_library: Path) -> None:
+def test_an_old_driver_lists_processes(
+    reader_on: ReaderOn, state: StubState, old_library: Path
+) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.graphics": f"8:{MIB}"})
-    assert reader_on(0, library=old_library).fast().processes == (GpuProcess(7, "C", MIB), GpuProcess(8, "G", MIB))
+    assert reader_on(0, library=old_library).fast().processes == (
+        GpuProcess(7, "C", MIB),
+        GpuProcess(8, "G", MIB),
+    )
 
 
-def test_time_of_memory_and_of_video_engines_is_told_beside_that_of_the_multiprocessors(reader_on: ReaderOn, state: StubState) -> None:
+def test_time_of_memory_and_of_video_engines_is_told_beside_that_of_the_multiprocessors(
+    reader_on: ReaderOn, state: StubState
+) -> None:
     state.say({"0.compute": f"7:{MIB},8:{MIB}", "0.samples": f"7:{START}:40:30:20:101"})
     busy, idle = reader_on(0).fast().processes or ()
-    assert (busy.sm_percent, busy.engines) == (40.0, EngineTime(30.0, 20.0, None)), "more than all of the time is no value"
+    assert (busy.sm_percent, busy.engines) == (40.0, EngineTime(30.0, 20.0, None)), (
+        "more than all of the time is no value"
+    )
     assert (idle.sm_percent, idle.engines) == (0.0, EngineTime(0.0, 0.0, 0.0))

@@ -81,11 +81,15 @@ def moving(state: StubState) -> Iterator[StubState]:
 
 def _runtime(name: str) -> str | None:
     """A sanitizer's library, None = this compiler has none."""
-    found = subprocess.run(["cc", f"-print-file-name={name}"], capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    found = subprocess.run(
+        ["cc", f"-print-file-name={name}"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout.strip()
     return found if "/" in found else None
 
 
-def test_all_calls_under_the_sanitizers_while_the_state_changes(moving: StubState, tmp_path: Path) -> None:
+def test_all_calls_under_the_sanitizers_while_the_state_changes(
+    moving: StubState, tmp_path: Path
+) -> None:
     runtimes = [_runtime("libasan.so"), _runtime("libubsan.so")]
     if None in runtimes:
         pytest.skip("this compiler has no sanitizers")
@@ -94,7 +98,11 @@ def test_all_calls_under_the_sanitizers_while_the_state_changes(moving: StubStat
     built = build_stub(folder, is_checked=True)
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(built), str(CARDS), "4"],
-        env={**os.environ, "LD_PRELOAD": ":".join(each for each in runtimes if each), "ASAN_OPTIONS": "detect_leaks=0"},
+        env={
+            **os.environ,
+            "LD_PRELOAD": ":".join(each for each in runtimes if each),
+            "ASAN_OPTIONS": "detect_leaks=0",
+        },
         capture_output=True,
         text=True,
         timeout=120,
@@ -105,13 +113,21 @@ def test_all_calls_under_the_sanitizers_while_the_state_changes(moving: StubStat
     assert all(each and set(each) <= {37, 41, 42} for each in told)
 
 
-def test_a_state_that_is_being_written_is_the_former_one(state: StubState, reader_on: ReaderOn) -> None:
+def test_a_state_that_is_being_written_is_the_former_one(
+    state: StubState, reader_on: ReaderOn
+) -> None:
     state.show_h200()
     reader = reader_on(0)
     whole = (state.folder / "state").read_bytes()
     newer = whole.replace(b"0.gpu 37\n", b"0.gpu 99\n")
     lines = newer.splitlines(keepends=True)
-    for torn in (b"", newer[: newer.index(b"0.gpu") + 8], newer[:-1], b"".join(lines[:-1]), b"".join(lines[:3])):
+    for torn in (
+        b"",
+        newer[: newer.index(b"0.gpu") + 8],
+        newer[:-1],
+        b"".join(lines[:-1]),
+        b"".join(lines[:3]),
+    ):
         (state.folder / "state").write_bytes(torn)
         assert reader.fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
     (state.folder / "state").unlink()
@@ -126,7 +142,9 @@ def test_a_card_of_which_no_call_comes_back(state: StubState, reader_on: ReaderO
     readers = [reader_on(card) for card in range(2)]
     state.say({"hang.*.0": 1})
     told: list[object] = []
-    thread = threading.Thread(target=lambda: told.append(readers[0].fast().fields["DCGM_FI_DEV_GPU_UTIL"]), daemon=True)
+    thread = threading.Thread(
+        target=lambda: told.append(readers[0].fast().fields["DCGM_FI_DEV_GPU_UTIL"]), daemon=True
+    )
     thread.start()
     assert readers[1].fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
     assert (told, thread.is_alive()) == ([], True)
@@ -135,7 +153,9 @@ def test_a_card_of_which_no_call_comes_back(state: StubState, reader_on: ReaderO
     assert told == [8]
 
 
-def test_a_still_state_is_read_once(state: StubState, reader_on: ReaderOn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_still_state_is_read_once(
+    state: StubState, reader_on: ReaderOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STUB_NVML_STILL", "1")
     state.show_h200()
     reader = reader_on(0)

@@ -18,8 +18,8 @@ HOUR = 3600
 class Case(NamedTuple):
     """`fires` at `at` seconds, not at `not_yet`; its series end there, and at `gone` it is over.
 
-    `value`: how the alert's text tells its value. `beside`: what else fires at `at`. `silent`: by a sentence,
-    series under which it does not fire at `at`; `also`: others under which it does.
+    `value`: how the alert's text tells its value. `beside`: what else fires at `at`. `silent`: by a
+    sentence, series under which it does not fire at `at`; `also`: others under which it does.
     """
 
     fires: Series
@@ -38,8 +38,22 @@ CLUSTER = {"instance": "10.0.0.9:9401", "job": "cluster"}
 CARD = {**TARGET, "node_name": "gpu-1", "gpu": "3", "uuid": "GPU-a", "model": "A100"}
 NODE = {**TARGET, "node_name": "gpu-1"}
 NODE_OF_CLUSTER = {**CLUSTER, "node_name": "gpu-1"}
-SHARE = {**CARD, "namespace_name": "vision", "pod_name": "p", "container_name": "c", "pod_uid": "u", "allocate_mode": "share"}
-LEAF = {**CLUSTER, "path": "root.vision", "quota": "root.vision", "parent": "root", "leaf": "true", "resource": "nvidia.com/gpu"}
+SHARE = {
+    **CARD,
+    "namespace_name": "vision",
+    "pod_name": "p",
+    "container_name": "c",
+    "pod_uid": "u",
+    "allocate_mode": "share",
+}
+LEAF = {
+    **CLUSTER,
+    "path": "root.vision",
+    "quota": "root.vision",
+    "parent": "root",
+    "leaf": "true",
+    "resource": "nvidia.com/gpu",
+}
 ROOT = {**LEAF, "path": "root", "quota": "root", "parent": "", "leaf": "false"}
 JOB = {**CLUSTER, "job_namespace": "vision", "job_name": "bert", "job_type": "pytorchjob"}
 
@@ -55,7 +69,9 @@ def exporter(name: str, **labels: str) -> str:
 
 
 def last_read(**labels: str) -> str:
-    return exporter("collector_last_success_timestamp_seconds", **{"gpu": "3", "collector": "device", **labels})
+    return exporter(
+        "collector_last_success_timestamp_seconds", **{"gpu": "3", "collector": "device", **labels}
+    )
 
 
 def node(name: str) -> str:
@@ -80,7 +96,9 @@ POD = {**CLUSTER, "namespace_name": "vision", "pod_name": "notebook"}
 def _pod_waits(seconds: int, **info: str) -> Series:
     return {
         selector("fairlead_gpu_pod_queue_wait_seconds", POD): held(seconds, MINUTE),
-        selector("fairlead_gpu_pod_info", {**POD, "phase": "Pending", "gpu_mode": "exclusive", **info}): held(1, MINUTE),
+        selector(
+            "fairlead_gpu_pod_info", {**POD, "phase": "Pending", "gpu_mode": "exclusive", **info}
+        ): held(1, MINUTE),
     }
 
 
@@ -114,7 +132,9 @@ def _xid(code: str, other: str) -> Case:
             "a fault of the program": {gpu("xid_last_timestamp_seconds", xid="31"): held(60, at)},
             "of the other class": {gpu("xid_last_timestamp_seconds", xid=other): held(60, at)},
             "ten minutes ago": {gpu("xid_last_timestamp_seconds", xid=code): held(60 - 600, at)},
-            "a code that begins alike": {gpu("xid_last_timestamp_seconds", xid=f"{code}0"): held(60, at)},
+            ("a code that begins alike"): {
+                gpu("xid_last_timestamp_seconds", xid=f"{code}0"): held(60, at)
+            },
         },
         not_yet=MINUTE - STEP_SECONDS,
     )
@@ -131,7 +151,9 @@ def _flag(
     beside_it: Series | None = None,
     **labels: str,
 ) -> Case:
-    """A gauge that is bad from the start. `beside_it`: what else the card says, whether it is bad or not."""
+    """A gauge that is bad from the start. `beside_it`: what else the card says, whether it is bad
+    or not.
+    """
     at = hold + MINUTE if hold else MINUTE
     series = gpu(name, **labels)
     return Case(
@@ -146,7 +168,9 @@ def _flag(
 
 
 def _of_a_lost_card(seconds: int) -> Series:
-    """What the exporter says of it by itself: a card with old values is never up, and its age grows."""
+    """What the exporter says of it by itself: a card with old values is never up, and its age
+    grows.
+    """
     return {
         exporter("sample_age_seconds", gpu="3"): rises(STEP_SECONDS, seconds),
         last_read(): held(0, seconds),
@@ -154,7 +178,9 @@ def _of_a_lost_card(seconds: int) -> Series:
     }
 
 
-def _used(of_limit: float, near: float, hold: int, value: str, beside: tuple[str, ...] = ()) -> Case:
+def _used(
+    of_limit: float, near: float, hold: int, value: str, beside: tuple[str, ...] = ()
+) -> Case:
     at = hold + MINUTE
     limit = container("memory_limit_bytes")
     other = {"allocate_mode": "exclusive"}
@@ -163,7 +189,10 @@ def _used(of_limit: float, near: float, hold: int, value: str, beside: tuple[str
         at,
         SHARE,
         {
-            "near it": {container("memory_used_bytes"): held(near * 1000, at), limit: held(1000, at)},
+            ("near it"): {
+                container("memory_used_bytes"): held(near * 1000, at),
+                limit: held(1000, at),
+            },
             "a card of its own": {
                 container("memory_used_bytes", **other): held(of_limit * 1000, at),
                 container("memory_limit_bytes", **other): held(1000, at),
@@ -193,16 +222,23 @@ def _key_of(labels: Mapping[str, str]) -> Mapping[str, str]:
     return {name: value for name, value in labels.items() if name not in TARGET}
 
 
-def _restarted(metric: Callable[..., str], name: str, value: float, before: int, after: int) -> Series:
+def _restarted(
+    metric: Callable[..., str], name: str, value: float, before: int, after: int
+) -> Series:
     """A pod tells, a minute nobody, and another pod from then on."""
     return {
         metric(name): f"{held(value, before)} stale",
-        metric(name, instance="10.0.0.2:9400"): from_then(value, before + MINUTE, before + MINUTE + after),
+        metric(name, instance="10.0.0.2:9400"): from_then(
+            value, before + MINUTE, before + MINUTE + after
+        ),
     }
 
 
 def _waiting(seconds: float, status: str) -> Series:
-    return {job("queue_wait_seconds"): held(seconds, MINUTE), job("status", status=status): held(1, MINUTE)}
+    return {
+        job("queue_wait_seconds"): held(seconds, MINUTE),
+        job("status", status=status): held(1, MINUTE),
+    }
 
 
 _FULL = 31 * MINUTE
@@ -223,7 +259,11 @@ CASES: Mapping[str, Case] = {
         {
             "none new": {gpu("ecc_errors_total", **_ECC): held(7, 11 * MINUTE)},
             "corrected": {gpu("ecc_errors_total", **_SBE): jumps(1, 10 * MINUTE, 11 * MINUTE)},
-            "of the card's whole life": {gpu("ecc_errors_total", severity="uncorrected", scope="aggregate"): rises(1, 11 * MINUTE)},
+            ("of the card's whole life"): {
+                gpu("ecc_errors_total", severity="uncorrected", scope="aggregate"): rises(
+                    1, 11 * MINUTE
+                )
+            },
         },
         not_yet=9 * MINUTE,
         lasts=11 * MINUTE,
@@ -246,10 +286,16 @@ CASES: Mapping[str, Case] = {
     "GpuRowRemapPending": _flag("row_remap_pending", HOUR),
     "GpuPagesPending": _flag("retired_pages_pending", HOUR),
     "GpuThermalThrottle": _flag(
-        "throttled", 5 * MINUTE, reason="hw_thermal", silent={"power": {gpu("throttled", reason="sw_thermal"): held(1, 6 * MINUTE)}}
+        "throttled",
+        5 * MINUTE,
+        reason="hw_thermal",
+        silent={"power": {gpu("throttled", reason="sw_thermal"): held(1, 6 * MINUTE)}},
     ),
     "GpuPowerBrake": _flag(
-        "throttled", 5 * MINUTE, reason="hw_power_brake", silent={"heat": {gpu("throttled", reason="power_cap"): held(1, 6 * MINUTE)}}
+        "throttled",
+        5 * MINUTE,
+        reason="hw_power_brake",
+        silent={"heat": {gpu("throttled", reason="power_cap"): held(1, 6 * MINUTE)}},
     ),
     "GpuHot": _flag(
         "temperature_celsius",
@@ -294,7 +340,10 @@ CASES: Mapping[str, Case] = {
         15 * MINUTE,
         bad=3,
         good=5,
-        beside_it={gpu("pcie_link_generation_max"): held(5, 16 * MINUTE), gpu("utilization_ratio"): held(0.9, 16 * MINUTE)},
+        beside_it={
+            gpu("pcie_link_generation_max"): held(5, 16 * MINUTE),
+            gpu("utilization_ratio"): held(0.9, 16 * MINUTE),
+        },
         silent={
             "a card that rests": {
                 gpu("pcie_link_generation"): held(1, 16 * MINUTE),
@@ -309,15 +358,22 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "GpuNvlinkDown": Case(
-        {gpu("nvlink_up", link="0"): held(1, 16 * MINUTE), gpu("nvlink_up", link="1"): f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}"},
+        {
+            gpu("nvlink_up", link="0"): held(1, 16 * MINUTE),
+            gpu("nvlink_up", link="1"): (f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}"),
+        },
         16 * MINUTE,
         {name: CARD[name] for name in ("node_name", "gpu", "uuid", "model")},
         {
             "both are up": {gpu("nvlink_up", link=link): held(1, 16 * MINUTE) for link in "01"},
-            "a card whose links are not used": {gpu("nvlink_up", link=link): held(0, 16 * MINUTE) for link in "01"},
+            ("a card whose links are not used"): {
+                gpu("nvlink_up", link=link): held(0, 16 * MINUTE) for link in "01"
+            },
             "of another model than its neighbour": {
                 gpu("nvlink_up", link="0"): held(0, 16 * MINUTE),
-                gpu("nvlink_up", link="0", uuid="GPU-b", gpu="4", model="H100"): held(1, 16 * MINUTE),
+                gpu("nvlink_up", link="0", uuid="GPU-b", gpu="4", model="H100"): held(
+                    1, 16 * MINUTE
+                ),
             },
             "a card divided by MIG": {
                 gpu("nvlink_up", link="0"): f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}",
@@ -338,7 +394,11 @@ CASES: Mapping[str, Case] = {
         HOUR,
         bad=0,
         good=1,
-        silent={"a card without ECC": {gpu("ecc_errors_total", severity="corrected", scope="volatile"): "0x10"}},
+        silent={
+            ("a card without ECC"): {
+                gpu("ecc_errors_total", severity="corrected", scope="volatile"): "0x10"
+            }
+        },
     ),
     "GpuNvlinkErrors": Case(
         {gpu("nvlink_errors_total", type="replay"): jumps(1, 10 * MINUTE, 11 * MINUTE)},
@@ -361,24 +421,49 @@ CASES: Mapping[str, Case] = {
         2 * MINUTE,
         bad=0,
         good=1,
-        silent={"without a driver": {gpu("up"): held(0, 3 * MINUTE), exporter("nvml_up"): held(0, 3 * MINUTE)}},
+        silent={
+            ("without a driver"): {
+                gpu("up"): held(0, 3 * MINUTE),
+                exporter("nvml_up"): held(0, 3 * MINUTE),
+            }
+        },
     ),
     "GpuUnhealthy": _flag(
-        "healthy", 2 * MINUTE, bad=0, good=1, silent={"lost": {gpu("healthy"): held(0, 3 * MINUTE), gpu("up"): held(0, 3 * MINUTE)}}
+        "healthy",
+        2 * MINUTE,
+        bad=0,
+        good=1,
+        silent={"lost": {gpu("healthy"): held(0, 3 * MINUTE), gpu("up"): held(0, 3 * MINUTE)}},
     ),
     "GpuRecoveryNeeded": _flag(
-        "recovery_action", 2 * MINUTE, bad=2, silent={"lost": {gpu("recovery_action"): held(2, 3 * MINUTE), gpu("up"): held(0, 3 * MINUTE)}}
+        "recovery_action",
+        2 * MINUTE,
+        bad=2,
+        silent={
+            "lost": {gpu("recovery_action"): held(2, 3 * MINUTE), gpu("up"): held(0, 3 * MINUTE)}
+        },
     ),
     "GpuIdleAllocated": Case(
         {gpu("utilization_ratio"): held(0.002, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
         _IDLE,
         _key_of(CARD),
         {
-            "nobody holds it": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0, _IDLE)},
-            "half of it is shared out": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0.5, _IDLE)},
-            "a little work": {gpu("utilization_ratio"): held(0.02, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
+            ("nobody holds it"): {
+                gpu("utilization_ratio"): held(0, _IDLE),
+                gpu("allocated_ratio"): held(0, _IDLE),
+            },
+            ("half of it is shared out"): {
+                gpu("utilization_ratio"): held(0, _IDLE),
+                gpu("allocated_ratio"): held(0.5, _IDLE),
+            },
+            ("a little work"): {
+                gpu("utilization_ratio"): held(0.02, _IDLE),
+                gpu("allocated_ratio"): held(1, _IDLE),
+            },
             "a little work, before its exporter's pod was replaced": {
-                **_restarted(gpu, "utilization_ratio", 0.02, 110 * MINUTE, 10 * MINUTE + STEP_SECONDS),
+                **_restarted(
+                    gpu, "utilization_ratio", 0.02, 110 * MINUTE, 10 * MINUTE + STEP_SECONDS
+                ),
                 gpu("allocated_ratio"): held(1, _IDLE),
             },
             "the idle instance is nobody's": {
@@ -402,7 +487,9 @@ CASES: Mapping[str, Case] = {
             },
         },
     ),
-    "GpuForeignProcess": _flag("memory_foreign_bytes", 10 * MINUTE, bad=512 << 20, good=256 << 20)._replace(value="512Mi"),
+    "GpuForeignProcess": _flag(
+        "memory_foreign_bytes", 10 * MINUTE, bad=512 << 20, good=256 << 20
+    )._replace(value="512Mi"),
     "ContainerNearLimit": _used(0.97, 0.95, 10 * MINUTE, "97%"),
     "ContainerOverGrant": _used(1.2, 1.05, MINUTE, "120%"),
     "ExporterMissing": Case(
@@ -414,9 +501,15 @@ CASES: Mapping[str, Case] = {
         6 * MINUTE,
         NODE_OF_CLUSTER,
         {
-            "it reports": {node("gpus"): held(8, 6 * MINUTE), exporter("nvml_up"): held(1, 6 * MINUTE)},
+            ("it reports"): {
+                node("gpus"): held(8, 6 * MINUTE),
+                exporter("nvml_up"): held(1, 6 * MINUTE),
+            },
             "a node without GPUs": {node("gpus"): held(0, 6 * MINUTE)},
-            "the whole node is not ready": {node("gpus"): held(8, 6 * MINUTE), node("ready"): held(0, 6 * MINUTE)},
+            ("the whole node is not ready"): {
+                node("gpus"): held(8, 6 * MINUTE),
+                node("ready"): held(0, 6 * MINUTE),
+            },
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         value="8",
@@ -437,18 +530,30 @@ CASES: Mapping[str, Case] = {
         {node("ready"): held(0, 6 * MINUTE)},
         6 * MINUTE,
         NODE_OF_CLUSTER,
-        {"ready": {node("ready"): held(1, 6 * MINUTE)}, "for a moment": {node("ready"): "0x4 1 0x6"}},
+        {
+            "ready": {node("ready"): held(1, 6 * MINUTE)},
+            ("for a moment"): {node("ready"): ("0x4 1 0x6")},
+        },
         not_yet=5 * MINUTE - STEP_SECONDS,
     ),
     "ExporterCollectorFailing": Case(
-        {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(1, 6 * MINUTE), exporter("nvml_up"): held(1, 6 * MINUTE)},
+        {
+            _FAILS: held(0, 6 * MINUTE),
+            gpu("up"): held(1, 6 * MINUTE),
+            exporter("nvml_up"): held(1, 6 * MINUTE),
+        },
         6 * MINUTE,
         {**NODE, "gpu": "3", "collector": "gpm"},
         {
             "sound": {_FAILS: held(1, 6 * MINUTE)},
             "of a lost card": {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(0, 6 * MINUTE)},
-            "without a driver": {_FAILS: held(0, 6 * MINUTE), exporter("nvml_up"): held(0, 6 * MINUTE)},
-            "the kubelet never told": {exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)},
+            ("without a driver"): {
+                _FAILS: held(0, 6 * MINUTE),
+                exporter("nvml_up"): held(0, 6 * MINUTE),
+            },
+            ("the kubelet never told"): {
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)
+            },
             "the kubelet fell silent": {
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
                 exporter("pod_map_age_seconds"): rises(STEP_SECONDS, 6 * MINUTE),
@@ -468,7 +573,9 @@ CASES: Mapping[str, Case] = {
         NODE,
         {
             "every row is understood": {exporter("config_rows_rejected"): held(0, 6 * MINUTE)},
-            "a file that is mended at once": {exporter("config_rows_rejected"): f"{held(2, 4 * MINUTE)} {held(0, 2 * MINUTE)}"},
+            ("a file that is mended at once"): {
+                exporter("config_rows_rejected"): (f"{held(2, 4 * MINUTE)} {held(0, 2 * MINUTE)}")
+            },
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         value="2",
@@ -479,13 +586,21 @@ CASES: Mapping[str, Case] = {
         NODE,
         {
             "read": {exporter("config_last_reload_success"): held(1, 6 * MINUTE)},
-            "mended at once": {exporter("config_last_reload_success"): f"{held(0, 4 * MINUTE)} {held(1, 2 * MINUTE)}"},
+            ("mended at once"): {
+                exporter("config_last_reload_success"): (
+                    f"{held(0, 4 * MINUTE)} {held(1, 2 * MINUTE)}"
+                )
+            },
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         value="0",
     ),
     "ExporterStale": Case(
-        {last_read(): held(0, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(2, 7 * MINUTE), gpu("up"): held(1, 7 * MINUTE)},
+        {
+            last_read(): held(0, 7 * MINUTE),
+            exporter("sample_age_seconds", gpu="3"): held(2, 7 * MINUTE),
+            gpu("up"): held(1, 7 * MINUTE),
+        },
         7 * MINUTE,
         {"node_name": "gpu-1", "gpu": "3"},
         {
@@ -517,10 +632,16 @@ CASES: Mapping[str, Case] = {
                 exporter("pod_map_age_seconds"): held(20, 6 * MINUTE),
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
             },
-            "another reading fails": {exporter("collector_success", collector="kmsg", gpu=""): held(0, 6 * MINUTE)},
+            ("another reading fails"): {
+                exporter("collector_success", collector="kmsg", gpu=""): held(0, 6 * MINUTE)
+            },
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
-        also={"it never told": {exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)}},
+        also={
+            ("it never told"): {
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)
+            }
+        },
     ),
     "QuotaExhausted": Case(
         _exhausted(held(8, _FULL), held(8, _FULL), 2),
@@ -544,7 +665,9 @@ CASES: Mapping[str, Case] = {
         LEAF,
         {
             "the smallest is more than what is left of min": _starved(9, 4, 2, _STARVED),
-            "the root": _starved(8, 4, 2, _STARVED, path="root", quota="root", parent="", leaf="false"),
+            ("the root"): _starved(
+                8, 4, 2, _STARVED, path="root", quota="root", parent="", leaf="false"
+            ),
             "cores that are asked for too": {
                 **_starved(8, 4, 0, _STARVED, resource="cpu"),
                 quota("pending", resource="cpu"): held(48, _STARVED),
@@ -556,7 +679,10 @@ CASES: Mapping[str, Case] = {
         _waiting(7200, "pending"),
         MINUTE,
         JOB,
-        {"not long": _waiting(3600, "pending"), "it waited long and runs now": _waiting(7200, "running")},
+        {
+            ("not long"): _waiting(3600, "pending"),
+            ("it waited long and runs now"): _waiting(7200, "running"),
+        },
         value="2h 0m 0s",
     ),
     "GpuPodPendingLong": Case(
@@ -566,8 +692,12 @@ CASES: Mapping[str, Case] = {
         {
             "not long": _pod_waits(3600),
             "it waited long and has its node now": {
-                selector("fairlead_gpu_pod_queue_wait_seconds", {**POD, "node_name": "gpu-1"}): held(7200, MINUTE),
-                selector("fairlead_gpu_pod_info", {**POD, "node_name": "gpu-1", "phase": "Running"}): held(1, MINUTE),
+                selector(
+                    "fairlead_gpu_pod_queue_wait_seconds", {**POD, "node_name": "gpu-1"}
+                ): held(7200, MINUTE),
+                selector(
+                    "fairlead_gpu_pod_info", {**POD, "node_name": "gpu-1", "phase": "Running"}
+                ): held(1, MINUTE),
             },
             "a pod of a job, which has an alert of its own": _pod_waits(7200, owner_kind="Job"),
         },
@@ -583,13 +713,19 @@ CASES: Mapping[str, Case] = {
             "longer ago": {job("status", status="failed"): held(1, 21 * MINUTE)},
             "told by another exporter since": {
                 job("status", status="failed"): f"{held(1, 18 * MINUTE)} stale",
-                job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 19 * MINUTE, 21 * MINUTE),
+                job("status", status="failed", instance="10.0.0.10:9401"): from_then(
+                    1, 19 * MINUTE, 21 * MINUTE
+                ),
             },
             "ten minutes after nobody told for one": {
                 job("status", status="failed"): f"{held(1, 10 * MINUTE)} stale",
-                job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 11 * MINUTE + STEP_SECONDS, 22 * MINUTE),
+                job("status", status="failed", instance="10.0.0.10:9401"): from_then(
+                    1, 11 * MINUTE + STEP_SECONDS, 22 * MINUTE
+                ),
             },
-            "back after nobody told for a quarter of an hour": {job("status", status="failed"): "1x4 stale _x30 1x10"},
+            ("back after nobody told for a quarter of an hour"): {
+                job("status", status="failed"): ("1x4 stale _x30 1x10")
+            },
         },
         also={
             "one of its name failed before": {

@@ -11,13 +11,21 @@ from tests.prometheus.promtool import RULES
 
 Alert = Mapping[str, str]
 """Its labels, `alertname` among them."""
-INHIBIT: list[dict[str, Any]] = yaml.safe_load((RULES.parent / "alertmanager-inhibition.yaml").read_text(encoding="utf-8"))["inhibit_rules"]
+INHIBIT: list[dict[str, Any]] = yaml.safe_load(
+    (RULES.parent / "alertmanager-inhibition.yaml").read_text(encoding="utf-8")
+)["inhibit_rules"]
 
 
 def told(firing: Iterable[Alert]) -> list[Alert]:
-    """As Alertmanager has it: what is held back itself holds back, too, and a label that both lack is equal."""
+    """As Alertmanager has it: what is held back itself holds back, too, and a label that both lack
+    is equal.
+    """
     alerts = list(firing)
-    return [each for each in alerts if not any(_holds_back(rule, source, each) for rule in INHIBIT for source in alerts)]
+    return [
+        each
+        for each in alerts
+        if not any(_holds_back(rule, source, each) for rule in INHIBIT for source in alerts)
+    ]
 
 
 def _holds_back(rule: Mapping[str, Any], source: Alert, target: Alert) -> bool:

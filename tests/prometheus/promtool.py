@@ -19,7 +19,9 @@ FIRING = 'ALERTS{alertstate="firing"}'
 
 
 class Asked(NamedTuple):
-    """An expression at a moment (seconds from the start), and the vector that it shall be: labels -> value."""
+    """An expression at a moment (seconds from the start), and the vector that it shall be: labels
+    -> value.
+    """
 
     seconds: float
     expr: str
@@ -47,7 +49,13 @@ class Question(NamedTuple):
 
 def check_rules(path: Path) -> str:
     """What `promtool check rules` complains about."""
-    answer = subprocess.run(["promtool", "check", "rules", str(path)], capture_output=True, text=True, timeout=60, check=False)
+    answer = subprocess.run(
+        ["promtool", "check", "rules", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()
 
 
@@ -60,9 +68,17 @@ def wrong_answers(questions: Iterable[Question], folder: Path) -> str:
     for step, tests in by_step.items():
         asked = {"rule_files": [str(RULES)], "evaluation_interval": f"{step}s", "tests": tests}
         file = folder / f"questions-{step}.yaml"
-        file.write_text(yaml.dump(asked, Dumper=yaml.CSafeDumper, width=10_000_000), encoding="utf-8")
+        file.write_text(
+            yaml.dump(asked, Dumper=yaml.CSafeDumper, width=10_000_000), encoding="utf-8"
+        )
         files.append(str(file))
-    answer = subprocess.run(["promtool", "test", "rules", *files], capture_output=True, text=True, timeout=300, check=False)
+    answer = subprocess.run(
+        ["promtool", "test", "rules", *files],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()
 
 
@@ -86,12 +102,16 @@ def _test(question: Question) -> dict[str, Any]:
     return {
         "name": question.name,
         "interval": f"{question.step}s",
-        "input_series": [{"series": series, "values": values} for series, values in question.series.items()],
+        "input_series": [
+            {"series": series, "values": values} for series, values in question.series.items()
+        ],
         "promql_expr_test": [
             {
                 "expr": each.expr,
                 "eval_time": f"{each.seconds:g}s",
-                "exp_samples": [{"labels": labels, "value": value} for labels, value in each.expected.items()],
+                "exp_samples": [
+                    {"labels": labels, "value": value} for labels, value in each.expected.items()
+                ],
             }
             for each in question.asked
         ],
@@ -99,7 +119,9 @@ def _test(question: Question) -> dict[str, Any]:
             {
                 "eval_time": f"{each.seconds:g}s",
                 "alertname": each.alert,
-                "exp_alerts": [] if each.labels is None else [{"exp_labels": dict(each.labels), "exp_annotations": dict(each.annotations)}],
+                "exp_alerts": []
+                if each.labels is None
+                else [{"exp_labels": dict(each.labels), "exp_annotations": dict(each.annotations)}],
             }
             for each in question.told
         ],

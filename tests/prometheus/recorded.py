@@ -1,6 +1,8 @@
-"""A scenario's history as Prometheus would have scraped it: pages of the GPU exporter of each node and of the cluster exporter.
+"""A scenario's history as Prometheus would have scraped it: pages of the GPU exporter of each node
+and of the cluster exporter.
 
-Each page is made by the exporter itself, at every minute of the world's own time. Of it those series are kept that the rules read.
+Each page is made by the exporter itself, at every minute of the world's own time. Of it those
+series are kept that the rules read.
 """
 
 from __future__ import annotations
@@ -34,14 +36,18 @@ def read_by_rules() -> frozenset[str]:
     """Metrics of pages that some rule reads."""
     groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
-    return frozenset(name for rule in rules for name in metrics_of(parse(rule["expr"])) if ":" not in name)
+    return frozenset(
+        name for rule in rules for name in metrics_of(parse(rule["expr"])) if ":" not in name
+    )
 
 
-def recorded(scenario: str, seconds: float, seed: int = 0, kept: frozenset[str] | None = None) -> dict[str, str]:
+def recorded(
+    scenario: str, seconds: float, seed: int = 0, kept: frozenset[str] | None = None
+) -> dict[str, str]:
     """Selector -> values, one a minute from the world's first moment, in promtool's notation.
 
-    `kept`: names of metrics, None = those that rules read.
-    Times of the world's clock are told from its first moment on, which is where promtool's clock begins.
+    `kept`: names of metrics, None = those that rules read. Times of the world's clock are told from
+    its first moment on, which is where promtool's clock begins.
     """
     world = sharing_world(load_scenario(scenario), seed, EPOCH)
     found: dict[Series, list[float | None]] = {}
@@ -51,7 +57,10 @@ def recorded(scenario: str, seconds: float, seed: int = 0, kept: frozenset[str] 
             values = found.setdefault(series, [])
             values += [None] * (step - len(values))
             values.append(value - EPOCH if series[0].endswith(_TIMES) else value)
-    return {selector(name, dict(labels)): notation(values, steps) for (name, labels), values in found.items()}
+    return {
+        selector(name, dict(labels)): notation(values, steps)
+        for (name, labels), values in found.items()
+    }
 
 
 def notation(values: Sequence[float | None], steps: int) -> str:
@@ -75,7 +84,9 @@ def notation(values: Sequence[float | None], steps: int) -> str:
 
 
 def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Series, float]]:
-    """What all pages together have at each minute. A node whose kubelet is silent has no exporter that answers."""
+    """What all pages together have at each minute. A node whose kubelet is silent has no exporter
+    that answers.
+    """
     reader = WorldReader(world)
     exporters: dict[str, tuple[GpuExporter, FakeDevices, FixedClock]] = {}
     for step in range(steps):
@@ -93,13 +104,27 @@ def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Seri
             clock.at = now
             devices.tell(at=now, devices=tuple(samples))
             asyncio.run(exporter.refresh())
-            _keep(page, b"".join(exporter.page.pieces), kept, {"instance": f"{node}:9400", "job": "gpu"})
-        families = cluster_families(take_snapshot(world, reader), now, ClusterExporterSettings(compat=()))
-        _keep(page, b"".join(render_page(families)), kept, {"instance": "exporter:9401", "job": "cluster"})
+            _keep(
+                page,
+                b"".join(exporter.page.pieces),
+                kept,
+                {"instance": f"{node}:9400", "job": "gpu"},
+            )
+        families = cluster_families(
+            take_snapshot(world, reader), now, ClusterExporterSettings(compat=())
+        )
+        _keep(
+            page,
+            b"".join(render_page(families)),
+            kept,
+            {"instance": "exporter:9401", "job": "cluster"},
+        )
         yield page
 
 
-def _keep(page: dict[Series, float], text: bytes, kept: frozenset[str], target: Mapping[str, str]) -> None:
+def _keep(
+    page: dict[Series, float], text: bytes, kept: frozenset[str], target: Mapping[str, str]
+) -> None:
     for sample in parse_page(text.decode()).samples:
         if sample.name in kept:
             page[sample.name, tuple({**sample.labels, **target}.items())] = sample.value

@@ -13,22 +13,37 @@ FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
 
 
 def expression(board: str, panel: str, cluster: str = "") -> str:
-    """Of the panel's only query, with everything chosen; `cluster` "" = of a Prometheus of one cluster."""
-    (found,) = (each for each in json.loads((FOLDER / f"{board}.json").read_text(encoding="utf-8"))["panels"] if each["title"] == panel)
+    """Of the panel's only query, with everything chosen; `cluster` "" = of a Prometheus of one
+    cluster.
+    """
+    (found,) = (
+        each
+        for each in json.loads((FOLDER / f"{board}.json").read_text(encoding="utf-8"))["panels"]
+        if each["title"] == panel
+    )
     (target,) = found["targets"]
     filled = {"$__rate_interval": "5m", "$__range": "3h", "$cluster": cluster}
     return re.sub(r"\$\w+", lambda name: filled.get(name[0], ".*"), target["expr"])
 
 
 def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
-    """Codes of programs have no series before the first of them; those that mean harm stand at 0 from the start."""
+    """Codes of programs have no series before the first of them; those that mean harm stand at 0
+    from the start.
+    """
     series = {
         gpu("xid_errors_total", xid="31"): from_then(1, 10 * MINUTE, 20 * MINUTE),
         gpu("xid_errors_total", xid="79"): held(0, 20 * MINUTE),
     }
     none = {'{xid="79"}': 0.0}
     drawn = expression("fairlead-gpu-node", "XID errors")
-    asked = [Asked(at * MINUTE, drawn, told) for at, told in ((9, none), (11, {**none, '{xid="31"}': 1}), (19, {**none, '{xid="31"}': 0}))]
+    asked = [
+        Asked(at * MINUTE, drawn, told)
+        for at, told in (
+            (9, none),
+            (11, {**none, '{xid="31"}': 1}),
+            (19, {**none, '{xid="31"}': 0}),
+        )
+    ]
     assert wrong_answers([Question("an XID 31", series, asked)], tmp_path) == ""
 
 
@@ -36,7 +51,9 @@ def test_an_exporter_that_is_replaced_repeats_no_xid(tmp_path: Path) -> None:
     """Its next pod, another target, tells what the kernel's log still has."""
     series = {
         gpu("xid_errors_total", xid="31"): f"{held(2, 10 * MINUTE)} stale",
-        gpu("xid_errors_total", xid="31", instance="10.0.0.2:9400"): from_then(2, 11 * MINUTE, 20 * MINUTE),
+        gpu("xid_errors_total", xid="31", instance="10.0.0.2:9400"): from_then(
+            2, 11 * MINUTE, 20 * MINUTE
+        ),
     }
     drawn = expression("fairlead-gpu-node", "XID errors")
     asked = [Asked(at * MINUTE, drawn, {'{xid="31"}': 0}) for at in (9, 12, 19)]
@@ -48,12 +65,21 @@ def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
     pod = {**CLUSTER, "namespace_name": "vision", "pod_name": "p", "node_name": "gpu-1"}
     series = {
         gpu("xid_errors_total", xid="79"): f"{held(3, 10 * MINUTE)} {held(5, 10 * MINUTE)}",
-        selector("fairlead_gpu_pod_restarts_total", pod): f"{held(7, 10 * MINUTE)} {held(8, 10 * MINUTE)}",
-        selector("fairlead_gpu_pod_info", {**pod, "workload": "web", "phase": "Running"}): held(1, 20 * MINUTE),
+        selector("fairlead_gpu_pod_restarts_total", pod): (
+            f"{held(7, 10 * MINUTE)} {held(8, 10 * MINUTE)}"
+        ),
+        selector("fairlead_gpu_pod_info", {**pod, "workload": "web", "phase": "Running"}): held(
+            1, 20 * MINUTE
+        ),
     }
-    xids, restarts = expression("fairlead-gpu-node", "XID errors"), expression("fairlead-gpu-app", "Restarts")
+    xids, restarts = (
+        expression("fairlead-gpu-node", ("XID errors")),
+        expression("fairlead-gpu-app", "Restarts"),
+    )
     key = '{namespace_name="vision",pod_name="p"}'
-    asked = [Asked(at * MINUTE, xids, {'{xid="79"}': new}) for at, new in ((9, 0), (12, 2), (19, 0))]
+    asked = [
+        Asked(at * MINUTE, xids, {'{xid="79"}': new}) for at, new in ((9, 0), (12, 2), (19, 0))
+    ]
     asked += [Asked(at * MINUTE, restarts, {key: new}) for at, new in ((9, 0), (12, 1), (19, 0))]
     assert wrong_answers([Question("errors", series, asked)], tmp_path) == ""
 
@@ -61,14 +87,20 @@ def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
 def test_a_prometheus_of_two_clusters_shows_the_chosen_one(tmp_path: Path) -> None:
     """And one of a single cluster, whose series have no such label, what it has."""
     drawn = "fairlead-cluster", "Total GPU Nodes"
-    of = {name: selector("fairlead_cluster_gpu_nodes", {**CLUSTER, "cluster": name}) for name in ("small", "large")}
+    of = {
+        name: selector("fairlead_cluster_gpu_nodes", {**CLUSTER, "cluster": name})
+        for name in ("small", "large")
+    }
     two = {of["small"]: held(2, 5 * MINUTE), of["large"]: held(20, 5 * MINUTE)}
     one = {selector("fairlead_cluster_gpu_nodes", CLUSTER): held(4, 5 * MINUTE)}
     questions = [
         Question(
             "two clusters",
             two,
-            [Asked(MINUTE, expression(*drawn, cluster=name), {"{}": nodes}) for name, nodes in (("small", 2), ("large", 20))],
+            [
+                Asked(MINUTE, expression(*drawn, cluster=name), {"{}": nodes})
+                for name, nodes in (("small", 2), ("large", 20))
+            ],
         ),
         Question("one cluster", one, [Asked(MINUTE, expression(*drawn), {"{}": 4})]),
     ]

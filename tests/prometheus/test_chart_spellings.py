@@ -1,4 +1,6 @@
-"""Where only DCGM's families are there, charts of containers show who has a card, whether Prometheus honors labels or not."""
+"""Where only DCGM's families are there, charts of containers show who has a card, whether
+Prometheus honors labels or not.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ TARGET = {
 }
 WHOSE = {"namespace": "research", "pod": "train-0", "container": "main"}
 USED, FREE = 6000.0, 9079.0
-VALUES = {"container-gpu-memory-used": USED, "container-gpu-memory-percent": 100 * USED / (USED + FREE), "container-gpu-utilization": 90.0}
+VALUES = {
+    "container-gpu-memory-used": USED,
+    "container-gpu-memory-percent": 100 * USED / (USED + FREE),
+    "container-gpu-utilization": 90.0,
+}
 WHOLE = ChartRequest(0, 60, 15, 8, {})
 
 
@@ -32,7 +38,13 @@ def scraped(*, honors_labels: bool) -> dict[str, str]:
     for sample in parse_page(PAGE.read_text(encoding="utf-8"), ("DCGM_",)).samples:
         said = dict(sample.labels)
         clashing = set() if honors_labels else said.keys() & TARGET.keys()
-        labels = {**TARGET, **{f"exported_{name}" if name in clashing else name: value for name, value in said.items()}}
+        labels = {
+            **TARGET,
+            **{
+                f"exported_{name}" if name in clashing else name: value
+                for name, value in said.items()
+            },
+        }
         found[selector(sample.name, labels)] = f"{sample.value}x4"
     return found
 
@@ -51,49 +63,86 @@ def questions() -> Iterator[Question]:
         asked = []
         for name, value in VALUES.items():
             exported, honored = dcgm_spellings(CHART_QUERIES[name])
-            asked.append(Asked(60, promql_of(WHOLE, exported), {} if is_honored else lines(exported, value)))
-            asked.append(Asked(60, promql_of(WHOLE, honored), lines(honored, value) if is_honored else {}))
+            asked.append(
+                Asked(60, promql_of(WHOLE, exported), {} if is_honored else lines(exported, value))
+            )
+            asked.append(
+                Asked(60, promql_of(WHOLE, honored), lines(honored, value) if is_honored else {})
+            )
         yield Question(f"honorLabels {is_honored}", scraped(honors_labels=is_honored), asked)
 
 
 def test_clocks_tensor_cores_and_what_links_carry(tmp_path: Path) -> None:
     """Of our families and of DCGM's the same line, whoever tells it twice."""
-    own, theirs = {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"}, {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"}
+    own, theirs = (
+        {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"},
+        {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"},
+    )
     mib, end = 1 << 20, 600
     series = {}
     for job in ("gpu", "of-annotations"):
         series |= {
-            selector("fairlead_gpu_clock_hertz", {**own, "clock": "sm", "job": job}): "1410000000x20",
-            selector("fairlead_gpu_clock_hertz", {**own, "clock": "memory", "job": job}): "877000000x20",
-            selector("fairlead_gpu_nvlink_bytes_total", {**own, "direction": "tx", "job": job}): f"0+{300 * mib}x20",
-            selector("fairlead_gpu_nvlink_bytes_total", {**own, "direction": "rx", "job": job}): f"0+{600 * mib}x20",
+            selector(
+                "fairlead_gpu_clock_hertz", {**own, "clock": "sm", "job": job}
+            ): "1410000000x20",
+            selector(
+                "fairlead_gpu_clock_hertz", {**own, "clock": "memory", "job": job}
+            ): "877000000x20",
+            selector(
+                "fairlead_gpu_nvlink_bytes_total", {**own, "direction": "tx", "job": job}
+            ): f"0+{300 * mib}x20",
+            selector(
+                "fairlead_gpu_nvlink_bytes_total", {**own, "direction": "rx", "job": job}
+            ): f"0+{600 * mib}x20",
             selector("DCGM_FI_DEV_SM_CLOCK", {**theirs, "job": job}): "1410x20",
             selector("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {**theirs, "job": job}): "0.25x20",
             selector("DCGM_FI_PROF_NVLINK_TX_BYTES", {**theirs, "job": job}): f"{10 * mib}x20",
             selector("DCGM_FI_PROF_NVLINK_RX_BYTES", {**theirs, "job": job}): f"{20 * mib}x20",
         }
-    shown = {"gpu-sm-clock": {"": 1410.0}, "gpu-tensor-active": {"": 25.0}, "gpu-nvlink": {"tx": 10.0, "rx": 20.0}}
+    shown = {
+        "gpu-sm-clock": {"": 1410.0},
+        "gpu-tensor-active": {"": 25.0},
+        "gpu-nvlink": {"tx": 10.0, "rx": 20.0},
+    }
     asked = []
     for name, by_direction in shown.items():
         for spelling in CHART_QUERIES[name].spellings:
             who = own if "node_name" in spelling.labels else theirs
-            lines = {selector("", {**who, **({"direction": way} if way else {})}): value for way, value in by_direction.items()}
+            lines = {
+                selector("", {**who, **({"direction": way} if way else {})}): value
+                for way, value in by_direction.items()
+            }
             asked.append(Asked(end, promql_of(WHOLE, spelling), lines))
     assert wrong_answers([Question("one card", series, asked)], tmp_path) == ""
 
 
 def test_what_goes_wrong_on_a_card(tmp_path: Path) -> None:
-    """Of both families the same line where both tell it, each once however often it is scraped; never of another scope."""
-    own, theirs = {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"}, {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"}
+    """Of both families the same line where both tell it, each once however often it is scraped;
+    never of another scope.
+    """
+    own, theirs = (
+        {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"},
+        {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"},
+    )
     end = 600
     series = {}
     for job in ("gpu", "of-annotations"):
         series |= {
-            selector("fairlead_gpu_throttle_seconds_total", {**own, "reason": "power", "job": job}): "0+15x20",
+            selector(
+                "fairlead_gpu_throttle_seconds_total", {**own, "reason": "power", "job": job}
+            ): "0+15x20",
             selector("fairlead_gpu_xid_errors_total", {**own, "xid": "79", "job": job}): "0 1x19",
-            selector("fairlead_gpu_ecc_errors_total", {**own, "severity": "corrected", "scope": "volatile", "job": job}): "4x20",
-            selector("fairlead_gpu_ecc_errors_total", {**own, "severity": "corrected", "scope": "aggregate", "job": job}): "900x20",
-            selector("fairlead_gpu_remapped_rows_total", {**own, "cause": "uncorrectable", "job": job}): "2x20",
+            selector(
+                "fairlead_gpu_ecc_errors_total",
+                {**own, "severity": "corrected", "scope": "volatile", "job": job},
+            ): "4x20",
+            selector(
+                "fairlead_gpu_ecc_errors_total",
+                {**own, "severity": "corrected", "scope": "aggregate", "job": job},
+            ): "900x20",
+            selector(
+                "fairlead_gpu_remapped_rows_total", {**own, "cause": "uncorrectable", "job": job}
+            ): "2x20",
             selector("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", {**theirs, "job": job}): "4x20",
             selector("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", {**theirs, "job": job}): "2x20",
         }
@@ -107,7 +156,9 @@ def test_what_goes_wrong_on_a_card(tmp_path: Path) -> None:
     for name, (label, word, value) in shown.items():
         for spelling in CHART_QUERIES[name].spellings:
             who = own if "node_name" in spelling.labels else theirs
-            asked.append(Asked(end, promql_of(WHOLE, spelling), {selector("", {**who, label: word}): value}))
+            asked.append(
+                Asked(end, promql_of(WHOLE, spelling), {selector("", {**who, label: word}): value})
+            )
     assert wrong_answers([Question("one card", series, asked)], tmp_path) == ""
 
 

@@ -1,7 +1,9 @@
-"""Whoever scrapes an exporter twice (a job of ours, and one that follows annotations of pods) counts nothing twice.
+"""Whoever scrapes an exporter twice (a job of ours, and one that follows annotations of pods)
+counts nothing twice.
 
-Every expression of the boards is asked of a scenario's own pages, once as they are and once with each series there twice, as
-another job tells it. Lines may be drawn double; no figure may change, and nothing may be refused.
+Every expression of the boards is asked of a scenario's own pages, once as they are and once with
+each series there twice, as another job tells it. Lines may be drawn double; no figure may change,
+and nothing may be refused.
 """
 
 from __future__ import annotations
@@ -36,7 +38,19 @@ def answers(series: Mapping[str, str], asked: Iterable[str], folder: Path) -> di
     told = wrong_answers([Question("boards", series, nothing, step=STEP_SECONDS)], folder)
     found = re.findall(r'expr: (".*"), time: .*\n +exp: .*\n +got: (.*)', told)
     assert len(found) == len(nothing), told[-2000:]
-    return {json.loads(expression): {_rounded(each) for each in re.split(r", (?=\{)", got)} for expression, got in found}
+    return {
+        json.loads(expression): {
+            _rounded(each)
+            for each in re.split(
+                (
+                    r", "
+                    r"(?=\{)"
+                ),
+                got,
+            )
+        }
+        for expression, got in found
+    }
 
 
 def _rounded(told: str) -> str:
@@ -50,8 +64,15 @@ def test_the_boards_say_the_same(scenario: str, tmp_path: Path) -> None:
     asked = sorted({*expressions()})
     kept = frozenset(name for expression in asked for name in metrics_of(parse(expression)))
     once = recorded(scenario, MINUTES * 60, kept=kept)
-    twice = once | {re.sub(r'job="(gpu|cluster)"', 'job="of-annotations"', name): values for name, values in once.items()}
+    twice = once | {
+        re.sub(r'job="(gpu|cluster)"', 'job="of-annotations"', name): values
+        for name, values in once.items()
+    }
     assert len(twice) == 2 * len(once)
     told, told_twice = answers(once, asked, tmp_path), answers(twice, asked, tmp_path)
-    assert {expression: (told[expression], got) for expression, got in told_twice.items() if got != told[expression]} == {}
+    assert {
+        expression: (told[expression], got)
+        for expression, got in told_twice.items()
+        if got != told[expression]
+    } == {}
     assert sum(got != {"nil"} for got in told.values()) > len(asked) / 2

@@ -1,4 +1,6 @@
-"""Random command lines of `submit` that are right: every flag, alone and with others, with values of any text where a text is allowed."""
+"""Random command lines of `submit` that are right: every flag, alone and with others, with values
+of any text where a text is allowed.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ CORES = st.sampled_from(["0", "5", "30", "100"])
 CPU = st.sampled_from(["1", "500m", "2.5", "1e1"])
 SIZE = st.sampled_from(["1Gi", "512Mi", "1e9", "2G", "1073741824"])
 _TIME = st.sampled_from(["1h2m3s", "90s", "1.5m", "0"])
-PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(lambda path: ".." not in path.split("/") and "." not in path.split("/"))
+PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(
+    lambda path: ".." not in path.split("/") and "." not in path.split("/")
+)
 
 _SHARED = {
     "gpumemory": UNITS, "gpucore": CORES, "retry": COUNT,
@@ -55,11 +59,19 @@ _SHARED = {
     "data-dir": PATH.map(lambda path: f"{path}:/host{path}"), "config-file": PATH.map(lambda path: f"/etc/hostname:/conf{path}"),
     "running-timeout": _TIME, "ttl-after-finished": _TIME, "restart-policy": st.sampled_from(["Never", "OnFailure"]),
 }  # fmt: skip
-_ANY_KIND = {**_SHARED, "gpus": COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
+_ANY_KIND = {
+    **_SHARED,
+    "gpus": COUNT,
+    "clean-task-policy": st.sampled_from(["None", "Running", "All"]),
+}
 _TRUTHS = ("queue", "gang", "rdma", "hostNetwork", "hostIPC", "hostPID", "tensorboard")
 _ONE_SIZE = {"cpu": CPU, "memory": SIZE}
 _ELASTIC = {
-    **{name: values for name, values in _ANY_KIND.items() if name not in ("running-timeout", "ttl-after-finished")},
+    **{
+        name: values
+        for name, values in _ANY_KIND.items()
+        if name not in ("running-timeout", "ttl-after-finished")
+    },
     "job-restart-policy": st.sampled_from(["Never", "OnFailure"]),
     "job-backoff-limit": COUNT,
     "launcher-selector": _SHARED["selector"],
@@ -68,13 +80,21 @@ _ELASTIC = {
 }
 _LABELLED = {"annotation": _SHARED["annotation"], "label": _SHARED["label"]}
 _RAY_ROLES = {
-    **{f"{role}-{part}": values for role in ("head", "worker") for part, values in (("cpu", CPU), ("memory", SIZE), ("gpu", COUNT))},
+    **{
+        f"{role}-{part}": values
+        for role in ("head", "worker")
+        for part, values in (("cpu", CPU), ("memory", SIZE), ("gpu", COUNT))
+    },
     **{f"{role}-image": st.sampled_from(["i:2", "r/i"]) for role in ("head", "worker")},
 }
 _ROLES = ("worker", "ps", "chief", "evaluator")
 _OWN = {
     "mpijob": {**_ANY_KIND, **_ONE_SIZE},
-    "pytorchjob": {**_ANY_KIND, **_ONE_SIZE, "nproc-per-node": st.sampled_from(["auto", "gpu", "cpu", "4"])},
+    "pytorchjob": {
+        **_ANY_KIND,
+        **_ONE_SIZE,
+        "nproc-per-node": st.sampled_from(["auto", "gpu", "cpu", "4"]),
+    },
     "tfjob": {
         **_ANY_KIND,
         **{f"{role}-cpu": st.sampled_from(["1", "500m"]) for role in _ROLES},
@@ -82,8 +102,14 @@ _OWN = {
         **{f"{role}-memory": st.just("1Gi") for role in _ROLES},
         **{f"{role}-selector": st.tuples(NAME, LABEL).map("=".join) for role in _ROLES},
         **{f"{role}-port": st.integers(1, 65535).map(str) for role in ("worker", "ps", "chief")},
-        **{f"{role}-affinity-policy": st.sampled_from(["none", "spread", "binpack"]) for role in ("worker", "ps")},
-        **{f"{role}-affinity-constraint": st.sampled_from(["preferred", "required"]) for role in ("worker", "ps")},
+        **{
+            f"{role}-affinity-policy": st.sampled_from(["none", "spread", "binpack"])
+            for role in ("worker", "ps")
+        },
+        **{
+            f"{role}-affinity-constraint": st.sampled_from(["preferred", "required"])
+            for role in ("worker", "ps")
+        },
         "ps": COUNT,
         "ps-gpus": COUNT,
         "success-policy": st.sampled_from(["ChiefWorker", "AllWorkers"]),
@@ -134,7 +160,10 @@ _OWN = {
         "jar": st.sampled_from(["local:///a.jar", "s3a://b/c.jar"]),
         "spark-version": st.sampled_from(["3.5.0", "4.0.1"]),
         **{f"{role}-cpu-request": st.integers(1, 9).map(str) for role in ("driver", "executor")},
-        **{f"{role}-memory-request": st.sampled_from(["500m", "2g", "512"]) for role in ("driver", "executor")},
+        **{
+            f"{role}-memory-request": st.sampled_from(["500m", "2g", "512"])
+            for role in ("driver", "executor")
+        },
         "driver-service-account": NAME,
     },
 }
@@ -156,7 +185,9 @@ _WHOLE = ("gpus", "ps-gpus", "worker-gpu", "head-gpu")
 
 
 def meetable(names: Iterable[str]) -> list[str]:
-    """Without what no node can give: whole GPUs beside shared ones, and cores of a GPU without its memory."""
+    """Without what no node can give: whole GPUs beside shared ones, and cores of a GPU without its
+    memory.
+    """
     names = list(names)
     unwanted = _WHOLE if "gpumemory" in names else ("gpucore",)
     return [name for name in names if name not in unwanted]
@@ -185,7 +216,15 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
         return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]
     if kind in _ELASTIC_KINDS:
         words.append("--ssh-secret=keys")  # else each line makes keys of its own
-    words += [f"--{name}" for name in draw(st.lists(st.sampled_from([*_TRUTHS, *_OWN_TRUTHS[kind]]), max_size=3, unique=True))]
+    words += [
+        f"--{name}"
+        for name in draw(
+            st.lists(st.sampled_from([*_TRUTHS, *_OWN_TRUTHS[kind]]), max_size=3, unique=True)
+        )
+    ]
     if draw(st.booleans()):
-        words += ["--sync-mode=git", f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}"]
+        words += [
+            "--sync-mode=git",
+            f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}",
+        ]
     return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]

@@ -1,8 +1,9 @@
-"""Every regular expression of the source, found in its syntax tree, and texts that make a pattern try long.
+"""Every regular expression of the source, found in its syntax tree, and texts that make a pattern
+try long.
 
-A pattern that gives back what it took, or is tried from every letter, needs steps that grow with the square of
-a text or worse. The texts are made of the letters that the pattern itself speaks of, alone and in pairs,
-repeated, with an end that does not fit.
+A pattern that gives back what it took, or is tried from every letter, needs steps that grow with
+the square of a text or worse. The texts are made of the letters that the pattern itself speaks of,
+alone and in pairs, repeated, with an end that does not fit.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ LETTERS_TRIED = 4
 
 
 class Found(NamedTuple):
-    """`place`: `module:NAME`, or `module:line text` where it has no name; `methods`: how it is asked."""
+    """`place`: `module:NAME`, or `module:line text` where it has no name; `methods`: how it is
+    asked.
+    """
 
     place: str
     pattern: re.Pattern[Any]
@@ -53,13 +56,19 @@ def _of_module(module: str, tree: ast.Module) -> Iterator[Found | Unread]:
     compiled = set[int]()
     for node in tree.body:
         name, value = _assigned(node)
-        calls = [each for each in ast.walk(value) if _is_call_of_re(each)] if value is not None else []
+        calls = (
+            [each for each in ast.walk(value) if _is_call_of_re(each)] if value is not None else []
+        )
         if not name or not calls:
             continue
         compiled.update(map(id, calls))
         for number, pattern in enumerate(_patterns_in(getattr(loaded, name))):
             asked = _methods_of(tree, name) | _methods_of_value(getattr(loaded, name))
-            yield Found(f"{module}:{name}" + (f"[{number}]" if number else ""), pattern, asked or frozenset(("search",)))
+            yield Found(
+                f"{module}:{name}" + (f"[{number}]" if number else ""),
+                pattern,
+                asked or frozenset(("search",)),
+            )
     for node in ast.walk(tree):
         if not _is_call_of_re(node) or id(node) in compiled:
             continue
@@ -70,7 +79,11 @@ def _of_module(module: str, tree: ast.Module) -> Iterator[Found | Unread]:
             yield Unread(f"{module}:{ast.unparse(argument)}")
             continue
         flags = getattr(re, getattr(node.args[-1], "attr", ""), 0)
-        yield Found(f"{module}:{text}", re.compile(text, flags), frozenset((method if method != "compile" else "search",)))
+        yield Found(
+            f"{module}:{text}",
+            re.compile(text, flags),
+            frozenset((method if method != "compile" else "search",)),
+        )
 
 
 def _assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
@@ -107,18 +120,28 @@ def _methods_of(tree: ast.Module, name: str) -> frozenset[str]:
     return frozenset(
         node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in METHODS and name in ast.unparse(node.value).replace("[", " ").split()
+        if isinstance(node, ast.Attribute)
+        and node.attr in METHODS
+        and name in ast.unparse(node.value).replace("[", " ").split()
     )
 
 
 def _methods_of_value(value: Any) -> frozenset[str]:
-    return frozenset((value.__name__,)) if isinstance(getattr(value, "__self__", None), re.Pattern) else frozenset()
+    return (
+        frozenset((value.__name__,))
+        if isinstance(getattr(value, "__self__", None), re.Pattern)
+        else frozenset()
+    )
 
 
 def hostile_texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
     """Texts of about this length, in the pattern's own type."""
-    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
-    tree = sre_parse.parse(source, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, str) else pattern.flags)
+    source = (
+        pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    )
+    tree = sre_parse.parse(
+        source, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, str) else pattern.flags
+    )
     prefix = _sample(tree)
     letters = list(dict.fromkeys(_letters(tree)))
     few = letters[:LETTERS_TRIED]
@@ -132,7 +155,11 @@ def hostile_texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
 def _bodies(tree: Any) -> Iterator[str]:
     """What is repeated, once each."""
     for operator, argument in tree:
-        if operator in (sre_constants.MAX_REPEAT, sre_constants.MIN_REPEAT, sre_constants.POSSESSIVE_REPEAT):
+        if operator in (
+            sre_constants.MAX_REPEAT,
+            sre_constants.MIN_REPEAT,
+            sre_constants.POSSESSIVE_REPEAT,
+        ):
             yield _sample(argument[2])
         for below in _below(operator, argument):
             yield from _bodies(below)
@@ -143,7 +170,11 @@ def _below(operator: Any, argument: Any) -> Iterator[Any]:
         yield argument[3]
     elif operator is sre_constants.BRANCH:
         yield from argument[1]
-    elif operator in (sre_constants.MAX_REPEAT, sre_constants.MIN_REPEAT, sre_constants.POSSESSIVE_REPEAT):
+    elif operator in (
+        sre_constants.MAX_REPEAT,
+        sre_constants.MIN_REPEAT,
+        sre_constants.POSSESSIVE_REPEAT,
+    ):
         yield argument[2]
     elif operator is sre_constants.ATOMIC_GROUP:
         yield argument
@@ -159,7 +190,11 @@ def _sample(tree: Any) -> str:
             text += chr(argument)
         elif operator in (sre_constants.IN, sre_constants.ANY, sre_constants.NOT_LITERAL):
             text += next(_class_letters(operator, argument), "")
-        elif operator in (sre_constants.MAX_REPEAT, sre_constants.MIN_REPEAT, sre_constants.POSSESSIVE_REPEAT):
+        elif operator in (
+            sre_constants.MAX_REPEAT,
+            sre_constants.MIN_REPEAT,
+            sre_constants.POSSESSIVE_REPEAT,
+        ):
             text += _sample(argument[2]) * max(1, min(argument[0], 64))
         elif operator is sre_constants.BRANCH:
             text += _sample(argument[1][0])
@@ -197,12 +232,20 @@ def _class_letters(operator: Any, argument: Any) -> Iterator[str]:
         elif kind is sre_constants.RANGE:
             yield chr(value[0])
         elif kind is sre_constants.CATEGORY:
-            yield from {"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " \n", "CATEGORY_WORD": "a1"}.get(str(value), "a ")
+            yield from {
+                "CATEGORY_DIGIT": "1",
+                "CATEGORY_SPACE": (" \n"),
+                "CATEGORY_WORD": "a1",
+            }.get(str(value), "a ")
 
 
 def _written(argument: Any) -> str:
     categories = {"CATEGORY_DIGIT": r"\d", "CATEGORY_SPACE": r"\s", "CATEGORY_WORD": r"\w"}
-    categories |= {"CATEGORY_NOT_DIGIT": r"\D", "CATEGORY_NOT_SPACE": r"\S", "CATEGORY_NOT_WORD": r"\W"}
+    categories |= {
+        "CATEGORY_NOT_DIGIT": r"\D",
+        "CATEGORY_NOT_SPACE": r"\S",
+        "CATEGORY_NOT_WORD": r"\W",
+    }
     parts = []
     for kind, value in argument[1:]:
         if kind is sre_constants.LITERAL:

@@ -25,11 +25,20 @@ def write(cluster: StoredCluster, verb: str, name: str, how: Any) -> None:
     try:
         if verb == "create":
             found = cluster.get(CONFIG_MAPS, "default", how) if how else None
-            cluster.create(config_map(name, **({"ownerReferences": [owner(found)]} if found else {})))
+            cluster.create(
+                config_map(name, **({"ownerReferences": [owner(found)]} if found else {}))
+            )
         elif verb == "label":
-            cluster.merge_patch(CONFIG_MAPS, "default", name, {"metadata": {"labels": {"app": how}}})
+            cluster.merge_patch(
+                CONFIG_MAPS, "default", name, {"metadata": {"labels": {"app": how}}}
+            )
         elif verb == "hold":
-            cluster.merge_patch(CONFIG_MAPS, "default", name, {"metadata": {"finalizers": ["x.io/hold"] if how else None}})
+            cluster.merge_patch(
+                CONFIG_MAPS,
+                "default",
+                name,
+                {"metadata": {"finalizers": ["x.io/hold"] if how else None}},
+            )
         else:
             cluster.delete(CONFIG_MAPS, "default", name, propagation=how)
     except ApiStatus as refused:

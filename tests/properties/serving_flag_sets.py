@@ -1,9 +1,23 @@
-"""Random command lines of `serve` that are right: every flag, alone and with others, with values of any text where a text is allowed."""
+"""Random command lines of `serve` that are right: every flag, alone and with others, with values of
+any text where a text is allowed.
+"""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tests.properties.flag_sets import ANY_TEXT, CORES, COUNT, CPU, LABEL, NAME, PATH, SIZE, UNITS, Words, meetable
+from tests.properties.flag_sets import (
+    ANY_TEXT,
+    CORES,
+    COUNT,
+    CPU,
+    LABEL,
+    NAME,
+    PATH,
+    SIZE,
+    UNITS,
+    Words,
+    meetable,
+)
 
 _COMMON = {
     "replicas": st.integers(0, 2).map(str), "gpus": COUNT, "gpumemory": UNITS, "gpucore": CORES, "cpu": CPU, "memory": SIZE,
@@ -51,7 +65,12 @@ def serving_flag_sets(draw: st.DrawFn, types: tuple[str, ...] = tuple(_OWN)) -> 
     flags = {**_COMMON, **_OWN[type_]}
     chosen = draw(st.lists(st.sampled_from(sorted(flags)), unique=True, max_size=8))
     words = [f"--{flag}={draw(flags[flag])}" for flag in meetable(chosen)]
-    words += [f"--{truth}" for truth in draw(st.lists(st.sampled_from(["enable-istio", "expose-service"]), unique=True))]
+    words += [
+        f"--{truth}"
+        for truth in draw(
+            st.lists(st.sampled_from(["enable-istio", "expose-service"]), unique=True)
+        )
+    ]
     words += _PROBE if type_ == "custom" and draw(st.booleans()) else []
     name, version = draw(NAME), draw(st.sampled_from(["v1", "202601051030", "0"]))
     return [

@@ -1,7 +1,8 @@
-"""No regular expression of the source takes long over a text, whoever wrote it: the time grows with its length.
+"""No regular expression of the source takes long over a text, whoever wrote it: the time grows with
+its length.
 
-The deadline is of processor time, a hundred times what a pattern takes whose steps grow with the length, and less
-than one takes whose steps grow with its square.
+The deadline is of processor time, a hundred times what a pattern takes whose steps grow with the
+length, and less than one takes whose steps grow with its square.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ LENGTH = 10_000
 SECONDS = 0.15
 
 MADE_LATER = {
-    "fairlead.apps.owner_names:text": "the operator's own flag, over keys of labels, which Kubernetes bounds to 317 letters",
-    "fairlead.kinds.parts.companions:re.escape(self.name) + suffix": "a name as it is, and a suffix of this source without repeats",
+    "fairlead.apps.owner_names:text": (
+        "the operator's own flag, over keys of labels, which Kubernetes bounds to 317 letters"
+    ),
+    "fairlead.kinds.parts.companions:re.escape(self.name) + suffix": (
+        "a name as it is, and a suffix of this source without repeats"
+    ),
 }
 """Patterns that are made while the program runs, and why no text makes them try long."""
 
@@ -56,7 +61,10 @@ HOSTILE = {
     "maps": "{a: " * 15_000,
     "JSON in JSON": '{"a": "' * 8_000,
     "aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n"
-    + "".join(f"{c}: &{c} [*{b},*{b},*{b},*{b},*{b}]\n" for b, c in zip("abcdefgh", "bcdefghi", strict=True)),
+    + "".join(
+        f"{c}: &{c} [*{b},*{b},*{b},*{b},*{b}]\n"
+        for b, c in zip("abcdefgh", "bcdefghi", strict=True)
+    ),
     "capitals": "AaAaAA" * 10_000,
     "subshells": "token=$(" * 8_000,
     "shell signs": "token=;|&" * 7_000,
@@ -85,7 +93,9 @@ def deadline(what: str, seconds: float = SECONDS) -> Iterator[None]:
 FOUND = list(patterns())
 
 
-@pytest.mark.parametrize("found", [each for each in FOUND if isinstance(each, Found)], ids=lambda found: found.place)
+@pytest.mark.parametrize(
+    "found", [each for each in FOUND if isinstance(each, Found)], ids=lambda found: found.place
+)
 def test_time_grows_with_the_length_of_a_text(found: Found) -> None:
     for text in hostile_texts(found.pattern, LENGTH):
         for method in sorted(found.methods):
@@ -109,7 +119,12 @@ def test_what_cannot_be_tried_here_is_known() -> None:
 def test_of_a_large_object_the_rest_is_hidden() -> None:
     with deadline("to show it", 4.0):
         shown, hidden = shown_manifest(
-            {"a": ["x y" * 1_000] * 400, "b": [{"c": "d"}] * 40_000, "spec": ["-token" * 700] * 300, "z": "first"}
+            {
+                "a": [("x y") * 1_000] * 400,
+                "b": [{"c": "d"}] * 40_000,
+                "spec": ["-token" * 700] * 300,
+                "z": "first",
+            }
         )
         render_manifests([shown])
     assert hidden
@@ -117,7 +132,9 @@ def test_of_a_large_object_the_rest_is_hidden() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_manifest_is_shown_in_time(text: str) -> None:
-    """Each text stands where a tenant may put it; the page's other answers wait no longer than a thread takes."""
+    """Each text stands where a tenant may put it; the page's other answers wait no longer than a
+    thread takes.
+    """
     with deadline("to show it", 3.0):
         shown_manifest({"args": [text, "x"], "spec": text, text[:300]: text[:300]})
 

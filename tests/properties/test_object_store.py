@@ -1,4 +1,6 @@
-"""Properties of the object store: whoever lists and then watches knows the truth, from any moment on, whatever was written."""
+"""Properties of the object store: whoever lists and then watches knows the truth, from any moment
+on, whatever was written.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ HISTORY = st.lists(WRITES, max_size=40)
 
 
 def truth(cluster: StoredCluster, chosen: Any = None) -> dict[str, Any]:
-    return {obj["metadata"]["name"]: obj for obj in cluster.list(CONFIG_MAPS) if chosen is None or chosen(obj)}
+    return {
+        obj["metadata"]["name"]: obj
+        for obj in cluster.list(CONFIG_MAPS)
+        if chosen is None or chosen(obj)
+    }
 
 
 def follow(known: dict[str, Any], events: Any) -> None:
@@ -59,7 +65,9 @@ def test_versions_grow_by_one_a_write_and_every_event_has_its_own(history: list[
 
 @settings(deadline=None)
 @given(HISTORY)
-def test_owners_are_found_by_their_dependants_and_nobody_depends_on_the_dead(history: list[Any]) -> None:
+def test_owners_are_found_by_their_dependants_and_nobody_depends_on_the_dead(
+    history: list[Any],
+) -> None:
     cluster = StoredCluster(StillClock())
     for step in history:
         write(cluster, *step)

@@ -1,4 +1,6 @@
-"""The quick reader of plain YAML says what PyYAML says, or nothing: on files as programs write them, and on changed ones."""
+"""The quick reader of plain YAML says what PyYAML says, or nothing: on files as programs write
+them, and on changed ones.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,23 @@ from tests.examples import examples
 from fairlead.wire.files.bounded import load_yaml
 from fairlead.wire.files.plain_yaml import parse_plain_yaml
 
-KEYS = st.sampled_from(["name", "user", "client-key-data", "a", "server", "On", "null", "y", "tokenFile", "x_1"])
-PLAIN = ("a", "https://127.0.0.1:6443", "LS0tLS1CRUdJTg==", "/etc/ca.crt", "admin@prod", "true", "false", "", "{}", "y", "N", "a#b")
+KEYS = st.sampled_from(
+    ["name", "user", "client-key-data", "a", "server", "On", "null", "y", "tokenFile", "x_1"]
+)
+PLAIN = (
+    "a",
+    "https://127.0.0.1:6443",
+    "LS0tLS1CRUdJTg==",
+    "/etc/ca.crt",
+    "admin@prod",
+    "true",
+    "false",
+    "",
+    "{}",
+    "y",
+    "N",
+    "a#b",
+)
 OTHERS = (
     "null",
     "Yes",
@@ -38,7 +55,11 @@ OTHERS = (
 WORDS = st.sampled_from((*PLAIN, *OTHERS))
 SCALARS = st.one_of(WORDS, st.booleans(), st.none(), st.integers(), st.text(max_size=4))
 DOCUMENTS = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, min_size=1, max_size=3), max_leaves=12
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, min_size=1, max_size=3)
+    ),
+    max_leaves=12,
 )
 LINES = st.lists(
     st.builds(
@@ -46,7 +67,9 @@ LINES = st.lists(
         st.integers(0, 6),
         st.sampled_from(["", "", "- ", "- - "]),
         KEYS,
-        st.one_of(st.just(""), WORDS.map(lambda word: f" {word}"), WORDS.map(lambda word: f' "{word}"')),
+        st.one_of(
+            st.just(""), WORDS.map(lambda word: f" {word}"), WORDS.map(lambda word: f' "{word}"')
+        ),
     ),
     max_size=8,
 )
@@ -84,7 +107,29 @@ def test_lines_that_nobody_meant(lines: list[str]) -> None:
 def test_a_kubeconfig_with_a_character_changed(data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(KUBECONFIG)))
     piece = data.draw(
-        st.sampled_from(["", " ", "  ", "\n", "\t", "\r\n", ":", "- ", "#", " #", "'", '"', "\\", "&a ", "|", "é", "1", "{", "\x85"])
+        st.sampled_from(
+            [
+                "",
+                " ",
+                "  ",
+                "\n",
+                "\t",
+                "\r\n",
+                ":",
+                "- ",
+                "#",
+                " #",
+                "'",
+                '"',
+                "\\",
+                "&a ",
+                "|",
+                "é",
+                "1",
+                "{",
+                "\x85",
+            ]
+        )
     )
     agrees(KUBECONFIG[:place] + piece + KUBECONFIG[place + data.draw(st.integers(0, 3)) :])
 

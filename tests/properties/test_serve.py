@@ -1,4 +1,6 @@
-"""For random flag sets: what `serve TYPE --dry-run` prints is what `serve TYPE` creates, object by object."""
+"""For random flag sets: what `serve TYPE --dry-run` prints is what `serve TYPE` creates, object by
+object.
+"""
 
 from __future__ import annotations
 
@@ -18,4 +20,7 @@ def test_a_dry_run_prints_what_is_created(words: list[str], user: str) -> None:
     printed = list(yaml.safe_load_all(told.out))
     assert printed == [without_owner(each) for each in cluster.created]
     assert done.out.count(" created\n") == len(printed)
-    assert all(each["metadata"]["labels"]["servingName"] == words[1].removeprefix("--name=") for each in printed)
+    assert all(
+        each["metadata"]["labels"]["servingName"] == words[1].removeprefix("--name=")
+        for each in printed
+    )

@@ -1,4 +1,6 @@
-"""For random flag sets: what `submit --dry-run` prints is what `submit` creates, object by object."""
+"""For random flag sets: what `submit --dry-run` prints is what
+`submit` creates, object by object.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A watch neither skips nor repeats: from any version on, in any pieces, broken off anywhere, gone on from what was seen or bookmarked."""
+"""A watch neither skips nor repeats: from any version on, in any pieces, broken off anywhere, gone
+on from what was seen or bookmarked.
+"""
 
 from __future__ import annotations
 
@@ -58,18 +60,31 @@ def told(kind: str, event: LoggedChange) -> Seen:
 
 
 def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[Seen]:
-    """What a watch owes its reader, from every write there was: an object that enters the choice is ADDED, one that leaves it DELETED."""
+    """What a watch owes its reader, from every write there was: an object that enters the choice is
+    ADDED, one that leaves it DELETED.
+    """
     owed = []
     for event in events:
         before = event.previous is not None and (not filtered or is_x(event.previous))
         after = event.type != DELETED and (not filtered or is_x(event.object))
         if event.resource_version > since and (before or after):
-            owed.append(told("MODIFIED" if before and after else "ADDED" if after else "DELETED", event))
+            owed.append(
+                told("MODIFIED" if before and after else "ADDED" if after else "DELETED", event)
+            )
     return owed
 
 
-@examples(100, 1000, st.lists(WRITES, max_size=20), st.integers(0, 30), st.lists(CLIENT, min_size=10, max_size=60), st.booleans())
-def test_whatever_a_reader_does_it_is_told_every_write_once(before: list[Any], back: int, steps: list[Any], filtered: bool) -> None:
+@examples(
+    100,
+    1000,
+    st.lists(WRITES, max_size=20),
+    st.integers(0, 30),
+    st.lists(CLIENT, min_size=10, max_size=60),
+    st.booleans(),
+)
+def test_whatever_a_reader_does_it_is_told_every_write_once(
+    before: list[Any], back: int, steps: list[Any], filtered: bool
+) -> None:
     cluster, events = StoredCluster(StillClock()), list[LoggedChange]()
     cluster.subscribe(CONFIG_MAPS, events.append)
     born = cluster.resource_version
@@ -88,7 +103,9 @@ def test_whatever_a_reader_does_it_is_told_every_write_once(before: list[Any], b
 
 
 @given(st.lists(WRITES, min_size=1, max_size=60), st.integers(0, 60), st.integers(1, 8))
-def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(history: list[Any], back: int, capacity: int) -> None:
+def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(
+    history: list[Any], back: int, capacity: int
+) -> None:
     cluster, events = StoredCluster(StillClock(), log_capacity=capacity), list[LoggedChange]()
     cluster.subscribe(CONFIG_MAPS, events.append)
     born = cluster.resource_version
@@ -97,7 +114,10 @@ def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(histor
     since = max(born, cluster.resource_version - back)
     owed = expected(events, since, filtered=False)
     try:
-        seen = [told(event.type, event) for event in cluster.watch(CONFIG_MAPS, since=since).poll(10_000)]
+        seen = [
+            told(event.type, event)
+            for event in cluster.watch(CONFIG_MAPS, since=since).poll(10_000)
+        ]
     except ApiStatus as gone:
         assert gone.code == 410
         assert len(owed) > capacity, "what is kept must be told"

@@ -1,4 +1,6 @@
-"""Small clusters for the tests of rules: a node, a pod, a job, a reading, each with what a test says and defaults for the rest."""
+"""Small clusters for the tests of rules: a node, a pod, a job, a reading, each with what a test
+says and defaults for the rest.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from fairlead.model.snapshot import ClusterSnapshot
 READY = Condition("Ready", "True")
 
 
-def exclusive_node(name: str = "n1", gpus: int = 4, *, healthy: int | None = None, card_mib: int | None = 15360, **more: object) -> Node:
+def exclusive_node(
+    name: str = "n1",
+    gpus: int = 4,
+    *,
+    healthy: int | None = None,
+    card_mib: int | None = 15360,
+    **more: object,
+) -> Node:
     """A node of whole cards; `healthy` of them are allocatable."""
     return Node(
         name,
@@ -26,19 +35,33 @@ def exclusive_node(name: str = "n1", gpus: int = 4, *, healthy: int | None = Non
     )
 
 
-def shared_node(name: str = "s1", units: Sequence[int] = (15, 15), mib: int = 16130, *, allocatable: int | None = None) -> Node:
+def shared_node(
+    name: str = "s1",
+    units: Sequence[int] = (15, 15),
+    mib: int = 16130,
+    *,
+    allocatable: int | None = None,
+) -> Node:
     """A node of shared cards with an inventory, as the node agent writes it."""
-    slots = tuple(GpuSlot(index, f"GPU-{name}-{index}", index, "Tesla V100", mib, each, mode="shared") for index, each in enumerate(units))
+    slots = tuple(
+        GpuSlot(index, f"GPU-{name}-{index}", index, ("Tesla V100"), mib, each, mode="shared")
+        for index, each in enumerate(units)
+    )
     return Node(
         name,
         capacity={GPU_MEMORY: sum(units), GPU_COUNT: len(units)},
-        allocatable={GPU_MEMORY: sum(units) if allocatable is None else allocatable, GPU_COUNT: len(units)},
+        allocatable={
+            GPU_MEMORY: sum(units) if allocatable is None else allocatable,
+            GPU_COUNT: len(units),
+        },
         conditions=(READY,),
         gpus=slots,
     )
 
 
-def pod(name: str, node: str = "", *, phase: str = "Running", namespace: str = "default", **more: object) -> Pod:
+def pod(
+    name: str, node: str = "", *, phase: str = "Running", namespace: str = "default", **more: object
+) -> Pod:
     return Pod(namespace, name, uid=f"uid-{name}", node=node, phase=phase, **more)  # type: ignore[arg-type]
 
 
@@ -47,15 +70,36 @@ def gpu_pod(name: str, node: str = "n1", gpus: int = 1, **more: object) -> Pod:
     return pod(name, node, containers=(Container("main", requests=limits, limits=limits),), **more)  # type: ignore[arg-type]
 
 
-def sharing_pod(name: str, node: str = "s1", units: int = 4, card: int | None = 0, mib: int | None = None, **more: object) -> Pod:
+def sharing_pod(
+    name: str,
+    node: str = "s1",
+    units: int = 4,
+    card: int | None = 0,
+    mib: int | None = None,
+    **more: object,
+) -> Pod:
     """A pod with gpu-mem; `card` None = no usable annotation."""
     limits = {GPU_MEMORY: units}
-    grants: Mapping[str, tuple[Grant, ...]] = {} if card is None else {"main": (Grant(f"GPU-{node}-{card}", card, units, mib),)}
-    return pod(name, node, containers=(Container("main", requests=limits, limits=limits),), grants=grants, **more)  # type: ignore[arg-type]
+    grants: Mapping[str, tuple[Grant, ...]] = (
+        {} if card is None else {"main": (Grant(f"GPU-{node}-{card}", card, units, mib),)}
+    )
+    return pod(
+        name,
+        node,
+        containers=(Container("main", requests=limits, limits=limits),),
+        grants=grants,
+        **more,
+    )  # type: ignore[arg-type]
 
 
 def reading(
-    node: str, index: int, *, used: float | None = 0, util: float | None = 0, total: float | None = 15360, **more: object
+    node: str,
+    index: int,
+    *,
+    used: float | None = 0,
+    util: float | None = 0,
+    total: float | None = 15360,
+    **more: object,
 ) -> GpuReading:
     return GpuReading(
         node,
@@ -73,13 +117,21 @@ def holder(name: str, *, mode: str = "exclusive", **more: object) -> GpuHolder:
     return GpuHolder("default", name, "main", mode, **more)  # type: ignore[arg-type]
 
 
-def snapshot(nodes: Sequence[Node] = (), pods: Sequence[Pod] = (), gpus: Sequence[GpuReading] = (), **more: object) -> ClusterSnapshot:
+def snapshot(
+    nodes: Sequence[Node] = (),
+    pods: Sequence[Pod] = (),
+    gpus: Sequence[GpuReading] = (),
+    **more: object,
+) -> ClusterSnapshot:
     return ClusterSnapshot(nodes=tuple(nodes), pods=tuple(pods), **more).with_gpus(gpus)  # type: ignore[arg-type]
 
 
 def conditions(*types: str, at: float | None = None) -> tuple[Condition, ...]:
     """True conditions in this order; `-Running` is one that is False."""
-    return tuple(Condition(each.removeprefix("-"), "False" if each.startswith("-") else "True", at=at) for each in types)
+    return tuple(
+        Condition(each.removeprefix("-"), "False" if each.startswith("-") else "True", at=at)
+        for each in types
+    )
 
 
 def job(name: str = "j", *types: str, roles: Sequence[Role] = (), **more: object) -> Job:
@@ -101,6 +153,8 @@ def owned_by(of: Job) -> tuple[Owner, ...]:
 
 
 def asking(**amounts: int) -> Amounts:
-    """Amounts with underscores for what keyword arguments cannot spell: `nvidia_gpu` is `nvidia.com/gpu`."""
+    """Amounts with underscores for what keyword arguments cannot spell: `nvidia_gpu` is
+    `nvidia.com/gpu`.
+    """
     spelt = {"nvidia_gpu": NVIDIA_GPU, "gpu_mem": GPU_MEMORY}
     return {spelt.get(name, name): amount for name, amount in amounts.items()}

@@ -1,7 +1,8 @@
-"""What a pod holds of each card at its fullest: an oracle, from docs/spec/gpu-sharing.md#need-of-a-pod and
-the kubelet's order of starting containers.
+"""What a pod holds of each card at its fullest: an oracle, from
+docs/spec/gpu-sharing.md#need-of-a-pod and the kubelet's order of starting containers.
 
-It lives the pod's life and looks at every instant. Nothing of it is shared with the rules that it judges.
+It lives the pod's life and looks at every instant. Nothing of it is shared with the rules that it
+judges.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ Held = dict[str, tuple[int, int]]
 
 
 def instants(pod: Pod) -> Iterator[list[str]]:
-    """The names of containers that run at once: init containers one after another, sidecars to the end, then the app containers."""
+    """The names of containers that run at once: init containers one after another, sidecars to the
+    end, then the app containers.
+    """
     sidecars: list[str] = []
     for part in pod.init_containers:
         yield [*sidecars, part.name]
@@ -25,7 +28,9 @@ def instants(pod: Pod) -> Iterator[list[str]]:
 
 
 def held_at_most(pod: Pod, grants: GrantsByContainer | None = None) -> Held:
-    """Each of units and core percent is the most of any instant; they need not be of the same one."""
+    """Each of units and core percent is the most of any instant;
+    they need not be of the same one.
+    """
     given = pod.grants if grants is None else grants
     most: Held = {}
     for running in instants(pod):
@@ -43,7 +48,9 @@ def held_at_most(pod: Pod, grants: GrantsByContainer | None = None) -> Held:
 
 def asked_at_most(pod: Pod, name: str) -> int:
     """The most of a resource that the limits of its containers come to at one instant."""
-    limits: Mapping[str, int] = {part.name: part.limits.get(name, 0) for part in (*pod.containers, *pod.init_containers)}
+    limits: Mapping[str, int] = {
+        part.name: part.limits.get(name, 0) for part in (*pod.containers, *pod.init_containers)
+    }
     return max(sum(limits[each] for each in running) for running in instants(pod))
 
 

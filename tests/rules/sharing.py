@@ -1,4 +1,6 @@
-"""Pods and nodes for the tests of GPU sharing: a pod by its units, a node by its cards, each with what a test says."""
+"""Pods and nodes for the tests of GPU sharing: a pod by its units, a node by its cards, each with
+what a test says.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,21 @@ def container(name: str = "main", units: int = 0, core: int = 0, **more: object)
     return Container(name, requests=limits, limits=limits, **more)  # type: ignore[arg-type]
 
 
-def pod(name: str = "p", units: int = 4, *, core: int = 0, cards: int = 1, containers: Sequence[Container] = (), **more: object) -> Pod:
+def pod(
+    name: str = "p",
+    units: int = 4,
+    *,
+    core: int = 0,
+    cards: int = 1,
+    containers: Sequence[Container] = (),
+    **more: object,
+) -> Pod:
     labels = {GPU_COUNT: str(cards)} if cards != 1 else {}
-    more = {"labels": labels, "containers": tuple(containers) or (container("main", units, core),), **more}
+    more = {
+        "labels": labels,
+        "containers": tuple(containers) or (container("main", units, core),),
+        **more,
+    }
     return Pod("default", name, uid=f"uid-{name}", **more)  # type: ignore[arg-type]
 
 
@@ -33,14 +47,21 @@ def node(
     slots: Mapping[int, Mapping[str, object]] | None = None,
     **annotations: str,
 ) -> Node:
-    """Cards `GPU-<name>-<index>` of so many units, each a little larger than its units say; `slots` changes single ones."""
+    """Cards `GPU-<name>-<index>` of so many units, each a little larger than its units say; `slots`
+    changes single ones.
+    """
     cards = [
         msgspec.structs.replace(
-            GpuSlot(index, f"GPU-{name}-{index}", index, "Tesla", 1024 * each + 770, each, mode="shared"), **(slots or {}).get(index, {})
+            GpuSlot(
+                index, f"GPU-{name}-{index}", index, "Tesla", 1024 * each + 770, each, mode="shared"
+            ),
+            **(slots or {}).get(index, {}),
         )
         for index, each in enumerate(units)
     ]
-    capacity = {GPU_MEMORY: sum(units), GPU_COUNT: len(units)} | ({GPU_CORE: 100 * len(units)} if core else {})
+    capacity = {GPU_MEMORY: sum(units), GPU_COUNT: len(units)} | (
+        {GPU_CORE: 100 * len(units)} if core else {}
+    )
     return Node(
         name,
         labels={"cgpu": "true"} if labels is None else labels,
@@ -52,7 +73,9 @@ def node(
 
 
 def ledger(*nodes: Node, used: Mapping[tuple[str, int], int] | None = None) -> Ledger:
-    """Nodes (one of two cards if none is named) on which so many units of a card are held: {(node, index): units}."""
+    """Nodes (one of two cards if none is named) on which so many units of a card are held: {(node,
+    index): units}.
+    """
     made = Ledger()
     for each in nodes or (node(),):
         made.set_node(each)
@@ -61,11 +84,16 @@ def ledger(*nodes: Node, used: Mapping[tuple[str, int], int] | None = None) -> L
     return made
 
 
-def placed(asker: Pod, name: str, cards: Mapping[str, Sequence[tuple[int, int]]], **more: object) -> Pod:
+def placed(
+    asker: Pod, name: str, cards: Mapping[str, Sequence[tuple[int, int]]], **more: object
+) -> Pod:
     """The pod bound to a node, with grants by container: (index, units)."""
     from fairlead.model.devices.gpu import Grant
 
-    grants = {part: tuple(Grant(f"GPU-{name}-{index}", index, units) for index, units in given) for part, given in cards.items()}
+    grants = {
+        part: tuple(Grant(f"GPU-{name}-{index}", index, units) for index, units in given)
+        for part, given in cards.items()
+    }
     return msgspec.structs.replace(asker, node=name, grants=grants, **more)
 
 

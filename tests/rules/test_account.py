@@ -1,4 +1,6 @@
-"""The account of a node: its cards add up to what it has, its tenants to what they were granted, and whoever goes gives all of it back."""
+"""The account of a node: its cards add up to what it has, its tenants to what they were granted,
+and whoever goes gives all of it back.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +21,44 @@ UNITS = {"GiB": 1024, "MiB": 1}
 
 @st.composite
 def share_nodes(draw: st.DrawFn) -> Node:
-    """With an inventory, with only a count of GPUs, and with what neither labels nor annotations say left out."""
+    """With an inventory, with only a count of GPUs, and with what neither labels nor annotations
+    say left out.
+    """
     units = draw(st.lists(st.integers(1, 200), min_size=1, max_size=5))
-    notes = draw(st.sampled_from([{}, {"fairlead.io/gpu-mem-unit": "GiB"}, {"fairlead.io/gpu-mem-unit": "MiB"}]))
-    shared = node("n", units, labels=draw(st.sampled_from([{"cgpu": "true"}, {}])), core=draw(st.booleans()), **notes)
+    notes = draw(
+        st.sampled_from(
+            [{}, {"fairlead.io/gpu-mem-unit": "GiB"}, {"fairlead.io/gpu-mem-unit": "MiB"}]
+        )
+    )
+    shared = node(
+        "n",
+        units,
+        labels=draw(st.sampled_from([{"cgpu": "true"}, {}])),
+        core=draw(st.booleans()),
+        **notes,
+    )
     if draw(st.booleans()):
         return shared
     left = draw(st.integers(-3, 3))
-    return msgspec.structs.replace(shared, gpus=(), capacity={**shared.capacity, GPU_MEMORY: max(1, sum(units) + left)})
+    return msgspec.structs.replace(
+        shared, gpus=(), capacity={**shared.capacity, GPU_MEMORY: max(1, sum(units) + left)}
+    )
 
 
 @st.composite
 def tenants(draw: st.DrawFn) -> list[Pod]:
-    """Bound pods: most with a grant, of cards that are there and of others, some with an init container that needs more, some with none."""
+    """Bound pods: most with a grant, of cards that are there and of others, some with an init
+    container that needs more, some with none.
+    """
     found = []
     for number in range(draw(st.integers(0, 6))):
         units, index = draw(st.integers(1, 12)), draw(st.integers(0, 5))
         init = draw(st.integers(0, 15))
         more = {"init_containers": (container("init", init),)} if init else {}
         grants = {"main": [(index, units)], **({"init": [(index, init)]} if init else {})}
-        asker = pod(f"p{number}", units, phase=draw(st.sampled_from(["Running", "Pending"])), **more)
+        asker = pod(
+            f"p{number}", units, phase=draw(st.sampled_from(["Running", "Pending"])), **more
+        )
         found.append(placed(asker, "n", draw(st.sampled_from([grants, grants, grants, {}]))))
     return found
 
@@ -67,17 +87,26 @@ def held(pods: list[Pod]) -> dict[str, int]:
 
 
 def numbers(found: NodeAccount) -> list[tuple[object, ...]]:
-    return [(card.key, card.used, card.core_used, card.free, card.core_free) for card in found.cards]
+    return [
+        (card.key, card.used, card.core_used, card.free, card.core_free) for card in found.cards
+    ]
 
 
 @given(share_nodes(), tenants())
 def test_cards_and_strays_together_hold_what_was_granted(shared: Node, pods: list[Pod]) -> None:
     found, granted = account(shared, pods), held(pods)
-    assert sum(card.used for card in found.cards) + sum(found.strays.values()) == sum(granted.values())
+    assert sum(card.used for card in found.cards) + sum(found.strays.values()) == sum(
+        granted.values()
+    )
     for card in found.cards:
         name = card.uuid or f"GPU-n-{card.index}"
         assert card.used == granted.get(name, 0)
-        assert card.used == sum(seat.grant.units for each in found.tenants.values() for seat in found.seats(each) if seat.card is card)
+        assert card.used == sum(
+            seat.grant.units
+            for each in found.tenants.values()
+            for seat in found.seats(each)
+            if seat.card is card
+        )
 
 
 @given(share_nodes(), tenants())
@@ -101,7 +130,9 @@ def test_the_cards_add_up_to_the_node(shared: Node) -> None:
 
 
 @given(share_nodes(), tenants(), st.randoms(use_true_random=False))
-def test_in_whatever_order_pods_come_and_go_the_account_is_that_of_those_who_stay(shared: Node, pods: list[Pod], chance: object) -> None:
+def test_in_whatever_order_pods_come_and_go_the_account_is_that_of_those_who_stay(
+    shared: Node, pods: list[Pod], chance: object
+) -> None:
     stay = pods[::2]
     shuffled = list(pods)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -116,7 +147,9 @@ def test_in_whatever_order_pods_come_and_go_the_account_is_that_of_those_who_sta
 
 
 @given(share_nodes(), tenants(), READINGS)
-def test_what_devices_say_never_moves_a_grant_and_never_frees_memory(shared: Node, pods: list[Pod], readings: list[GpuReading]) -> None:
+def test_what_devices_say_never_moves_a_grant_and_never_frees_memory(
+    shared: Node, pods: list[Pod], readings: list[GpuReading]
+) -> None:
     plain, found = account(shared, pods), account(shared, pods, readings)
     by_key = {card.key: card for card in found.cards}
     assert found.unit == plain.unit
@@ -124,18 +157,26 @@ def test_what_devices_say_never_moves_a_grant_and_never_frees_memory(shared: Nod
         other = by_key[card.key]
         assert (other.units, other.used, other.core_used) == (card.units, card.used, card.core_used)
         assert other.free == (0 if other.gpu.is_healthy is False else card.free)
-    assert all(not card.free for card in found.cards if card.key not in {each.key for each in plain.cards})
+    assert all(
+        not card.free for card in found.cards if card.key not in {each.key for each in plain.cards}
+    )
 
 
 def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
-    found = account(node("n", (15, 15), slots={1: {"uuid": "GPU-n-0"}}), [placed(pod(), "n", {"main": [(0, 4)]})])
+    found = account(
+        node("n", (15, 15), slots={1: {"uuid": "GPU-n-0"}}),
+        [placed(pod(), "n", {"main": [(0, 4)]})],
+    )
     assert [(card.trouble, card.free) for card in found.cards] == [(UNHEALTHY, 0)] * 2
     assert sum(card.used for card in found.cards) == 4
 
 
 def test_a_card_that_an_operator_took_out_gives_nothing_and_keeps_its_tenants() -> None:
     found = account(node(), [placed(pod(), "n", {"main": [(0, 4)]})], withheld=(0,))
-    assert [(card.used, card.free, card.trouble) for card in found.cards] == [(4, 0, UNHEALTHY), (0, 15, None)]
+    assert [(card.used, card.free, card.trouble) for card in found.cards] == [
+        (4, 0, UNHEALTHY),
+        (0, 15, None),
+    ]
 
 
 def test_a_whole_card_is_a_seat_and_no_units() -> None:
@@ -148,21 +189,40 @@ def test_a_whole_card_is_a_seat_and_no_units() -> None:
 
 
 def test_an_inventory_without_units_shares_the_nodes_in_equal_parts() -> None:
-    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: gpu-mem over gpu-count. A third card,
-    which is not counted, has none.
+    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: gpu-mem over gpu-count. A
+    third card, which is not counted, has none.
     """
     slots = tuple(GpuSlot(index, f"GPU-{index}", mode="shared") for index in range(3))
-    found = account(Node("n", labels={"cgpu": "true"}, capacity={GPU_MEMORY: 30, GPU_COUNT: 2}, gpus=slots))
-    assert [(card.units, card.memory_mib) for card in found.cards] == [(15, 15360), (15, 15360), (0, 0)]
+    found = account(
+        Node("n", labels={"cgpu": "true"}, capacity={GPU_MEMORY: 30, GPU_COUNT: 2}, gpus=slots)
+    )
+    assert [(card.units, card.memory_mib) for card in found.cards] == [
+        (15, 15360),
+        (15, 15360),
+        (0, 0),
+    ]
 
 
 def test_of_cards_that_only_their_devices_tell_of_nothing_is_free() -> None:
-    """A node without gpu-count: boards can show how much a pod holds of them, and a scheduler, which reads no device, gives nothing."""
+    """A node without gpu-count: boards can show how much a pod holds of them, and a scheduler,
+    which reads no device, gives nothing.
+    """
     shared = Node("n", labels={"cgpu": "true"}, capacity={GPU_MEMORY: 30})
-    found = account(shared, [placed(pod(), "n", {"main": [(0, 4)]})], [GpuReading("n", index, f"GPU-n-{index}") for index in range(2)])
+    found = account(
+        shared,
+        [placed(pod(), "n", {"main": [(0, 4)]})],
+        [GpuReading("n", index, f"GPU-n-{index}") for index in range(2)],
+    )
     assert [(card.units, card.used, card.free) for card in found.cards] == [(15, 4, 0), (15, 0, 0)]
 
 
 def test_a_tenant_is_assigned_when_its_containers_have_the_card() -> None:
-    assert tenant_of(placed(pod(annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}), "n", {"main": [(0, 4)]})).state == "assigned"
+    assert (
+        tenant_of(
+            placed(
+                pod(annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}), "n", {"main": [(0, 4)]}
+            )
+        ).state
+        == "assigned"
+    )
     assert tenant_of(placed(pod(), "n", {"main": [(0, 4)]})).state == "bound"

@@ -1,4 +1,5 @@
-"""`DCGM_CUSTOM_*` of one vendor's newer exporter: each process by itself, and what a container was granted.
+"""`DCGM_CUSTOM_*` of one vendor's newer exporter: each process by itself, and what a container was
+granted.
 
 See docs/spec/telemetry.md#compatibility-families.
 """
@@ -23,18 +24,32 @@ STRANGER = NamedProcess(5, "miner", "C", 50 * MIB, 9.0, EngineTime(8.0, 1.0, 2.0
 
 def page(sample: DeviceSample) -> list[tuple[str, dict[str, str], float]]:
     text = b"".join(render_page(custom_families([sample]), render_dcgm_number)).decode()
-    return [(each.name.removeprefix("DCGM_CUSTOM_"), each.labels, each.value) for each in parse_page(text).samples]
+    return [
+        (each.name.removeprefix("DCGM_CUSTOM_"), each.labels, each.value)
+        for each in parse_page(text).samples
+    ]
 
 
 def of(sample: DeviceSample, name: str) -> dict[tuple[str, str, str, str], float]:
     """By pod, number, name and type of the process."""
     told = ("PodName", "ProcessId", "ProcessName", "ProcessType")
-    return {tuple(labels.get(each, "") for each in told): value for found, labels, value in page(sample) if found == name}  # type: ignore[misc]
+    return {
+        tuple(labels.get(each, "") for each in told): value
+        for found, labels, value in page(sample)
+        if found == name
+    }  # type: ignore[misc]
 
 
 def held() -> DeviceSample:
-    busy = structs.replace(process("train", "share", 400, 4301, 40), members=(TRAIN, LOADER), core_limit_ratio=0.3, processes=2)
-    nobody = structs.replace(process("", "exclusive", 50, 0, 9), pod="", namespace="", container="", members=(STRANGER,))
+    busy = structs.replace(
+        process("train", "share", 400, 4301, 40),
+        members=(TRAIN, LOADER),
+        core_limit_ratio=0.3,
+        processes=2,
+    )
+    nobody = structs.replace(
+        process("", "exclusive", 50, 0, 9), pod="", namespace="", container="", members=(STRANGER,)
+    )
     return device(0, processes=(busy, process("quiet", "share", 0, 4301, 0), nobody))
 
 
@@ -57,12 +72,18 @@ def test_processes_of_nobody_are_illegal() -> None:
 
 
 def test_compute_that_is_granted_is_a_part_of_the_card_and_0_where_it_is_not_limited() -> None:
-    assert of(held(), "CONTAINER_CP_ALLOCATED") == {("train", "", "", ""): 0.3, ("quiet", "", "", ""): 0.0}
+    assert of(held(), "CONTAINER_CP_ALLOCATED") == {
+        ("train", "", "", ""): 0.3,
+        ("quiet", "", "", ""): 0.0,
+    }
 
 
 def test_processes_on_instances_are_told_and_what_nobody_measures_is_absent() -> None:
     on_part = structs.replace(
-        process("part", "mig", 400, 17894, 0), allocate_mode=GpuMode.MIG, sm_percent=None, members=(structs.replace(LOADER),)
+        process("part", "mig", 400, 17894, 0),
+        allocate_mode=GpuMode.MIG,
+        sm_percent=None,
+        members=(structs.replace(LOADER),),
     )
     card = device(0, instances=(MigInstance(7, 0, "1g.18gb", "MIG-a", processes=(on_part,)),))
     assert of(card, "PROCESS_MEM_USED") == {("part", "9", "loader", "C+G"): 100}
@@ -72,4 +93,7 @@ def test_processes_on_instances_are_told_and_what_nobody_measures_is_absent() ->
 def test_a_reader_of_the_page_counts_all_processes_of_a_container() -> None:
     text = b"".join(render_page(custom_families([held()]), render_dcgm_number)).decode()
     (reading,) = parse_readings(parse_page(text).samples, 1.0)
-    assert {each.pod: each.memory_used_mib for each in reading.holders} == {"quiet": 0, "train": 400}
+    assert {each.pod: each.memory_used_mib for each in reading.holders} == {
+        "quiet": 0,
+        "train": 400,
+    }

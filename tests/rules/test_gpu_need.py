@@ -1,4 +1,6 @@
-"""What a pod asks of shared GPUs: sums, the max rule of init containers, splits, and what is given per container."""
+"""What a pod asks of shared GPUs: sums, the max rule of init containers, splits, and what is given
+per container.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ def test_the_unit_of_a_node_is_what_it_declares() -> None:
 @pytest.mark.parametrize(
     ("asker", "units"),
     [
-        pytest.param(pod(containers=[container("a", 3), container("b", 1), container("c")]), 4, id="containers add up"),
+        pytest.param(
+            pod(containers=[container("a", 3), container("b", 1), container("c")]),
+            4,
+            id=("containers add up"),
+        ),
         pytest.param(pod(units=4, init_containers=(INIT,)), 6, id="a larger init container"),
         pytest.param(pod(units=8, init_containers=(INIT,)), 8, id="a smaller init container"),
         pytest.param(pod(units=4, init_containers=(SIDECAR,)), 6, id="a sidecar runs beside"),
@@ -60,13 +66,17 @@ def test_an_init_container_shares_the_card_and_only_its_excess_is_booked() -> No
     made = ledger()
     grants = made.reserve(asker, "n")
     assert not isinstance(grants, Refusal)
-    assert cards(grants) == {"main": [(0, 4)], "init": [(0, 6)]}, "both name the card, each with what the kubelet asks"
+    assert cards(grants) == {"main": [(0, 4)], "init": [(0, 6)]}, (
+        "both name the card, each with what the kubelet asks"
+    )
     assert made.nodes["n"].cards[0].used == 6
     assert cards(made.tenants[asker.uid].booked) == {"main": [(0, 4)], "init": [(0, 2)]}
 
 
 def test_a_wish_lowers_the_limit_and_never_raises_it() -> None:
-    asker = pod(containers=[container("a", 4), container("b", 2)], memory_limits_mib={"a": 3500, "b": 99999})
+    asker = pod(
+        containers=[container("a", 4), container("b", 2)], memory_limits_mib={"a": 3500, "b": 99999}
+    )
     grants = ledger().reserve(asker, "n")
     assert not isinstance(grants, Refusal)
     assert grants["a"][0].memory_mib == 3500
@@ -101,6 +111,16 @@ def test_which_label_decides(labels: dict[str, str], is_shared: bool, is_conflic
 
 
 def test_the_words_of_a_conflict_name_all_that_lost() -> None:
-    mode = share_mode({"cgpu": "true", "ack.node.gpu.schedule": "default", "gpushare": "false", "ack.node.gpu.placement": "spread"})
-    said = "label cgpu=true overrides ack.node.gpu.schedule=default and gpushare=false: the GPUs of this node are shared"
+    mode = share_mode(
+        {
+            "cgpu": "true",
+            "ack.node.gpu.schedule": "default",
+            "gpushare": "false",
+            "ack.node.gpu.placement": "spread",
+        }
+    )
+    said = (
+        "label cgpu=true overrides ack.node.gpu.schedule=default and gpushare=false: the GPUs of "
+        "this node are shared"
+    )
     assert mode == ShareMode(True, "spread", said)

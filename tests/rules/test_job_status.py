@@ -1,4 +1,6 @@
-"""Job words: the order of conditions, the overlay of a pending pod, durations that stop, GPUs from the spec."""
+"""Job words: the order of conditions, the overlay of a pending pod, durations that stop, GPUs from
+the spec.
+"""
 
 from __future__ import annotations
 
@@ -50,27 +52,53 @@ def test_conditions_that_are_not_true_say_nothing() -> None:
 def test_a_suspended_job_that_kueue_holds_back_is_queuing() -> None:
     held = job("j", "Suspended", annotations={"scheduling.x-k8s.io/suspend": "true"})
     assert job_status(held, []) == "QUEUING"
-    assert job_status(job("j", "Suspended", annotations={"scheduling.x-k8s.io/suspend": "false"}), []) == "SUSPENDED"
+    assert (
+        job_status(job("j", "Suspended", annotations={"scheduling.x-k8s.io/suspend": "false"}), [])
+        == "SUSPENDED"
+    )
 
 
 def test_a_running_job_with_a_pending_pod_is_pending_unless_the_pod_is_being_deleted() -> None:
     running = job("j", "Created", "Running")
     assert job_status(running, [pod("a", "n"), pod("b", phase="Pending")]) == "PENDING"
-    assert job_status(running, [pod("a", "n"), pod("b", phase="Pending", deleted_at=1.0)]) == "RUNNING"
+    assert (
+        job_status(running, [pod("a", "n"), pod("b", phase="Pending", deleted_at=1.0)]) == "RUNNING"
+    )
     assert job_status(job("j", "Failed"), [pod("b", phase="Pending")]) == "FAILED"
 
 
 def test_boards_know_four_states_and_our_metrics_six() -> None:
-    words = ["PENDING", "QUEUING", "SUSPENDED", "SUBMITTED", "CREATED", "RUNNING", "SCALING", "RESTARTING", "SUCCEEDED", "FAILED"]
-    assert [board_state(word) for word in words] == ["PENDING"] * 5 + ["RUNNING"] * 3 + ["SUCCEEDED", "FAILED"]
-    assert [native_state(word) for word in words[:4]] == ["pending", "queuing", "suspended", "pending"]
+    words = [
+        "PENDING",
+        "QUEUING",
+        "SUSPENDED",
+        "SUBMITTED",
+        "CREATED",
+        "RUNNING",
+        "SCALING",
+        "RESTARTING",
+        "SUCCEEDED",
+        "FAILED",
+    ]
+    assert [board_state(word) for word in words] == ["PENDING"] * 5 + ["RUNNING"] * 3 + [
+        "SUCCEEDED",
+        "FAILED",
+    ]
+    assert [native_state(word) for word in words[:4]] == [
+        "pending",
+        "queuing",
+        "suspended",
+        "pending",
+    ]
 
 
 def test_duration_stops_when_the_job_ends_and_starts_when_it_starts() -> None:
     assert job_duration(job(), NOW) == 0
     assert job_duration(job(started_at=400.0), NOW) == 600
     assert job_duration(job(started_at=400.0, finished_at=500.0), NOW) == 100
-    assert job_duration(job(started_at=NOW + 5), NOW) == 0, "a clock that runs behind never makes a negative duration"
+    assert job_duration(job(started_at=NOW + 5), NOW) == 0, (
+        "a clock that runs behind never makes a negative duration"
+    )
 
 
 def test_a_waiting_job_waits_until_now_and_a_running_one_until_it_ran() -> None:
@@ -83,13 +111,20 @@ def test_a_waiting_job_waits_until_now_and_a_running_one_until_it_ran() -> None:
 
 def test_a_finished_job_waited_until_its_last_pod_had_a_place() -> None:
     done = job("j", "Succeeded", "-Running", created_at=100.0)
-    pods = [pod("a", "n", phase="Succeeded", started_at=130.0), pod("b", "n", phase="Succeeded", started_at=170.0)]
+    pods = [
+        pod("a", "n", phase="Succeeded", started_at=130.0),
+        pod("b", "n", phase="Succeeded", started_at=170.0),
+    ]
     assert queue_wait(done, pods, NOW) == 70
     assert queue_wait(done, [], NOW) is None
 
 
 def test_requested_gpus_are_right_before_any_pod_exists() -> None:
-    roles = [Role("launcher", 1), Role("worker", 3, limits=asking(nvidia_gpu=2)), Role("ps", 2, limits=asking(gpu_mem=4))]
+    roles = [
+        Role("launcher", 1),
+        Role("worker", 3, limits=asking(nvidia_gpu=2)),
+        Role("ps", 2, limits=asking(gpu_mem=4)),
+    ]
     assert requested_gpus(job(roles=roles, annotations={"requestGPUsOfJobOwner": "99"})) == 6
     assert requested_gpus(job(annotations={"requestGPUsOfJobOwner": "4"})) == 4
     assert requested_gpus(job(annotations={"requestGPUsOfJobOwner": "four"})) == 0
@@ -110,5 +145,8 @@ def test_an_instances_age_is_its_own() -> None:
     ended = ContainerStatus("main", state="terminated", started_at=400.0, finished_at=450.0)
     assert instance_age(pod("a", phase="Pending", created_at=700.0), NOW) == 300
     assert instance_age(pod("a", "n", created_at=100.0, statuses=(running,)), NOW) == 600
-    assert instance_age(pod("a", "n", phase="Succeeded", created_at=100.0, statuses=(ended,)), NOW) == 50
+    assert (
+        instance_age(pod("a", "n", phase="Succeeded", created_at=100.0, statuses=(ended,)), NOW)
+        == 50
+    )
     assert instance_age(pod("a", "n", created_at=100.0, statuses=(ended, running)), NOW) == 600

@@ -8,7 +8,14 @@ from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Condition, Node
 from fairlead.model.snapshot import build_snapshot
 from fairlead.model.source import Source
-from fairlead.rules.nodes.status import arena_mode, gpu_mode, gpu_model, node_ip, role_text, status_word
+from fairlead.rules.nodes.status import (
+    arena_mode,
+    gpu_mode,
+    gpu_model,
+    node_ip,
+    role_text,
+    status_word,
+)
 from fairlead.rules.reports.node import report_nodes
 
 from .builders import exclusive_node, reading, shared_node, snapshot
@@ -29,7 +36,9 @@ TOPOLOGY_LABEL = {"ack.node.gpu.schedule": "topology"}
         ({"nvidia.com/mig-1g.18gb": 7}, {}, "mig"),
     ],
 )
-def test_the_mode_follows_from_capacity(capacity: dict[str, int], labels: dict[str, str], mode: str) -> None:
+def test_the_mode_follows_from_capacity(
+    capacity: dict[str, int], labels: dict[str, str], mode: str
+) -> None:
     node = Node("n", capacity=capacity, labels=labels)
     assert gpu_mode(node) == mode
 
@@ -44,9 +53,16 @@ def test_the_mode_follows_from_capacity(capacity: dict[str, int], labels: dict[s
         pytest.param({}, "off", "topology", id="nobody asked"),
     ],
 )
-def test_where_topologies_were_read_a_topology_node_needs_one(topologies: dict[str, GpuTopology], state: str, mode: str) -> None:
+def test_where_topologies_were_read_a_topology_node_needs_one(
+    topologies: dict[str, GpuTopology], state: str, mode: str
+) -> None:
     node = Node("n", capacity={"aliyun.com/gpu": 4}, labels=TOPOLOGY_LABEL)
-    read = build_snapshot(nodes=[node], topologies=topologies.items(), sources=[Source("gpu-topologies", state)], taken_at=0)
+    read = build_snapshot(
+        nodes=[node],
+        topologies=topologies.items(),
+        sources=[Source("gpu-topologies", state)],
+        taken_at=0,
+    )
     assert gpu_mode(node, read) == mode
     assert [report.mode == "topology" for report in report_nodes(read)] == [mode == "topology"]
 
@@ -61,9 +77,14 @@ def test_arena_knows_no_mig() -> None:
     ]
 
 
-@pytest.mark.parametrize(("status", "word"), [("True", "Ready"), ("False", "NotReady"), ("Unknown", "Unknown"), ("", "Unknown")])
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [("True", "Ready"), ("False", "NotReady"), ("Unknown", "Unknown"), ("", "Unknown")],
+)
 def test_the_status_word_says_nothing_about_scheduling(status: str, word: str) -> None:
-    assert status_word(Node("n", conditions=(Condition("Ready", status),), unschedulable=True)) == word
+    assert (
+        status_word(Node("n", conditions=(Condition("Ready", status),), unschedulable=True)) == word
+    )
 
 
 def test_a_node_that_never_spoke_is_unknown() -> None:
@@ -71,7 +92,12 @@ def test_a_node_that_never_spoke_is_unknown() -> None:
 
 
 def test_roles_come_from_both_labels() -> None:
-    labels = {"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/": "", "kubernetes.io/role": "gpu", "x": "y"}
+    labels = {
+        "node-role.kubernetes.io/worker": "",
+        "node-role.kubernetes.io/": "",
+        "kubernetes.io/role": "gpu",
+        "x": "y",
+    }
     assert role_text(Node("n", labels=labels)) == "gpu,worker"
     assert role_text(Node("n")) == "<none>"
 

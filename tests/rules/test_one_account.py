@@ -1,4 +1,6 @@
-"""Every reader tells the same of one node: arena, boards, metrics, `inspect` and the scheduler's ledger are views of one account."""
+"""Every reader tells the same of one node: arena, boards, metrics, `inspect` and the scheduler's
+ledger are views of one account.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +27,37 @@ MIB = 1 << 20
 
 
 def bare(units: int, gpus: int, **more: object) -> Node:
-    """A node of a foreign plugin: it says how many units and GPUs it shares, and neither in what unit nor which cards."""
+    """A node of a foreign plugin: it says how many units and GPUs it shares, and neither in what
+    unit nor which cards.
+    """
     capacity = {GPU_MEMORY: units, GPU_COUNT: gpus}
     return Node("n", labels={"cgpu": "true"}, capacity=capacity, allocatable=capacity, **more)  # type: ignore[arg-type]
 
 
 def sharer(units: int, index: int = 0, uuid: str = "") -> Pod:
-    return msgspec.structs.replace(pod("a", units), node="n", phase="Running", grants={"main": (Grant(uuid, index, units),)})
+    return msgspec.structs.replace(
+        pod("a", units), node="n", phase="Running", grants={"main": (Grant(uuid, index, units),)}
+    )
 
 
 def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
-    """Total MiB, allocated MiB and MiB of each card, as each reader tells them; the metrics tell no cards."""
+    """Total MiB, allocated MiB and MiB of each card, as each reader tells them; the metrics tell no
+    cards.
+    """
     seen = ClusterSnapshot(nodes=(shared,), pods=pods)
     (report,), occupied, ledger = report_nodes(seen), node_occupancy(shared, seen), ledger_of(seen)
     summary = summarize(seen, (), 0)
-    told = {family.name: family.values for family in (*arena_families(summary), *native_families(summary))}
+    told = {
+        family.name: family.values
+        for family in (*arena_families(summary), *native_families(summary))
+    }
     (inspected,) = inspect_shares(ledger)
-    held = [part.mib or 0 for card in inspected.cards for each in card.pods for part in each.containers.values()]
+    held = [
+        part.mib or 0
+        for card in inspected.cards
+        for each in card.pods
+        for part in each.containers.values()
+    ]
     return {
         "arena": [report.memory_bytes / MIB, report.memory_allocated_bytes / MIB]
         + [device.units * report.unit_bytes / MIB for device in report.devices],
@@ -51,9 +67,19 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
             *(card.memory_total_mib or 0 for card in occupied.cards),
         ],
         "ledger": [0, 0, *(card.memory_mib for card in ledger.nodes["n"].cards)],
-        "inspect": [sum(card.memory_mib for card in inspected.cards), sum(held), *(card.memory_mib for card in inspected.cards)],
-        "arena_*": [(told[f"arena_{name}_gpu_memory_of_cluster"][0] or 0) / MIB for name in ("total", "allocated")],
-        "fairlead_*": [(told[f"fairlead_node_gpu_memory{name}_bytes"][0] or 0) / MIB for name in ("", "_allocated")],
+        "inspect": [
+            sum(card.memory_mib for card in inspected.cards),
+            sum(held),
+            *(card.memory_mib for card in inspected.cards),
+        ],
+        "arena_*": [
+            (told[f"arena_{name}_gpu_memory_of_cluster"][0] or 0) / MIB
+            for name in ("total", "allocated")
+        ],
+        "fairlead_*": [
+            (told[f"fairlead_node_gpu_memory{name}_bytes"][0] or 0) / MIB
+            for name in ("", "_allocated")
+        ],
     }
 
 
@@ -64,10 +90,14 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
         pytest.param(30, 2, 4, 30 * 1024, 15 * 1024, id="the same in GiB"),
         pytest.param(2048, 2, 4, 2048 * 1024, 1024 * 1024, id="1024 units of a card are still GiB"),
         pytest.param(2049, 2, 4, 2049, 1024.5, id="more than 1024 are MiB"),
-        pytest.param(29, 2, 4, 29 * 1024, 14.5 * 1024, id="units that the cards do not share equally"),
+        pytest.param(
+            29, 2, 4, 29 * 1024, 14.5 * 1024, id=("units that the cards do not share equally")
+        ),
     ],
 )
-def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(units: int, gpus: int, grant: int, total: int, each: float) -> None:
+def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(
+    units: int, gpus: int, grant: int, total: int, each: float
+) -> None:
     """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory (gpu-mem over gpu-count),
     docs/spec/arena-cli.md#legacy-tables-of-share-nodes (MiB when units per GPU are more than 1024).
     """
@@ -79,26 +109,39 @@ def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(units: int, g
     for reader in ("arena", "boards", "arena_*", "fairlead_*"):
         assert told[reader][:2] == [total, allocated.get(reader, in_proportion)], reader
     assert told["arena"][2:] == told["boards"][2:] == [each] * gpus
-    assert told["ledger"][2:] == told["inspect"][2:] == [int(each)] * gpus, "a card's MiB are whole where they are shared out"
+    assert told["ledger"][2:] == told["inspect"][2:] == [int(each)] * gpus, (
+        "a card's MiB are whole where they are shared out"
+    )
     assert told["inspect"][:2] == [int(each) * gpus, in_proportion]
 
 
-def cards_by_reader(shared: Node, *pods: Pod, gpus: tuple[GpuReading, ...] = ()) -> dict[str, dict[int, tuple[float, int]]]:
+def cards_by_reader(
+    shared: Node, *pods: Pod, gpus: tuple[GpuReading, ...] = ()
+) -> dict[str, dict[int, tuple[float, int]]]:
     """Units of each card and those held of it, by its index."""
     seen = ClusterSnapshot(nodes=(shared,), pods=pods).with_gpus(gpus)
     (report,), ledger = report_nodes(seen), ledger_of(seen)
     (inspected,) = inspect_shares(ledger)
     return {
-        "arena": {device.index: (device.units, device.units_allocated) for device in report.devices},
-        "boards": {card.index: (card.units, card.units_allocated) for card in node_occupancy(shared, seen).cards},
+        "arena": {
+            device.index: (device.units, device.units_allocated) for device in report.devices
+        },
+        "boards": {
+            card.index: (card.units, card.units_allocated)
+            for card in node_occupancy(shared, seen).cards
+        },
         "ledger": {card.index: (card.units, card.used) for card in ledger.nodes["n"].cards},
         "inspect": {card.index: (card.total, card.used) for card in inspected.cards},
     }
 
 
 def test_a_device_that_does_not_report_takes_no_units_from_the_others() -> None:
-    """Two GPUs share 30 units; the exporter has lost one of them. The other has not become a card of 30."""
-    told = cards_by_reader(bare(30, 2), sharer(4, 1), gpus=(GpuReading("n", 0, "GPU-0", memory_total_mib=16130),))
+    """Two GPUs share 30 units; the exporter has lost one of them. The other has not become a card
+    of 30.
+    """
+    told = cards_by_reader(
+        bare(30, 2), sharer(4, 1), gpus=(GpuReading("n", 0, "GPU-0", memory_total_mib=16130),)
+    )
     assert all(each == {0: (15, 0), 1: (15, 4)} for each in told.values()), told
 
 
@@ -128,25 +171,37 @@ def test_an_inventory_that_claims_more_than_the_memory_is_believed_by_nobody() -
 
 
 def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
-    """Main 4 units / 10 %, init 4 units / 60 %: the card gives 4 units and 60 %, and the rest stays free.
+    """Main 4 units / 10 %, init 4 units / 60 %: the card gives 4 units and 60 %, and the rest stays
+    free.
 
     See docs/spec/gpu-sharing.md#need-of-a-pod.
     """
     asker = pod(containers=[container("main", 4, 10)], init_containers=(container("init", 4, 60),))
     grants = {"main": (Grant("", 0, 4, None, 10),), "init": (Grant("", 0, 4, None, 60),)}
     shared = node("n", (15,), core=True)
-    seen = ClusterSnapshot(nodes=(shared,), pods=(msgspec.structs.replace(asker, node="n", phase="Running", grants=grants),))
+    seen = ClusterSnapshot(
+        nodes=(shared,),
+        pods=(msgspec.structs.replace(asker, node="n", phase="Running", grants=grants),),
+    )
     found = node_occupancy(shared, seen)
     (card,) = found.cards
     assert {holder.mode for holder in card.holders} == {"share"}
-    assert (found.gpus_allocated, card.units_free, card.core_used, card.core_free) == (pytest.approx(4 / 15), 11, 60, 40)
+    assert (found.gpus_allocated, card.units_free, card.core_used, card.core_free) == (
+        pytest.approx(4 / 15),
+        11,
+        60,
+        40,
+    )
 
 
 def test_a_job_whose_pods_share_cards_holds_their_parts() -> None:
-    """docs/spec/telemetry.md#definitions: a share counts by its part of the card, in a job's sum as in the
-    node's and the cluster's.
+    """docs/spec/telemetry.md#definitions: a share counts by its part of the card, in a job's sum as
+    in the node's and the cluster's.
     """
-    pods = tuple(msgspec.structs.replace(sharer(units, 0, "GPU-n-0"), name=name, uid=name) for name, units in (("w-0", 4), ("w-1", 3)))
+    pods = tuple(
+        msgspec.structs.replace(sharer(units, 0, "GPU-n-0"), name=name, uid=name)
+        for name, units in (("w-0", 4), ("w-1", 3))
+    )
     seen = ClusterSnapshot(nodes=(node("n", (15,)),), pods=pods)
     job = Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "default", "bert", uid="u")
     summary = summarize(seen, (JobInstances(job, pods, ("worker", "worker")),), 0)
@@ -156,6 +211,8 @@ def test_a_job_whose_pods_share_cards_holds_their_parts() -> None:
 
 
 def test_a_card_of_an_inventory_without_memory_has_what_its_units_are() -> None:
-    shared = msgspec.structs.replace(node("n", (15,)), gpus=(GpuSlot(0, "GPU-n-0", units=15, mode="shared"),))
+    shared = msgspec.structs.replace(
+        node("n", (15,)), gpus=(GpuSlot(0, "GPU-n-0", units=15, mode="shared"),)
+    )
     told = mib_by_reader(shared, sharer(4, 0, "GPU-n-0"))
     assert told["boards"] == told["inspect"] == [15360, 4096, 15360]

@@ -1,4 +1,6 @@
-"""What a pod holds at its fullest, whatever containers it has: asked, placed, booked, read back alike; never more than a card has."""
+"""What a pod holds at its fullest, whatever containers it has: asked, placed, booked, read back
+alike; never more than a card has.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +34,43 @@ def pod_of(*init: Container, app: int = 2, **more: Any) -> Pod:
     return pod(containers=[container("app", app)], init_containers=init, **more)
 
 
-# --- worked examples ------------------------------------------------------------------------------------------------------------------
+# --- worked examples ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("asker", "need"),
     [
-        pytest.param(pod_of(side("s", 2), container("i", 4)), (6, 0), id="the contract's first: beside the sidecar before it"),
-        pytest.param(pod_of(container("i", 4), side("s", 2)), (4, 0), id="before the sidecar: they never run at once"),
-        pytest.param(pod_of(container("i", 8, 10), container("j", 2, 90)), (8, 90), id="the contract's second: each by itself"),
-        pytest.param(pod_of(side("s", 1), container("i", 3), side("t", 1), container("j", 3)), (5, 0), id="two sidecars, two inits"),
-        pytest.param(pod_of(side("s", 1, 50), container("i", 3, 40)), (4, 90), id="core percent beside the sidecar's"),
+        pytest.param(
+            pod_of(side("s", 2), container("i", 4)),
+            (6, 0),
+            id=("the contract's first: beside the sidecar before it"),
+        ),
+        pytest.param(
+            pod_of(container("i", 4), side("s", 2)),
+            (4, 0),
+            id=("before the sidecar: they never run at once"),
+        ),
+        pytest.param(
+            pod_of(container("i", 8, 10), container("j", 2, 90)),
+            (8, 90),
+            id=("the contract's second: each by itself"),
+        ),
+        pytest.param(
+            pod_of(side("s", 1), container("i", 3), side("t", 1), container("j", 3)),
+            (5, 0),
+            id=("two sidecars, two inits"),
+        ),
+        pytest.param(
+            pod_of(side("s", 1, 50), container("i", 3, 40)),
+            (4, 90),
+            id=("core percent beside the sidecar's"),
+        ),
         pytest.param(pod_of(side("s", 4), container("i", 1)), (6, 0), id="the end is the most"),
-        pytest.param(pod_of(side("s", 4), container("i", 8), app=4, cards=2), (6, 0), id="on each of two cards"),
+        pytest.param(
+            pod_of(side("s", 4), container("i", 8), app=4, cards=2),
+            (6, 0),
+            id=("on each of two cards"),
+        ),
     ],
 )
 def test_the_most_at_one_instant_is_asked_and_booked(asker: Pod, need: tuple[int, int]) -> None:
@@ -65,7 +91,11 @@ def test_beside_a_pod_of_eleven_the_sidecars_room_is_not_sold() -> None:
 
 def test_a_sidecar_on_a_card_of_its_own_adds_nothing_to_the_init_containers_card() -> None:
     made = ledger(node(units=(6, 15)), used={("n", 1): 1})
-    asker = pod(containers=[container("app", 2)], init_containers=(side("s", 8), container("i", 6)), annotations=SPLIT)
+    asker = pod(
+        containers=[container("app", 2)],
+        init_containers=(side("s", 8), container("i", 6)),
+        annotations=SPLIT,
+    )
     grants = made.reserve(asker, "n")
     assert not isinstance(grants, Refusal)
     assert cards(grants) == {"app": [(0, 2)], "s": [(1, 8)], "i": [(0, 6)]}
@@ -73,9 +103,15 @@ def test_a_sidecar_on_a_card_of_its_own_adds_nothing_to_the_init_containers_card
 
 
 def test_containers_of_one_pod_on_one_card_take_only_what_their_peak_grows_by() -> None:
-    """Alone, `app` needs 8 while `i` runs; `s`, which comes later, fits into the room that `i` leaves."""
+    """Alone, `app` needs 8 while `i` runs; `s`, which comes later, fits into the room that `i`
+    leaves.
+    """
     made = ledger(node(units=(8,)))
-    asker = pod(containers=[container("app", 2)], init_containers=(container("i", 8), side("s", 3)), annotations=SPLIT)
+    asker = pod(
+        containers=[container("app", 2)],
+        init_containers=(container("i", 8), side("s", 3)),
+        annotations=SPLIT,
+    )
     assert not isinstance(made.reserve(asker, "n"), Refusal)
     assert [card.used for card in made.nodes["n"].cards] == [8]
 
@@ -85,7 +121,9 @@ def test_what_is_booked_beyond_the_end_stands_under_the_init_container_that_hold
     asker = pod_of(side("s", 1), container("i", 8, 10), container("j", 2, 90))
     made.reserve(asker, "n")
     booked = made.tenants[asker.uid].booked
-    assert {name: [(each.units, each.core_percent) for each in given] for name, given in booked.items()} == {
+    assert {
+        name: [(each.units, each.core_percent) for each in given] for name, given in booked.items()
+    } == {
         "app": [(2, 0)],
         "s": [(1, 0)],
         "i": [(6, 0)],
@@ -95,30 +133,56 @@ def test_what_is_booked_beyond_the_end_stands_under_the_init_container_that_hold
     assert mib <= made.nodes["n"].cards[0].memory_mib
 
 
-def test_the_reference_says_nothing_of_init_containers_and_they_hold_the_first_containers_card_all_the_same() -> None:
+def test_the_reference_says_nothing_of_init_containers_and_they_hold_the_first_containers_card_all_the_same() -> (
+    None
+):
     """It writes only `spec.containers`, and no core percent."""
-    asker = pod(containers=[container("app", 2, 20)], init_containers=(side("s", 2, 5), container("i", 4, 30)), node="n")
-    for notes in ({"scheduler.framework.gpushare.allocation": '{"0":{"1":2}}'}, {"ALIYUN_COM_GPU_MEM_IDX": "1"}):
+    asker = pod(
+        containers=[container("app", 2, 20)],
+        init_containers=(side("s", 2, 5), container("i", 4, 30)),
+        node="n",
+    )
+    for notes in (
+        {"scheduler.framework.gpushare.allocation": '{"0":{"1":2}}'},
+        {"ALIYUN_COM_GPU_MEM_IDX": "1"},
+    ):
         made = ledger(node(core=True))
-        made.set_pod(msgspec.structs.replace(asker, annotations=notes, grants=parse_grants(notes, asker.containers)))
+        made.set_pod(
+            msgspec.structs.replace(
+                asker, annotations=notes, grants=parse_grants(notes, asker.containers)
+            )
+        )
         assert [(card.used, card.core_used) for card in made.nodes["n"].cards] == [(0, 0), (6, 35)]
 
 
-# --- any pod, any node ----------------------------------------------------------------------------------------------------------------
+# --- any pod, any node ----------------------------------------------------------------------------
 
 
 @st.composite
 def pods(draw: st.DrawFn, name: str = "p") -> Pod:
-    """Of up to three containers and four init containers in any order, on one card or two, together or each for itself."""
+    """Of up to three containers and four init containers in any order, on one card or two, together
+    or each for itself.
+    """
     on = draw(st.sampled_from([1, 1, 2]))
 
     def part(title: str, least: int, restartable: bool) -> Container:
         units = draw(st.integers(least, 6)) * on
-        return container(title, units, draw(st.sampled_from([0, 0, 10, 30, 60])) if units else 0, restartable=restartable)
+        return container(
+            title,
+            units,
+            draw(st.sampled_from([0, 0, 10, 30, 60])) if units else 0,
+            restartable=restartable,
+        )
 
-    apps = [part(f"a{number}", number == 0, restartable=False) for number in range(draw(st.integers(1, 3)))]
+    apps = [
+        part(f"a{number}", number == 0, restartable=False)
+        for number in range(draw(st.integers(1, 3)))
+    ]
     apps = draw(st.permutations(apps))
-    inits = [part(f"i{number}", 0, restartable=draw(st.booleans())) for number in range(draw(st.integers(0, 4)))]
+    inits = [
+        part(f"i{number}", 0, restartable=draw(st.booleans()))
+        for number in range(draw(st.integers(0, 4)))
+    ]
     notes = draw(st.sampled_from([{}, {}, SPLIT, {"fairlead.io/gpu-placement": "spread"}]))
     return pod(name, cards=on, containers=apps, init_containers=tuple(inits), annotations=notes)
 
@@ -133,12 +197,20 @@ SIZES = st.lists(st.integers(4, 15), min_size=1, max_size=3)
 
 def free_of(held: list[CardAccount], taken: dict[str, tuple[int, int]]) -> list[tuple[int, int]]:
     sums = [taken.get(card.uuid, (0, 0)) for card in held]
-    return [(card.units - units, 100 - core) for card, (units, core) in zip(held, sums, strict=True)]
+    return [
+        (card.units - units, 100 - core) for card, (units, core) in zip(held, sums, strict=True)
+    ]
 
 
 @given(SIZES, crowds())
-def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(sizes: list[int], crowd: list[Pod]) -> None:
-    made, again, taken = ledger(node("n", sizes, core=True)), ledger(node("n", sizes, core=True)), {}
+def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(
+    sizes: list[int], crowd: list[Pod]
+) -> None:
+    made, again, taken = (
+        ledger(node("n", sizes, core=True)),
+        ledger(node("n", sizes, core=True)),
+        {},
+    )
     account = made.nodes["n"]
     for asker in crowd:
         on = int(asker.labels.get("aliyun.com/gpu-count", "1"))
@@ -146,7 +218,9 @@ def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(
         would = fits_alone(free_of(account.cards, taken), need, on)
         grants = made.reserve(asker, "n")
         if isinstance(grants, Refusal):
-            assert not would or (asker.annotations == SPLIT and len(gpu_need(asker).running) > 1), grants
+            assert not would or (asker.annotations == SPLIT and len(gpu_need(asker).running) > 1), (
+                grants
+            )
             continue
         assert would or asker.annotations == SPLIT
         where = {name: [each.uuid for each in given] for name, given in grants.items()}
@@ -159,7 +233,11 @@ def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(
             before = taken.get(uuid, (0, 0))
             taken[uuid] = (before[0] + units, before[1] + core)
         notes = render_bind(asker, grants, 0, 0.0)
-        again.set_pod(msgspec.structs.replace(asker, node="n", annotations=notes, grants=parse_grants(notes, asker.containers)))
+        again.set_pod(
+            msgspec.structs.replace(
+                asker, node="n", annotations=notes, grants=parse_grants(notes, asker.containers)
+            )
+        )
     for made_or_read in (made, again):
         for card in made_or_read.nodes["n"].cards:
             assert (card.used, card.core_used) == taken.get(card.uuid, (0, 0))
@@ -168,13 +246,17 @@ def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(
 
 
 @given(SIZES, pods())
-def test_a_split_pod_finds_room_on_an_empty_node_wherever_its_parts_do_and_is_told_numbers_where_not(sizes: list[int], asker: Pod) -> None:
+def test_a_split_pod_finds_room_on_an_empty_node_wherever_its_parts_do_and_is_told_numbers_where_not(
+    sizes: list[int], asker: Pod
+) -> None:
     no = ledger(node("n", sizes, core=True)).verdict_on("n", asker)
     assert no is None or no.reason.startswith(("need ", "Insufficient "))
 
 
 @given(SIZES, pods(), st.data())
-def test_a_grant_is_usable_only_if_every_container_has_its_limits(sizes: list[int], asker: Pod, data: st.DataObject) -> None:
+def test_a_grant_is_usable_only_if_every_container_has_its_limits(
+    sizes: list[int], asker: Pod, data: st.DataObject
+) -> None:
     grants = ledger(node("n", [15, 15, 15], core=True)).reserve(asker, "n")
     if isinstance(grants, Refusal):
         return
@@ -195,8 +277,14 @@ def test_a_grant_is_usable_only_if_every_container_has_its_limits(sizes: list[in
             ]
         )
     )
-    changed = {each: given for each, given in {**grants, name: spoiled}.items() if given is not None}
-    for forged in (changed, {**grants, "": (Grant("", 0, 0),)}, {**grants, "nobody": (Grant("GPU-n-0", 0, 0),)}):
+    changed = {
+        each: given for each, given in {**grants, name: spoiled}.items() if given is not None
+    }
+    for forged in (
+        changed,
+        {**grants, "": (Grant("", 0, 0),)},
+        {**grants, "nobody": (Grant("GPU-n-0", 0, 0),)},
+    ):
         made = Ledger()
         made.set_node(node("n", [15, 15, 15], core=True))
         made.set_pod(placed_as(asker, forged))
@@ -208,14 +296,22 @@ def placed_as(asker: Pod, grants: dict[str, Any]) -> Pod:
     return msgspec.structs.replace(asker, node="n", grants=grants)
 
 
-# --- whole cards ----------------------------------------------------------------------------------------------------------------------
+# --- whole cards ----------------------------------------------------------------------------------
 
 
 FORGED = [
-    pytest.param({"topology.kubernetes.io/gpu-group": "0"}, id="whole cards by the topology's annotation"),
+    pytest.param(
+        {"topology.kubernetes.io/gpu-group": "0"}, id=("whole cards by the topology's annotation")
+    ),
     pytest.param({"fairlead.io/gpu-allocation": '{"main":[{}]}'}, id="a grant without units"),
-    pytest.param({"fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-n-0","units":4,"core":-1000}]}'}, id="compute below nothing"),
-    pytest.param({"fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-n-0","units":4,"core":30}]}'}, id="compute that it did not ask for"),
+    pytest.param(
+        {"fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-n-0","units":4,"core":-1000}]}'},
+        id=("compute below nothing"),
+    ),
+    pytest.param(
+        {"fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-n-0","units":4,"core":30}]}'},
+        id=("compute that it did not ask for"),
+    ),
 ]
 
 
@@ -224,7 +320,9 @@ def test_a_forged_grant_of_a_pod_that_shares_is_none(notes: dict[str, str]) -> N
     asker = pod(node="n", annotations=notes, grants=parse_grants(notes, pod().containers))
     made = ledger(node(core=True))
     made.set_pod(asker)
-    assert [tenant.pod.uid for tenant in made.unplaced()] == [asker.uid], "told as PENDING, and given a card before it starts"
+    assert [tenant.pod.uid for tenant in made.unplaced()] == [asker.uid], (
+        "told as PENDING, and given a card before it starts"
+    )
     assert cards(made.adopt(asker)) == {"main": [(0, 4)]}  # type: ignore[arg-type]
     written = {**notes, **render_bind(asker, made.tenants[asker.uid].grants, 15, 0.0)}
     assert not written.get("topology.kubernetes.io/gpu-group")
@@ -234,16 +332,38 @@ def test_a_forged_grant_of_a_pod_that_shares_is_none(notes: dict[str, str]) -> N
 def test_a_forged_grant_of_a_pod_that_runs_frees_nothing(notes: dict[str, str]) -> None:
     made = ledger(node(core=True))
     made.set_pod(placed(pod(phase="Running"), "n", {"main": [(1, 4)]}))
-    made.set_pod(pod(node="n", phase="Running", annotations=notes, grants=parse_grants(notes, pod().containers)))
+    made.set_pod(
+        pod(
+            node="n",
+            phase="Running",
+            annotations=notes,
+            grants=parse_grants(notes, pod().containers),
+        )
+    )
     assert [card.used for card in made.nodes["n"].cards] == [0, 4]
     assert made.tenants["uid-p"].is_misread, "and is written again"
     restarted = ledger(node(core=True))
-    restarted.set_pod(pod(node="n", phase="Running", annotations=notes, grants=parse_grants(notes, pod().containers)))
-    assert [card.free for card in restarted.nodes["n"].cards] == [11, 11], "nobody knows which card it has"
+    restarted.set_pod(
+        pod(
+            node="n",
+            phase="Running",
+            annotations=notes,
+            grants=parse_grants(notes, pod().containers),
+        )
+    )
+    assert [card.free for card in restarted.nodes["n"].cards] == [11, 11], (
+        "nobody knows which card it has"
+    )
 
 
 def test_whole_cards_are_granted_to_pods_that_share_none() -> None:
-    whole = Pod("ns", "whole", "uid-whole", node="n", containers=(Container("main", limits={"nvidia.com/gpu": 1}),))
+    whole = Pod(
+        "ns",
+        "whole",
+        "uid-whole",
+        node="n",
+        containers=(Container("main", limits={"nvidia.com/gpu": 1}),),
+    )
     for grants, is_usable in (
         ({"": (Grant("", 1, 0),)}, True),
         ({"main": (Grant("GPU-n-1", 1, 0),)}, True),

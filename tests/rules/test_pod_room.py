@@ -17,19 +17,42 @@ GIB = 1 << 30
 
 
 def node(
-    name: str, gpus: int = 8, cores: int = 64, *, labels: dict[str, str] | None = None, taint: str = "", cordoned: bool = False
+    name: str,
+    gpus: int = 8,
+    cores: int = 64,
+    *,
+    labels: dict[str, str] | None = None,
+    taint: str = "",
+    cordoned: bool = False,
 ) -> Node:
     has = {"cpu": cores * 1000, "memory": 256 * GIB, **({GPU: gpus} if gpus else {})}
     taints = (Taint(taint, "", "NoSchedule"),) if taint else ()
-    return Node(name, labels=labels or {}, capacity=has, allocatable=has, taints=taints, unschedulable=cordoned)
+    return Node(
+        name,
+        labels=labels or {},
+        capacity=has,
+        allocatable=has,
+        taints=taints,
+        unschedulable=cordoned,
+    )
 
 
 def pod(name: str, on: str = "", choice: NodeChoice | None = None, **asks: int) -> Pod:
-    amounts = {{"gpus": GPU, "cores": "cpu", "gib": "memory"}[key]: amount for key, amount in asks.items()}
-    amounts = {key: amount * {"cpu": 1000, "memory": GIB}.get(key, 1) for key, amount in amounts.items()}
+    amounts = {
+        {"gpus": GPU, "cores": "cpu", "gib": "memory"}[key]: amount for key, amount in asks.items()
+    }
+    amounts = {
+        key: amount * {"cpu": 1000, "memory": GIB}.get(key, 1) for key, amount in amounts.items()
+    }
     phase = "Running" if on else "Pending"
     return Pod(
-        "a", name, uid=name, node=on, phase=phase, containers=(Container("c", requests=amounts),), node_choice=choice or NodeChoice()
+        "a",
+        name,
+        uid=name,
+        node=on,
+        phase=phase,
+        containers=(Container("c", requests=amounts),),
+        node_choice=choice or NodeChoice(),
     )
 
 
@@ -52,14 +75,24 @@ BUSY = [pod("x", "gpu-1", gpus=7), pod("y", "gpu-2", gpus=4)]
     [
         (TWO, BUSY, pod("p", gpus=4), "needs 4 GPUs on one node; the freest of 2, gpu-1, has 1"),
         (TWO, [], pod("p", gpus=12), "needs 12 GPUs on one node; the largest of 2, gpu-1, has 8"),
-        ([node("cpu-1", 0)], [], pod("p", gpus=1), "needs 1 GPU; no node that it may use offers any"),
+        (
+            [node("cpu-1", 0)],
+            [],
+            pod("p", gpus=1),
+            "needs 1 GPU; no node that it may use offers any",
+        ),
         (
             TWO,
             [pod("x", "gpu-1", cores=60)],
             pod("p", gpus=8, cores=16),
             "needs 16 cores on one node; of 1 with enough of the rest, gpu-1 has most left: 4",
         ),
-        (TWO, [], pod("p", cores=100), "needs 100 cores on one node; the largest of 2, gpu-1, has 64"),
+        (
+            TWO,
+            [],
+            pod("p", cores=100),
+            "needs 100 cores on one node; the largest of 2, gpu-1, has 64",
+        ),
         (
             [node("a", 8, labels={"gpu": "A100"}), node("b", 8)],
             [pod("x", "a", gpus=8)],
@@ -76,7 +109,10 @@ BUSY = [pod("x", "gpu-1", gpus=7), pod("y", "gpu-2", gpus=4)]
             [node("a", taint="dedicated"), node("b", cordoned=True)],
             [],
             pod("p", gpus=1),
-            "may not use any of 2 nodes: they have taints that it does not tolerate (dedicated) and 1 is cordoned",
+            (
+                "may not use any of 2 nodes: they have taints that it does not tolerate "
+                "(dedicated) and 1 is cordoned"
+            ),
         ),
     ],
 )
@@ -91,13 +127,22 @@ def test_where_a_node_has_room_something_else_keeps_it() -> None:
 
 
 def test_finished_pods_hold_nothing_and_no_nodes_say_nothing() -> None:
-    done = Pod("a", "done", uid="done", node="gpu-1", phase="Succeeded", containers=(Container("c", requests={GPU: 8}),))  # type: ignore[arg-type]
+    done = Pod(
+        "a",
+        "done",
+        uid="done",
+        node="gpu-1",
+        phase="Succeeded",
+        containers=(Container("c", requests={GPU: 8}),),
+    )  # type: ignore[arg-type]
     assert why([node("gpu-1")], [done], pod("p", gpus=8)) is None
     assert why([], [], pod("p", gpus=8)) is None
 
 
 def test_any_cluster_counted_by_hand() -> None:
-    """None if and only if some node lets it in and has enough of everything; else what is named is really short."""
+    """None if and only if some node lets it in and has enough of everything; else what is named is
+    really short.
+    """
     chance = random.Random(11)
     kinds = set()
     for _ in range(1500):
@@ -112,7 +157,12 @@ def test_any_cluster_counted_by_hand() -> None:
             for number in range(chance.randint(1, 4))
         ]
         pods = [
-            pod(f"p{number}", chance.choice(nodes).name, gpus=chance.randint(0, 2), cores=chance.randint(0, 4))
+            pod(
+                f"p{number}",
+                chance.choice(nodes).name,
+                gpus=chance.randint(0, 2),
+                cores=chance.randint(0, 4),
+            )
             for number in range(chance.randint(0, 6))
         ]
         gpus, cores = chance.randint(0, 5), chance.randint(1, 9)
@@ -124,7 +174,11 @@ def test_any_cluster_counted_by_hand() -> None:
                 each.allocatable["cpu"] // 1000 - sum(held.get("cpu", 0) for held in here) // 1000,
             )
         usable = [each.name for each in nodes if not each.taints and not each.unschedulable]
-        fits = [name for name in usable if (not gpus or left[name][0] >= gpus) and left[name][1] >= cores]
+        fits = [
+            name
+            for name in usable
+            if (not gpus or left[name][0] >= gpus) and left[name][1] >= cores
+        ]
         found = why(nodes, pods, pod("asks", gpus=gpus, cores=cores))
         assert (found is None) == bool(fits), (nodes, pods, gpus, cores)
         if found is None:
@@ -134,9 +188,13 @@ def test_any_cluster_counted_by_hand() -> None:
         if found.kind == "barred":
             assert not usable
         elif found.kind == "full":
-            assert found.best_free == max(0, max(left[name][place] for name in usable)) * (1 if place == 0 else 1000)
+            assert found.best_free == max(0, max(left[name][place] for name in usable)) * (
+                1 if place == 0 else 1000
+            )
             assert left[found.best][place] == max(
-                left[name][place] for name in usable if place or next(n for n in nodes if n.name == name).allocatable.get(GPU)
+                left[name][place]
+                for name in usable
+                if place or next(n for n in nodes if n.name == name).allocatable.get(GPU)
             )
         elif found.kind == "together":
             assert max(0, left[found.best][1]) * 1000 == found.best_free

@@ -1,4 +1,6 @@
-"""Whatever people and damaged programs write on pods and nodes: an answer for every node, never a crash, never a card given away twice."""
+"""Whatever people and damaged programs write on pods and nodes: an answer for every node, never a
+crash, never a card given away twice.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,31 @@ from fairlead.wire import names
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 TEXTS = (
-    st.sampled_from(["", "0", "1", "2", "3", "x", "-1", "9" * 30, "true", "{}", "[]", "null", "spread", "per-container", "²", "1.5"])
+    st.sampled_from(
+        [
+            "",
+            "0",
+            "1",
+            "2",
+            "3",
+            "x",
+            "-1",
+            "9" * 30,
+            "true",
+            "{}",
+            "[]",
+            "null",
+            "spread",
+            "per-container",
+            "²",
+            "1.5",
+        ]
+    )
     | st.text()
 )
-AMOUNTS = st.sampled_from(["0", "1", "4", "7", "14", "15", "16", "1k", "9" * 40, "500m"]) | st.integers(0, 30).map(str)
+AMOUNTS = st.sampled_from(
+    ["0", "1", "4", "7", "14", "15", "16", "1k", "9" * 40, "500m"]
+) | st.integers(0, 30).map(str)
 GRANTS = st.sampled_from(
     [
         '{"main":[{"uuid":"GPU-0","index":0,"units":4,"mib":4301}]}',
@@ -33,9 +56,16 @@ GRANTS = st.sampled_from(
         '{"main":[{"units":-4}]}',
     ]
 )
-POD_KEYS = [names.ANNOTATION_GPU_PLACEMENT, names.ANNOTATION_GPU_SPLIT, names.ANNOTATION_GPU_LIMIT_MIB, names.ANNOTATION_GPU_INDEX]
+POD_KEYS = [
+    names.ANNOTATION_GPU_PLACEMENT,
+    names.ANNOTATION_GPU_SPLIT,
+    names.ANNOTATION_GPU_LIMIT_MIB,
+    names.ANNOTATION_GPU_INDEX,
+]
 POD_KEYS += [names.ANNOTATION_REFERENCE_ALLOCATION]
-ANNOTATIONS = st.dictionaries(st.sampled_from(POD_KEYS), TEXTS) | st.builds(lambda text: {names.ANNOTATION_ALLOCATION: text}, GRANTS)
+ANNOTATIONS = st.dictionaries(st.sampled_from(POD_KEYS), TEXTS) | st.builds(
+    lambda text: {names.ANNOTATION_ALLOCATION: text}, GRANTS
+)
 
 
 @st.composite
@@ -47,15 +77,29 @@ def pods(draw: st.DrawFn) -> Pod:
         return {"name": name, "resources": {"limits": limits}, **more}
 
     labels = draw(st.dictionaries(st.just("aliyun.com/gpu-count"), TEXTS))
-    metadata = {"name": "p", "namespace": "d", "uid": draw(st.sampled_from("abc")), "labels": labels, "annotations": draw(ANNOTATIONS)}
+    metadata = {
+        "name": "p",
+        "namespace": "d",
+        "uid": draw(st.sampled_from("abc")),
+        "labels": labels,
+        "annotations": draw(ANNOTATIONS),
+    }
     spec = {
         "containers": [part("main"), *([part("other")] if draw(st.booleans()) else [])],
         "initContainers": [part("init")] if draw(st.booleans()) else None,
         "nodeName": draw(st.sampled_from(["", "", "n", "gone"])),
         "priority": draw(st.sampled_from([None, -5, 0, 7])),
     }
-    status = {"phase": draw(st.sampled_from(["Pending", "Running", "Failed"])), "nominatedNodeName": draw(st.sampled_from([None, "n"]))}
-    return parse_pod(msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": spec, "status": status}), type=WirePod))
+    status = {
+        "phase": draw(st.sampled_from(["Pending", "Running", "Failed"])),
+        "nominatedNodeName": draw(st.sampled_from([None, "n"])),
+    }
+    return parse_pod(
+        msgspec.json.decode(
+            msgspec.json.encode({"metadata": metadata, "spec": spec, "status": status}),
+            type=WirePod,
+        )
+    )
 
 
 SLOTS = st.fixed_dictionaries(
@@ -74,22 +118,50 @@ SLOTS = st.fixed_dictionaries(
 @st.composite
 def nodes(draw: st.DrawFn) -> Node:
     labels = draw(
-        st.dictionaries(st.sampled_from(["cgpu", "gpushare", "ack.node.gpu.schedule", "ack.node.gpu.placement"]), TEXTS, max_size=2)
+        st.dictionaries(
+            st.sampled_from(
+                ["cgpu", "gpushare", "ack.node.gpu.schedule", "ack.node.gpu.placement"]
+            ),
+            TEXTS,
+            max_size=2,
+        )
     )
     labels |= {"cgpu": "true"} if draw(st.booleans()) else {}
-    inventory = draw(TEXTS | st.lists(SLOTS, max_size=4).map(lambda slots: msgspec.json.encode(slots).decode()))
-    amounts = draw(st.dictionaries(st.sampled_from(["aliyun.com/gpu-mem", "aliyun.com/gpu-count", "nvidia.com/gpu"]), AMOUNTS))
-    metadata = {"name": "n", "labels": labels, "annotations": {names.ANNOTATION_GPUS: inventory, names.ANNOTATION_GPU_UNIT: draw(TEXTS)}}
+    inventory = draw(
+        TEXTS | st.lists(SLOTS, max_size=4).map(lambda slots: msgspec.json.encode(slots).decode())
+    )
+    amounts = draw(
+        st.dictionaries(
+            st.sampled_from(["aliyun.com/gpu-mem", "aliyun.com/gpu-count", "nvidia.com/gpu"]),
+            AMOUNTS,
+        )
+    )
+    metadata = {
+        "name": "n",
+        "labels": labels,
+        "annotations": {names.ANNOTATION_GPUS: inventory, names.ANNOTATION_GPU_UNIT: draw(TEXTS)},
+    }
     wire = {"metadata": metadata, "status": {"capacity": amounts, "allocatable": amounts}}
     return parse_node(msgspec.json.decode(msgspec.json.encode(wire), type=WireNode))
 
 
-TWINS = parse_node(msgspec.json.decode(b'{"metadata":{"name":"n","annotations":{"fairlead.io/gpus":"[{},{}]"}}}', type=WireNode))
+TWINS = parse_node(
+    msgspec.json.decode(
+        b'{"metadata":{"name":"n","annotations":{"fairlead.io/gpus":"[{},{}]"}}}', type=WireNode
+    )
+)
 
 
 @example([TWINS], [], Pod("d", "p", "a"), set())
-@given(st.lists(nodes(), min_size=1, max_size=2), st.lists(pods(), max_size=4), pods(), st.sets(st.integers(0, 3)))
-def test_any_pod_on_any_node(told: list[Node], known: list[Pod], asker: Pod, withheld: set[int]) -> None:
+@given(
+    st.lists(nodes(), min_size=1, max_size=2),
+    st.lists(pods(), max_size=4),
+    pods(),
+    st.sets(st.integers(0, 3)),
+)
+def test_any_pod_on_any_node(
+    told: list[Node], known: list[Pod], asker: Pod, withheld: set[int]
+) -> None:
     ledger = Ledger()
     for each in told:
         ledger.set_node(each, withheld)
@@ -102,7 +174,9 @@ def test_any_pod_on_any_node(told: list[Node], known: list[Pod], asker: Pod, wit
     before = [(card.used, card.free) for card in ledger.nodes["n"].cards]
     plan_preemption(ledger, asked, {"n": Victims(("a",)), "unknown": Victims(())})
     assert (why_no_room(ledger, asked) == "") is ("n" in answer.passed)
-    assert [(card.used, card.free) for card in ledger.nodes["n"].cards] == before, "a question changes nothing"
+    assert [(card.used, card.free) for card in ledger.nodes["n"].cards] == before, (
+        "a question changes nothing"
+    )
     grants = ledger.reserve(asked, "n")
     assert isinstance(grants, Refusal) is ("n" not in answer.passed)
     for card, (used, free) in zip(ledger.nodes["n"].cards, before, strict=True):

@@ -1,4 +1,5 @@
-"""Guarded nodes: all containers of equal units that are starting on one have the same cards and MiB.
+"""Guarded nodes: all containers of equal units that are starting on one have the same cards and
+MiB.
 
 See docs/spec/gpu-sharing.md#guarded-mode.
 """
@@ -32,7 +33,10 @@ from fairlead.rules.sharing.what_if import place_pods
 GUARDED = {"fairlead.io/gpu-identity": "guarded"}
 PER_CONTAINER = {"fairlead.io/gpu-split": "per-container"}
 SPREAD = {"fairlead.io/gpu-placement": "spread"}
-WAITS = "guarded node n: containers of {} GiB are starting there, on a GPU without room for this pod or with another memory limit"
+WAITS = (
+    "guarded node n: containers of {} GiB are starting there, on a GPU without room for this pod "
+    "or with another memory limit"
+)
 NEVER = "containers of {} GiB of one pod need one GPU and memory limit on a guarded node"
 
 
@@ -44,7 +48,14 @@ def place(made: Ledger, asker: Pod, name: str = "n") -> dict[str, list[tuple[int
     grants = made.reserve(asker, name)
     if isinstance(grants, Refusal):
         return grants.reason
-    made.set_pod(bound(asker, name, grants, annotations={**asker.annotations, "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}))
+    made.set_pod(
+        bound(
+            asker,
+            name,
+            grants,
+            annotations={**asker.annotations, "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"},
+        )
+    )
     return cards(grants)
 
 
@@ -57,31 +68,45 @@ def assert_alike(pods: Iterable[Pod]) -> None:
     """The contract's sentence, read off the pods' own placements."""
     seen: dict[tuple[str, int], object] = {}
     for each in pods:
-        if not each.is_holding or each.deleted_at is not None or "true" in each.annotations.values():
+        if (
+            not each.is_holding
+            or each.deleted_at is not None
+            or "true" in each.annotations.values()
+        ):
             continue
         for part in (*each.containers, *each.init_containers):
             units = part.limits.get(GPU_MEMORY, 0)
             if units:
                 has = {(grant.uuid, grant.memory_mib) for grant in each.grants[part.name]}
-                assert seen.setdefault((each.node, units), has) == has, f"{each.name}/{part.name} of {units} units: {has}"
+                assert seen.setdefault((each.node, units), has) == has, (
+                    f"{each.name}/{part.name} of {units} units: {has}"
+                )
 
 
 def test_equal_containers_go_to_one_card_until_they_have_it() -> None:
     made = ledger(guarded())
     assert place(made, pod("a", 4, annotations=SPREAD)) == {"main": [(0, 4)]}
-    assert place(made, pod("b", 4, annotations=SPREAD)) == {"main": [(0, 4)]}, "spread would have taken the other card"
-    assert place(made, pod("c", 3, annotations=SPREAD)) == {"main": [(1, 3)]}, "another size goes its own way"
+    assert place(made, pod("b", 4, annotations=SPREAD)) == {"main": [(0, 4)]}, (
+        "spread would have taken the other card"
+    )
+    assert place(made, pod("c", 3, annotations=SPREAD)) == {"main": [(1, 3)]}, (
+        "another size goes its own way"
+    )
     for name in ("a", "b"):
         assign(made, name)
     assert place(made, pod("d", 4, annotations=SPREAD)) == {"main": [(1, 4)]}
 
 
-@pytest.mark.parametrize("key", ["ALIYUN_COM_GPU_MEM_ASSIGNED", "scheduler.framework.gpushare.assigned"])
+@pytest.mark.parametrize(
+    "key", ["ALIYUN_COM_GPU_MEM_ASSIGNED", "scheduler.framework.gpushare.assigned"]
+)
 def test_without_room_beside_the_others_it_waits_and_both_keys_end_that(key: str) -> None:
     made = ledger(guarded())
     place(made, pod("a", 8))
     assert place(made, pod("b", 8)) == WAITS.format(8)
-    assert made.filter(pod("b", 8), ["n"]).passed == ["n"], "bind waits: that is no reason to look elsewhere for ever"
+    assert made.filter(pod("b", 8), ["n"]).passed == ["n"], (
+        "bind waits: that is no reason to look elsewhere for ever"
+    )
     assert used(made) == [8, 0], "who waits holds nothing"
     assign(made, "a", key)
     assert place(made, pod("b", 8)) == {"main": [(1, 8)]}
@@ -92,13 +117,17 @@ def test_who_ends_is_waited_for_no_longer(end: str) -> None:
     made = ledger(guarded())
     if end == "rolled back":
         made.reserve(pod("a", 8), "n")
-        assert isinstance(made.reserve(pod("b", 8), "n"), NotYet), "what is only reserved counts, too"
+        assert isinstance(made.reserve(pod("b", 8), "n"), NotYet), (
+            "what is only reserved counts, too"
+        )
         made.roll_back("uid-a")
     else:
         place(made, pod("a", 8))
         row = made.tenants["uid-a"].pod
         made.remove_pod("uid-a") if end == "gone" else made.set_pod(
-            msgspec.structs.replace(row, deleted_at=1.0) if end == "deleted" else msgspec.structs.replace(row, phase="Succeeded")
+            msgspec.structs.replace(row, deleted_at=1.0)
+            if end == "deleted"
+            else msgspec.structs.replace(row, phase="Succeeded")
         )
     assert not isinstance(made.reserve(pod("b", 8), "n"), Refusal)
 
@@ -107,7 +136,9 @@ def test_another_memory_limit_is_another_size() -> None:
     made = ledger(guarded())
     place(made, pod("a", 4))
     assert place(made, pod("b", 4, memory_limits_mib={"main": 3500})) == WAITS.format(4)
-    assert place(made, pod("c", 4, memory_limits_mib={"main": 99999})) == {"main": [(0, 4)]}, "a limit above the grant changes nothing"
+    assert place(made, pod("c", 4, memory_limits_mib={"main": 99999})) == {"main": [(0, 4)]}, (
+        "a limit above the grant changes nothing"
+    )
 
 
 def test_a_limit_that_makes_no_difference_on_one_card_leads_there() -> None:
@@ -133,16 +164,34 @@ def test_the_same_units_over_more_cards_are_not_alike() -> None:
 def test_equal_containers_of_one_pod_get_one_card_even_where_each_may_have_its_own() -> None:
     parts = [container("a", 6), container("b", 6), container("c", 5)]
     freely = ledger(node(units=(6, 15, 8)))
-    assert place(freely, pod(containers=parts, annotations=PER_CONTAINER)) == {"a": [(0, 6)], "b": [(2, 6)], "c": [(1, 5)]}
+    assert place(freely, pod(containers=parts, annotations=PER_CONTAINER)) == {
+        "a": [(0, 6)],
+        "b": [(2, 6)],
+        "c": [(1, 5)],
+    }
     made = ledger(guarded(6, 15, 8))
-    assert place(made, pod(containers=parts, annotations=PER_CONTAINER)) == {"a": [(1, 6)], "b": [(1, 6)], "c": [(0, 5)]}
+    assert place(made, pod(containers=parts, annotations=PER_CONTAINER)) == {
+        "a": [(1, 6)],
+        "b": [(1, 6)],
+        "c": [(0, 5)],
+    }
 
 
 def test_an_init_container_binds_the_first_to_those_of_its_size() -> None:
     parts = [container("first", 8), container("second", 4)]
-    asker = pod(containers=parts, init_containers=(container("init", 4),), annotations=PER_CONTAINER)
-    assert place(ledger(node(units=(10, 15))), asker) == {"first": [(0, 8)], "second": [(1, 4)], "init": [(0, 4)]}
-    assert place(ledger(guarded(10, 15)), asker) == {"first": [(1, 8)], "second": [(1, 4)], "init": [(1, 4)]}
+    asker = pod(
+        containers=parts, init_containers=(container("init", 4),), annotations=PER_CONTAINER
+    )
+    assert place(ledger(node(units=(10, 15))), asker) == {
+        "first": [(0, 8)],
+        "second": [(1, 4)],
+        "init": [(0, 4)],
+    }
+    assert place(ledger(guarded(10, 15)), asker) == {
+        "first": [(1, 8)],
+        "second": [(1, 4)],
+        "init": [(1, 4)],
+    }
 
 
 def test_what_can_never_be_alike_is_said_at_once() -> None:
@@ -151,7 +200,9 @@ def test_what_can_never_be_alike_is_said_at_once() -> None:
     split = pod(containers=parts, annotations=PER_CONTAINER)
     assert made.filter(split, ["n"]).hopeless == {"n": NEVER.format(8)}
     assert place(made, split) == NEVER.format(8)
-    differing = pod(containers=[container("a", 4), container("b", 4)], memory_limits_mib={"a": 3500})
+    differing = pod(
+        containers=[container("a", 4), container("b", 4)], memory_limits_mib={"a": 3500}
+    )
     assert made.filter(differing, ["n"]).hopeless == {"n": NEVER.format(4)}
     assert ledger().filter(differing, ["n"]).passed == ["n"], "a node that is not guarded takes it"
 
@@ -162,7 +213,12 @@ def test_what_others_hold_may_be_mended_by_preemption() -> None:
     for name, units, priority in (("low", 4, 1), ("lowest", 3, 0)):
         place(made, pod(name, units, annotations=SPREAD, priority=priority))
         assign(made, name)
-    asker = pod("high", priority=10, containers=[container("a", 6), container("b", 6)], annotations=PER_CONTAINER)
+    asker = pod(
+        "high",
+        priority=10,
+        containers=[container("a", 6), container("b", 6)],
+        annotations=PER_CONTAINER,
+    )
     assert made.filter(asker, ["n"]).failed == {"n": NEVER.format(6)}
     assert plan_preemption(made, asker, {"n": Victims(())}) == {"n": Victims(("uid-low",))}
 
@@ -176,7 +232,9 @@ def test_prioritize_prefers_the_node_where_nobody_has_to_wait() -> None:
     for name in ("n", "m"):
         made.remove_pod(f"uid-other-{name}")
         assert place(made, pod(f"later-{name}", 3, annotations=SPREAD), name) == {"main": [(1, 3)]}
-    assert dict(made.prioritize(pod("b", 8), ["n", "m"])) == {"n": 0, "m": 7}, "1 + 9 x (1 - 4/15), rounded down"
+    assert dict(made.prioritize(pod("b", 8), ["n", "m"])) == {"n": 0, "m": 7}, (
+        "1 + 9 x (1 - 4/15), rounded down"
+    )
 
 
 def test_a_plan_does_not_wait() -> None:
@@ -185,7 +243,9 @@ def test_a_plan_does_not_wait() -> None:
 
 
 def test_a_reservation_that_others_overtook_waits_for_them() -> None:
-    """While this extender was without the Lease, another one placed a pod of the size on the other card."""
+    """While this extender was without the Lease, another one placed a pod of the size on the other
+    card.
+    """
     made = ledger(guarded())
     mine = pod("mine", 4)
     assert cards(made.reserve(mine, "n")) == {"main": [(0, 4)]}  # type: ignore[arg-type]
@@ -196,7 +256,7 @@ def test_a_reservation_that_others_overtook_waits_for_them() -> None:
     assert cards(made.reserve(mine, "n")) == {"main": [(0, 4)]}  # type: ignore[arg-type]
 
 
-# --- the machine ---------------------------------------------------------------------------------------------------------------
+# --- the machine ----------------------------------------------------------------------------------
 
 
 def machine(*rows: Pod) -> SharingMachine:
@@ -227,7 +287,13 @@ def test_a_question_waits_and_goes_on_when_the_others_have_started() -> None:
     assert made.bindings.ask(asking("b"), 11.0) == [], "the same question waits for the same answer"
     assert made.bindings.waited(14.9) == []
     do_bind(made, "c", 14.9)
-    made.feed.observe(changed(KIND_PODS, first.uid, msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})))
+    made.feed.observe(
+        changed(
+            KIND_PODS,
+            first.uid,
+            msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}),
+        )
+    )
     (call,) = made.bindings.waited(14.95)
     assert isinstance(call, BindPod)
     assert cards(call.grants) == {"main": [(1, 8)]}
@@ -258,7 +324,9 @@ def test_room_that_is_gone_ends_the_wait() -> None:
     made.bindings.ask(asking("b"), 10.0)
     do_bind(made, "big", 10.1)
     (answer,) = made.bindings.waited(10.2)
-    assert answer == AnswerBind(asking("b"), "Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 7 GiB")
+    assert answer == AnswerBind(
+        asking("b"), ("Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 7 GiB")
+    )
 
 
 def test_a_pod_that_somebody_else_put_there_is_given_cards_when_the_others_have_started() -> None:
@@ -266,36 +334,65 @@ def test_a_pod_that_somebody_else_put_there_is_given_cards_when_the_others_have_
     first = do_bind(made, "a")
     made.feed.observe(changed(KIND_PODS, "uid-x", pod("x", 8, node="n")))
     assert [action for action in made.adoption.look() if action is not None] == []
-    made.feed.observe(changed(KIND_PODS, first.uid, msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})))
+    made.feed.observe(
+        changed(
+            KIND_PODS,
+            first.uid,
+            msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}),
+        )
+    )
     (written,) = [action for action in made.adoption.look() if action is not None]
     assert cards(written.grants) == {"main": [(1, 8)]}  # type: ignore[union-attr]
 
 
 def assert_the_agent_answers(made: Ledger) -> None:
-    """The node's own rule, asked for every size that may be asked for now: it serves all of them."""
+    """The node's own rule, asked for every size that may be
+    asked for now: it serves all of them.
+    """
     row, pods = made.node("n"), [tenant.pod for tenant in made.tenants.values()]
     started = [each for each in pods if "true" in each.annotations.values()]
     held = [
-        HeldDevices(GPU_MEMORY, (), part.name, pod_uid=each.uid) for each in started for part in (*each.containers, *each.init_containers)
+        HeldDevices(GPU_MEMORY, (), part.name, pod_uid=each.uid)
+        for each in started
+        for part in (*each.containers, *each.init_containers)
     ]
-    for units in {part.limits[GPU_MEMORY] for each in pods if each not in started for part in (*each.containers, *each.init_containers)}:
+    for units in {
+        part.limits[GPU_MEMORY]
+        for each in pods
+        if each not in started
+        for part in (*each.containers, *each.init_containers)
+    }:
         ids = [f"{row.gpus[0].uuid}-_-{number}" for number in range(units)]
         given = guarded_grant(ids, pods, held, row.gpus)
         assert not isinstance(given, DeviceRefusal), given
 
 
-# --- any life ------------------------------------------------------------------------------------------------------------------
+# --- any life -------------------------------------------------------------------------------------
 
 
 def _random_pod(rng: random.Random, name: str) -> Pod:
     shape, units = rng.random(), rng.randint(1, 5)
     if shape < 0.2:
         return pod(name, units * 2, cards=2)
-    parts = [container(f"c{number}", rng.randint(1, 5)) for number in range(rng.choice((1, 1, 2, 3)))]
-    init = tuple(container(f"i{number}", rng.randint(1, 5), restartable=rng.random() < 0.5) for number in range(rng.choice((0, 0, 1, 2))))
+    parts = [
+        container(f"c{number}", rng.randint(1, 5)) for number in range(rng.choice((1, 1, 2, 3)))
+    ]
+    init = tuple(
+        container(f"i{number}", rng.randint(1, 5), restartable=rng.random() < 0.5)
+        for number in range(rng.choice((0, 0, 1, 2)))
+    )
     wishes = {part.name: 1000 for part in parts if rng.random() < 0.1}
-    annotations = {**(PER_CONTAINER if rng.random() < 0.5 else {}), **(SPREAD if rng.random() < 0.5 else {})}
-    return pod(name, containers=parts, init_containers=init, annotations=annotations, memory_limits_mib=wishes)
+    annotations = {
+        **(PER_CONTAINER if rng.random() < 0.5 else {}),
+        **(SPREAD if rng.random() < 0.5 else {}),
+    }
+    return pod(
+        name,
+        containers=parts,
+        init_containers=init,
+        annotations=annotations,
+        memory_limits_mib=wishes,
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -310,7 +407,9 @@ def test_in_any_life_equal_containers_that_start_are_alike(seed: int) -> None:
             asker = _random_pod(rng, f"p{number}")
             passed = made.filter(asker, ["n"]).passed
             answer = made.reserve(asker, "n")
-            assert bool(passed) == (isinstance(answer, NotYet) or not isinstance(answer, Refusal)), "filter and bind agree"
+            assert bool(passed) == (
+                isinstance(answer, NotYet) or not isinstance(answer, Refusal)
+            ), "filter and bind agree"
             waited += isinstance(answer, NotYet)
             if not isinstance(answer, Refusal):
                 placed += 1

@@ -1,4 +1,6 @@
-"""The ledger: reservations, what the cluster tells, restarts. One property says it all: no card is ever given away twice."""
+"""The ledger: reservations, what the cluster tells, restarts. One property says it all: no card is
+ever given away twice.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def test_a_reservation_is_repeated_rolled_back_and_confirmed() -> None:
     grants = given(made.reserve(asker, "n"))
     made.set_pod(bound(asker, "n", grants))
     made.roll_back(asker.uid)
-    assert (made.tenants[asker.uid].state, used(made)) == (BOUND, [4, 0]), "what the cluster told stays"
+    assert (made.tenants[asker.uid].state, used(made)) == (BOUND, [4, 0]), (
+        "what the cluster told stays"
+    )
     made.set_pod(bound(asker, "n", grants, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}))
     assert made.tenants[asker.uid].state == ASSIGNED
 
@@ -47,7 +51,9 @@ def test_a_reservation_whose_room_somebody_else_sold_meanwhile_is_not_honoured()
     made, asker = ledger(node(units=(15,))), pod(units=8)
     made.reserve(asker, "n")
     made.set_pod(placed(pod("other", 8), "n", {"main": [(0, 8)]}))
-    assert made.reserve(asker, "n") == Refusal("the room held for pod default/p on node n was given to others")
+    assert made.reserve(asker, "n") == Refusal(
+        "the room held for pod default/p on node n was given to others"
+    )
     assert used(made) == [16], "and yet it may be bound: what was asked first is not decided"
     made.remove_pod("uid-other")
     assert cards(given(made.reserve(asker, "n"))) == {"main": [(0, 8)]}
@@ -70,17 +76,28 @@ def test_a_grant_that_was_corrected_moves() -> None:
 def test_a_grant_that_is_damaged_while_its_pod_is_bound_frees_nothing() -> None:
     made = ledger()
     made.set_pod(placed(pod(), "n", {"main": [(1, 4)]}, phase="Running"))
-    for damaged in (placed(pod(), "n", {"main": [(1, 5)]}), placed(pod(), "n", {"main": [(7, 4)]}), bound(pod(), "n", {})):
+    for damaged in (
+        placed(pod(), "n", {"main": [(1, 5)]}),
+        placed(pod(), "n", {"main": [(7, 4)]}),
+        bound(pod(), "n", {}),
+    ):
         made.set_pod(msgspec.structs.replace(damaged, phase="Running"))
         tenant = made.tenants["uid-p"]
-        assert (used(made), cards(tenant.grants), tenant.is_misread) == ([0, 4], {"main": [(1, 4)]}, True)
+        assert (used(made), cards(tenant.grants), tenant.is_misread) == (
+            [0, 4],
+            {"main": [(1, 4)]},
+            True,
+        )
     made.set_pod(placed(pod(), "n", {"main": [(1, 4)]}, phase="Running"))
     assert not made.tenants["uid-p"].is_misread
     made.set_pod(placed(pod(), "n", {"main": [(1, 4)]}, phase="Failed"))
     assert used(made) == [0, 0]
 
 
-WAITING, RUNNING = ContainerStatus("main", state="waiting"), ContainerStatus("init", state="running")
+WAITING, RUNNING = (
+    ContainerStatus("main", state="waiting"),
+    ContainerStatus("init", state="running"),
+)
 
 
 def hidden(name: str, units: int, **more: Any) -> Pod:
@@ -89,8 +106,12 @@ def hidden(name: str, units: int, **more: Any) -> Pod:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running"])
-def test_who_is_seen_on_its_node_without_its_cards_is_not_reserved_but_to_be_written(phase: str) -> None:
-    """Another hand bound it, or somebody damaged its grant before we saw the binding: no failed binding of ours frees its memory."""
+def test_who_is_seen_on_its_node_without_its_cards_is_not_reserved_but_to_be_written(
+    phase: str,
+) -> None:
+    """Another hand bound it, or somebody damaged its grant before we saw the binding: no failed
+    binding of ours frees its memory.
+    """
     made, asker = ledger(), pod()
     grants = given(made.reserve(asker, "n"))
     made.set_pod(bound(asker, "n", {}, phase=phase))
@@ -113,10 +134,15 @@ def test_cards_that_were_never_written_are_chosen_anew_where_somebody_else_sold_
 def test_what_runs_on_an_unknown_card_counts_on_every_card_that_may_be_it() -> None:
     made = ledger(node(units=(15, 15, 15)), used={("n", 0): 12})
     made.set_pod(hidden("a", 4))
-    assert [card.free for card in made.nodes["n"].cards] == [3, 11, 11], "card 0 has no room for it, so it is not there"
+    assert [card.free for card in made.nodes["n"].cards] == [3, 11, 11], (
+        "card 0 has no room for it, so it is not there"
+    )
     made.set_pod(hidden("b", 10))
     assert [card.free for card in made.nodes["n"].cards] == [3, 1, 1]
-    why = "Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 3 GiB (14 GiB set aside for 2 pods whose GPU is unknown)"
+    why = (
+        "Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 3 GiB (14 GiB set "
+        "aside for 2 pods whose GPU is unknown)"
+    )
     assert made.filter(pod("c", 4), ["n"]).failed == {"n": why}
     assert made.filter(pod("c", 3), ["n"]).passed == ["n"]
     made.remove_pod("uid-b")
@@ -129,12 +155,28 @@ def test_what_runs_on_an_unknown_card_counts_on_every_card_that_may_be_it() -> N
     ("more", "is_counted"),
     [
         pytest.param({"phase": "Pending"}, False, id="who has not started holds nothing yet"),
-        pytest.param({"phase": "Pending", "statuses": (WAITING,)}, False, id="nor does who waits for its image"),
-        pytest.param({"phase": "Pending", "init_statuses": (RUNNING,), "statuses": (WAITING,)}, True, id="an init container has its card"),
-        pytest.param({"phase": "Running", "deleted_at": 1.0}, True, id="who leaves holds it till the end"),
-        pytest.param({"phase": "Running", "containers": [container("main", 0)]}, False, id="who asks for nothing holds nothing"),
         pytest.param(
-            {"phase": "Running", "labels": {"aliyun.com/gpu-count": "x"}}, True, id="a need that makes no sense holds what it names"
+            {"phase": "Pending", "statuses": (WAITING,)},
+            False,
+            id=("nor does who waits for its image"),
+        ),
+        pytest.param(
+            {"phase": "Pending", "init_statuses": (RUNNING,), "statuses": (WAITING,)},
+            True,
+            id=("an init container has its card"),
+        ),
+        pytest.param(
+            {"phase": "Running", "deleted_at": 1.0}, True, id=("who leaves holds it till the end")
+        ),
+        pytest.param(
+            {"phase": "Running", "containers": [container("main", 0)]},
+            False,
+            id=("who asks for nothing holds nothing"),
+        ),
+        pytest.param(
+            {"phase": "Running", "labels": {"aliyun.com/gpu-count": "x"}},
+            True,
+            id=("a need that makes no sense holds what it names"),
         ),
     ],
 )
@@ -158,7 +200,9 @@ def test_a_foreign_pod_is_adopted_where_it_runs_or_told_why_not() -> None:
     made.set_pod(large)
     assert {tenant.pod.name for tenant in made.unplaced()} == {"small", "large"}
     assert cards(given(made.adopt(small))) == {"main": [(0, 8)]}
-    assert made.adopt(large) == Refusal("Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 2 GiB")
+    assert made.adopt(large) == Refusal(
+        "Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 2 GiB"
+    )
     assert [tenant.pod.name for tenant in made.unplaced()] == ["large"]
     assert used(made) == [13]
 
@@ -190,7 +234,9 @@ def test_an_inventory_that_claims_more_than_its_card_has_is_not_believed() -> No
     )
     assert [card.units for card in made.nodes["n"].cards] == [15, 0]
     assert [card.units for card in made.nodes["m"].cards] == [15], "no more than the node offers"
-    assert made.filter(pod(units=16), ["n", "m"]).hopeless == dict.fromkeys("nm", "need 16 GiB on one GPU, largest has 15 GiB")
+    assert made.filter(pod(units=16), ["n", "m"]).hopeless == dict.fromkeys(
+        "nm", ("need 16 GiB on one GPU, largest has 15 GiB")
+    )
 
 
 def test_a_card_is_known_by_its_uuid_wherever_its_index_goes() -> None:
@@ -210,7 +256,9 @@ def test_without_an_inventory_the_index_is_all_there_is() -> None:
 def test_a_node_that_went_and_came_back_finds_its_tenants() -> None:
     made = ledger(used={("n", 0): 12})
     made.remove_node("n")
-    assert made.filter(pod(), ["n"]).failed == {"n": "node not yet known to the GPU share scheduler"}
+    assert made.filter(pod(), ["n"]).failed == {
+        "n": ("node not yet known to the GPU share scheduler")
+    }
     made.set_node(node())
     assert used(made) == [12, 0]
 
@@ -230,14 +278,16 @@ def test_a_finished_pod_lets_go(phase: str) -> None:
     assert (used(made), made.tenants) == ([0, 0], {})
 
 
-# --- the model -------------------------------------------------------------------------------------------------------------------------
+# --- the model ------------------------------------------------------------------------------------
 
 SIZES = st.integers(1, 12)
 NODES = st.sampled_from(["n1", "n2"])
 
 
 class Storm(RuleBasedStateMachine):
-    """A cluster (`self.pods`: what its API server holds) and the ledger beside it, which hears of it late, twice, or after a restart."""
+    """A cluster (`self.pods`: what its API server holds) and the ledger beside it, which hears of
+    it late, twice, or after a restart.
+    """
 
     asked = Bundle("asked")
 
@@ -251,13 +301,21 @@ class Storm(RuleBasedStateMachine):
         self.number = 0
         self.has_shrunk = False
 
-    @initialize(first=st.lists(st.integers(8, 15), min_size=1, max_size=3), second=st.lists(st.integers(8, 15), max_size=2))
+    @initialize(
+        first=st.lists(st.integers(8, 15), min_size=1, max_size=3),
+        second=st.lists(st.integers(8, 15), max_size=2),
+    )
     def begin(self, first: list[int], second: list[int]) -> None:
         for name, units in (("n1", first), ("n2", second)):
             self.nodes[name] = node(name, units, core=True)
             self.ledger.set_node(self.nodes[name])
 
-    @rule(target=asked, units=SIZES, kind=st.sampled_from(["one", "cards", "two", "split", "init", "core"]), priority=st.integers(0, 2))
+    @rule(
+        target=asked,
+        units=SIZES,
+        kind=st.sampled_from(["one", "cards", "two", "split", "init", "core"]),
+        priority=st.integers(0, 2),
+    )
     def ask(self, units: int, kind: str, priority: int) -> str:
         self.number += 1
         more: dict[str, Any] = {"priority": priority}
@@ -265,9 +323,15 @@ class Storm(RuleBasedStateMachine):
             units, more = 2 * units, {**more, "cards": 2}
         elif kind in ("two", "split"):
             more["containers"] = [container("a", units), container("b", 3)]
-            more["annotations"] = {"fairlead.io/gpu-split": "per-container"} if kind == "split" else {}
+            more["annotations"] = (
+                {"fairlead.io/gpu-split": "per-container"} if kind == "split" else {}
+            )
         elif kind == "init":
-            more["init_containers"] = (container("i", 7), container("s", 1, 20, restartable=True), container("j", 5, 60))
+            more["init_containers"] = (
+                container("i", 7),
+                container("s", 1, 20, restartable=True),
+                container("j", 5, 60),
+            )
         elif kind == "core":
             more["core"] = 40
         asker = pod(f"p{self.number}", units, **more)
@@ -275,7 +339,11 @@ class Storm(RuleBasedStateMachine):
         self.ledger.set_pod(asker)
         return asker.uid
 
-    @rule(uid=asked, name=NODES, outcome=st.sampled_from(["told", "untold", "refused", "unknown", "lost"]))
+    @rule(
+        uid=asked,
+        name=NODES,
+        outcome=st.sampled_from(["told", "untold", "refused", "unknown", "lost"]),
+    )
     def bind(self, uid: str, name: str, outcome: str) -> None:
         asker = self.pods.get(uid)
         if asker is None or asker.node:
@@ -283,7 +351,9 @@ class Storm(RuleBasedStateMachine):
         says_yes = self.ledger.filter(asker, [name]).passed == [name]
         grants = self.ledger.reserve(asker, name)
         held_elsewhere = isinstance(grants, Refusal) and grants.reason.startswith("pod ")
-        assert held_elsewhere or says_yes is not isinstance(grants, Refusal) or uid in self.in_flight, "bind does what filter said"
+        assert (
+            held_elsewhere or says_yes is not isinstance(grants, Refusal) or uid in self.in_flight
+        ), "bind does what filter said"
         if isinstance(grants, Refusal):
             return
         if outcome == "refused":
@@ -334,7 +404,9 @@ class Storm(RuleBasedStateMachine):
             del self.pods[uid]
             self.ledger.remove_pod(uid)
             return
-        change: dict[str, Any] = {"deleted_at": 1.0} if ending == "terminating" else {"phase": "Succeeded"}
+        change: dict[str, Any] = (
+            {"deleted_at": 1.0} if ending == "terminating" else {"phase": "Succeeded"}
+        )
         self.pods[uid] = msgspec.structs.replace(now, **change)
         self.ledger.set_pod(self.pods[uid])
 
@@ -362,11 +434,15 @@ class Storm(RuleBasedStateMachine):
         sums: dict[str, tuple[int, int]] = {}
         for uid, real in self.pods.items():
             if real.is_holding:
-                for uuid, (units, core) in held_at_most(real, self.sits.get(uid) or real.grants).items():
+                for uuid, (units, core) in held_at_most(
+                    real, self.sits.get(uid) or real.grants
+                ).items():
                     before = sums.get(uuid, (0, 0))
                     sums[uuid] = before[0] + units, before[1] + core
         sizes = {slot.uuid: slot.units for each in self.nodes.values() for slot in each.gpus}
-        assert self.has_shrunk or all(units <= sizes[uuid] and core <= 100 for uuid, (units, core) in sums.items()), sums
+        assert self.has_shrunk or all(
+            units <= sizes[uuid] and core <= 100 for uuid, (units, core) in sums.items()
+        ), sums
 
     @rule(units=SIZES, name=NODES)
     def come_from_elsewhere(self, units: int, name: str) -> None:
@@ -388,26 +464,34 @@ class Storm(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """The extender dies. What it only remembered is gone; calls in flight were answered or never came."""
+        """The extender dies. What it only remembered is gone; calls in flight were answered or
+        never came.
+        """
         self.in_flight.clear()
         self.ledger = self.rebuilt()
 
     def rebuilt(self) -> Ledger:
-        return ledger_of(ClusterSnapshot(nodes=tuple(self.nodes.values()), pods=tuple(self.pods.values())))
+        return ledger_of(
+            ClusterSnapshot(nodes=tuple(self.nodes.values()), pods=tuple(self.pods.values()))
+        )
 
     @invariant()
     def no_card_is_given_away_twice(self) -> None:
         for account in self.ledger.nodes.values():
             for card in account.cards:
                 assert card.free >= 0
-                assert self.has_shrunk or (card.used <= card.units and card.core_used <= card.core_total), card
+                assert self.has_shrunk or (
+                    card.used <= card.units and card.core_used <= card.core_total
+                ), card
         held: dict[tuple[str, str], int] = {}
         for uid, real in self.pods.items():
             if real.is_holding and real.grants:
                 assert uid in self.ledger.tenants, "a grant that the cluster knows is never lost"
                 for account in [self.ledger.nodes[real.node]]:
                     for seat in account.seats(self.ledger.tenants[uid]):
-                        held[real.node, seat.key] = held.get((real.node, seat.key), 0) + seat.grant.units
+                        held[real.node, seat.key] = (
+                            held.get((real.node, seat.key), 0) + seat.grant.units
+                        )
         for (name, key), units in held.items():
             for card in self.ledger.nodes[name].cards:
                 assert card.key != key or card.used >= units
@@ -419,12 +503,20 @@ class Storm(RuleBasedStateMachine):
         again = self.rebuilt()
         for name, account in self.ledger.nodes.items():
             ours = [(card.key, card.used, card.core_used, card.free) for card in account.cards]
-            assert ours == [(card.key, card.used, card.core_used, card.free) for card in again.nodes[name].cards]
+            assert ours == [
+                (card.key, card.used, card.core_used, card.free) for card in again.nodes[name].cards
+            ]
             assert account.strays == again.nodes[name].strays
             assert set(account.promised) == set(again.nodes[name].promised)
-        for asker in (pod("asker", 5), pod("asker", 5, annotations={"fairlead.io/gpu-placement": "spread"}), pod("other", 2)):
+        for asker in (
+            pod("asker", 5),
+            pod("asker", 5, annotations={"fairlead.io/gpu-placement": "spread"}),
+            pod("other", 2),
+        ):
             assert self.ledger.filter(asker, ["n1", "n2"]) == again.filter(asker, ["n1", "n2"])
-            assert self.ledger.prioritize(asker, ["n1", "n2"]) == again.prioritize(asker, ["n1", "n2"])
+            assert self.ledger.prioritize(asker, ["n1", "n2"]) == again.prioritize(
+                asker, ["n1", "n2"]
+            )
 
 
 TestStorm = Storm.TestCase

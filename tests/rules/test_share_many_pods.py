@@ -1,4 +1,6 @@
-"""A node with as many pods as it has units: how often its account is changed for one question, and who must go is needed."""
+"""A node with as many pods as it has units: how often its account is changed for one question, and
+who must go is needed.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +44,24 @@ def full_node(is_known: Callable[[int], bool]) -> Ledger:
     made.set_node(node("n", (UNITS,) * CARDS))
     for number in range(UNITS * CARDS):
         one = pod(f"p{number}", 1, phase="Running", started_at=float(number), priority=number % 7)
-        made.set_pod(placed(one, "n", {"main": [(number // UNITS, 1)]}) if is_known(number) else msgspec.structs.replace(one, node="n"))
+        made.set_pod(
+            placed(one, "n", {"main": [(number // UNITS, 1)]})
+            if is_known(number)
+            else msgspec.structs.replace(one, node="n")
+        )
     return made
 
 
-@pytest.mark.parametrize("is_promised", [False, True], ids=["nothing promised", "a pod has room promised"])
+@pytest.mark.parametrize(
+    "is_promised", [False, True], ids=[("nothing promised"), ("a pod has room promised")]
+)
 @pytest.mark.parametrize("known", KNOWN)
-def test_who_must_go_is_found_with_a_few_changes_per_pod(known: str, is_promised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each pod of each card was a change of all cards and a look: 556,000 and 47,000 for a tenth of the pods."""
+def test_who_must_go_is_found_with_a_few_changes_per_pod(
+    known: str, is_promised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each pod of each card was a change of all cards and a look: 556,000 and 47,000 for a tenth of
+    the pods.
+    """
     ledger, changes, looks = full_node(KNOWN[known]), 0, 0
     if is_promised:
         ledger.set_pod(pod("promised", 20, priority=200, nominated_node="n"))
@@ -68,7 +80,10 @@ def test_who_must_go_is_found_with_a_few_changes_per_pod(known: str, is_promised
     monkeypatch.setattr(CardAccount, "take", counted_take)
     monkeypatch.setattr(preempt, "choose_on", counted_choose)
     assert plan_preemption(ledger, pod("asker", 5, priority=100), {"n": Victims(("p0",))})
-    assert plan_preemption(ledger, pod("asker", UNITS, priority=100), {"n": Victims(("p0",))}) or is_promised
+    assert (
+        plan_preemption(ledger, pod("asker", UNITS, priority=100), {"n": Victims(("p0",))})
+        or is_promised
+    )
     assert what_must_go(ledger, pod("asker", UNITS)) is not None
     assert changes <= 3 * 3 * UNITS * CARDS
     assert looks <= 3 * CARDS * 32
@@ -118,17 +133,25 @@ def test_who_must_go_suffices_and_each_is_needed(seed: int) -> None:
     ledger.set_node(node("n", (chance.randint(3, 8),) * cards))
     for number in range(chance.randint(2, 12)):
         one = pod(
-            f"p{number}", chance.randint(1, 3), phase="Running", started_at=float(chance.randint(0, 3)), priority=chance.randint(0, 2)
+            f"p{number}",
+            chance.randint(1, 3),
+            phase="Running",
+            started_at=float(chance.randint(0, 3)),
+            priority=chance.randint(0, 2),
         )
         card = chance.randrange(cards)
         is_known = chance.random() < 0.8
         free = ledger.nodes["n"].cards[card].free
         if not is_known or free >= gpu_need(one).units:
             ledger.set_pod(
-                placed(one, "n", {"main": [(card, gpu_need(one).units)]}) if is_known else msgspec.structs.replace(one, node="n")
+                placed(one, "n", {"main": [(card, gpu_need(one).units)]})
+                if is_known
+                else msgspec.structs.replace(one, node="n")
             )
     if seed % 3 == 0:
-        ledger.set_pod(pod("promised", chance.randint(1, 4), priority=chance.randint(1, 4), nominated_node="n"))
+        ledger.set_pod(
+            pod("promised", chance.randint(1, 4), priority=chance.randint(1, 4), nominated_node="n")
+        )
     asker = pod("asker", chance.randint(1, 8), priority=chance.randint(1, 3), cards=1)
     proposed = tuple(uid for uid in ledger.tenants if chance.random() < 0.3)
     found = plan_preemption(ledger, asker, {"n": Victims(proposed)})
@@ -137,11 +160,15 @@ def test_who_must_go_suffices_and_each_is_needed(seed: int) -> None:
         gone = set(found["n"].uids)
         assert _fits(account, asker, gone, ledger)
         is_needed = [not _fits(account, asker, gone - {uid}, ledger) for uid in gone]
-        assert all(is_needed) or account.promised, "each is needed; what is promised may move to another card when one stays"
+        assert all(is_needed) or account.promised, (
+            "each is needed; what is promised may move to another card when one stays"
+        )
     elif "n" not in found and not account.promised:
         below = [uid for uid, tenant in ledger.tenants.items() if _may_go(tenant, asker, proposed)]
         large = max(card.units for card in account.cards) < gpu_need(asker).units
-        assert large or not _fits(account, asker, below, ledger) or _fits(account, asker, (), ledger)
+        assert (
+            large or not _fits(account, asker, below, ledger) or _fits(account, asker, (), ledger)
+        )
 
 
 def _may_go(tenant: Tenant, asker: Pod, proposed: Iterable[str]) -> bool:
@@ -151,4 +178,7 @@ def _may_go(tenant: Tenant, asker: Pod, proposed: Iterable[str]) -> bool:
 def _fits(account: NodeAccount, asker: Pod, gone: Iterable[str], ledger: Ledger) -> bool:
     need = gpu_need(asker)
     left = account.without(list(gone))
-    return choose_on(as_seen_by(left, asker), need, gpu_policy(need, left, ledger.policies)) is not None
+    return (
+        choose_on(as_seen_by(left, asker), need, gpu_policy(need, left, ledger.policies))
+        is not None
+    )

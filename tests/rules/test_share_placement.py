@@ -29,18 +29,38 @@ def three_cards() -> Ledger:
     ("asker", "expected"),
     [
         pytest.param(pod(units=4), {"main": [(1, 4)]}, id="best fit: the smallest that suffices"),
-        pytest.param(pod(units=5), {"main": [(0, 5)]}, id="best fit: not the smallest when it is too small"),
-        pytest.param(pod(units=4, annotations=SPREAD), {"main": [(2, 4)]}, id="spread: the emptiest"),
-        pytest.param(pod(units=8, cards=2), {"main": [(1, 4), (0, 4)]}, id="two cards, in the order of best fit"),
-        pytest.param(pod(units=8, cards=2, annotations=SPREAD), {"main": [(2, 4), (0, 4)]}, id="two cards, spread"),
-        pytest.param(pod(containers=[container("a", 2), container("b", 3)]), {"a": [(0, 2)], "b": [(0, 3)]}, id="containers on one card"),
+        pytest.param(
+            pod(units=5), {"main": [(0, 5)]}, id=("best fit: not the smallest when it is too small")
+        ),
+        pytest.param(
+            pod(units=4, annotations=SPREAD), {"main": [(2, 4)]}, id=("spread: the emptiest")
+        ),
+        pytest.param(
+            pod(units=8, cards=2),
+            {"main": [(1, 4), (0, 4)]},
+            id=("two cards, in the order of best fit"),
+        ),
+        pytest.param(
+            pod(units=8, cards=2, annotations=SPREAD),
+            {"main": [(2, 4), (0, 4)]},
+            id=("two cards, spread"),
+        ),
+        pytest.param(
+            pod(containers=[container("a", 2), container("b", 3)]),
+            {"a": [(0, 2)], "b": [(0, 3)]},
+            id=("containers on one card"),
+        ),
         pytest.param(
             pod(containers=[container("a", 4), container("b", 12)], annotations=PER_CONTAINER),
             {"a": [(1, 4)], "b": [(2, 12)]},
             id="containers on cards of their own, the largest first",
         ),
         pytest.param(
-            pod(containers=[container("a", 2), container("b", 3)], init_containers=(container("i", 9),), annotations=PER_CONTAINER),
+            pod(
+                containers=[container("a", 2), container("b", 3)],
+                init_containers=(container("i", 9),),
+                annotations=PER_CONTAINER,
+            ),
             {"a": [(2, 2)], "b": [(1, 3)], "i": [(2, 9)]},
             id="an init container goes with the first",
         ),
@@ -63,15 +83,29 @@ def test_pod_beats_label_beats_cluster() -> None:
         spreading.set_pod(placed(pod(f"first-{name}", 4), name, {"main": [(0, 4)]}))
     assert chosen(spreading, pod("a"), "n") == {"main": [(1, 4)]}, "the cluster spreads"
     assert chosen(spreading, pod("b"), "packed") == {"main": [(0, 4)]}, "the node packs"
-    assert chosen(spreading, pod("c", annotations=SPREAD), "packed") == {"main": [(1, 4)]}, "the pod spreads"
+    assert chosen(spreading, pod("c", annotations=SPREAD), "packed") == {"main": [(1, 4)]}, (
+        "the pod spreads"
+    )
 
 
 @pytest.mark.parametrize(
     ("asker", "scores"),
     [
-        pytest.param(pod(units=4), {"empty": 0, "half": 8, "tight": 10, "full": 0, "gone": 0}, id="best fit"),
-        pytest.param(pod(units=4, annotations=SPREAD), {"empty": 7, "half": 2, "tight": 0, "full": 0, "gone": 0}, id="spread"),
-        pytest.param(pod(units=2), {"empty": 0, "half": 7, "tight": 8, "full": 10, "gone": 0}, id="a smaller pod"),
+        pytest.param(
+            pod(units=4),
+            {"empty": 0, "half": 8, "tight": 10, "full": 0, "gone": 0},
+            id=("best fit"),
+        ),
+        pytest.param(
+            pod(units=4, annotations=SPREAD),
+            {"empty": 7, "half": 2, "tight": 0, "full": 0, "gone": 0},
+            id="spread",
+        ),
+        pytest.param(
+            pod(units=2),
+            {"empty": 0, "half": 7, "tight": 8, "full": 10, "gone": 0},
+            id=("a smaller pod"),
+        ),
     ],
 )
 def test_scores(asker: Pod, scores: dict[str, int]) -> None:
@@ -86,20 +120,31 @@ def test_the_worst_of_several_cards_counts() -> None:
 
 
 def test_the_score_is_for_the_cards_that_bind_chooses() -> None:
-    """A node that spreads over its cards opens an untouched one, whatever the cluster prefers among nodes."""
+    """A node that spreads over its cards opens an untouched one, whatever the cluster prefers among
+    nodes.
+    """
     labels = {"cgpu": "true", "ack.node.gpu.placement": "spread"}
     made = ledger(node(labels=labels), used={("n", 0): 4})
     assert made.prioritize(pod(), ["n"]) == [("n", 0)]
 
 
-# --- preemption ------------------------------------------------------------------------------------------------------------------------
+# --- preemption -----------------------------------------------------------------------------------
 
 
 def crowded() -> Ledger:
     """Two cards of 15: on 0 `a` 8 and `b` 6, on 1 `c` 10 (more important) and `d` 4."""
     made = ledger()
-    for name, card, units, priority in (("a", 0, 8, 1), ("b", 0, 6, 0), ("c", 1, 10, 5), ("d", 1, 4, 0)):
-        made.set_pod(placed(pod(name, units, priority=priority, started_at=10.0), "n", {"main": [(card, units)]}))
+    for name, card, units, priority in (
+        ("a", 0, 8, 1),
+        ("b", 0, 6, 0),
+        ("c", 1, 10, 5),
+        ("d", 1, 4, 0),
+    ):
+        made.set_pod(
+            placed(
+                pod(name, units, priority=priority, started_at=10.0), "n", {"main": [(card, units)]}
+            )
+        )
     return made
 
 
@@ -113,7 +158,9 @@ def test_who_is_only_reserved_is_nobody_to_evict() -> None:
 
 
 def evicted(made: Ledger, asker: Pod, *proposed: str, violations: int = 0) -> list[str] | None:
-    plan = plan_preemption(made, asker, {"n": Victims(tuple(f"uid-{name}" for name in proposed), violations)})
+    plan = plan_preemption(
+        made, asker, {"n": Victims(tuple(f"uid-{name}" for name in proposed), violations)}
+    )
     assert all(victims.violations == violations for victims in plan.values())
     return sorted(uid.removeprefix("uid-") for uid in plan["n"].uids) if plan else None
 
@@ -121,14 +168,37 @@ def evicted(made: Ledger, asker: Pod, *proposed: str, violations: int = 0) -> li
 @pytest.mark.parametrize(
     ("asker", "proposed", "victims"),
     [
-        pytest.param(pod("new", 10, priority=9), ["b", "d"], ["a", "b"], id="two halves on two cards are no card"),
-        pytest.param(pod("new", 5, priority=9), ["d", "b"], ["b"], id="who does not help is spared"),
-        pytest.param(pod("new", 7, priority=9), ["d"], ["b"], id="the proposed card is too important"),
-        pytest.param(pod("new", 10, priority=3), ["b", "d"], ["a", "b"], id="only less important pods"),
-        pytest.param(pod("new", 10, priority=1), ["b", "d"], None, id="nobody who may go makes room"),
+        pytest.param(
+            pod("new", 10, priority=9),
+            ["b", "d"],
+            ["a", "b"],
+            id=("two halves on two cards are no card"),
+        ),
+        pytest.param(
+            pod("new", 5, priority=9), ["d", "b"], ["b"], id=("who does not help is spared")
+        ),
+        pytest.param(
+            pod("new", 7, priority=9), ["d"], ["b"], id=("the proposed card is too important")
+        ),
+        pytest.param(
+            pod("new", 10, priority=3), ["b", "d"], ["a", "b"], id=("only less important pods")
+        ),
+        pytest.param(
+            pod("new", 10, priority=1), ["b", "d"], None, id=("nobody who may go makes room")
+        ),
         pytest.param(pod("new", 20, priority=9), ["a"], None, id="it fits no card"),
-        pytest.param(pod("new", 1, priority=9), ["a"], ["a"], id="there is room: the proposal is about something else"),
-        pytest.param(pod("new", 5, priority=9), ["stranger", "b"], ["b", "stranger"], id="who shares no card stays a victim"),
+        pytest.param(
+            pod("new", 1, priority=9),
+            ["a"],
+            ["a"],
+            id=("there is room: the proposal is about something else"),
+        ),
+        pytest.param(
+            pod("new", 5, priority=9),
+            ["stranger", "b"],
+            ["b", "stranger"],
+            id=("who shares no card stays a victim"),
+        ),
         pytest.param(pod("new", 20, cards=2, priority=9), ["a"], ["a", "b", "c"], id="two cards"),
     ],
 )
@@ -153,7 +223,9 @@ def test_preempted_room_is_not_stolen() -> None:
     made = ledger(node(units=(15,)), used={("n", 0): 9})
     waiting = pod("vip", 6, priority=9, nominated_node="n")
     made.set_pod(waiting)
-    assert chosen(made, pod("sneaky", 4)) == "Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 0 GiB"
+    assert chosen(made, pod("sneaky", 4)) == (
+        "Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 0 GiB"
+    )
     assert made.filter(pod("sneaky", 4), ["n"]).passed == []
     assert made.verdict_on("n", pod("boss", 4, priority=10)) is None, "a more important pod may"
     assert chosen(made, waiting) == {"main": [(0, 6)]}

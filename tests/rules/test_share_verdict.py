@@ -58,16 +58,46 @@ def in_mib(shared: Node) -> Ledger:
             False,
             id="core that is there",
         ),
-        pytest.param(ledger(), pod(units=20), "need 20 GiB on one GPU, largest has 15 GiB", True, id="never fits"),
-        pytest.param(ledger(), pod(units=8, cards=4), "need 4 GPUs, node has 2", True, id="too few cards"),
-        pytest.param(ledger(), pod(units=7, cards=2), "gpu-mem 7 cannot be split over 2 GPUs", True, id="no even split"),
-        pytest.param(ledger(), pod(units=0, core=30), "gpu-core needs gpu-mem", True, id="core alone"),
-        pytest.param(ledger(), pod(units=4, core=7), "gpu-core 7 is not a multiple of 5 from 5 to 100", True, id="odd core"),
         pytest.param(
-            ledger(), pod(labels={"aliyun.com/gpu-count": "x"}), "label aliyun.com/gpu-count=x is not a number of GPUs", True, id="a word"
+            ledger(),
+            pod(units=20),
+            "need 20 GiB on one GPU, largest has 15 GiB",
+            True,
+            id=("never fits"),
         ),
         pytest.param(
-            ledger(), pod(labels={"aliyun.com/gpu-count": "0"}), "label aliyun.com/gpu-count=0 is not a number of GPUs", True, id="no card"
+            ledger(), pod(units=8, cards=4), ("need 4 GPUs, node has 2"), True, id=("too few cards")
+        ),
+        pytest.param(
+            ledger(),
+            pod(units=7, cards=2),
+            "gpu-mem 7 cannot be split over 2 GPUs",
+            True,
+            id=("no even split"),
+        ),
+        pytest.param(
+            ledger(), pod(units=0, core=30), ("gpu-core needs gpu-mem"), True, id=("core alone")
+        ),
+        pytest.param(
+            ledger(),
+            pod(units=4, core=7),
+            "gpu-core 7 is not a multiple of 5 from 5 to 100",
+            True,
+            id=("odd core"),
+        ),
+        pytest.param(
+            ledger(),
+            pod(labels={"aliyun.com/gpu-count": "x"}),
+            "label aliyun.com/gpu-count=x is not a number of GPUs",
+            True,
+            id=("a word"),
+        ),
+        pytest.param(
+            ledger(),
+            pod(labels={"aliyun.com/gpu-count": "0"}),
+            "label aliyun.com/gpu-count=0 is not a number of GPUs",
+            True,
+            id=("no card"),
         ),
         pytest.param(
             ledger(),
@@ -84,13 +114,39 @@ def in_mib(shared: Node) -> Ledger:
             id="a split nobody knows",
         ),
         pytest.param(
-            ledger(node(labels={})), pod(), "node does not share GPUs (label cgpu=true missing)", True, id="a node of whole cards"
+            ledger(node(labels={})),
+            pod(),
+            "node does not share GPUs (label cgpu=true missing)",
+            True,
+            id=("a node of whole cards"),
         ),
-        pytest.param(ledger(node(units=())), pod(), "need 1 GPU, node has 0", True, id="a label on a node without cards"),
-        pytest.param(ledger(node(slots={0: SICK, 1: SICK})), pod(), "all 2 GPUs unhealthy", True, id="all cards failed"),
-        pytest.param(ledger(node(units=(15,), slots={0: SICK})), pod(), "the only GPU is unhealthy", True, id="the card failed"),
         pytest.param(
-            ledger(node(slots={0: DRAINING, 1: DRAINING})), pod(), "GPU 0,1 draining from exclusive use", False, id="cards that drain"
+            ledger(node(units=())),
+            pod(),
+            "need 1 GPU, node has 0",
+            True,
+            id=("a label on a node without cards"),
+        ),
+        pytest.param(
+            ledger(node(slots={0: SICK, 1: SICK})),
+            pod(),
+            "all 2 GPUs unhealthy",
+            True,
+            id=("all cards failed"),
+        ),
+        pytest.param(
+            ledger(node(units=(15,), slots={0: SICK})),
+            pod(),
+            "the only GPU is unhealthy",
+            True,
+            id=("the card failed"),
+        ),
+        pytest.param(
+            ledger(node(slots={0: DRAINING, 1: DRAINING})),
+            pod(),
+            "GPU 0,1 draining from exclusive use",
+            False,
+            id=("cards that drain"),
         ),
         pytest.param(
             ledger(node(slots={0: {"mode": "exclusive"}, 1: SICK})),
@@ -107,10 +163,18 @@ def in_mib(shared: Node) -> Ledger:
             id="the large card is sick",
         ),
         pytest.param(
-            ledger(node(units=(15, 79), slots={1: DRAINING})), pod(units=20), "GPU 1 draining from exclusive use", False, id="it drains"
+            ledger(node(units=(15, 79), slots={1: DRAINING})),
+            pod(units=20),
+            "GPU 1 draining from exclusive use",
+            False,
+            id=("it drains"),
         ),
         pytest.param(
-            ledger(node(units=(8, 40)), used={("n", 1): 40}), pod(units=20), GIB_OF.format(20, 8), False, id="the large card is full"
+            ledger(node(units=(8, 40)), used={("n", 1): 40}),
+            pod(units=20),
+            GIB_OF.format(20, 8),
+            False,
+            id=("the large card is full"),
         ),
         pytest.param(
             ledger(node(units=(15, 15)), used={("n", 0): 3, ("n", 1): 5}),
@@ -126,9 +190,15 @@ def in_mib(shared: Node) -> Ledger:
             True,
             id="a cluster that counts in MiB",
         ),
-        pytest.param(in_mib(IN_MIB), pod(units=15079), None, True, id="it takes what is asked in its unit"),
         pytest.param(
-            ledger(IN_MIB), pod(), "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB", True, id="a node that counts in MiB"
+            in_mib(IN_MIB), pod(units=15079), None, True, id=("it takes what is asked in its unit")
+        ),
+        pytest.param(
+            ledger(IN_MIB),
+            pod(),
+            "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB",
+            True,
+            id=("a node that counts in MiB"),
         ),
         pytest.param(
             ledger(IN_MIB),
@@ -138,9 +208,19 @@ def in_mib(shared: Node) -> Ledger:
             id="a node that counts in MiB, asked with core percent",
         ),
         pytest.param(
-            in_mib(node()), pod(), "node counts aliyun.com/gpu-mem in GiB, the cluster in MiB", True, id="a node that counts in GiB"
+            in_mib(node()),
+            pod(),
+            "node counts aliyun.com/gpu-mem in GiB, the cluster in MiB",
+            True,
+            id=("a node that counts in GiB"),
         ),
-        pytest.param(Ledger(), pod(), "node not yet known to the GPU share scheduler", False, id="a node nobody told of"),
+        pytest.param(
+            Ledger(),
+            pod(),
+            "node not yet known to the GPU share scheduler",
+            False,
+            id=("a node nobody told of"),
+        ),
     ],
 )
 def test_why_not(made: Ledger, asker: Pod, reason: str | None, is_final: bool) -> None:
@@ -159,7 +239,17 @@ def core_node(units: tuple[int, ...] = (15,)) -> Node:
     ("held", "asker", "verdict"),
     [
         (80, pod(units=2, core=20), None),
-        (80, pod(units=2, core=30), Verdict("Insufficient aliyun.com/gpu-core.percentage on one GPU: need 30, largest free 20", False)),
+        (
+            80,
+            pod(units=2, core=30),
+            Verdict(
+                (
+                    "Insufficient aliyun.com/gpu-core.percentage on one "
+                    "GPU: need 30, largest free 20"
+                ),
+                False,
+            ),
+        ),
         (
             80,
             pod(containers=[container("a", 2, 60), container("b", 2, 60)]),
@@ -167,14 +257,18 @@ def core_node(units: tuple[int, ...] = (15,)) -> Node:
         ),
     ],
 )
-def test_core_percent_is_counted_beside_memory(held: int, asker: Pod, verdict: Verdict | None) -> None:
+def test_core_percent_is_counted_beside_memory(
+    held: int, asker: Pod, verdict: Verdict | None
+) -> None:
     made = ledger(core_node())
     made.reserve(pod("other", 1, core=held), "n")
     assert made.verdict_on("n", asker) == verdict
 
 
 def test_a_node_that_offers_no_core_never_will() -> None:
-    verdict = Verdict("Insufficient aliyun.com/gpu-core.percentage on one GPU: need 30, largest free 0", True)
+    verdict = Verdict(
+        ("Insufficient aliyun.com/gpu-core.percentage on one GPU: need 30, largest free 0"), True
+    )
     assert ledger().verdict_on("n", pod(core=30)) == verdict
 
 
@@ -195,7 +289,9 @@ def test_an_operator_takes_a_card_out_and_gives_it_back() -> None:
 
 def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
     made = ledger(node(units=(15, 15, 8), slots={1: {"uuid": "GPU-n-0"}}))
-    assert made.verdict_on("n", pod(units=9)) == Verdict("need 9 GiB on one GPU, largest healthy has 8 GiB", True)
+    assert made.verdict_on("n", pod(units=9)) == Verdict(
+        ("need 9 GiB on one GPU, largest healthy has 8 GiB"), True
+    )
     assert made.verdict_on("n", pod(units=8)) is None
 
 
@@ -221,12 +317,19 @@ def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
     assert made.reserve(pod(), "n") == Refusal(why)
     assert made.adopt(pod(node="n")) == Refusal(why), "who was put there by hand is told"
     made.set_pod(placed(pod("held", 4), "n", {"main": [(0, 4)]}))
-    assert made.nodes["n"].cards[0].used == 4, "what is granted already is counted in the node's unit"
+    assert made.nodes["n"].cards[0].used == 4, (
+        "what is granted already is counted in the node's unit"
+    )
     made.set_node(node("n", (15,)))
     assert made.verdict_on("n", pod()) is None, "the node was mended"
 
 
 def test_questions_about_a_snapshot_are_asked_in_the_unit_of_its_nodes() -> None:
-    assert ledger_of(ClusterSnapshot(nodes=(IN_MIB, node("cpu", (), labels={})))).filter(pod(units=4096), ["n"]).passed == ["n"]
+    assert ledger_of(ClusterSnapshot(nodes=(IN_MIB, node("cpu", (), labels={})))).filter(
+        pod(units=4096), ["n"]
+    ).passed == ["n"]
     mixed = ledger_of(ClusterSnapshot(nodes=(IN_MIB, node("gib"))))
-    assert (mixed.filter(pod(), ["n", "gib"]).passed, list(mixed.filter(pod(), ["n", "gib"]).hopeless)) == (["gib"], ["n"])
+    assert (
+        mixed.filter(pod(), ["n", "gib"]).passed,
+        list(mixed.filter(pod(), ["n", "gib"]).hopeless),
+    ) == (["gib"], ["n"])

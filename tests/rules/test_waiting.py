@@ -1,4 +1,6 @@
-"""Why does a pod, or a whole job, wait? Words of a real kubelet's containers (`tests/kubelet` meets them alive)."""
+"""Why does a pod, or a whole job, wait? Words of a real kubelet's containers (`tests/kubelet` meets
+them alive).
+"""
 
 from __future__ import annotations
 
@@ -11,30 +13,49 @@ from fairlead.model.pod import ContainerStatus
 from fairlead.rules.jobs.waiting import Wait, why_job_waits, why_pod_waits
 
 BACK_OFF = ContainerStatus(
-    "main", restarts=2, state="waiting", reason="CrashLoopBackOff", message="back-off 10s restarting failed container"
+    "main",
+    restarts=2,
+    state="waiting",
+    reason="CrashLoopBackOff",
+    message=("back-off 10s restarting failed container"),
 )
-DEAD = ContainerStatus("main", state="terminated", reason="StartError", message='exec: "/nothing": no such file', exit_code=128)
+DEAD = ContainerStatus(
+    "main",
+    state="terminated",
+    reason="StartError",
+    message=('exec: "/nothing": no such file'),
+    exit_code=128,
+)
 KILLED = ContainerStatus("main", state="terminated", reason="OOMKilled", exit_code=137)
 
 
 def test_a_running_pod_whose_container_crashes_again_and_again_waits_for_its_next_try() -> None:
     crashing = pod("p", "n1", statuses=(BACK_OFF,))
     said = {"container": "main", "pod": "p", "said": "back-off 10s restarting failed container"}
-    told = Wait("CrashLoopBackOff", "container main of pod p: back-off 10s restarting failed container", "container-said", said)
+    told = Wait(
+        "CrashLoopBackOff",
+        "container main of pod p: back-off 10s restarting failed container",
+        "container-said",
+        said,
+    )
     assert why_pod_waits(crashing) == told
     assert why_job_waits(job(), [pod("q", "n1"), crashing]) == told
 
 
 def test_a_pod_that_runs_starts_or_has_ended_waits_for_nothing() -> None:
     starts = ContainerStatus("main", state="waiting", reason="ContainerCreating")
-    assert why_pod_waits(pod("p", "n1", statuses=(ContainerStatus("main", state="running"),))) is None
+    assert (
+        why_pod_waits(pod("p", "n1", statuses=(ContainerStatus("main", state="running"),))) is None
+    )
     assert why_pod_waits(pod("p", "n1", phase="Pending", statuses=(starts,))) is None
     assert why_pod_waits(pod("p", "n1", phase="Failed", statuses=(BACK_OFF,))) is None
 
 
 def test_the_scheduler_is_heard_before_the_containers() -> None:
     unplaced = Condition("PodScheduled", "False", "Unschedulable", "0/4 nodes are available")
-    assert why_pod_waits(pod("p", phase="Pending", conditions=(unplaced,))) == Wait("Unschedulable", "0/4 nodes are available")
+    assert why_pod_waits(pod("p", phase="Pending", conditions=(unplaced,))) == Wait(
+        "Unschedulable", ("0/4 nodes are available")
+    )
 
 
 def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
@@ -56,7 +77,9 @@ def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
 
 
 def test_a_pod_with_our_gate_waits_for_what_its_quota_condition_says() -> None:
-    told = Condition("fairlead.io/QuotaAdmitted", "False", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
+    told = Condition(
+        "fairlead.io/QuotaAdmitted", "False", "OverMax", ("cpu asks 5; root.a.1 uses 20 of max 20")
+    )
     gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(told,))
     assert why_pod_waits(gated) == Wait("OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
     assert why_job_waits(job(), [gated]) == why_pod_waits(gated)
@@ -68,11 +91,21 @@ def test_a_pod_with_our_gate_waits_for_what_its_quota_condition_says() -> None:
 @pytest.mark.parametrize(
     ("word", "reason", "sentence"),
     [
-        ("first-admission", "QuotaSuspended", "the job is suspended until its quota has room for it, because it has a deadline"),
-        ("no-node", "QuotaReturned", "the job is suspended because no node took its pods; it resumes when one has room"),
+        (
+            "first-admission",
+            "QuotaSuspended",
+            "the job is suspended until its quota has room for it, because it has a deadline",
+        ),
+        (
+            "no-node",
+            "QuotaReturned",
+            "the job is suspended because no node took its pods; it resumes when one has room",
+        ),
     ],
 )
-def test_a_job_that_quota_suspended_for_no_claimant_names_none(word: str, reason: str, sentence: str) -> None:
+def test_a_job_that_quota_suspended_for_no_claimant_names_none(
+    word: str, reason: str, sentence: str
+) -> None:
     found = why_job_waits(job(suspended=True, annotations={"fairlead.io/suspended-for": word}), [])
     assert (found.reason, found.message) == (reason, sentence)
 
@@ -80,6 +113,9 @@ def test_a_job_that_quota_suspended_for_no_claimant_names_none(word: str, reason
 def test_a_job_that_quota_suspended_says_for_whom() -> None:
     suspended = job(suspended=True, annotations={"fairlead.io/suspended-for": "team-b/train-0"})
     assert why_job_waits(suspended, []).message == (
-        "the job is suspended to give quota back to team-b/train-0; it resumes when there is room again"
+        "the job is suspended to give quota back to team-b/train-0; it resumes when there is "
+        "room again"
     )
-    assert why_job_waits(job(suspended=True), []) == Wait("Suspended", "the job is suspended", "suspended")
+    assert why_job_waits(job(suspended=True), []) == Wait(
+        "Suspended", ("the job is suspended"), "suspended"
+    )

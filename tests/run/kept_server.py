@@ -1,4 +1,6 @@
-"""The API server of a kept world and nothing else, for tests that kill it: `python kept_server.py DIR READY_FILE SEED`."""
+"""The API server of a kept world and nothing else, for tests that kill it: `python kept_server.py
+DIR READY_FILE SEED`.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,17 @@ from fairlead_sim.world.driver import Driver
 async def run(directory: Path, ready_file: Path, seed: int) -> None:
     kept = open_world(directory, scenario_beginning("empty"), seed)
     driver = Driver(kept.world, speed=20.0)
-    app = ApiServer(kept.world.cluster, kept.world.clock, [kept.credentials.token], catch_up=driver.catch_up)
+    app = ApiServer(
+        kept.world.cluster, kept.world.clock, [kept.credentials.token], catch_up=driver.catch_up
+    )
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     serving = asyncio.create_task(serve(saved_first(app, kept.save), sock=sock, ready=ready))
     await ready.wait()
-    told = {"port": sock.getsockname()[1], "token": kept.credentials.token, "version": kept.world.cluster.resource_version}
+    told = {
+        "port": sock.getsockname()[1],
+        "token": kept.credentials.token,
+        "version": kept.world.cluster.resource_version,
+    }
     ready_file.with_suffix(".part").write_text(json.dumps(told))
     ready_file.with_suffix(".part").replace(ready_file)
     await asyncio.gather(serving, driver.run(), kept.run())

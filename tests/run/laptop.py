@@ -19,13 +19,24 @@ from tests.waiting import wait_until
 from fairlead_sim.scenario.file import read_scenario
 
 START_SECONDS = 120.0
-PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
+PORTS = (
+    "--port",
+    "0",
+    "--api-port",
+    "0",
+    "--gpu-exporter-port",
+    "0",
+    "--cluster-exporter-port",
+    "0",
+)
 BARE = (*PORTS, "--scenario", "empty")
 """Nothing to live through before it starts."""
 
 
 def young_scenario(folder: Path) -> str:
-    """The default scenario with a short past: its three hours take twenty seconds to live through."""
+    """The default scenario with a short past: its three hours
+    take twenty seconds to live through.
+    """
     path = folder / "young.toml"
     path.write_text(read_scenario("default")[0].replace('history = "3h"', 'history = "20m"'))
     return str(path)
@@ -36,8 +47,18 @@ class Laptop:
         self.home = home or folder
         self.ready_file = folder / "ready.json"
         self.log = (folder / "log").open("w+")
-        argv = [sys.executable, "-m", "fairlead", "up", "--ready-file", str(self.ready_file), *arguments]
-        self.process = subprocess.Popen(argv, stdout=self.log, stderr=subprocess.STDOUT, env=environment(self.home), text=True)
+        argv = [
+            sys.executable,
+            "-m",
+            "fairlead",
+            "up",
+            "--ready-file",
+            str(self.ready_file),
+            *arguments,
+        ]
+        self.process = subprocess.Popen(
+            argv, stdout=self.log, stderr=subprocess.STDOUT, env=environment(self.home), text=True
+        )
 
     def wait_ready(self) -> dict[str, str]:
         self.wait_for(self.ready_file)
@@ -45,7 +66,12 @@ class Laptop:
         return ready
 
     def wait_for(self, file: Path) -> None:
-        wait_until(self.output, lambda: file.exists() or self.process.poll() is not None, START_SECONDS, 0.05)
+        wait_until(
+            self.output,
+            lambda: file.exists() or self.process.poll() is not None,
+            START_SECONDS,
+            0.05,
+        )
         assert self.process.poll() is None, self.output()
 
     def end(self, number: int = signal.SIGTERM) -> float:
@@ -81,8 +107,15 @@ def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
     """A request with the authority and the token of the kubeconfig."""
     config = kubeconfig_of(ready)
     cluster = config["clusters"][0]["cluster"]
-    trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}", "content-type": "application/json"}
-    request = urllib.request.Request(cluster["server"] + path, json.dumps(body).encode(), headers, method="POST")
+    trust = ssl.create_default_context(
+        cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+    )
+    headers = {
+        "authorization": (f"Bearer {config['users'][0]['user']['token']}"),
+        "content-type": "application/json",
+    }
+    request = urllib.request.Request(
+        cluster["server"] + path, json.dumps(body).encode(), headers, method="POST"
+    )
     with urllib.request.urlopen(request, context=trust, timeout=10):
         pass

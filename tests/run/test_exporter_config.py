@@ -1,4 +1,6 @@
-"""`--config-file` beside flags and variables: what they do not tell comes from it, and where it loses, that is said."""
+"""`--config-file` beside flags and variables: what they do not tell comes from it, and where it
+loses, that is said.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from fairlead.cli.frame.parser import make_parser
 from fairlead.cli.servers import gpu_exporter
 from fairlead.run.node_exporter import read_config_file
 
-CONFIG = "version: 1\nmetrics: {fields: [{name: DCGM_FI_DEV_GPU_TEMP, prometheusType: gauge, help: t}]}\n"
+CONFIG = (
+    "version: 1\nmetrics: {fields: [{name: DCGM_FI_DEV_GPU_TEMP, prometheusType: gauge, help: "
+    "t}]}\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +32,9 @@ CONFIG = "version: 1\nmetrics: {fields: [{name: DCGM_FI_DEV_GPU_TEMP, prometheus
         ("-f mine.csv -m none", {}, "--collectors"),
     ],
 )
-def test_counters_of_the_file_count_where_nobody_names_others(tmp_path: Path, line: str, env: dict[str, str], winner: str) -> None:
+def test_counters_of_the_file_count_where_nobody_names_others(
+    tmp_path: Path, line: str, env: dict[str, str], winner: str
+) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG)
     args = make_parser(gpu_exporter, "fairlead").parse(shlex.split(f"--config-file={path} {line}"))
@@ -35,4 +42,6 @@ def test_counters_of_the_file_count_where_nobody_names_others(tmp_path: Path, li
     said = list[str]()
     asked: Any = SimpleNamespace(args=args, messages=SimpleNamespace(warn=said.append))
     assert bool(read_config_file(asked).rows) is not bool(winner)
-    assert [f"have no effect: `{winner}` is given" in each for each in said] == [True] * bool(winner)
+    assert [(f"have no effect: `{winner}` is given") in each for each in said] == [True] * bool(
+        winner
+    )

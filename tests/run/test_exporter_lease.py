@@ -1,6 +1,8 @@
-"""Cluster exporters as clients of the simulated API server, with the shipped account: one at a time prints the cluster.
+"""Cluster exporters as clients of the simulated API server, with the shipped account: one at a time
+prints the cluster.
 
-Two run, as in a rolling update; the active one ends; another loses its way to the Lease. Pages are looked at all the while.
+Two run, as in a rolling update; the active one ends; another loses its way to the Lease. Pages are
+looked at all the while.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ from fairlead_sim.world.driver import Driver
 
 TOKEN = "t"
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-TOKEN_PATH = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/fairlead-cluster-exporter/token"
+TOKEN_PATH = (
+    f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/fairlead-cluster-exporter/token"
+)
 TOKEN_REQUEST = b'{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}'
 TIMES = LeaseTimes(length=2, safe=1.4, renew=0.2, patience=1.0, fence=1.0)
 """A seventh of the shipped ones."""
@@ -59,8 +63,13 @@ class Replica:
         cluster = KubeCluster(api, WallClock())
         self.lease = Cuttable(api, SYSTEM_NAMESPACE, CLUSTER_EXPORTER_LEASE)
         self.leader = Leader(self.lease, name, times=TIMES)
-        self.exporter = ClusterExporter(cluster, NoReadings(), WallClock(), ClusterExporterSettings(node=name), self.leader)
-        self._tasks = [asyncio.ensure_future(cluster.run()), asyncio.ensure_future(self.exporter.run())]
+        self.exporter = ClusterExporter(
+            cluster, NoReadings(), WallClock(), ClusterExporterSettings(node=name), self.leader
+        )
+        self._tasks = [
+            asyncio.ensure_future(cluster.run()),
+            asyncio.ensure_future(self.exporter.run()),
+        ]
 
     @property
     def page(self) -> str:
@@ -92,7 +101,10 @@ async def served() -> AsyncIterator[tuple[str, Callable[[], str]]]:
 
     sock = bind_socket("127.0.0.1", 0)
     app = ApiServer(cluster, world.clock, [TOKEN], catch_up=driver.catch_up)
-    tasks = [asyncio.ensure_future(each) for each in (serve(app, sock=sock, stopping=app.stop), driver.run())]
+    tasks = [
+        asyncio.ensure_future(each)
+        for each in (serve(app, sock=sock, stopping=app.stop), driver.run())
+    ]
     try:
         yield f"http://127.0.0.1:{sock.getsockname()[1]}", holder
     finally:
@@ -122,14 +134,28 @@ async def test_one_prints_the_others_wait() -> None:
     async with served() as (url, holder), KubeApi(connection(url, TOKEN)) as admin:
         answer = await admin.send(ApiRequest("create", "POST", TOKEN_PATH, TOKEN_REQUEST))
         token = json.loads(answer.body)["status"]["token"]
-        async with KubeApi(connection(url, token)) as one, KubeApi(connection(url, token)) as two, KubeApi(connection(url, token)) as three:
+        async with (
+            KubeApi(connection(url, token)) as one,
+            KubeApi(connection(url, token)) as two,
+            KubeApi(connection(url, token)) as three,
+        ):
             first = Replica(one, "first")
             replicas = [first]
             await seen(lambda: first.prints_the_cluster, replicas)
             second = Replica(two, "second")
             replicas.append(second)
-            await seen(lambda: second.exporter.probes.unready() == "" and "fairlead_exporter_synced" in second.page, replicas)
-            assert (first.prints_the_cluster, second.prints_the_cluster, holder()) == (True, False, "first")
+            await seen(
+                lambda: (
+                    second.exporter.probes.unready() == ""
+                    and "fairlead_exporter_synced" in second.page
+                ),
+                replicas,
+            )
+            assert (first.prints_the_cluster, second.prints_the_cluster, holder()) == (
+                True,
+                False,
+                "first",
+            )
             assert 'fairlead_exporter_leader{node_name="second"} 0\n' in second.page
 
             await first.end()
@@ -140,7 +166,13 @@ async def test_one_prints_the_others_wait() -> None:
 
             third = Replica(three, "third")
             replicas.append(third)
-            await seen(lambda: "fairlead_exporter_leader" in third.page and third.exporter.probes.unready() == "", replicas)
+            await seen(
+                lambda: (
+                    "fairlead_exporter_leader" in third.page
+                    and third.exporter.probes.unready() == ""
+                ),
+                replicas,
+            )
             second.lease.is_cut = True
             took = await seen(lambda: not second.prints_the_cluster, replicas)
             assert took < TIMES.safe + 0.5

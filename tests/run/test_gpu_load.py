@@ -62,26 +62,68 @@ def test_document_002s_pod_moves_the_laptops_page_for_its_two_minutes(tmp_path: 
 
 
 @pytest.mark.long
-def test_a_generator_without_a_card_moves_an_exporters_page_until_it_is_killed(tmp_path: Path) -> None:
-    with running(tmp_path, "gpu-exporter", "--backend", "sim", "--scenario", scenario(tmp_path), "-c", "100") as (_, url):
-        wait_until("a card has answered", lambda: values(page_of(url), *FIELDS) == [0, 0], SECONDS, 0.05)
-        argv = [sys.executable, "-m", "fairlead", "gpu-load", "--backend", "sim", "--no-dcgm-validation", "-t 1004", "-d 600", "-r", "10"]
+def test_a_generator_without_a_card_moves_an_exporters_page_until_it_is_killed(
+    tmp_path: Path,
+) -> None:
+    with running(
+        tmp_path, "gpu-exporter", "--backend", "sim", "--scenario", scenario(tmp_path), "-c", "100"
+    ) as (_, url):
+        wait_until(
+            ("a card has answered"), lambda: values(page_of(url), *FIELDS) == [0, 0], SECONDS, 0.05
+        )
+        argv = [
+            sys.executable,
+            "-m",
+            "fairlead",
+            "gpu-load",
+            "--backend",
+            "sim",
+            "--no-dcgm-validation",
+            "-t 1004",
+            "-d 600",
+            "-r",
+            "10",
+        ]
         generator = subprocess.Popen(argv, stdout=subprocess.DEVNULL, env=environment(tmp_path))
         try:
-            wait_until("the page moves", lambda: values(page_of(url), *FIELDS) == [0.87, 98], SECONDS, 0.05)
+            wait_until(
+                "the page moves",
+                lambda: values(page_of(url), *FIELDS) == [0.87, 98],
+                SECONDS,
+                0.05,
+            )
         finally:
             generator.kill()
             generator.wait()
-        assert list((tmp_path / ".local/state/fairlead/gpu-load").iterdir()), "it could not take its file away"
+        assert list((tmp_path / ".local/state/fairlead/gpu-load").iterdir()), (
+            "it could not take its file away"
+        )
         wait_until("nobody is at work", lambda: values(page_of(url), *FIELDS) == [0, 0], 5, 0.05)
 
 
 def test_a_generator_that_is_asked_to_end_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / ".local/state/fairlead/gpu-load"
-    argv = [sys.executable, "-m", "fairlead", "gpu-load", "--backend", "sim", "--no-dcgm-validation", "-t 1004", "-d 600", "-r", "10"]
+    argv = [
+        sys.executable,
+        "-m",
+        "fairlead",
+        "gpu-load",
+        "--backend",
+        "sim",
+        "--no-dcgm-validation",
+        "-t 1004",
+        "-d 600",
+        "-r",
+        "10",
+    ]
     generator = subprocess.Popen(argv, stdout=subprocess.DEVNULL, env=environment(tmp_path))
     try:
-        wait_until("it has told its load", lambda: bool(folder.exists() and list(folder.glob("*.load"))), SECONDS, 0.05)
+        wait_until(
+            "it has told its load",
+            lambda: bool(folder.exists() and list(folder.glob("*.load"))),
+            SECONDS,
+            0.05,
+        )
         generator.terminate()
         assert generator.wait(timeout=10) == 143
         assert not list(folder.iterdir())
@@ -92,6 +134,13 @@ def test_a_generator_that_is_asked_to_end_leaves_nothing(tmp_path: Path) -> None
 
 def test_without_a_card_and_a_library_it_says_so_in_one_line(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "fairlead", "gpu-load", "--no-dcgm-validation", "-t 1004", "-d 1"]
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, env=environment(tmp_path), check=False)
+    ended = subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=environment(tmp_path),
+        check=False,
+    )
     assert ended.returncode == 2 and ended.stdout == "" and len(ended.stderr.splitlines()) == 1
     assert "--backend sim" in ended.stderr

@@ -1,4 +1,6 @@
-"""What `--gpu-source` and its flags make a server ask: pages that are named, pods that are searched for, or nobody."""
+"""What `--gpu-source` and its flags make a server ask: pages that are named, pods that are searched
+for, or nobody.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ from fairlead.ports import GpuReadings
 from fairlead.run.wiring import gpu_readings
 
 OURS = "app.kubernetes.io/name=fairlead-gpu-exporter"
-PATHS = ("/api/v1/pods", "/api/v1/namespaces/fairlead-system/pods", "/api/v1/namespaces/gpu-operator/pods")
+PATHS = (
+    "/api/v1/pods",
+    "/api/v1/namespaces/fairlead-system/pods",
+    "/api/v1/namespaces/gpu-operator/pods",
+)
 NAMED = "--gpu-exporter=http://127.0.0.1:1/metrics"
 
 
@@ -36,13 +42,22 @@ def has_tried(readings: GpuReadings) -> bool:
         ([NAMED], None, 1),
         ([NAMED, "--gpu-exporter-pods=app=x"], (PATHS[1], "app=x"), 1),
         (
-            ["--gpu-exporter-pods=app=nvidia-dcgm-exporter", "--gpu-exporter-namespace=gpu-operator"],
+            [
+                "--gpu-exporter-pods=app=nvidia-dcgm-exporter",
+                "--gpu-exporter-namespace=gpu-operator",
+            ],
             (PATHS[2], "app=nvidia-dcgm-exporter"),
             0,
         ),
         (["--gpu-exporter-namespace="], (PATHS[0], OURS), 0),
     ],
-    ids=["nothing said", "a page", "a page and pods", "pods of another namespace", "pods of all namespaces"],
+    ids=[
+        "nothing said",
+        "a page",
+        "a page and pods",
+        "pods of another namespace",
+        "pods of all namespaces",
+    ],
 )
 async def test_pods_are_searched_for_where_no_page_is_named(
     verb: object, flags: list[str], asked: tuple[str, str] | None, pages: int
@@ -60,12 +75,22 @@ async def test_pods_are_searched_for_where_no_page_is_named(
             with contextlib.suppress(asyncio.CancelledError):
                 await running
             tally = readings.tally()
-    assert {(each.path, each.query["labelSelector"]) for each in server.seen} == ({asked} if asked else set())
+    assert {(each.path, each.query["labelSelector"]) for each in server.seen} == (
+        {asked} if asked else set()
+    )
     assert tally is not None
     assert tally.read + tally.failing + tally.waiting == pages
 
 
-@pytest.mark.parametrize("flag", ["--gpu-exporter-port=0", "--gpu-exporter-port=70000", "--gpu-exporter-port=", "--gpu-exporter-pods= "])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--gpu-exporter-port=0",
+        "--gpu-exporter-port=70000",
+        "--gpu-exporter-port=",
+        "--gpu-exporter-pods= ",
+    ],
+)
 def test_what_is_no_port_and_no_label_is_refused(flag: str) -> None:
     with pytest.raises(UserError):
         make_parser(cluster_exporter, "fairlead").parse([flag])

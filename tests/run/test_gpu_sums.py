@@ -1,8 +1,9 @@
-"""How many GPUs are given away, told by the cluster exporter, the scheduler extender and the containers of the GPU exporter.
+"""How many GPUs are given away, told by the cluster exporter, the scheduler extender and the
+containers of the GPU exporter.
 
-docs/spec/telemetry.md#recording-rules-and-alerts (five sums: cluster, node, job, namespace, leaf). The oracle
-is what `kubectl` shows: the limits of pods that sit on a node, a share being its units of the units that the
-node has for one GPU.
+docs/spec/telemetry.md#recording-rules-and-alerts (five sums: cluster, node, job, namespace, leaf).
+The oracle is what `kubectl` shows: the limits of pods that sit on a node, a share being its units
+of the units that the node has for one GPU.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ Sums = dict[str, float]
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """The default world as a person meets it: exclusive and shared nodes, jobs, a quota tree, one sick card."""
+    """The default world as a person meets it: exclusive and shared nodes, jobs, a quota tree, one
+    sick card.
+    """
     made = sharing_world(load_scenario("default"), 0, EPOCH)
     made.warm_up()
     return made
@@ -50,7 +53,12 @@ def told(world: World) -> Mapping[str, list[tuple[Row, float]]]:
     seen, cards = take_snapshot(world), world.devices.sample()
     summary = summarize(seen, all_instances(seen), world.clock.now())
     shares = share_families(ledger_of(seen), {}, is_leading=True, doubts=0)
-    families = (*native_families(summary), *gpu_families(cards), *container_families(cards), *shares)
+    families = (
+        *native_families(summary),
+        *gpu_families(cards),
+        *container_families(cards),
+        *shares,
+    )
     return {family.name: list(series(family)) for family in families}
 
 
@@ -67,19 +75,33 @@ def seated(world: World) -> list[tuple[Row, float]]:
     for node in world.cluster.list(NODES):
         capacity = node["status"]["capacity"]
         if SHARED in capacity:
-            per_gpu[node["metadata"]["name"]] = int(capacity[SHARED]) / int(capacity["aliyun.com/gpu-count"])
+            per_gpu[node["metadata"]["name"]] = int(capacity[SHARED]) / int(
+                capacity["aliyun.com/gpu-count"]
+            )
     found = []
     for pod in world.cluster.list(PODS):
         node = pod["spec"].get("nodeName", "")
         if node and pod["status"]["phase"] not in ("Succeeded", "Failed"):
             units, whole = limit(pod, SHARED), limit(pod, WHOLE)
             gpus = whole + (units / per_gpu[node] if units else 0)
-            found.append(({"node": node, "namespace": pod["metadata"]["namespace"], "pod": pod["metadata"]["name"]}, gpus))
+            found.append(
+                (
+                    {
+                        "node": node,
+                        "namespace": pod["metadata"]["namespace"],
+                        "pod": pod["metadata"]["name"],
+                    },
+                    gpus,
+                )
+            )
     return found
 
 
 def limit(pod: Mapping[str, Any], resource: str) -> int:
-    return sum(int(container.get("resources", {}).get("limits", {}).get(resource, 0)) for container in pod["spec"]["containers"])
+    return sum(
+        int(container.get("resources", {}).get("limits", {}).get(resource, 0))
+        for container in pod["spec"]["containers"]
+    )
 
 
 def summed(rows: Rows, *labels: str) -> Sums:
@@ -92,7 +114,10 @@ def summed(rows: Rows, *labels: str) -> Sums:
 
 def containers(told: Mapping[str, list[tuple[Row, float]]]) -> list[tuple[Row, float]]:
     """`limit / on (node_name, uuid) group_left grantable`, the expression of contract 5."""
-    grantable = {(row["node_name"], row["uuid"]): value for row, value in told["fairlead_gpu_memory_grantable_bytes"]}
+    grantable = {
+        (row["node_name"], row["uuid"]): value
+        for row, value in told["fairlead_gpu_memory_grantable_bytes"]
+    }
     limits = told["fairlead_container_gpu_memory_limit_bytes"]
     return [(row, value / grantable[row["node_name"], row["uuid"]]) for row, value in limits]
 
@@ -110,37 +135,61 @@ def test_the_world_has_shares_and_whole_gpus(seated: list[tuple[Row, float]]) ->
     assert any(gpus >= 1 for _, gpus in seated)
 
 
-def test_of_the_cluster(told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]) -> None:
+def test_of_the_cluster(
+    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+) -> None:
     expected = sum(gpus for _, gpus in seated)
     ((_, cluster),) = told["fairlead_cluster_gpus_allocated"]
     assert cluster == pytest.approx(expected)
     assert {"": sum(ratio for _, ratio in containers(told))} == near({"": expected})
 
 
-def test_of_each_node(told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]) -> None:
+def test_of_each_node(
+    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+) -> None:
     expected = summed(seated, "node")
     assert summed(told["fairlead_node_gpus_allocated"], "node_name") == pytest.approx(expected)
     assert summed(containers(told), "node_name") == near(expected)
 
 
 def test_of_each_shared_card(told: Mapping[str, list[tuple[Row, float]]]) -> None:
-    """The extender's units of a card, held of all, are the shares of its containers and its `allocated_ratio`."""
+    """The extender's units of a card, held of all, are the shares of its containers and its
+    `allocated_ratio`.
+    """
     units = told["fairlead_gpushare_units"]
     totals = {row["uuid"]: value for row, value in units if row["state"] == "total"}
-    held = summed((({"uuid": row["uuid"]}, value / totals[row["uuid"]]) for row, value in units if row["state"] in HELD_STATES), "uuid")
+    held = summed(
+        (
+            ({"uuid": row["uuid"]}, value / totals[row["uuid"]])
+            for row, value in units
+            if row["state"] in HELD_STATES
+        ),
+        "uuid",
+    )
     assert len(held) > 1
-    shares = summed(((row, ratio) for row, ratio in containers(told) if row["allocate_mode"] == "share"), "uuid")
+    shares = summed(
+        ((row, ratio) for row, ratio in containers(told) if row["allocate_mode"] == "share"), "uuid"
+    )
     assert shares == near(held)
     cards = summed(told["fairlead_gpu_allocated_ratio"], "uuid")
     assert {uuid: cards[uuid] for uuid in held} == near(held)
 
 
-def test_of_each_job(told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]) -> None:
-    job_of = {(row["job_namespace"], row["instance_name"]): row["job_name"] for row, _ in told["fairlead_job_instance_info"]}
+def test_of_each_job(
+    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+) -> None:
+    job_of = {
+        (row["job_namespace"], row["instance_name"]): row["job_name"]
+        for row, _ in told["fairlead_job_instance_info"]
+    }
     expected = summed(with_job(seated, job_of, "namespace", "pod"), "job")
     assert len(expected) > 3
-    assert summed(with_job(told["fairlead_job_gpus_allocated"], {}, "job_namespace", "job_name"), "job") == pytest.approx(expected)
-    assert summed(with_job(containers(told), job_of, "namespace_name", "pod_name"), "job") == near(expected)
+    assert summed(
+        with_job(told["fairlead_job_gpus_allocated"], {}, "job_namespace", "job_name"), "job"
+    ) == pytest.approx(expected)
+    assert summed(with_job(containers(told), job_of, "namespace_name", "pod_name"), "job") == near(
+        expected
+    )
 
 
 def with_job(rows: Rows, job_of: Mapping[tuple[str, str], str], space: str, name: str) -> Rows:
@@ -150,20 +199,41 @@ def with_job(rows: Rows, job_of: Mapping[tuple[str, str], str], space: str, name
             yield {"job": f"{row[space]}/{job}"}, value
 
 
-def test_of_each_namespace(told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]) -> None:
+def test_of_each_namespace(
+    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+) -> None:
     assert summed(containers(told), "namespace_name") == near(summed(seated, "namespace"))
 
 
-def test_of_each_leaf(world: World, told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]) -> None:
+def test_of_each_leaf(
+    world: World, told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+) -> None:
     (tree,) = world.cluster.list(ELASTIC_QUOTA_TREES)
     leaf_of = dict(leaves(tree["spec"]["root"]))
-    expected = summed((({"leaf": leaf_of[row["namespace"]]}, gpus) for row, gpus in seated if row["namespace"] in leaf_of), "leaf")
+    expected = summed(
+        (
+            ({"leaf": leaf_of[row["namespace"]]}, gpus)
+            for row, gpus in seated
+            if row["namespace"] in leaf_of
+        ),
+        "leaf",
+    )
     names = set(leaf_of.values())
     # 16130 MiB are 15 units (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)
     per_gpu = {WHOLE: 1, SHARED: 15}
-    used = [(row, value / per_gpu[row["resource"]]) for row, value in told["fairlead_quota_used"] if row["resource"] in per_gpu]
-    assert summed(((row, value) for row, value in used if row["quota"] in names), "quota") == pytest.approx(expected)
-    held = (({"leaf": leaf_of[row["namespace_name"]]}, ratio) for row, ratio in containers(told) if row["namespace_name"] in leaf_of)
+    used = [
+        (row, value / per_gpu[row["resource"]])
+        for row, value in told["fairlead_quota_used"]
+        if row["resource"] in per_gpu
+    ]
+    assert summed(
+        ((row, value) for row, value in used if row["quota"] in names), "quota"
+    ) == pytest.approx(expected)
+    held = (
+        ({"leaf": leaf_of[row["namespace_name"]]}, ratio)
+        for row, ratio in containers(told)
+        if row["namespace_name"] in leaf_of
+    )
     assert summed(held, "leaf") == near(expected)
 
 

@@ -1,4 +1,6 @@
-"""`fairlead up` as a person starts it: addresses, files, ports, the end. One laptop serves the whole module."""
+"""`fairlead up` as a person starts it: addresses, files, ports, the end. One laptop serves the
+whole module.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ import pytest
 import yaml
 from tests.cli.arena import arena, arena_process, environment, run_main
 from tests.examples import long_case
-from tests.run.laptop import BARE, PORTS, START_SECONDS, Laptop, get, kubeconfig_of, post, young_scenario
+from tests.run.laptop import (
+    BARE,
+    PORTS,
+    START_SECONDS,
+    Laptop,
+    get,
+    kubeconfig_of,
+    post,
+    young_scenario,
+)
 from tests.waiting import wait_until
 
 from fairlead.edge.files.laptop_state import laptop_home, running_laptop
@@ -47,7 +58,16 @@ def with_production(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     folder = tmp_path_factory.mktemp("laptop")
-    running = Laptop(folder, *PORTS, "--seed", "7", "--scenario", young_scenario(folder), "--kubeconfig", str(with_production(folder)))
+    running = Laptop(
+        folder,
+        *PORTS,
+        "--seed",
+        "7",
+        "--scenario",
+        young_scenario(folder),
+        "--kubeconfig",
+        str(with_production(folder)),
+    )
     try:
         running.wait_ready()
         yield running
@@ -66,14 +86,19 @@ def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> Non
     overview = json.loads(get(ready["console"] + "api/v1/overview"))
     assert overview["gpus"]["total"] == 32
     assert "\narena_total_gpus_of_cluster 32\n" in get(ready["cluster_exporter"])
-    assert get(ready["gpu_exporter"]).count("\nDCGM_FI_DEV_FB_USED{") >= 31  # a card may be off the bus
+    # a card may be off the bus
+    assert get(ready["gpu_exporter"]).count("\nDCGM_FI_DEV_FB_USED{") >= 31
 
 
 def test_the_page_of_a_job_that_runs_well_has_its_events(laptop: Laptop) -> None:
     api = laptop.wait_ready()["console"] + "api/v1/jobs"
     running = json.loads(get(f"{api}?job_status=Running"))["items"]
-    told = [json.loads(get(f"{api}/{row['namespace']}/{row['type']}/{row['name']}")) for row in running]
-    assert {"Scheduled", "Pulled", "Started"} <= {event["reason"] for each in told for event in each["events"]}
+    told = [
+        json.loads(get(f"{api}/{row['namespace']}/{row['type']}/{row['name']}")) for row in running
+    ]
+    assert {"Scheduled", "Pulled", "Started"} <= {
+        event["reason"] for each in told for event in each["events"]
+    }
     assert "images" in {step["step"] for each in told for step in each["life"]}
 
 
@@ -83,11 +108,16 @@ def test_the_kubeconfig_is_the_owners_alone(laptop: Laptop) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_kubeconfig_with_production_in_it_gets_a_context_more_and_keeps_its_own(laptop: Laptop) -> None:
+def test_a_kubeconfig_with_production_in_it_gets_a_context_more_and_keeps_its_own(
+    laptop: Laptop,
+) -> None:
     laptop.wait_ready()
     path = laptop.home / "config"
     document = yaml.safe_load(path.read_text())
-    assert document["current-context"] == "prod" and {"name": "prod", "context": {"cluster": "prod"}} in document["contexts"]
+    assert (
+        document["current-context"] == "prod"
+        and {"name": "prod", "context": {"cluster": "prod"}} in document["contexts"]
+    )
     assert path.read_text().startswith("# of ann\n")
     ended = arena(laptop.home, "whoami", "--context=fairlead", f"--kubeconfig={path}")
     assert "fairlead-admin" in ended.stdout, ended.stderr
@@ -106,48 +136,101 @@ def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
     """Every check is answered, and a dry run has made no pod."""
     laptop.wait_ready()
     ended = fairlead(laptop, "quota", "doctor")
-    states = {line.split()[1]: line.split()[0] for line in ended.stdout.partition("\n\n")[0].splitlines()[1:]}
-    wanted = ("definition", "max", "tree", "labels", "injector", "guard", "controller", "lease", "rights")
-    assert (ended.returncode, states) == (0, dict.fromkeys(wanted, "ok")), ended.stdout + ended.stderr
+    states = {
+        line.split()[1]: line.split()[0]
+        for line in ended.stdout.partition("\n\n")[0].splitlines()[1:]
+    }
+    wanted = (
+        "definition",
+        "max",
+        "tree",
+        "labels",
+        "injector",
+        "guard",
+        "controller",
+        "lease",
+        "rights",
+    )
+    assert (ended.returncode, states) == (0, dict.fromkeys(wanted, "ok")), (
+        ended.stdout + ended.stderr
+    )
     namespace = ended.stdout.split("a new pod in ")[1].split()[0]
-    assert "no pod and no job" in fairlead(laptop, "quota", "why", f"{namespace}/fairlead-quota-doctor").stderr
+    assert ("no pod and no job") in fairlead(
+        laptop, "quota", "why", f"{namespace}/fairlead-quota-doctor"
+    ).stderr
 
 
 def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
-    running = [line.split()[:2] for line in arena(laptop.home, "list", "-A").stdout.splitlines() if " RUNNING " in line]
+    running = [
+        line.split()[:2]
+        for line in arena(laptop.home, "list", "-A").stdout.splitlines()
+        if (" RUNNING ") in line
+    ]
     tries = [arena(laptop.home, "attach", "-n", namespace, job) for namespace, job in running[:3]]
-    told = [done for done in tries if "in a completed Instance" not in done.stderr]  # a job may end while we look
+    # a job may end while we look
+    told = [done for done in tries if "in a completed Instance" not in done.stderr]
     assert told and all(done.returncode == 1 and done.stdout == "" for done in tries)
     assert all(
-        "in a simulated cluster, where containers are scripts without a process or a network: no exec" in done.stderr for done in told
+        (
+            "in a simulated cluster, where containers are scripts without a process or a network: "
+            "no exec"
+        )
+        in done.stderr
+        for done in told
     )
 
 
 def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_path: Path) -> None:
     assert fairlead(laptop, "snapshot", "save", str(tmp_path / "s")).returncode == 0
     shown = fairlead(laptop, "snapshot", "show", str(tmp_path / "s"))
-    assert re.search(r"^Nodes: +9 \(4 exclusive, 3 none, 2 share\)$", shown.stdout, re.MULTILINE), shown.stderr
+    assert re.search(
+        (
+            r"^Nodes: +9 \(4 exclusive, 3 "
+            r"none, 2 share\)$"
+        ),
+        shown.stdout,
+        re.MULTILINE,
+    ), shown.stderr
     assert re.search(r"^GPUs: +32, 32 with readings$", shown.stdout, re.MULTILINE)
     table = fairlead(laptop, "top", "node", f"--snapshot={tmp_path / 's'}")
-    assert table.stdout.startswith("NAME          IPADDRESS     ROLE           STATUS  GPU(Total)  GPU(Allocated)  GPU(Mode)")
+    assert table.stdout.startswith(
+        "NAME          IPADDRESS     ROLE           STATUS  GPU(Total)  GPU(Allocated)  GPU(Mode)"
+    )
 
 
-def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(laptop: Laptop, tmp_path: Path) -> None:
+def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(
+    laptop: Laptop, tmp_path: Path
+) -> None:
     config = kubeconfig_of(laptop.wait_ready())
     config["users"][0]["user"]["as"] = "nobody"
     (tmp_path / "config").write_text(json.dumps(config))
     (tmp_path / "s").write_bytes(b"")
     save = ("snapshot", "save", f"--kubeconfig={tmp_path / 'config'}", str(tmp_path / "s"))
     refused = fairlead(laptop, *save)
-    assert (refused.returncode, refused.stdout, (tmp_path / "s").read_bytes()) == (2, "", b""), refused.stderr
+    assert (refused.returncode, refused.stdout, (tmp_path / "s").read_bytes()) == (2, "", b""), (
+        refused.stderr
+    )
     (error,) = (line for line in refused.stderr.splitlines() if line.startswith("error: "))
-    for name in ("nodes", "pods", "events", "elasticquotatrees", "mpijobs", "deployments.apps", "poddisruptionbudgets.policy"):
+    for name in (
+        "nodes",
+        "pods",
+        "events",
+        "elasticquotatrees",
+        "mpijobs",
+        "deployments.apps",
+        "poddisruptionbudgets.policy",
+    ):
         assert re.search(rf"[ :]{re.escape(name)}[, ]", error), name
-    assert refused.stderr.count('nodes is forbidden: User "nobody" cannot list resource "nodes"') == 1
+    assert (
+        refused.stderr.count('nodes is forbidden: User "nobody" cannot list resource "nodes"') == 1
+    )
     assert "next try" not in refused.stderr, "a command tries once"
     partial = fairlead(laptop, *save, "--partial")
     assert partial.returncode == 0, partial.stderr
-    assert partial.stdout.startswith("saved 0 nodes, 0 pods and 0 jobs of ") and ", without " in partial.stdout
+    assert (
+        partial.stdout.startswith("saved 0 nodes, 0 pods and 0 jobs of ")
+        and (", without ") in partial.stdout
+    )
 
 
 def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: Path) -> None:
@@ -155,9 +238,13 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        refused = run_main("fairlead", ["up", *PORTS[2:], "--port", str(port)], environment(tmp_path))
+        refused = run_main(
+            "fairlead", ["up", *PORTS[2:], "--port", str(port)], environment(tmp_path)
+        )
     assert refused.returncode == 1
-    assert f"error: cannot listen on `127.0.0.1:{port}`: the port is taken\nhint: " in refused.stderr
+    assert (
+        f"error: cannot listen on `127.0.0.1:{port}`: the port is taken\nhint: "
+    ) in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -166,21 +253,36 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         long_case(("--scenario", "absent"), "absent"),
         (("--scenario", "/absent.toml"), "scenario file `/absent.toml` cannot be read"),
         long_case(("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
-        long_case(("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
+        long_case(
+            ("--kubeconfig", "/proc/kubeconfig"),
+            "kubeconfig `/proc/kubeconfig` cannot be written",
+        ),
         long_case(("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
         long_case(("--from-snapshot", "absent"), "snapshot `absent` cannot be read"),
         long_case(
-            ("--from-snapshot", "s", "--scenario", "empty"), "a world begins with scenario `empty` or with snapshot `s`, not with both"
+            ("--from-snapshot", "s", "--scenario", "empty"),
+            "a world begins with scenario `empty` or with snapshot `s`, not with both",
         ),
-        (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
+        (
+            ("--state-dir", "/proc/fairlead"),
+            "world file `/proc/fairlead/world.sqlite` cannot be opened",
+        ),
         long_case(("--state-dir", ""), "argument --state-dir: the name is empty"),
         long_case(("--use-context",), "--use-context has no effect without --kubeconfig"),
         long_case(("--kubeconfig=",), "argument --kubeconfig: the name is empty"),
-        (("--ready-file", "THESIS"), "/thesis` cannot be written: another file stands there, which is no ready file"),
-        (("--kubeconfig", "THESIS"), "/thesis` is a str, not a mapping with clusters, users and contexts"),
+        (
+            ("--ready-file", "THESIS"),
+            "/thesis` cannot be written: another file stands there, which is no ready file",
+        ),
+        (
+            ("--kubeconfig", "THESIS"),
+            "/thesis` is a str, not a mapping with clusters, users and contexts",
+        ),
     ],
 )
-def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple[str, ...], words: str, tmp_path: Path) -> None:
+def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(
+    flags: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
     """And before anything is said of ports, which are taken. What stands there already stays."""
     thesis = tmp_path / "thesis"
     thesis.write_text("my thesis")
@@ -198,8 +300,12 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple
     assert thesis.read_text() == "my thesis"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", "the terminal is closed"])
-def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", ("the terminal is closed")]
+)
+def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     laptop = Laptop(tmp_path, *BARE, "--kubeconfig", str(with_production(tmp_path)))
     state = tmp_path / ".local/state/fairlead/laptop"
     ready = laptop.wait_ready()
@@ -238,7 +344,12 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
     argv = ["sh", "-c", script, sys.executable, str(ready), *BARE]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment(tmp_path), text=True)
     try:
-        wait_until("it is ready", lambda: ready.exists() or process.poll() is not None, START_SECONDS, 0.05)
+        wait_until(
+            "it is ready",
+            lambda: ready.exists() or process.poll() is not None,
+            START_SECONDS,
+            0.05,
+        )
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=20)
         assert (process.returncode, "Traceback" in said) == (0, False), said
@@ -248,12 +359,16 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(tmp_path: Path) -> None:
+def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(
+    tmp_path: Path,
+) -> None:
     laptop = Laptop(tmp_path, *BARE, home=Path("/proc"))
     ready = laptop.wait_ready()
     kubeconfig = Path(ready["kubeconfig"])
     assert kubeconfig.exists()
-    assert "warning: kubeconfig `/proc/.local/state/fairlead/laptop/kubeconfig` cannot be written: " in laptop.output()
+    assert (
+        "warning: kubeconfig `/proc/.local/state/fairlead/laptop/kubeconfig` cannot be written: "
+    ) in laptop.output()
     laptop.end()
     assert (laptop.process.returncode, kubeconfig.parent.exists()) == (0, False)
     laptop.close()
@@ -281,19 +396,25 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     first = Laptop(tmp_path, *BARE, *kept)
     ready = first.wait_ready()
     (told,) = re.findall(r"^kubeconfig: +(.+)$", first.output(), re.MULTILINE)
-    assert told.startswith("/") and Path(told).samefile(tmp_path / "state" / "kubeconfig"), "whoever is told it may be elsewhere"
+    assert told.startswith("/") and Path(told).samefile(tmp_path / "state" / "kubeconfig"), (
+        "whoever is told it may be elsewhere"
+    )
     token = kubeconfig_of(ready)["users"][0]["user"]["token"]
     post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
     found = running_laptop({"HOME": str(first.home)})
-    assert found is not None and found.pid == first.process.pid and Path(found.kubeconfig).samefile(told), (
-        "nobody has to name its directory"
-    )
+    assert (
+        found is not None
+        and found.pid == first.process.pid
+        and Path(found.kubeconfig).samefile(told)
+    ), "nobody has to name its directory"
     first.end(signal.SIGKILL)
     first.close()
     first.ready_file.unlink()
     second = Laptop(tmp_path, *PORTS, *kept)
     ready = second.wait_ready()
-    assert [path.name for path in laptop_home({"HOME": str(second.home)}).iterdir()] == [str(second.process.pid)]
+    assert [path.name for path in laptop_home({"HOME": str(second.home)}).iterdir()] == [
+        str(second.process.pid)
+    ]
     assert kubeconfig_of(ready)["users"][0]["user"]["token"] == token
     with pytest.raises(urllib.error.HTTPError, match="409"):
         post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})

@@ -1,4 +1,6 @@
-"""A laptop's kubeconfig says where its time and its GPU values are told, so `arena` is right with KUBECONFIG alone."""
+"""A laptop's kubeconfig says where its time and its GPU values are told, so `arena` is right with
+KUBECONFIG alone.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,17 @@ def pages(server: ScriptedServer) -> dict[str, str]:
 
 
 def answers(**more: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
-    face = {"now": moment(3 * HOURS).replace("Z", ".5Z"), "speed": 1.0, "isPaused": True, "since": None, "until": None}
-    clock: dict[str, list[Reply | Stream]] = {"/api/v1/clock": [Reply(face)], "/metrics": [Reply(PAGE.encode())]}
+    face = {
+        "now": moment(3 * HOURS).replace("Z", ".5Z"),
+        "speed": 1.0,
+        "isPaused": True,
+        "since": None,
+        "until": None,
+    }
+    clock: dict[str, list[Reply | Stream]] = {
+        "/api/v1/clock": [Reply(face)],
+        "/metrics": [Reply(PAGE.encode())],
+    }
     return {**script(), **clock, **more}
 
 
@@ -33,7 +44,11 @@ def test_durations_count_from_the_laptops_time(tmp_path: Path) -> None:
         path = laptop_config(tmp_path, server.url, pages(server))
         for way in ({"KUBECONFIG": str(path)}, {"KUBECONFIG": f"{tmp_path / 'absent'}:{path}"}):
             done = arena(tmp_path, "list", **way)
-            assert [line.split()[3] for line in done.stdout.splitlines()] == ["DURATION", "3h", "3h"], done.stderr
+            assert [line.split()[3] for line in done.stdout.splitlines()] == [
+                "DURATION",
+                "3h",
+                "3h",
+            ], done.stderr
 
 
 def test_gpu_values_are_the_laptops_page(tmp_path: Path) -> None:
@@ -48,14 +63,27 @@ def test_a_prometheus_that_is_named_comes_first(tmp_path: Path) -> None:
     query: list[Reply | Stream] = [Reply(nothing)]
     with ScriptedServer(answers() | {"/api/v1/query": query}) as server:
         path = laptop_config(tmp_path, server.url, pages(server))
-        done = arena(tmp_path, "top", "job", "bert", "-T", "mpi", KUBECONFIG=str(path), PROMETHEUS_ADDRESS=server.url)
+        done = arena(
+            tmp_path,
+            "top",
+            "job",
+            "bert",
+            "-T",
+            "mpi",
+            KUBECONFIG=str(path),
+            PROMETHEUS_ADDRESS=server.url,
+        )
         assert "71.0%" not in done.stdout and "GPU metrics unavailable: no samples" in done.stderr
 
 
-@pytest.mark.parametrize("extension", [None, "http://x", {"console": 7}, {"gpuExporter": "http://x"}])
+@pytest.mark.parametrize(
+    "extension", [None, "http://x", {"console": 7}, {"gpuExporter": "http://x"}]
+)
 def test_what_no_laptop_wrote_is_a_cluster_as_any_other(extension: object, tmp_path: Path) -> None:
     with ScriptedServer(answers()) as server:
-        done = arena(tmp_path, "list", KUBECONFIG=str(laptop_config(tmp_path, server.url, extension)))
+        done = arena(
+            tmp_path, "list", KUBECONFIG=str(laptop_config(tmp_path, server.url, extension))
+        )
         assert done.returncode == 0, done.stderr
         assert "3h" not in done.stdout and not server.requests_of("/api/v1/clock")
 
@@ -66,4 +94,8 @@ def test_a_laptop_whose_console_is_gone_still_lists(tmp_path: Path) -> None:
         path = laptop_config(tmp_path, server.url, gone)
         assert arena(tmp_path, "list", KUBECONFIG=str(path)).returncode == 0
         done = arena(tmp_path, "top", "job", "bert", "-T", "mpi", KUBECONFIG=str(path))
-        assert done.returncode == 0 and "GPU metrics unavailable: page `http://127.0.0.1:1/metrics` cannot be read" in done.stderr
+        assert (
+            done.returncode == 0
+            and ("GPU metrics unavailable: page `http://127.0.0.1:1/metrics` cannot be read")
+            in done.stderr
+        )

@@ -1,8 +1,8 @@
 """A marked password goes in through every address that a person writes, and must come out nowhere.
 
 Ways in: the proxies of the environment, `server` and `proxy-url` of a kubeconfig, `--prometheus`,
-`--gpu-exporter`. Ways out: what commands print, the log of a server and its answers, exceptions with their
-traces, and reports.
+`--gpu-exporter`. Ways out: what commands print, the log of a server and its answers, exceptions
+with their traces, and reports.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class RefusingProxy:
                 return
             with client:
                 self.heads.append(client.recv(65536))
-                client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                client.sendall(
+                    b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: "
+                    b"0\r\nConnection: close\r\n\r\n"
+                )
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -95,12 +98,24 @@ def clean(text: str) -> bool:
 
 WAYS_IN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "HTTPS_PROXY": ({"server": "https://api.invalid:6443"}, {"HTTPS_PROXY": "http://LOGIN@PROXY"}),
-    "https_proxy, without a scheme": ({"server": "https://api.invalid:6443"}, {"https_proxy": "LOGIN@PROXY"}),
+    ("https_proxy, without a scheme"): (
+        {"server": "https://api.invalid:6443"},
+        {"https_proxy": "LOGIN@PROXY"},
+    ),
     "HTTP_PROXY": ({"server": "http://api.invalid:8080"}, {"HTTP_PROXY": "http://LOGIN@PROXY"}),
-    "a socks proxy of the environment": ({"server": "https://api.invalid:6443"}, {"HTTPS_PROXY": "socks5://LOGIN@PROXY"}),
-    "a password with a slash": ({"server": "https://api.invalid:6443"}, {"HTTPS_PROXY": "http://ann:/LOGIN@PROXY"}),
+    ("a socks proxy of the environment"): (
+        {"server": "https://api.invalid:6443"},
+        {"HTTPS_PROXY": "socks5://LOGIN@PROXY"},
+    ),
+    ("a password with a slash"): (
+        {"server": "https://api.invalid:6443"},
+        {"HTTPS_PROXY": "http://ann:/LOGIN@PROXY"},
+    ),
     "proxy-url": ({"server": "https://api.invalid:6443", "proxy-url": "http://LOGIN@PROXY"}, {}),
-    "a proxy-url that is none": ({"server": "https://api.invalid:6443", "proxy-url": "socks5://LOGIN@PROXY"}, {}),
+    ("a proxy-url that is none"): (
+        {"server": "https://api.invalid:6443", "proxy-url": "socks5://LOGIN@PROXY"},
+        {},
+    ),
     "server": ({"server": "http://LOGIN@PROXY"}, {}),
     "a server with TLS": ({"server": "https://LOGIN@PROXY"}, {}),
     "a server that is none": ({"server": "ftp://LOGIN@PROXY"}, {}),
@@ -119,20 +134,41 @@ def way(request: pytest.FixtureRequest) -> tuple[dict[str, str], dict[str, str]]
     return chosen
 
 
-def prepared(way: tuple[dict[str, str], dict[str, str]], host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def prepared(
+    way: tuple[dict[str, str], dict[str, str]],
+    host: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
     cluster, env = way
     for name, value in env.items():
         monkeypatch.setenv(name, filled(value, host))
-    return write_kubeconfig(tmp_path / "config", cluster={key: filled(value, host) for key, value in cluster.items()}, user={"token": "t"})
+    return write_kubeconfig(
+        tmp_path / "config",
+        cluster={key: filled(value, host) for key, value in cluster.items()},
+        user={"token": "t"},
+    )
 
 
 @pytest.mark.parametrize("place", ["refusing", "shut"])
 @pytest.mark.parametrize("program", ["arena", "fairlead"])
 def test_commands_do_not_print_it(
-    way: Any, program: str, place: str, refusing: RefusingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    way: Any,
+    program: str,
+    place: str,
+    refusing: RefusingProxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
     path = prepared(way, refusing.host if place == "refusing" else shut(), tmp_path, monkeypatch)
-    argv = [*("list" if program == "arena" else "top node").split(), "--kubeconfig", str(path), "--loglevel", "debug"]
+    argv = [
+        *("list" if program == "arena" else ("top node")).split(),
+        "--kubeconfig",
+        str(path),
+        "--loglevel",
+        "debug",
+    ]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     status = main(program, argv)
     printed = capsys.readouterr()
@@ -175,20 +211,29 @@ def test_the_hint_names_the_proxy_that_refused_or_is_not_there(
         twin(connection_of(path)).call("version")
     assert f"proxy `http://{host}`" in failed.value.hint
     if place == "refusing":
-        assert f"proxy-authorization: basic {IN_BASE64}".lower() in refusing.heads[-1].decode().lower()  # it still logs in
+        # it still logs in
+        assert (f"proxy-authorization: basic {IN_BASE64}").lower() in refusing.heads[
+            -1
+        ].decode().lower()
 
 
 @pytest.mark.parametrize("twin", TWINS.values(), ids=list(TWINS))
-def test_the_server_gets_the_login_of_its_address_before_that_of_the_user_as_in_client_go(twin: Any, tmp_path: Path) -> None:
+def test_the_server_gets_the_login_of_its_address_before_that_of_the_user_as_in_client_go(
+    twin: Any, tmp_path: Path
+) -> None:
     with ScriptedServer({"/version": [Reply({"gitVersion": "v1.34.0"})]}) as server:
         address = server.url.replace("://", f"://{LOGIN}@")
-        path = write_kubeconfig(tmp_path / "config", cluster={"server": address}, user={"token": "t"})
+        path = write_kubeconfig(
+            tmp_path / "config", cluster={"server": address}, user={"token": "t"}
+        )
         twin(connection_of(path)).call("version")
         assert server.seen[0].headers["authorization"] == f"Basic {IN_BASE64}"
 
 
 ADDRESSES = [
-    f"{scheme}://{LOGIN}@{rest}" for scheme in ("http", "ftp") for rest in ("[::1", "host:x", "host x", ":9", "host:0", "h/a@b", "h?a@b")
+    f"{scheme}://{LOGIN}@{rest}"
+    for scheme in ("http", "ftp")
+    for rest in ("[::1", "host:x", ("host x"), ":9", "host:0", "h/a@b", "h?a@b")
 ] + [f"http://ann:1{sign}{SECRET}@host:9400/metrics" for sign in "/?#@"]
 
 
@@ -203,14 +248,22 @@ def test_addresses_that_are_refused_are_shown_without_it(address: str) -> None:
 
     assert clean(told(page_address, address))
     assert clean(told(prometheus_connection, address))
-    assert SECRET not in told(lambda text: normal_server(text, has_tls=True), address) or "@host" not in address
+    assert (
+        SECRET not in told(lambda text: normal_server(text, has_tls=True), address)
+        or "@host" not in address
+    )
     assert clean(told(checked_proxy, address.replace("http:", "socks5:")))
 
 
-def test_a_page_and_a_prometheus_that_cannot_be_reached_do_not_tell_it(refusing: RefusingProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_and_a_prometheus_that_cannot_be_reached_do_not_tell_it(
+    refusing: RefusingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://{LOGIN}@{refusing.host}")
     address = f"http://{LOGIN}@metrics.invalid:9090"
-    for call in (lambda: read_page(address), lambda: PrometheusBlocking(prometheus_connection(address)).query("up")):
+    for call in (
+        lambda: read_page(address),
+        lambda: PrometheusBlocking(prometheus_connection(address)).query("up"),
+    ):
         with pytest.raises(FairleadError) as failed:
             call()
         assert clean("".join(traceback.format_exception(failed.value)) + failed.value.hint)
@@ -221,30 +274,57 @@ def test_a_line_of_the_log_has_no_userinfo_even_of_a_library(form: logging.Forma
     try:
         raise ValueError(f"http://{LOGIN}@proxy:1")
     except ValueError:
-        record = logging.LogRecord("x", logging.ERROR, "f", 1, "to https://%s@host", (LOGIN,), sys.exc_info())
+        record = logging.LogRecord(
+            "x", logging.ERROR, "f", 1, ("to https://%s@host"), (LOGIN,), sys.exc_info()
+        )
     line = form.format(record)
     assert clean(line) and "https://host" in line and "http://proxy:1" in line
 
 
 def test_a_console_neither_answers_nor_logs_it(refusing: RefusingProxy, tmp_path: Path) -> None:
     path = write_kubeconfig(
-        tmp_path / "config", cluster={"server": f"https://{LOGIN}@api.invalid", "proxy-url": f"http://{LOGIN}@{refusing.host}"}
+        tmp_path / "config",
+        cluster={
+            "server": f"https://{LOGIN}@api.invalid",
+            "proxy-url": f"http://{LOGIN}@{refusing.host}",
+        },
     )
     env = {key: value for key, value in os.environ.items() if key not in PROXIES}
     env |= {"XDG_STATE_HOME": str(tmp_path), "HTTP_PROXY": f"http://{LOGIN}@{refusing.host}"}
     flags = [f"--prometheus=http://{LOGIN}@{shut()}", f"--kubeconfig={path}", "--loglevel=debug"]
     host = shut()
     log = tmp_path / "log"
-    program = [sys.executable, "-c", "import sys; from fairlead.run.main import main; sys.exit(main('fairlead', sys.argv[1:]))"]
+    program = [
+        sys.executable,
+        "-c",
+        (
+            "import sys; from fairlead.run.main import main; "
+            "sys.exit(main('fairlead', sys.argv[1:]))"
+        ),
+    ]
     with log.open("wb") as file:
-        process = subprocess.Popen([*program, "console", f"--listen={host}", *flags], stdout=file, stderr=file, env=env)
+        process = subprocess.Popen(
+            [*program, "console", f"--listen={host}", *flags], stdout=file, stderr=file, env=env
+        )
     try:
-        wait_until(log.read_text, lambda: process.poll() is not None or "cannot be read" in _answer(host, "/readyz") + log.read_text(), 60)
-        answers = {name: _answer(host, name) for name in ("/readyz", "/api/v1/overview", "/api/v1/health", "/metrics")}
+        wait_until(
+            log.read_text,
+            lambda: (
+                process.poll() is not None
+                or ("cannot be read") in _answer(host, "/readyz") + log.read_text()
+            ),
+            60,
+        )
+        answers = {
+            name: _answer(host, name)
+            for name in ("/readyz", "/api/v1/overview", "/api/v1/health", "/metrics")
+        }
     finally:
         process.terminate()
         process.wait(30)
-    assert f"proxy `http://{refusing.host}`" in log.read_text() + "".join(answers.values()), log.read_text()
+    assert (f"proxy `http://{refusing.host}`") in log.read_text() + "".join(answers.values()), (
+        log.read_text()
+    )
     assert clean(log.read_text())
     assert {name: clean(text) for name, text in answers.items()} == dict.fromkeys(answers, True)
 

@@ -1,4 +1,6 @@
-"""What the nodes' agents of the laptop give: the rules of `fairlead device-plugin`, asked by the simulated kubelets."""
+"""What the nodes' agents of the laptop give: the rules of `fairlead device-plugin`, asked by the
+simulated kubelets.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ def held(world: World) -> dict[str, list[tuple[int, int]]]:
 def waiting(world: World, name: str = "p") -> dict[str, Any]:
     status = get_pod(world, name)["status"]
     told = [*status.get("initContainerStatuses", ()), *status["containerStatuses"]]
-    return next(each["state"]["waiting"] for each in told if each["state"].get("waiting", {}).get("reason") == "CreateContainerConfigError")
+    return next(
+        each["state"]["waiting"]
+        for each in told
+        if each["state"].get("waiting", {}).get("reason") == "CreateContainerConfigError"
+    )
 
 
 def init(image: str, units: int, name: str = "init", **more: Any) -> dict[str, Any]:
@@ -58,7 +64,9 @@ def bound(world: World) -> None:
 
 def assert_told(world: World, message: str) -> None:
     """An Event for each try in not quite a minute: after 0.7 s, then every 12 s."""
-    failed = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "Failed"]
+    failed = [
+        event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "Failed"
+    ]
     assert {event["message"] for event in failed} == {message}
     assert sum(event.get("count") or 1 for event in failed) in range(4, 8)
 
@@ -67,7 +75,10 @@ def damaged(pod: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """The pod as a kubelet sees it whose agent reads a grant that somebody changed."""
     annotations = pod["metadata"]["annotations"]
     grants = json.loads(annotations["fairlead.io/gpu-allocation"])
-    told = {**annotations, "fairlead.io/gpu-allocation": json.dumps({"main": [{**grants["main"][0], **changes}]})}
+    told = {
+        **annotations,
+        "fairlead.io/gpu-allocation": json.dumps({"main": [{**grants["main"][0], **changes}]}),
+    }
     return {**pod, "metadata": {**pod["metadata"], "annotations": told}}
 
 
@@ -77,7 +88,11 @@ def test_an_init_container_holds_its_part_while_it_runs_and_then_the_others_thei
     create(world, 4, initContainers=[init("train:60s", 12)])
     live(world, 60)
     assert held(world) == {"init": [(0, 12924)]}
-    samples = {process.container: process for device in world.devices.sample() for process in device.processes}
+    samples = {
+        process.container: process
+        for device in world.devices.sample()
+        for process in device.processes
+    }
     assert samples["init"].memory_limit_bytes == 12924 << 20
     assert samples["init"].processes == 1
     live(world, 120)
@@ -96,7 +111,12 @@ def test_an_init_container_that_fails_takes_its_part_anew() -> None:
 
 def test_a_sidecar_holds_its_part_to_the_end() -> None:
     world = one_node()
-    create(world, 4, "train:2m", initContainers=[init("pause:35", 2, name="side", restartPolicy="Always")])
+    create(
+        world,
+        4,
+        "train:2m",
+        initContainers=[init("pause:35", 2, name="side", restartPolicy="Always")],
+    )
     live(world, 60)
     assert held(world) == {"main": [(0, 4308)], "side": [(0, 2154)]}
     live(world, 180)
@@ -106,7 +126,14 @@ def test_a_sidecar_holds_its_part_to_the_end() -> None:
 
 def test_a_sidecar_beside_an_init_container() -> None:
     world = one_node()
-    create(world, 4, initContainers=[init("pause:35", 2, name="side", restartPolicy="Always"), init("train:60s", 8)])
+    create(
+        world,
+        4,
+        initContainers=[
+            init("pause:35", 2, name="side", restartPolicy="Always"),
+            init("train:60s", 8),
+        ],
+    )
     live(world, 60)
     assert held(world) == {"side": [(0, 2154)], "init": [(0, 8616)]}
     live(world, 120)
@@ -116,19 +143,42 @@ def test_a_sidecar_beside_an_init_container() -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        pytest.param({"units": 6}, "InvalidArgument", "placement grants 6 units, container limit is 4", id="units"),
-        pytest.param({"mib": 9000}, "InvalidArgument", "placement grants 9000 MiB, 4 units of GPU {uuid} are 4308 MiB", id="MiB"),
-        pytest.param({"uuid": "GPU-x"}, "FailedPrecondition", "placement names GPU GPU-x, which is not on this node", id="card"),
+        pytest.param(
+            {"units": 6},
+            "InvalidArgument",
+            "placement grants 6 units, container limit is 4",
+            id="units",
+        ),
+        pytest.param(
+            {"mib": 9000},
+            "InvalidArgument",
+            "placement grants 9000 MiB, 4 units of GPU {uuid} are 4308 MiB",
+            id="MiB",
+        ),
+        pytest.param(
+            {"uuid": "GPU-x"},
+            "FailedPrecondition",
+            "placement names GPU GPU-x, which is not on this node",
+            id="card",
+        ),
     ],
 )
-def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(changes: dict[str, Any], code: str, words: str) -> None:
+def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(
+    changes: dict[str, Any], code: str, words: str
+) -> None:
     world = one_node()
     create(world)
     bound(world)
-    world.kubelets.agent, agent = lambda pod, name, whole: agent(damaged(pod, changes), name, whole), world.kubelets.agent
+    world.kubelets.agent, agent = (
+        lambda pod, name, whole: agent(damaged(pod, changes), name, whole),
+        world.kubelets.agent,
+    )
     live(world, 60)
     words = words.format(uuid=world.devices.cards(NODE)[0].uuid)
-    assert waiting(world)["message"] == f"device plugin PreStartContainer rpc failed with err: rpc error: code = {code} desc = {words}"
+    assert waiting(world)["message"] == (
+        f"device plugin PreStartContainer rpc failed with err: rpc error: code = {code} desc = "
+        f"{words}"
+    )
     assert phase(world) == "Pending"
     assert held(world) == {}
     assert_told(world, f"Error: {waiting(world)['message']}")
@@ -150,9 +200,13 @@ def test_a_card_that_failed_is_given_to_nobody() -> None:
     slots = json.loads(node["metadata"]["annotations"]["fairlead.io/gpus"])
     slots[0] |= {"health": "Unhealthy", "reason": "XID 79"}
     told = {**node["metadata"]["annotations"], "fairlead.io/gpus": json.dumps(slots)}
-    world.cluster.mutate(NODES, "", NODE, lambda old: {**old, "metadata": {**old["metadata"], "annotations": told}})
+    world.cluster.mutate(
+        NODES, "", NODE, lambda old: {**old, "metadata": {**old["metadata"], "annotations": told}}
+    )
     live(world, 60)
-    assert waiting(world)["message"].endswith(f"code = Unavailable desc = GPU {slots[0]['uuid']} is Unhealthy (XID 79)")
+    assert waiting(world)["message"].endswith(
+        f"code = Unavailable desc = GPU {slots[0]['uuid']} is Unhealthy (XID 79)"
+    )
 
 
 def test_a_refused_sidecar_holds_up_the_others_until_it_starts() -> None:
@@ -160,11 +214,15 @@ def test_a_refused_sidecar_holds_up_the_others_until_it_starts() -> None:
     create(world, 4, initContainers=[init("pause:35", 2, name="side", restartPolicy="Always")])
     bound(world)
     world.kubelets.agent, agent = (
-        lambda pod, name, whole: agent({**pod, "metadata": {**pod["metadata"], "annotations": {}}}, name, whole),
+        lambda pod, name, whole: agent(
+            {**pod, "metadata": {**pod["metadata"], "annotations": {}}}, name, whole
+        ),
         world.kubelets.agent,
     )
     live(world, 60)
-    words = "pod work/p container side has no GPU placement; it must be scheduled by fairlead-scheduler"
+    words = (
+        "pod work/p container side has no GPU placement; it must be scheduled by fairlead-scheduler"
+    )
     assert waiting(world)["message"].endswith(f"code = FailedPrecondition desc = {words}")
     assert_told(world, f"Error: {waiting(world)['message']}")
     world.kubelets.agent = agent
@@ -193,15 +251,22 @@ def test_a_world_that_goes_on_asks_again_for_who_was_refused_and_gives_back_to_w
     assert (phase(after), held(after)) == ("Running", {"main": [(0, 4308)]})
 
 
-@pytest.mark.parametrize("held_before", [(), (HeldCard("init", 0, GpuMode.SHARE, 12924), HeldCard("main", 0, GpuMode.SHARE, 4308))])
-def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_was_told(held_before: tuple[HeldCard, ...]) -> None:
+@pytest.mark.parametrize(
+    "held_before",
+    [(), (HeldCard("init", 0, GpuMode.SHARE, 12924), HeldCard("main", 0, GpuMode.SHARE, 4308))],
+)
+def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_was_told(
+    held_before: tuple[HeldCard, ...],
+) -> None:
     world = one_node()
     create(world, 4, initContainers=[init("train:20s", 12)])
     live(world, 180)
     assert phase(world) == "Running"
     saved = saved_of(world, hours_off=1.0)
     uid = get_pod(world)["metadata"]["uid"]
-    after = sharing_world(world.scenario, world.seed, saved.epoch, dataclasses.replace(saved, held={uid: held_before}))
+    after = sharing_world(
+        world.scenario, world.seed, saved.epoch, dataclasses.replace(saved, held={uid: held_before})
+    )
     assert held(after) == {"main": [(0, 4308)]}
 
 
@@ -210,8 +275,15 @@ def test_a_world_that_asks_nobody_gives_what_the_annotation_says() -> None:
     uuid = world.devices.cards(NODE)[1].uuid
     row = make_pod("p", gpu_memory=4, nodeName=NODE)
     grant = json.dumps({"main": [{"uuid": uuid, "index": 1, "units": 4, "mib": 4308}]})
-    world.cluster.create({**row, "metadata": {**row["metadata"], "annotations": {"fairlead.io/gpu-allocation": grant}}})
+    world.cluster.create(
+        {
+            **row,
+            "metadata": {**row["metadata"], "annotations": {"fairlead.io/gpu-allocation": grant}},
+        }
+    )
     world.cluster.create(make_pod("none", gpu_memory=4, nodeName=NODE))
     live(world, 60)
     assert held(world) == {"main": [(1, 4308)]}
-    assert waiting(world, "none")["message"].endswith("code = Unknown desc = container main has no grant on this node")
+    assert waiting(world, "none")["message"].endswith(
+        "code = Unknown desc = container main has no grant on this node"
+    )

@@ -1,4 +1,6 @@
-"""The hour before a laptop's start: the same history again, and nothing of a world too large to live twice."""
+"""The hour before a laptop's start: the same history again, and nothing of a world too large to
+live twice.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ async def test_the_past_leads_to_the_present() -> None:
     now = simulation.world.clock.now()
     seen = list(simulation.past(60, 15))
     assert [round(now - snapshot.taken_at) for snapshot in seen] == [60, 45, 30, 15]
-    long_running = {pod.uid for pod in take_snapshot(simulation.world).pods if (pod.started_at or now) < now - 60}
+    long_running = {
+        pod.uid
+        for pod in take_snapshot(simulation.world).pods
+        if (pod.started_at or now) < now - 60
+    }
     assert long_running
     assert long_running <= {pod.uid for pod in seen[-1].pods}, "another history has other pods"
     assert len(seen[-1].gpus) == 32

@@ -1,6 +1,8 @@
-"""The quota controller of a real cluster as a client of the simulated API server, like any other: document 004's demo.
+"""The quota controller of a real cluster as a client of the simulated API server, like any other:
+document 004's demo.
 
-The world here has the admission rules, and no controller of its own. The process has the shipped account, with its rights alone.
+The world here has the admission rules, and no controller of its own. The process has the shipped
+account, with its rights alone.
 """
 
 from __future__ import annotations
@@ -75,17 +77,35 @@ async def _play() -> None:
     sock = bind_socket("127.0.0.1", 0)
     app = ApiServer(cluster, world.clock, [TOKEN], catch_up=driver.catch_up)
     url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    async with AsyncExitStack() as leaving, asyncio.TaskGroup() as group, KubeApi(connection(url, TOKEN)) as admin:
-        tasks = [group.create_task(each) for each in (serve(app, sock=sock, stopping=app.stop), driver.run())]
+    async with (
+        AsyncExitStack() as leaving,
+        asyncio.TaskGroup() as group,
+        KubeApi(connection(url, TOKEN)) as admin,
+    ):
+        tasks = [
+            group.create_task(each)
+            for each in (serve(app, sock=sock, stopping=app.stop), driver.run())
+        ]
         answer = await admin.send(ApiRequest("create", "POST", TOKEN_PATH, TOKEN_REQUEST))
-        api = await leaving.enter_async_context(KubeApi(connection(url, json.loads(answer.body)["status"]["token"])))
-        controller = QuotaController(KubeQuotaApi(api, ("fairlead-system", "fairlead-quota")), "demo", now=world.clock.now)
+        api = await leaving.enter_async_context(
+            KubeApi(connection(url, json.loads(answer.body)["status"]["token"]))
+        )
+        controller = QuotaController(
+            KubeQuotaApi(api, ("fairlead-system", "fairlead-quota")), "demo", now=world.clock.now
+        )
         tasks.append(group.create_task(controller.run()))
         await until(lambda: all(_is_enforced(cluster, name) for name in SPACES))
-        for number, expected in enumerate([((4,), 0), ((4, 4), 0), ((3, 3, 2), 2), ((2, 2, 2, 2), 4)], start=1):
+        for number, expected in enumerate(
+            [((4,), 0), ((4, 4), 0), ((3, 3, 2), 2), ((2, 2, 2, 2), 4)], start=1
+        ):
             cluster.create(demo_deployment(f"nginx{number}", SPACES[number - 1]))
             counts, evicted = expected
-            await until(lambda: _admitted(cluster) == dict(zip(SPACES, counts, strict=False)) and len(gone) == evicted)  # noqa: B023
+            await until(
+                lambda: (
+                    _admitted(cluster) == dict(zip(SPACES, counts, strict=False))
+                    and len(gone) == evicted
+                )
+            )  # noqa: B023
         for task in tasks:
             task.cancel()
     assert len(gone) == 4
@@ -98,7 +118,11 @@ def _is_enforced(cluster: StoredCluster, name: str) -> bool:
 
 def _admitted(cluster: StoredCluster) -> dict[str, int]:
     pods = [pod for name in SPACES for pod in cluster.scan(PODS, name)]
-    return dict(Counter(pod["metadata"]["namespace"] for pod in pods if not pod["spec"].get("schedulingGates")))
+    return dict(
+        Counter(
+            pod["metadata"]["namespace"] for pod in pods if not pod["spec"].get("schedulingGates")
+        )
+    )
 
 
 def _note(change: LoggedChange, gone: list[str]) -> None:

@@ -23,10 +23,20 @@ def test_quota_sees_the_simulated_cluster_as_its_objects_are() -> None:
     assert len(snapshot.namespaces) == there["Namespace"] > 0
     state = quota_state(snapshot, snapshot.taken_at)
     leaves = {name for leaf in state.tree.leaves() for name in leaf.namespaces}
-    pods = [obj for obj in objects if obj["kind"] == "Pod" and obj["metadata"]["namespace"] in leaves]
-    unfinished = {obj["metadata"]["uid"]: obj for obj in pods if obj["status"].get("phase") not in ("Succeeded", "Failed")}
+    pods = [
+        obj for obj in objects if obj["kind"] == "Pod" and obj["metadata"]["namespace"] in leaves
+    ]
+    unfinished = {
+        obj["metadata"]["uid"]: obj
+        for obj in pods
+        if obj["status"].get("phase") not in ("Succeeded", "Failed")
+    }
     assert unfinished.keys() == {pod.uid for pod in state.pods}
-    owners = {obj["metadata"]["uid"]: obj for obj in objects if obj["kind"] in ("MPIJob", "TFJob", "PyTorchJob")}
+    owners = {
+        obj["metadata"]["uid"]: obj
+        for obj in objects
+        if obj["kind"] in ("MPIJob", "TFJob", "PyTorchJob")
+    }
     ours = [pod for pod in state.pods if pod.owner in owners]
     assert ours
     for pod in ours:
@@ -35,7 +45,12 @@ def test_quota_sees_the_simulated_cluster_as_its_objects_are() -> None:
         assert (
             0
             < pod.gang_size
-            <= sum(role.get("replicas", 1) for key in job["spec"] if key.endswith("ReplicaSpecs") for role in job["spec"][key].values())
+            <= sum(
+                role.get("replicas", 1)
+                for key in job["spec"]
+                if key.endswith("ReplicaSpecs")
+                for role in job["spec"][key].values()
+            )
         )
     assert state.nodes is not None
     assert len(state.nodes) == there["Node"]

@@ -1,7 +1,9 @@
-"""One storm, two worlds: the same order of events gives the same places through the extender and on the simulated cluster.
+"""One storm, two worlds: the same order of events gives the same places through the extender and on
+the simulated cluster.
 
-The extender is killed and started again all the while; what it reads anew must lead it to the same cards. Faults that change the order
-(lost replies, an API server that is away) are in test_share_storm.py.
+The extender is killed and started again all the while; what it reads anew must lead it to the same
+cards. Faults that change the order (lost replies, an API server that is away) are in
+test_share_storm.py.
 """
 
 from __future__ import annotations
@@ -34,7 +36,15 @@ from fairlead_sim.world.world import World
 Object = dict[str, Any]
 EVENTS = 250
 POOLS = (
-    NodePool(name="v100", count=2, cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=4, shared=True),
+    NodePool(
+        name="v100",
+        count=2,
+        cpu=32,
+        memory="128Gi",
+        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpus=4,
+        shared=True,
+    ),
     NodePool(name="t4", count=2, cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=1, shared=True),
 )
 
@@ -70,7 +80,9 @@ class TwoWorlds:
             await self._kill()
 
     async def _event(self) -> None:
-        pods = [each for each in self.cluster.list(PODS) if each["metadata"]["namespace"] == NAMESPACE]
+        pods = [
+            each for each in self.cluster.list(PODS) if each["metadata"]["namespace"] == NAMESPACE
+        ]
         waiting = [each for each in pods if not each["spec"].get("nodeName")]
         chance = self.rng.random()
         if chance < 0.04:
@@ -90,16 +102,26 @@ class TwoWorlds:
 
     async def _place(self, asker: Pod) -> None:
         assert self._extender is not None
-        extender, names = self._extender[0], self.rng.sample(list(self.server.nodes), len(self.server.nodes))
+        extender, names = (
+            self._extender[0],
+            self.rng.sample(list(self.server.nodes), len(self.server.nodes)),
+        )
         obj = self.cluster.get(PODS, NAMESPACE, asker.name)
         assert obj is not None
         asked = FilterAsked(asker, names)
         answer, simulated = await extender.filter(asked), self.simulated.filter(obj, names)
         assert not isinstance(answer, Refusal), answer
-        assert (dict(answer.failed), dict(answer.hopeless)) == (dict(simulated.failed), dict(simulated.hopeless))
+        assert (dict(answer.failed), dict(answer.hopeless)) == (
+            dict(simulated.failed),
+            dict(simulated.hopeless),
+        )
         scores = dict(await extender.prioritize(asked))
         assert scores == self.simulated.prioritize(obj, names)
-        node = max(answer.passed, key=lambda name: scores[name]) if answer.passed else self.rng.choice(names)
+        node = (
+            max(answer.passed, key=lambda name: scores[name])
+            if answer.passed
+            else self.rng.choice(names)
+        )
         refused = await extender.bind(BindAsked(asker.namespace, asker.name, asker.uid, node))
         assert refused == self.simulated.bind(obj, node)
         self.places += not refused
@@ -124,7 +146,11 @@ class TwoWorlds:
         parts = [container(gpu_memory=rng.choice((1, 2, 4, 6, 9, 14)) * cards)]
         if rng.random() < 0.3:
             parts.append(container(gpu_memory=rng.randint(1, 5) * cards, name="side"))
-        init = [container(gpu_memory=rng.randint(1, 10) * cards, name="init")] if rng.random() < 0.2 else []
+        init = (
+            [container(gpu_memory=rng.randint(1, 10) * cards, name="init")]
+            if rng.random() < 0.2
+            else []
+        )
         obj = pod(name, containers=parts, initContainers=init)
         labels = {"aliyun.com/gpu-count": str(cards)} if cards > 1 else {}
         policy = {"fairlead.io/gpu-placement": "spread"} if rng.random() < 0.3 else {}
@@ -133,7 +159,9 @@ class TwoWorlds:
     async def _restart(self) -> None:
         await self._kill()
         api = FakeSharingApi(self.server, random.Random(0))
-        extender = Extender(api, "extender", lease_name="lease", monotonic=asyncio.get_running_loop().time)
+        extender = Extender(
+            api, "extender", lease_name="lease", monotonic=asyncio.get_running_loop().time
+        )
         self._extender = (extender, api, asyncio.ensure_future(extender.run()))
         while extender.trouble:
             await extender.filter(FilterAsked(Pod("default", "probe"), []))

@@ -1,4 +1,6 @@
-"""A kubeconfig that has others' entries: what a laptop puts into it, takes out of it, and leaves alone."""
+"""A kubeconfig that has others' entries: what a laptop puts into it, takes out of it, and leaves
+alone.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def test_what_others_wrote_meanwhile_stays_when_the_laptop_ends(config: Path) ->
     assert config.read_text() == WITH_COMMENTS + "current-context: prod\n# mine\n"
 
 
-def test_asked_for_it_becomes_the_current_context_and_the_one_before_comes_back(config: Path) -> None:
+def test_asked_for_it_becomes_the_current_context_and_the_one_before_comes_back(
+    config: Path,
+) -> None:
     before = config.read_text()
     shared = written(config, is_made_current=True)
     assert server_of(config) == SERVER and shared.opens_the_laptop
@@ -79,7 +83,9 @@ def test_a_killed_laptop_is_followed_by_one_that_replaces_its_entries(config: Pa
     shared = written(config)
     assert server_of(config, "fairlead") == SERVER
     shared.end()
-    assert yaml.safe_load(config.read_text()) == yaml.safe_load(WITH_COMMENTS + "current-context: prod\n")
+    assert yaml.safe_load(config.read_text()) == yaml.safe_load(
+        WITH_COMMENTS + "current-context: prod\n"
+    )
 
 
 def test_the_current_context_from_before_a_killed_laptop_comes_back(config: Path) -> None:
@@ -87,7 +93,9 @@ def test_the_current_context_from_before_a_killed_laptop_comes_back(config: Path
     shared = written(config)
     assert server_of(config) == SERVER and shared.opens_the_laptop
     shared.end()
-    assert yaml.safe_load(config.read_text()) == yaml.safe_load(WITH_COMMENTS + "current-context: prod\n")
+    assert yaml.safe_load(config.read_text()) == yaml.safe_load(
+        WITH_COMMENTS + "current-context: prod\n"
+    )
 
 
 def test_a_laptop_that_ends_leaves_the_entries_of_another_one(config: Path) -> None:
@@ -100,7 +108,10 @@ def test_a_laptop_that_ends_leaves_the_entries_of_another_one(config: Path) -> N
 def test_a_file_of_our_own_is_written_whole_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "twin"
     first = written(path)
-    assert path.read_bytes() == render_kubeconfig(entries()) and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (
+        path.read_bytes() == render_kubeconfig(entries())
+        and stat.S_IMODE(path.stat().st_mode) == 0o600
+    )
     first.end()
     again = written(path, "https://127.0.0.1:2")
     assert (again.is_own, server_of(path)) == (True, "https://127.0.0.1:2")
@@ -108,8 +119,16 @@ def test_a_file_of_our_own_is_written_whole_and_stays(tmp_path: Path) -> None:
     assert path.exists() and [each.name for each in path.parent.iterdir()] == ["twin"]
 
 
-@pytest.mark.parametrize("text", ["# mine\nkind: Config\n", "kind: Config\nextensions:\n- name: mine\n  extension: {a: 1}\n"])
-def test_what_a_person_wrote_beside_entries_stays_also_after_a_laptop_that_was_killed(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# mine\nkind: Config\n",
+        "kind: Config\nextensions:\n- name: mine\n  extension: {a: 1}\n",
+    ],
+)
+def test_what_a_person_wrote_beside_entries_stays_also_after_a_laptop_that_was_killed(
+    text: str, tmp_path: Path
+) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     written(path, "https://127.0.0.1:1")
@@ -150,7 +169,11 @@ def test_mode_and_link_stay_as_they_were(tmp_path: Path, config: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["config", "link"]
 
 
-NAMESAKE = KUBECTL.replace("name: prod", "name: fairlead").replace("cluster: prod", "cluster: fairlead").replace("ann", "fairlead-admin")
+NAMESAKE = (
+    KUBECTL.replace(("name: prod"), ("name: fairlead"))
+    .replace(("cluster: prod"), ("cluster: fairlead"))
+    .replace("ann", "fairlead-admin")
+)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +185,25 @@ NAMESAKE = KUBECTL.replace("name: prod", "name: fairlead").replace("cluster: pro
         (b"clusters: {a: 1}\n", "expected `array | null`, got `object` at `clusters`"),
         (b"\xff\xfe\x00", "is not UTF-8 text (byte 0)"),
         (NAMESAKE.encode(), "has a cluster `fairlead` already, and no laptop wrote it"),
-        (b"contexts: [{name: fairlead, context: {cluster: prod}}]", "has a context `fairlead` already"),
-        (b"users: [{name: fairlead-admin, user: {token: x}}]", "has a user `fairlead-admin` already"),
+        (
+            b"contexts: [{name: fairlead, context: {cluster: prod}}]",
+            "has a context `fairlead` already",
+        ),
+        (
+            b"users: [{name: fairlead-admin, user: {token: x}}]",
+            "has a user `fairlead-admin` already",
+        ),
     ],
 )
-def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(text: bytes, told: str, tmp_path: Path) -> None:
+def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(
+    text: bytes, told: str, tmp_path: Path
+) -> None:
     path = tmp_path / "config"
     path.write_bytes(text)
-    acts: list[Callable[[SharedKubeconfig], None]] = [SharedKubeconfig.check, lambda shared: shared.write(entries())]
+    acts: list[Callable[[SharedKubeconfig], None]] = [
+        SharedKubeconfig.check,
+        lambda shared: shared.write(entries()),
+    ]
     for act in acts:
         with pytest.raises(UserError) as refused:
             act(SharedKubeconfig(path))
@@ -180,7 +214,9 @@ def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(text: 
 def test_a_layout_that_cannot_be_edited_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("kind: Config\ncurrent-context: a\n...\n")
-    with pytest.raises(UserError, match="the entries of the laptop cannot be put into kubeconfig") as refused:
+    with pytest.raises(
+        UserError, match=("the entries of the laptop cannot be put into kubeconfig")
+    ) as refused:
         written(path)
     assert f"KUBECONFIG={path}:FILE" in refused.value.hint
     assert path.read_text() == "kind: Config\ncurrent-context: a\n...\n"
@@ -222,10 +258,15 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_the_context_of_another_laptop_that_runs_is_not_taken_from_it(config: Path) -> None:
-    pages = LaptopPages(console="http://127.0.0.1:8080", gpu_exporter="http://127.0.0.1:9400/metrics")
-    SharedKubeconfig(config).write(to_builtins(kubeconfig_entries(SERVER, CREDENTIALS, {LAPTOP_EXTENSION: pages})))
+    pages = LaptopPages(
+        console="http://127.0.0.1:8080", gpu_exporter="http://127.0.0.1:9400/metrics"
+    )
+    SharedKubeconfig(config).write(
+        to_builtins(kubeconfig_entries(SERVER, CREDENTIALS, {LAPTOP_EXTENSION: pages}))
+    )
     other = RunningLaptop(4711, str(config), pages.gpu_exporter, "http://127.0.0.1:8080/")
     with pytest.raises(UserError, match=r"belongs to another laptop, which runs \(process 4711\)"):
         SharedKubeconfig(config).check([other])
-    SharedKubeconfig(config).check([other._replace(console="http://127.0.0.1:8081/")])  # that of this context was killed
+    # that of this context was killed
+    SharedKubeconfig(config).check([other._replace(console="http://127.0.0.1:8081/")])
     SharedKubeconfig(config).check()

@@ -1,4 +1,6 @@
-"""Shared GPUs on the simulated cluster: who sits where, what waiting pods are told, what people may not write."""
+"""Shared GPUs on the simulated cluster: who sits where, what waiting pods are told, what people may
+not write.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def share(world: World, name: str, units: int, **more: Any) -> None:
 def grants(world: World, name: str) -> dict[str, list[tuple[int, int, int]]]:
     """By container (index, units, MiB)."""
     text = get_pod(world, name)["metadata"]["annotations"][names.ANNOTATION_ALLOCATION]
-    return {part: [(each["index"], each["units"], each["mib"]) for each in given] for part, given in json.loads(text).items()}
+    return {
+        part: [(each["index"], each["units"], each["mib"]) for each in given]
+        for part, given in json.loads(text).items()
+    }
 
 
 def message(world: World, name: str = "p") -> str:
@@ -54,7 +59,11 @@ def message(world: World, name: str = "p") -> str:
 
 def told(world: World, about: str, reason: str) -> list[tuple[str, str]]:
     """(component, message) of the events with this reason, in no order."""
-    found = [event for event in world.cluster.list(EVENTS) if event["involvedObject"]["name"] == about and event["reason"] == reason]
+    found = [
+        event
+        for event in world.cluster.list(EVENTS)
+        if event["involvedObject"]["name"] == about and event["reason"] == reason
+    ]
     return [(event["source"]["component"], event["message"]) for event in found]
 
 
@@ -67,9 +76,16 @@ def test_four_notebooks_of_document_003() -> None:
     assert grants(world, "n2") == {"main": [(0, 4, 4308)]}
     annotations = get_pod(world, "n0")["metadata"]["annotations"]
     assert annotations[names.ANNOTATION_GPU_INDEX] == "0"
-    assert (annotations[names.ANNOTATION_GPU_POD], annotations[names.ANNOTATION_GPU_DEVICE]) == ("4", "14")
+    assert (annotations[names.ANNOTATION_GPU_POD], annotations[names.ANNOTATION_GPU_DEVICE]) == (
+        "4",
+        "14",
+    )
     assert annotations[names.ANNOTATION_REFERENCE_ALLOCATION] == '{"0":{"0":4}}'
-    assert annotations[names.ANNOTATION_GPU_ASSIGNED] == annotations[names.ANNOTATION_REFERENCE_ASSIGNED] == "true"
+    assert (
+        annotations[names.ANNOTATION_GPU_ASSIGNED]
+        == annotations[names.ANNOTATION_REFERENCE_ASSIGNED]
+        == "true"
+    )
     sentence = "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 2 GiB"
     assert told(world, "n3", "GPUShareNoRoom") == [("fairlead-scheduler", sentence)]
     world.cluster.delete(PODS, NAMESPACE, "n1")
@@ -88,7 +104,9 @@ def test_room_on_two_cards_does_not_add_up_and_kube_scheduler_says_our_sentence(
         "0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 4 GiB. "
         "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
-    assert {component for component, _ in told(world, "p", "FailedScheduling")} == {"fairlead-scheduler"}
+    assert {component for component, _ in told(world, "p", "FailedScheduling")} == {
+        "fairlead-scheduler"
+    }
 
 
 def test_what_no_card_can_ever_take_is_not_helped_by_preemption() -> None:
@@ -117,8 +135,17 @@ def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_s
     )
     limits = {"aliyun.com/gpu-mem": "4", "nvidia.com/gpu": "1"}
     with pytest.raises(ApiStatus) as seen:
-        share(world, "p", 0, containers=[{"name": "main", "image": "x", "resources": {"limits": limits}}])
-    assert (seen.value.code, seen.value.reason, seen.value.message) == (422, "Invalid", f'pods "p" is forbidden: {refused}')
+        share(
+            world,
+            "p",
+            0,
+            containers=[{"name": "main", "image": "x", "resources": {"limits": limits}}],
+        )
+    assert (seen.value.code, seen.value.reason, seen.value.message) == (
+        422,
+        "Invalid",
+        f'pods "p" is forbidden: {refused}',
+    )
     template = {
         "metadata": {"labels": {"app": "both"}},
         "spec": {"containers": [{"name": "main", "image": "x", "resources": {"limits": limits}}]},
@@ -126,9 +153,15 @@ def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_s
     meta = {"name": "both", "namespace": NAMESPACE}
     selector = {"matchLabels": {"app": "both"}}
     spec = {"replicas": 1, "selector": selector, "template": template}
-    world.cluster.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
+    world.cluster.create(
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    )
     live(world, 10)
-    (told_once, *_) = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "FailedCreate"]
+    (told_once, *_) = [
+        event
+        for event in world.cluster.list(EVENTS, NAMESPACE)
+        if event["reason"] == "FailedCreate"
+    ]
     assert told_once["involvedObject"]["kind"] == "ReplicaSet" and refused in told_once["message"]
 
 
@@ -136,7 +169,13 @@ def test_two_cards_and_containers_apart() -> None:
     world = small_world(V100S)
     share(world, "wide", 8, metadata={"labels": {"aliyun.com/gpu-count": "2"}})
     parts = [container(name="a", gpu_memory=11), container(name="b", gpu_memory=10)]
-    share(world, "apart", 0, containers=parts, metadata={"annotations": {"fairlead.io/gpu-split": "per-container"}})
+    share(
+        world,
+        "apart",
+        0,
+        containers=parts,
+        metadata={"annotations": {"fairlead.io/gpu-split": "per-container"}},
+    )
     live(world, 30)
     assert grants(world, "wide") == {"main": [(0, 4, 4301), (1, 4, 4301)]}
     assert names.ANNOTATION_GPU_INDEX not in get_pod(world, "wide")["metadata"]["annotations"]
@@ -144,7 +183,7 @@ def test_two_cards_and_containers_apart() -> None:
     assert phase(world, "wide") == phase(world, "apart") == "Running"
 
 
-# --- preemption ------------------------------------------------------------------------------------------------------------------------
+# --- preemption -----------------------------------------------------------------------------------
 
 
 def ranked(world: World, name: str, units: int, priority: int) -> None:
@@ -155,13 +194,20 @@ def ranked(world: World, name: str, units: int, priority: int) -> None:
 def world_with_classes() -> World:
     world = small_world(V100S)
     for name, value in (("low", 0), ("middle", 5), ("high", 9)):
-        found = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        found = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
         world.cluster.create(found)
     return world
 
 
 def test_preemption_frees_one_card_and_not_the_sum() -> None:
-    """kube-scheduler would evict one pod per card; the extender names those of one card. Nobody steals the room meanwhile."""
+    """kube-scheduler would evict one pod per card; the extender names those of one card. Nobody
+    steals the room meanwhile.
+    """
     world = world_with_classes()
     for name, units, priority in (("a1", 8, 5), ("a2", 7, 5), ("b1", 9, 0), ("b2", 6, 0)):
         ranked(world, name, units, priority)
@@ -190,7 +236,7 @@ def test_a_free_sum_with_nobody_to_evict_is_kube_schedulers_own_error() -> None:
     )
 
 
-# --- pods that came another way --------------------------------------------------------------------------------------------------------
+# --- pods that came another way -------------------------------------------------------------------
 
 
 def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
@@ -212,7 +258,10 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
     assert phase(world, "none") == "Pending", "its kubelet tries again for ever"
     share(world, "beyond", 9, nodeName="shared-1")
     live(world, 20)
-    assert (phase(world, "beyond"), get_pod(world, "beyond")["status"]["reason"]) == ("Failed", "UnexpectedAdmissionError")
+    assert (phase(world, "beyond"), get_pod(world, "beyond")["status"]["reason"]) == (
+        "Failed",
+        "UnexpectedAdmissionError",
+    )
     world.cluster.delete(PODS, NAMESPACE, "large")
     live(world, 60)
     assert (grants(world, "none")["main"][0][0], phase(world, "none")) == (1, "Running")
@@ -221,16 +270,27 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
 def test_a_pod_that_asks_for_none_of_it_gets_no_grant() -> None:
     """`aliyun.com/gpu-mem: 0`: kube-scheduler asks the extender to bind it all the same."""
     world = small_world(V100S)
-    share(world, "zero", 1, containers=[{"name": "main", "image": "pause:35", "resources": {"limits": {names.GPU_MEMORY: "0"}}}])
+    share(
+        world,
+        "zero",
+        1,
+        containers=[
+            {"name": "main", "image": "pause:35", "resources": {"limits": {names.GPU_MEMORY: "0"}}}
+        ],
+    )
     live(world, 60)
     assert phase(world, "zero") == "Running"
-    assert not set(get_pod(world, "zero")["metadata"].get("annotations", {})) & set(names.GRANT_ANNOTATIONS)
+    assert not set(get_pod(world, "zero")["metadata"].get("annotations", {})) & set(
+        names.GRANT_ANNOTATIONS
+    )
 
 
 def test_an_operator_takes_a_card_out() -> None:
     world = small_world(V100S)
     meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}
-    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "0"}})
+    world.cluster.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "0"}}
+    )
     share(world, "p", 4)
     live(world, 20)
     assert grants(world, "p")["main"][0][0] == 1
@@ -242,10 +302,14 @@ def test_an_operator_takes_a_card_out() -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "emptied"])
 def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how: str) -> None:
-    """Three that are alike and one that is not: kube-scheduler with a real extender does so, too (`tests/kube/test_shared_cards.py`)."""
+    """Three that are alike and one that is not: kube-scheduler with a real extender does so, too
+    (`tests/kube/test_shared_cards.py`).
+    """
     world = small_world(V100S)
     meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}
-    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "0,1"}})
+    world.cluster.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "0,1"}}
+    )
     for name, units in (("a", 4), ("b", 4), ("c", 4), ("d", 3)):
         share(world, name, units)
     live(world, 60)
@@ -253,7 +317,9 @@ def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how
     if how == "deleted":
         world.cluster.delete(CONFIG_MAPS, "kube-system", meta["name"])
     else:
-        world.cluster.mutate(CONFIG_MAPS, "kube-system", meta["name"], lambda old: {**old, "data": {"gpus": ""}})
+        world.cluster.mutate(
+            CONFIG_MAPS, "kube-system", meta["name"], lambda old: {**old, "data": {"gpus": ""}}
+        )
     live(world, 30)
     assert {phase(world, name) for name in "abcd"} == {"Running"}
 
@@ -262,7 +328,13 @@ def test_labels_that_contradict_each_other_are_told_once() -> None:
     world = small_world(V100S)
 
     def labelled(node: dict[str, Any]) -> dict[str, Any]:
-        return {**node, "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], "gpushare": "false"}}}
+        return {
+            **node,
+            "metadata": {
+                **node["metadata"],
+                "labels": {**node["metadata"]["labels"], "gpushare": "false"},
+            },
+        }
 
     world.cluster.mutate(NODES, None, "shared-1", labelled)
     live(world, 600)
@@ -272,7 +344,10 @@ def test_labels_that_contradict_each_other_are_told_once() -> None:
 
 def relabel(world: World, node: str, value: str) -> None:
     def change(old: dict[str, Any]) -> dict[str, Any]:
-        return {**old, "metadata": {**old["metadata"], "labels": {**old["metadata"]["labels"], "cgpu": value}}}
+        return {
+            **old,
+            "metadata": {**old["metadata"], "labels": {**old["metadata"]["labels"], "cgpu": value}},
+        }
 
     world.cluster.mutate(NODES, None, node, change)
 
@@ -282,7 +357,11 @@ def offered(world: World, node: str) -> dict[str, tuple[str, str]]:
     found = world.cluster.get(NODES, None, node)
     assert found is not None
     capacity, allocatable = found["status"]["capacity"], found["status"]["allocatable"]
-    return {key.partition("/")[2]: (capacity[key], allocatable[key]) for key in sorted(capacity) if "/" in key}
+    return {
+        key.partition("/")[2]: (capacity[key], allocatable[key])
+        for key in sorted(capacity)
+        if "/" in key
+    }
 
 
 def test_a_card_held_in_the_old_mode_drains_and_is_never_offered_twice() -> None:
@@ -291,7 +370,11 @@ def test_a_card_held_in_the_old_mode_drains_and_is_never_offered_twice() -> None
     live(world, 60)
     relabel(world, "gpu-1", "true")
     live(world, 1)
-    assert offered(world, "gpu-1") == {"gpu-count": ("1", "1"), "gpu-mem": ("14", "14"), "gpu": ("1", "0")}
+    assert offered(world, "gpu-1") == {
+        "gpu-count": ("1", "1"),
+        "gpu-mem": ("14", "14"),
+        "gpu": ("1", "0"),
+    }
     share(world, "a", 10)
     share(world, "b", 10)
     live(world, 60)
@@ -303,7 +386,11 @@ def test_a_card_held_in_the_old_mode_drains_and_is_never_offered_twice() -> None
     assert grants(world, "b")["main"][0][0] == 0
     relabel(world, "gpu-1", "false")
     live(world, 1)
-    assert offered(world, "gpu-1") == {"gpu": ("0", "0"), "gpu-count": ("2", "0"), "gpu-mem": ("28", "0")}
+    assert offered(world, "gpu-1") == {
+        "gpu": ("0", "0"),
+        "gpu-count": ("2", "0"),
+        "gpu-mem": ("28", "0"),
+    }
     share(world, "c", 1)
     live(world, 5)
     assert "node does not share GPUs" not in message(world, "c"), "kube-scheduler sees it first"
@@ -343,24 +430,62 @@ def test_a_node_says_what_keeps_sharers_apart_as_long_as_there_may_be_some() -> 
         pytest.param({"ack.node.gpu.schedule": "core_mem"}, True, "guard", id="with cores"),
         pytest.param({"ack.node.gpu.schedule": "share"}, False, "none", id="without isolation"),
         pytest.param({"ack.node.gpu.schedule": "mps"}, False, "mps", id="MPS"),
-        pytest.param({"cgpu": "true", "cgpu.disable.isolation": "true"}, False, "none", id="isolation switched off"),
-        pytest.param({"cgpu": "false", "ack.node.gpu.schedule": "core_mem"}, None, None, id="the stronger label wins"),
-        pytest.param({"ack.node.gpu.schedule": "default", "gpushare": "true"}, None, None, id="exclusive by name"),
+        pytest.param(
+            {"cgpu": "true", "cgpu.disable.isolation": "true"},
+            False,
+            "none",
+            id="isolation switched off",
+        ),
+        pytest.param(
+            {"cgpu": "false", "ack.node.gpu.schedule": "core_mem"},
+            None,
+            None,
+            id="the stronger label wins",
+        ),
+        pytest.param(
+            {"ack.node.gpu.schedule": "default", "gpushare": "true"},
+            None,
+            None,
+            id="exclusive by name",
+        ),
     ],
 )
-@pytest.mark.parametrize("is_later", [False, True], ids=["from the beginning", "on a node of whole cards"])
+@pytest.mark.parametrize(
+    "is_later", [False, True], ids=["from the beginning", "on a node of whole cards"]
+)
 def test_every_label_of_the_contract_makes_a_node_share(
     labels: dict[str, str], has_cores: bool | None, isolation: str | None, is_later: bool
 ) -> None:
-    world = small_world(NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=2, labels={} if is_later else labels))
+    world = small_world(
+        NodePool(
+            name="gpu",
+            cpu=16,
+            memory="64Gi",
+            gpu_model="Tesla T4",
+            gpus=2,
+            labels={} if is_later else labels,
+        )
+    )
     if is_later:
-        world.cluster.mutate(NODES, None, "gpu-1", lambda node: {**node, "metadata": _labelled(node["metadata"], labels)})
+        world.cluster.mutate(
+            NODES,
+            None,
+            "gpu-1",
+            lambda node: {**node, "metadata": _labelled(node["metadata"], labels)},
+        )
         live(world, 5)
     cores = {"gpu-core.percentage": ("200", "200")} if has_cores else {}
-    wanted = {"gpu": ("2", "2")} if has_cores is None else {"gpu-count": ("2", "2"), "gpu-mem": ("28", "28"), **cores}
+    wanted = (
+        {"gpu": ("2", "2")}
+        if has_cores is None
+        else {"gpu-count": ("2", "2"), "gpu-mem": ("28", "28"), **cores}
+    )
     assert offered(world, "gpu-1") == wanted
     node = world.cluster.get(NODES, None, "gpu-1")
-    assert node is not None and node["metadata"]["labels"].get("fairlead.io/gpu-isolation") == isolation
+    assert (
+        node is not None
+        and node["metadata"]["labels"].get("fairlead.io/gpu-isolation") == isolation
+    )
 
 
 def _labelled(metadata: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
@@ -369,11 +494,23 @@ def _labelled(metadata: dict[str, Any], labels: dict[str, str]) -> dict[str, Any
 
 def test_a_part_of_a_cards_cores_comes_with_its_memory() -> None:
     world = small_world(
-        NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=1, labels={"ack.node.gpu.schedule": "core_mem"})
+        NodePool(
+            name="gpu",
+            cpu=16,
+            memory="64Gi",
+            gpu_model="Tesla T4",
+            gpus=1,
+            labels={"ack.node.gpu.schedule": "core_mem"},
+        )
     )
     for name, percent in (("a", 60), ("b", 30), ("c", 20)):
         limits = {names.GPU_MEMORY: "2", names.GPU_CORE: str(percent)}
-        share(world, name, 2, containers=[{"name": "main", "image": "pause:35", "resources": {"limits": limits}}])
+        share(
+            world,
+            name,
+            2,
+            containers=[{"name": "main", "image": "pause:35", "resources": {"limits": limits}}],
+        )
         live(world, 20)
     assert [phase(world, name) for name in "abc"] == ["Running", "Running", "Pending"]
     assert "Insufficient aliyun.com/gpu-core.percentage" in message(world, "c")
@@ -394,7 +531,7 @@ def test_a_terminating_pod_keeps_its_memory() -> None:
     assert phase(world, "new") == "Running"
 
 
-# --- admission -------------------------------------------------------------------------------------------------------------------------
+# --- admission ------------------------------------------------------------------------------------
 
 
 def test_who_asks_for_shared_memory_goes_to_our_scheduler() -> None:
@@ -402,14 +539,24 @@ def test_who_asks_for_shared_memory_goes_to_our_scheduler() -> None:
     share(world, "p", 4)
     share(world, "named", 4, schedulerName="volcano")
     world.cluster.create(make_pod("plain"))
-    schedulers = {name: get_pod(world, name)["spec"]["schedulerName"] for name in ("p", "named", "plain")}
-    assert schedulers == {"p": "fairlead-scheduler", "named": "volcano", "plain": "default-scheduler"}
+    schedulers = {
+        name: get_pod(world, name)["spec"]["schedulerName"] for name in ("p", "named", "plain")
+    }
+    assert schedulers == {
+        "p": "fairlead-scheduler",
+        "named": "volcano",
+        "plain": "default-scheduler",
+    }
     live(world, 20)
     assert [component for component, _ in told(world, "p", "Scheduled")] == ["fairlead-scheduler"]
-    assert [component for component, _ in told(world, "plain", "Scheduled")] == ["default-scheduler"]
+    assert [component for component, _ in told(world, "plain", "Scheduled")] == [
+        "default-scheduler"
+    ]
 
 
-FORGED = {names.ANNOTATION_ALLOCATION: '{"main":[{"uuid":"GPU-x","index":0,"units":4,"mib":16130}]}'}
+FORGED = {
+    names.ANNOTATION_ALLOCATION: '{"main":[{"uuid":"GPU-x","index":0,"units":4,"mib":16130}]}'
+}
 DENIED = (
     "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied request: "
     "only Fairlead writes the annotation fairlead.io/gpu-allocation"
@@ -421,14 +568,20 @@ def test_nobody_else_writes_grants() -> None:
     with pytest.raises(ApiStatus) as refused:
         share(world, "p", 4, metadata={"annotations": FORGED})
     status = refused.value
-    assert (status.code, status.reason, status.message) == (403, "Forbidden", f'pods "p" is forbidden: {DENIED}')
+    assert (status.code, status.reason, status.message) == (
+        403,
+        "Forbidden",
+        f'pods "p" is forbidden: {DENIED}',
+    )
     assert status.details == {"name": "p", "kind": "pods", "causes": [{"message": DENIED}]}
     share(world, "p", 4)
     live(world, 20)
     bound = get_pod(world)
     for written in (FORGED, {}):
         with pytest.raises(ApiStatus, match="only Fairlead writes"):
-            world.cluster.update({**bound, "metadata": {**bound["metadata"], "annotations": written}}, "alice")
+            world.cluster.update(
+                {**bound, "metadata": {**bound["metadata"], "annotations": written}}, "alice"
+            )
     kept = {**bound["metadata"]["annotations"], "team": "a"}
     world.cluster.update({**bound, "metadata": {**bound["metadata"], "annotations": kept}}, "alice")
     assert get_pod(world)["metadata"]["annotations"]["team"] == "a"
@@ -441,7 +594,9 @@ def test_a_grant_that_is_damaged_while_its_pod_runs_is_written_again() -> None:
     before = get_pod(world)["metadata"]["annotations"]
     for damaged in ({**before, names.ANNOTATION_ALLOCATION: "{"}, {}):
         now = get_pod(world)
-        world.cluster.update({**now, "metadata": {**now["metadata"], "annotations": damaged}}, min(GRANT_WRITERS))
+        world.cluster.update(
+            {**now, "metadata": {**now["metadata"], "annotations": damaged}}, min(GRANT_WRITERS)
+        )
         live(world, 5)
         assert grants(world, "p") == {"main": [(0, 10, 10770)]}
     share(world, "second", 10)
@@ -453,7 +608,10 @@ def test_a_binding_brings_no_forged_grant() -> None:
     world = small_world(V100S)
     share(world, "p", 4, schedulerName="volcano")
     binding = {"target": {"name": "shared-1"}, "metadata": {"annotations": FORGED}}
-    with pytest.raises(ApiStatus, match=r'pods "p" is forbidden: .* only Fairlead writes the annotation fairlead.io/gpu-allocation'):
+    with pytest.raises(
+        ApiStatus,
+        match=r'pods "p" is forbidden: .* only Fairlead writes the annotation fairlead.io/gpu-allocation',
+    ):
         world.cluster.bind(NAMESPACE, "p", binding, "volcano")
     assert "nodeName" not in get_pod(world)["spec"]
     world.cluster.bind(NAMESPACE, "p", binding, sorted(GRANT_WRITERS)[0])
@@ -467,9 +625,17 @@ def test_a_template_with_a_forged_grant_makes_no_pods() -> None:
     spec = {
         "replicas": 1,
         "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels, "annotations": FORGED}, "spec": {**template["spec"], "restartPolicy": "Always"}},
+        "template": {
+            "metadata": {"labels": labels, "annotations": FORGED},
+            "spec": {**template["spec"], "restartPolicy": "Always"},
+        },
     }
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": NAMESPACE}, "spec": spec}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": NAMESPACE},
+        "spec": spec,
+    }
     world.cluster.create(deployment)
     live(world, 30)
     assert world.cluster.get(DEPLOYMENTS, NAMESPACE, "web") is not None
@@ -481,7 +647,10 @@ def test_a_world_without_an_extender_lets_shared_pods_wait_and_others_run() -> N
     share(world, "p", 4)
     world.cluster.create(make_pod("plain"))
     live(world, 30)
-    assert (message(world), condition(get_pod(world), "PodScheduled")["reason"]) == (NO_EXTENDER, "SchedulerError")
+    assert (message(world), condition(get_pod(world), "PodScheduled")["reason"]) == (
+        NO_EXTENDER,
+        "SchedulerError",
+    )
     assert phase(world, "plain") == "Running"
     assert reasons(world, "p") == ["FailedScheduling"]
 
@@ -493,8 +662,17 @@ def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> Non
     world = small_world(V100S)
     (node,) = [each["metadata"]["name"] for each in world.cluster.list(NODES)]
     metadata = {"name": f"unhealthy-gpu-{node}", "namespace": "kube-system"}
-    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"gpus": "1"}})
-    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "namespace": NAMESPACE}, "data": {"gpus": "0"}})
+    world.cluster.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"gpus": "1"}}
+    )
+    world.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {**metadata, "namespace": NAMESPACE},
+            "data": {"gpus": "0"},
+        }
+    )
     found = take_snapshot(world)
     assert (found.withheld, found.was_read("gpu-withheld")) == ({node: (1,)}, True)
     assert [card.trouble for card in ledger_of(found).nodes[node].cards] == [None, "unhealthy"]
@@ -524,5 +702,7 @@ def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:
         assert set(again.tenants) == set(ledger.tenants)
         assert any(tenant.grants for tenant in ledger.tenants.values())
         for name, account in again.nodes.items():
-            assert [(card.key, card.used) for card in account.cards] == [(card.key, card.used) for card in ledger.nodes[name].cards]
+            assert [(card.key, card.used) for card in account.cards] == [
+                (card.key, card.used) for card in ledger.nodes[name].cards
+            ]
             assert all(card.used <= card.units for card in account.cards)

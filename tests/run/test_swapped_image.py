@@ -1,7 +1,9 @@
-"""dcgm-exporter's published manifests with the image alone changed: their arguments and variables start ours, a process.
+"""dcgm-exporter's published manifests with the image alone changed: their arguments and variables
+start ours, a process.
 
-What is written here are the arguments and variables of its manifest and its Helm chart, of two generations. The files that its images have
-under /etc/dcgm-exporter lie elsewhere on this machine; nothing else differs.
+What is written here are the arguments and variables of its manifest and its Helm chart, of two
+generations. The files that its images have under /etc/dcgm-exporter lie elsewhere on this machine;
+nothing else differs.
 """
 
 from __future__ import annotations
@@ -32,18 +34,39 @@ from fairlead.wire.metrics.counters_csv import parse_counters
 ROOT = Path(__file__).resolve().parents[2]
 CSVS = ROOT / "src" / "fairlead" / "wire" / "metrics"
 IMAGE_FOLDER = "/etc/dcgm-exporter"
-CODE = "import sys; from fairlead.run.main import main; sys.exit(main('dcgm-exporter', sys.argv[1:]))"
+CODE = (
+    "import sys; from fairlead.run.main import main; sys.exit(main('dcgm-exporter', sys.argv[1:]))"
+)
 SECOND = {"DCGM_EXPORTER_LISTEN": ":9400", "DCGM_EXPORTER_KUBERNETES": "true"}
 FOURTH = {**SECOND, "NODE_NAME": "node-1"}
-DUMPS = ["--dump-enabled", "--dump-directory=/tmp/dumps", "--dump-retention=24", "--dump-compression"]
+DUMPS = [
+    "--dump-enabled",
+    "--dump-directory=/tmp/dumps",
+    "--dump-retention=24",
+    "--dump-compression",
+]
 
 
 @contextmanager
-def swapped(folder: Path, arguments: list[str], variables: Mapping[str, str], *before: str) -> Iterator[tuple[str, list[str]]]:
+def swapped(
+    folder: Path, arguments: list[str], variables: Mapping[str, str], *before: str
+) -> Iterator[tuple[str, list[str]]]:
     """The running exporter's address and what it said until it was ready."""
     here = {name: value.replace(IMAGE_FOLDER, str(folder)) for name, value in variables.items()}
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", **here, "DCGM_EXPORTER_LISTEN": "127.0.0.1:0"}
-    argv = [*before, sys.executable, "-c", CODE, *(word.replace(IMAGE_FOLDER, str(folder)) for word in arguments)]
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        **here,
+        "DCGM_EXPORTER_LISTEN": "127.0.0.1:0",
+    }
+    argv = [
+        *before,
+        sys.executable,
+        "-c",
+        CODE,
+        *(word.replace(IMAGE_FOLDER, str(folder)) for word in arguments),
+    ]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=env)
     assert process.stderr is not None
     said: list[str] = []
@@ -66,7 +89,9 @@ def swapped(folder: Path, arguments: list[str], variables: Mapping[str, str], *b
 def get(url: str, tls: ssl.SSLContext | None = None, user: str = "") -> tuple[int, str]:
     headers = {"Authorization": "Basic " + base64.b64encode(user.encode()).decode()} if user else {}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30, context=tls) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=30, context=tls
+        ) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, ""
@@ -89,7 +114,9 @@ def test_the_manifest_of_the_second_generation(image: Path) -> None:
         status, page = get(f"{url}/metrics")
         assert (status, get(f"{url}/health")) == (200, (200, "OK"))
         assert values(page, "fairlead_exporter_config_rows_rejected") == ["0"]
-        assert 'backend="nvml"' in page and values(page, "fairlead_exporter_nvml_up") == ["0"], "no driver here, and no invented card"
+        assert 'backend="nvml"' in page and values(page, "fairlead_exporter_nvml_up") == ["0"], (
+            "no driver here, and no invented card"
+        )
         assert not [line for line in said if "no effect" in line]
 
 
@@ -103,9 +130,16 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
     authority = Authority(image, "ca")
     authority.issue("tls", names=["127.0.0.1"])
     secret = bcrypt.hashpw(b"word", bcrypt.gensalt(4)).decode()
-    config = {"tls_server_config": {"cert_file": "tls.pem", "key_file": "tls.key"}, "basic_auth_users": {"prometheus": secret}}
+    config = {
+        "tls_server_config": {"cert_file": "tls.pem", "key_file": "tls.key"},
+        "basic_auth_users": {"prometheus": secret},
+    }
     (image / "web-config.yaml").write_text(yaml.safe_dump(config))
-    settings = {"version": 1, "metrics": {"file": str(image / "default-counters.csv")}, "collection": {"interval": "1s"}}
+    settings = {
+        "version": 1,
+        "metrics": {"file": str(image / "default-counters.csv")},
+        "collection": {"interval": "1s"},
+    }
     (image / "config.yaml").write_text(yaml.safe_dump(settings))
     variables = {
         **FOURTH,
@@ -137,12 +171,20 @@ def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
         [sys.executable, "-c", CODE, f"-web-config-file={image}/web-config.yaml", "-a", "127.0.0.1:0"],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert ended.returncode == 1 and "it guards nothing" in ended.stderr and "hint: " in ended.stderr
+    assert (
+        ended.returncode == 1 and ("it guards nothing") in ended.stderr and "hint: " in ended.stderr
+    )
 
 
 def test_its_version_is_one_line() -> None:
     for word in ("--version", "-v", "-version"):
-        ended = subprocess.run([sys.executable, "-c", CODE, word], capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(
+            [sys.executable, "-c", CODE, word],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert (ended.returncode, ended.stderr) == (0, "")
         assert re.fullmatch(r"DCGM Exporter version fairlead-\d+\.\d+\.\d+\n", ended.stdout)
 
@@ -150,13 +192,16 @@ def test_its_version_is_one_line() -> None:
 def test_systemd_may_hand_over_the_socket() -> None:
     """As sd_listen_fds has it: descriptor 3, in the process whose id LISTEN_PID tells."""
     handing = (
-        "os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); os.execv(sys.argv[2], sys.argv[2:])"
+        "os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), "
+        "LISTEN_FDS='1'); os.execv(sys.argv[2], sys.argv[2:])"
     )
     with create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
         own = [sys.executable, "-c", CODE, "--web-systemd-socket"]
         argv = [sys.executable, "-c", f"import os, sys; {handing}", str(sock.fileno()), *own]
-        process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, pass_fds=(sock.fileno(),))
+        process = subprocess.Popen(
+            argv, stderr=subprocess.PIPE, text=True, pass_fds=(sock.fileno(),)
+        )
     try:
         assert process.stderr is not None
         assert any(f"http://127.0.0.1:{port}/metrics" in line for line in process.stderr)
@@ -164,14 +209,23 @@ def test_systemd_may_hand_over_the_socket() -> None:
     finally:
         process.terminate()
         process.communicate()
-    ended = subprocess.run([sys.executable, "-c", CODE, "--web-systemd-socket"], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", CODE, "--web-systemd-socket"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert ended.returncode == 1 and "systemd hands over no socket" in ended.stderr
 
 
 def test_the_image_has_the_three_files_at_their_paths_and_none_has_a_row_that_is_refused() -> None:
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     stage = dockerfile.split("\nFROM ")[-2]
-    assert stage.startswith("base AS dcgm-exporter\n") and f"COPY src/fairlead/wire/metrics/*.csv {IMAGE_FOLDER}/\n" in stage
+    assert (
+        stage.startswith("base AS dcgm-exporter\n")
+        and (f"COPY src/fairlead/wire/metrics/*.csv {IMAGE_FOLDER}/\n") in stage
+    )
     assert 'ENTRYPOINT ["dcgm-exporter"]' in stage
     names = {"default-counters.csv", "dcp-metrics-included.csv", "1.x-compatibility-metrics.csv"}
     assert {csv.name for csv in CSVS.glob("*.csv")} == names
@@ -180,6 +234,15 @@ def test_the_image_has_the_three_files_at_their_paths_and_none_has_a_row_that_is
         assert found.counters and not found.rejected, name
     ignored = (ROOT / "deploy" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     copied = {
-        word.partition("/")[0] for line in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, re.MULTILINE) for word in line.split()
+        word.partition("/")[0]
+        for line in re.findall(
+            (
+                r"^COPY "
+                r"(?!--from)(.+) \S+$"
+            ),
+            dockerfile,
+            re.MULTILINE,
+        )
+        for word in line.split()
     }
     assert {f"!{name}" for name in copied} <= set(ignored), "what is copied must not be ignored"

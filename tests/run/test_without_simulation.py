@@ -1,4 +1,6 @@
-"""A production image is without the simulated cluster: real servers and commands do not miss it, the others say what they lack."""
+"""A production image is without the simulated cluster: real servers and commands do not miss it,
+the others say what they lack.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,23 @@ from tests.cli.arena import environment
 
 WITHOUT_IT = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; "
 CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
-EACH = WITHOUT_IT + "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
-"""Several command lines in one process, which loads the servers once; the exit status of each on its stderr."""
+EACH = (
+    WITHOUT_IT
+    + "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
+)
+"""Several command lines in one process, which loads the servers once; the exit status of each on
+its stderr.
+"""
 
 
 def run(home: Path, *line: str, code: str = CODE) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *line], capture_output=True, text=True, timeout=60, env=environment(home), check=False
+        [sys.executable, "-c", code, *line],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(home),
+        check=False,
     )
 
 
@@ -43,12 +55,33 @@ def test_a_command_without_a_cluster_says_so(tmp_path: Path) -> None:
 
 
 def test_what_needs_no_cluster_goes_on(tmp_path: Path) -> None:
-    ended = run(tmp_path, "arena", "submit", "tfjob", "--name=a", "--image=i:1", "--dry-run", "python train.py")
-    assert (ended.returncode, "kind: TFJob" in ended.stdout or '"TFJob"' in ended.stdout) == (0, True), ended.stderr
+    ended = run(
+        tmp_path,
+        "arena",
+        "submit",
+        "tfjob",
+        "--name=a",
+        "--image=i:1",
+        "--dry-run",
+        "python train.py",
+    )
+    assert (ended.returncode, "kind: TFJob" in ended.stdout or '"TFJob"' in ended.stdout) == (
+        0,
+        True,
+    ), ended.stderr
 
 
-STRANGERS = ("aiohttp", "fairlead.console", "fairlead.rules.quota", "fairlead.edge.kube.", "fairlead.edge.prometheus", "fairlead.kinds")
-"""A third of the memory that the exporter may take on each node, and nothing of it is asked of an exporter that knows no API server."""
+STRANGERS = (
+    "aiohttp",
+    "fairlead.console",
+    "fairlead.rules.quota",
+    "fairlead.edge.kube.",
+    "fairlead.edge.prometheus",
+    "fairlead.kinds",
+)
+"""A third of the memory that the exporter may take on each node, and nothing of it is asked of an
+exporter that knows no API server.
+"""
 
 
 def test_the_gpu_exporter_loads_nothing_of_the_other_servers() -> None:
@@ -56,5 +89,7 @@ def test_the_gpu_exporter_loads_nothing_of_the_other_servers() -> None:
         "import sys, fairlead.run.servers.process, fairlead.run.node_exporter\n"
         f"print(*sorted(name for name in sys.modules if name.startswith({STRANGERS!r}) or name.startswith('fairlead_sim')))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.split() == []

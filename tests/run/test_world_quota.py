@@ -22,7 +22,9 @@ def test_no_job_is_suspended_again_and_again(seed: int) -> None:
 
     def note(change: LoggedChange) -> None:
         event = change.object
-        if event["reason"] == "QuotaSuspended" and (change.type == ADDED or event.get("count", 1) > 1):
+        if event["reason"] == "QuotaSuspended" and (
+            change.type == ADDED or event.get("count", 1) > 1
+        ):
             told[event["involvedObject"]["name"]] += 1
 
     world.cluster.subscribe(EVENTS, note)

@@ -18,8 +18,14 @@ from fairlead.cli.frame.verbs import verbs_of
 from fairlead.edge.files.arena_config import read_arena_config
 from fairlead.errors import UserError
 
-NODES = {"metadata": {"resourceVersion": "1"}, "items": [node("real-1", "10.0.0.1", {"nvidia.com/gpu": "4"})]}
-PODS = {"metadata": {"resourceVersion": "1"}, "items": [pod("p", "real-1", {"nvidia.com/gpu": "1"})]}
+NODES = {
+    "metadata": {"resourceVersion": "1"},
+    "items": [node("real-1", "10.0.0.1", {"nvidia.com/gpu": "4"})],
+}
+PODS = {
+    "metadata": {"resourceVersion": "1"},
+    "items": [pod("p", "real-1", {"nvidia.com/gpu": "1"})],
+}
 
 
 def test_without_any_cluster_the_embedded_one_answers_and_says_so_once(tmp_path: Path) -> None:
@@ -35,17 +41,31 @@ def test_what_is_named_is_never_replaced_by_the_simulated_cluster(tmp_path: Path
     assert "`KUBECONFIG` names no file that exists" in ended.stderr
 
 
-def test_a_flag_comes_before_the_variable_and_the_variable_before_a_stale_laptop(tmp_path: Path) -> None:
+def test_a_flag_comes_before_the_variable_and_the_variable_before_a_stale_laptop(
+    tmp_path: Path,
+) -> None:
     state = tmp_path / ".local" / "state" / "fairlead" / "laptop"
     state.mkdir(parents=True)
-    (state / "laptop.json").write_text(json.dumps({"pid": os.getpid(), "kubeconfig": str(state / "k"), "gpu_exporter": "http://x"}))
+    (state / "laptop.json").write_text(
+        json.dumps({"pid": os.getpid(), "kubeconfig": str(state / "k"), "gpu_exporter": "http://x"})
+    )
     (state / "k").write_text("{}")
     with ScriptedServer({"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)]}) as server:
         named = kubeconfig(tmp_path, server.url)
-        for arguments, env in ((["--kubeconfig", str(named)], {"KUBECONFIG": "/absent"}), ([], {"KUBECONFIG": str(named)})):
+        for arguments, env in (
+            (["--kubeconfig", str(named)], {"KUBECONFIG": "/absent"}),
+            ([], {"KUBECONFIG": str(named)}),
+        ):
             ended = arena(tmp_path, "top", "node", *arguments, **env)
             assert ended.returncode == 0, ended.stderr
-            assert ended.stdout.splitlines()[1].split() == ["real-1", "10.0.0.1", "<none>", "Ready", "4", "1"]
+            assert ended.stdout.splitlines()[1].split() == [
+                "real-1",
+                "10.0.0.1",
+                "<none>",
+                "Ready",
+                "4",
+                "1",
+            ]
             assert ended.stderr == ""
 
 
@@ -55,18 +75,42 @@ def test_a_laptop_that_was_killed_is_not_believed(tmp_path: Path) -> None:
     state.mkdir(parents=True)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    (state / "laptop.json").write_text(json.dumps({"pid": ended.pid, "kubeconfig": str(state / "k"), "gpu_exporter": "http://x"}))
+    (state / "laptop.json").write_text(
+        json.dumps({"pid": ended.pid, "kubeconfig": str(state / "k"), "gpu_exporter": "http://x"})
+    )
     (state / "k").write_text("{}")
     assert "there is no kubeconfig and no running laptop" in arena(tmp_path, "top", "node").stderr
 
 
-def test_a_named_prometheus_gives_gpu_values_and_its_absence_costs_one_warning(tmp_path: Path) -> None:
-    labels = {"__name__": "nvidia_gpu_duty_cycle", "node_name": "real-1", "minor_number": "0", "uuid": "GPU-1", "namespace_name": "default"}
+def test_a_named_prometheus_gives_gpu_values_and_its_absence_costs_one_warning(
+    tmp_path: Path,
+) -> None:
+    labels = {
+        "__name__": "nvidia_gpu_duty_cycle",
+        "node_name": "real-1",
+        "minor_number": "0",
+        "uuid": "GPU-1",
+        "namespace_name": "default",
+    }
     metric = {**labels, "pod_name": "p", "allocate_mode": "exclusive"}
-    found = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": metric, "value": [1.0, "71"]}]}}
-    script = {"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)], "/api/v1/query": [Reply(found)]}
+    found = {
+        "status": "success",
+        "data": {"resultType": "vector", "result": [{"metric": metric, "value": [1.0, "71"]}]},
+    }
+    script = {
+        "/api/v1/nodes": [Reply(NODES)],
+        "/api/v1/pods": [Reply(PODS)],
+        "/api/v1/query": [Reply(found)],
+    }
     with ScriptedServer(script) as server:
-        named = ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "top", "node", "-d", "--metric"]
+        named = [
+            "--kubeconfig",
+            str(kubeconfig(tmp_path, server.url)),
+            "top",
+            "node",
+            "-d",
+            "--metric",
+        ]
         shown = arena(tmp_path, *named, PROMETHEUS_ADDRESS=server.url)
         assert "  default    p     Running  1               gpu0\n" in shown.stdout, shown.stderr
         assert "71.0%" in shown.stdout
@@ -76,15 +120,31 @@ def test_a_named_prometheus_gives_gpu_values_and_its_absence_costs_one_warning(t
         assert server.requests_of("/api/v1/query")[-1].headers["authorization"] == "Bearer secret"
         without = arena(tmp_path, *named, PROMETHEUS_ADDRESS="http://127.0.0.1:1")
     assert without.returncode == 0
-    assert without.stderr.count("GPU metrics unavailable: Prometheus `http://127.0.0.1:1` refused the connection") == 1
+    assert (
+        without.stderr.count(
+            "GPU metrics unavailable: Prometheus `http://127.0.0.1:1` refused the connection"
+        )
+        == 1
+    )
     assert "DUTY_CYCLE" not in without.stdout
 
 
 def test_a_forbidden_list_is_the_servers_sentence(tmp_path: Path) -> None:
-    message = 'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope'
-    status = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": message, "code": 403}
+    message = (
+        'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the '
+        "cluster scope"
+    )
+    status = {
+        "kind": "Status",
+        "status": "Failure",
+        "reason": "Forbidden",
+        "message": message,
+        "code": 403,
+    }
     with ScriptedServer({"/api/v1/nodes": [Reply(status, 403)]}) as server:
-        ended = arena(tmp_path, "top", "node", "--kubeconfig", str(kubeconfig(tmp_path, server.url)))
+        ended = arena(
+            tmp_path, "top", "node", "--kubeconfig", str(kubeconfig(tmp_path, server.url))
+        )
     assert (ended.returncode, ended.stdout) == (1, "")
     assert 'cannot list resource \\"nodes\\"' in ended.stderr
 
@@ -96,7 +156,7 @@ def test_an_arena_config_that_is_named_must_be_readable(tmp_path: Path) -> None:
     assert "absent` cannot be read: No such file or directory" in refusal.value.what
 
 
-# --- while a laptop runs and nobody named a cluster ------------------------------------------------------------------------------------
+# --- while a laptop runs and nobody named a cluster -----------------------------------------------
 
 
 def running_laptop_of(home: Path) -> Path:
@@ -104,12 +164,19 @@ def running_laptop_of(home: Path) -> Path:
     state = home / ".local" / "state" / "fairlead" / "laptop"
     state.mkdir(parents=True)
     (state / "kubeconfig").write_text("{}")
-    told = {"pid": os.getpid(), "kubeconfig": str(state / "kubeconfig"), "gpu_exporter": "http://x", "console": "http://127.0.0.1:1"}
+    told = {
+        "pid": os.getpid(),
+        "kubeconfig": str(state / "kubeconfig"),
+        "gpu_exporter": "http://x",
+        "console": "http://127.0.0.1:1",
+    }
     (state / "laptop.json").write_text(json.dumps(told))
     return state / "kubeconfig"
 
 
-def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_nothing(tmp_path: Path) -> None:
+def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_nothing(
+    tmp_path: Path,
+) -> None:
     laptop = running_laptop_of(tmp_path)
     (tmp_path / ".kube").mkdir()
     with ScriptedServer({"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)]}) as server:
@@ -118,18 +185,27 @@ def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_not
         assert "real-1" in reading.stdout and reading.stderr == ""
         writing = arena(tmp_path, "delete", "first")
         (told,) = (line for line in writing.stderr.splitlines() if "this goes to" in line)
-        assert f"this goes to `{server.url}`, context `c` of `{default}`; the laptop (process {os.getpid()})" in told
+        assert (
+            f"this goes to `{server.url}`, context `c` of `{default}`; the laptop (process "
+            f"{os.getpid()})"
+        ) in told
         assert 'eval \\"$(fairlead env)\\"' in told and f"--kubeconfig {laptop}" in told
         for named in (["--kubeconfig", str(default)], ["--context", "c"]):
             assert "this goes to" not in arena(tmp_path, "delete", "first", *named).stderr
-        assert "this goes to" not in arena(tmp_path, "delete", "first", KUBECONFIG=str(default)).stderr
+        assert ("this goes to") not in arena(
+            tmp_path, "delete", "first", KUBECONFIG=str(default)
+        ).stderr
         assert "this goes to" not in arena(tmp_path, "prune", "--since=1h", "--dry-run").stderr
         laptop.unlink()
-        assert "this goes to" not in arena(tmp_path, "delete", "first").stderr, "no laptop, no doubt"
+        assert ("this goes to") not in arena(tmp_path, "delete", "first").stderr, (
+            "no laptop, no doubt"
+        )
 
 
 def test_a_laptop_that_keeps_its_files_elsewhere_counts_too(tmp_path: Path) -> None:
-    """One with --state-dir says in the default directory that it runs, in a folder by its process number; so does a second one."""
+    """One with --state-dir says in the default directory that it runs, in a folder by its process
+    number; so does a second one.
+    """
     laptop = running_laptop_of(tmp_path)
     state = laptop.parent / "laptop.json"
     (laptop.parent / "17").mkdir()
@@ -144,10 +220,23 @@ def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
     """A new one has to be thought about here."""
     reading = {verb.name for verb in verbs_of("arena") if not verb.is_writing}
     assert reading == {
-        *("list", "get", "top node", "top job", "logs", "logviewer", "data list", "whoami", "completion", "version"),
+        *(
+            "list",
+            "get",
+            "top node",
+            "top job",
+            "logs",
+            "logviewer",
+            "data list",
+            "whoami",
+            "completion",
+            "version",
+        ),
         *("serve list", "serve get", "serve logs", "cron list", "cron get"),
     }
-    assert not [verb.name for verb in verbs_of("fairlead") if verb.is_writing and not verb.is_arenas]
+    assert not [
+        verb.name for verb in verbs_of("fairlead") if verb.is_writing and not verb.is_arenas
+    ]
 
 
 def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: Path) -> None:
@@ -157,7 +246,9 @@ def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: P
     program = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} env"
     script = f'eval "$({program})" && printf %s "$KUBECONFIG"'
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, env=clean, check=False)
+    done = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, timeout=60, env=clean, check=False
+    )
     assert (done.stdout, done.stderr) == (str(laptop), "")
     named = subprocess.run(
         ["sh", "-c", f"{program} --shell fish --state-dir {shlex.quote(str(laptop.parent))}"],
@@ -169,5 +260,9 @@ def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: P
     )
     assert named.stdout == "set -gx KUBECONFIG '" + str(laptop).replace("'", "\\'") + "'\n"
     laptop.unlink()
-    none = subprocess.run(["sh", "-c", program], capture_output=True, text=True, timeout=60, env=clean, check=False)
-    assert (none.returncode, none.stdout) == (1, "") and "start one with `fairlead up`" in none.stderr
+    none = subprocess.run(
+        ["sh", "-c", program], capture_output=True, text=True, timeout=60, env=clean, check=False
+    )
+    assert (none.returncode, none.stdout) == (1, "") and (
+        "start one with `fairlead up`"
+    ) in none.stderr

@@ -1,4 +1,6 @@
-"""Completion as a person has it: Tab in a real bash, zsh and fish, with names that the program asks of an API server."""
+"""Completion as a person has it: Tab in a real bash, zsh and fish, with names that the program asks
+of an API server.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,17 @@ run_arena()
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A folder with `arena` on the PATH, which writes down how it was called, and a server with the jobs bert and mnist and two nodes."""
+    """A folder with `arena` on the PATH, which writes down how it was called, and a server with the
+    jobs bert and mnist and two nodes.
+    """
     program = tmp_path / "bin" / "arena"
     program.parent.mkdir()
     program.write_text(STAND_IN.format(python=sys.executable, log=str(tmp_path / "calls")))
     program.chmod(0o755)
     nodes: dict[str, list[Reply | Stream]] = {
-        "/api/v1/nodes": [listed([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "8"}), node("cpu-1", "10.0.0.2")])],
+        "/api/v1/nodes": [
+            listed([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "8"}), node("cpu-1", "10.0.0.2")])
+        ],
         "/api/v1/pods": [listed([])],
     }
     with ScriptedServer(script() | nodes) as server:
@@ -49,7 +55,14 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 def environment(home: Path) -> dict[str, str]:
     path = f"{home / 'bin'}:{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(home), "KUBECONFIG": str(home / "config"), "TERM": "dumb", "LANG": "C.UTF-8", "PS1": "> "}
+    return {
+        "PATH": path,
+        "HOME": str(home),
+        "KUBECONFIG": str(home / "config"),
+        "TERM": "dumb",
+        "LANG": "C.UTF-8",
+        "PS1": "> ",
+    }
 
 
 class Terminal:
@@ -78,7 +91,12 @@ class Terminal:
         def calls() -> list[str]:
             return self._calls.read_text().splitlines() if self._calls.exists() else []
 
-        wait_until(lambda: f"{call} among {calls()}; seen: {self.seen!r}", lambda: call in calls(), PATIENCE, 0.05)
+        wait_until(
+            lambda: f"{call} among {calls()}; seen: {self.seen!r}",
+            lambda: call in calls(),
+            PATIENCE,
+            0.05,
+        )
 
     def close(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
@@ -103,7 +121,9 @@ def test_tab(shell: str, home: Path) -> None:
             terminal.type(CLEAR)
         terminal.type(f"arena --context=c -n default delete mnist b{TAB}")
         terminal.wait_for("ert")
-        terminal.wait_for_call("list --context=c -n default" if shell == "zsh" else "list --context c -n default")
+        terminal.wait_for_call(
+            ("list --context=c -n default") if shell == "zsh" else ("list --context c -n default")
+        )
         terminal.type(f"{CLEAR}arena get m{TAB}")
         terminal.wait_for("nist")
         terminal.type(ENTER)
@@ -126,7 +146,12 @@ def test_fish(line: str, offered: set[str], home: Path) -> None:
     """fish tells what it would offer."""
     asking = f"arena completion fish | source; complete -C '{line}'"
     done = subprocess.run(
-        ["fish", "--no-config", "-c", asking], env=environment(home), capture_output=True, text=True, timeout=PATIENCE, check=True
+        ["fish", "--no-config", "-c", asking],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
     assert {each.split("\t")[0] for each in done.stdout.splitlines()} == offered, done.stderr
     calls = (home / "calls").read_text().splitlines()

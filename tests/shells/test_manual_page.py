@@ -1,4 +1,6 @@
-"""The manual page as `man` would show it: groff has nothing to warn of, and every command and flag is there."""
+"""The manual page as `man` would show it: groff has nothing to warn of, and every command and flag
+is there.
+"""
 
 from __future__ import annotations
 
@@ -23,5 +25,13 @@ def test_the_manual_page() -> None:
     assert "arena - submit and look at GPU work on Kubernetes" in text
     for verb in verbs_of("arena"):
         assert f"   arena {verb.name}" in text
-    for words in ("--gpumemory N", "(required)", "-n NS", "KUBECONFIG", "130", "~/.arena/config", "prometheus_address"):
+    for words in (
+        "--gpumemory N",
+        "(required)",
+        "-n NS",
+        "KUBECONFIG",
+        "130",
+        "~/.arena/config",
+        "prometheus_address",
+    ):
         assert words in text

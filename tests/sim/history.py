@@ -1,4 +1,6 @@
-"""The whole history of a world as one hash; run as a program it prints one line per seed (another process, another hash seed)."""
+"""The whole history of a world as one hash; run as a program it prints one line per seed (another
+process, another hash seed).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ EPOCH = 1_767_600_000.0
 
 
 class Histories:
-    """What a world is born with, then every event of every kind, in order, as bytes. Pass `listen` as its `hooks`."""
+    """What a world is born with, then every event of every kind, in order, as bytes. Pass `listen`
+    as its `hooks`.
+    """
 
     def __init__(self) -> None:
         self.events = 0

@@ -18,18 +18,34 @@ class StillClock:
 
 
 def pod(
-    name: str = "a", namespace: str = "default", node: str = "", owners: list[dict[str, Any]] | None = None, **metadata: Any
+    name: str = "a",
+    namespace: str = "default",
+    node: str = "",
+    owners: list[dict[str, Any]] | None = None,
+    **metadata: Any,
 ) -> dict[str, Any]:
     spec: dict[str, Any] = {"containers": [{"name": "main", "image": "train:1"}]}
     if node:
         spec["nodeName"] = node
     if owners:
         metadata["ownerReferences"] = owners
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, **metadata}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "spec": spec,
+    }
 
 
-def config_map(name: str = "a", data: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", **metadata}, "data": data or {}}
+def config_map(
+    name: str = "a", data: dict[str, str] | None = None, **metadata: Any
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default", **metadata},
+        "data": data or {},
+    }
 
 
 def namespace(name: str) -> dict[str, Any]:
@@ -37,7 +53,9 @@ def namespace(name: str) -> dict[str, Any]:
 
 
 def job(name: str = "a", **metadata: Any) -> dict[str, Any]:
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}}
+    template = {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -47,11 +65,24 @@ def job(name: str = "a", **metadata: Any) -> dict[str, Any]:
 
 
 def deployment(name: str = "web", replicas: int = 1) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}}
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+    }
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
 
 
 def owner(obj: dict[str, Any]) -> dict[str, Any]:
     """The owner reference that makes something a dependant of `obj`."""
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": obj["metadata"]["name"], "uid": obj["metadata"]["uid"]}
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": obj["metadata"]["name"],
+        "uid": obj["metadata"]["uid"],
+    }

@@ -1,7 +1,8 @@
-"""Is a pod's life legal? Every write of a pod is compared with the one before: what may follow what, and what never comes back.
+"""Is a pod's life legal? Every write of a pod is compared with the one before: what may follow
+what, and what never comes back.
 
-The rules are Kubernetes': phases only go on, a container's restart is counted when it starts again, a condition's transition time moves
-with its status, and nothing is dated in the future.
+The rules are Kubernetes': phases only go on, a container's restart is counted when it starts again,
+a condition's transition time moves with its status, and nothing is dated in the future.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ FINISHED = ("Succeeded", "Failed")
 
 
 class Lives:
-    """All pods' lives so far. `see` is a listener; it raises AssertionError with the pod's name at the first illegal write."""
+    """All pods' lives so far. `see` is a listener; it raises AssertionError with the pod's name at
+    the first illegal write.
+    """
 
     def __init__(self, now: Any) -> None:
         self._now = now
@@ -37,7 +40,9 @@ class Lives:
         uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
         assert uid not in self._ended, f"{name}: written after its end"
         before = self._last.get(uid)
-        assert (before is None) is (event.type == ADDED), f"{name}: {event.type} of a uid that is {'new' if before is None else 'known'}"
+        assert (before is None) is (event.type == ADDED), (
+            f"{name}: {event.type} of a uid that is {'new' if before is None else 'known'}"
+        )
         if event.type == DELETED:
             self._ended.add(uid)
             return
@@ -58,19 +63,38 @@ def check_alone(pod: Object, now: float) -> None:
     is_placed = bool(spec.get("nodeName"))
     for each in statuses(pod):
         assert len(each["state"]) == 1, f"{name}/{each['name']}: {each['state']}"
-        assert not each["ready"] or "running" in each["state"] or each["state"].get("terminated", {}).get("exitCode") == 0
-    ready, containers_ready = (condition(pod, kind) == "True" for kind in ("Ready", "ContainersReady"))
-    assert not ready or (containers_ready and phase(pod) == "Running"), f"{name} is Ready in phase {phase(pod)}"
-    assert not containers_ready or all(each["ready"] for each in status.get("containerStatuses", ()))
+        assert (
+            not each["ready"]
+            or "running" in each["state"]
+            or each["state"].get("terminated", {}).get("exitCode") == 0
+        )
+    ready, containers_ready = (
+        condition(pod, kind) == "True" for kind in ("Ready", "ContainersReady")
+    )
+    assert not ready or (containers_ready and phase(pod) == "Running"), (
+        f"{name} is Ready in phase {phase(pod)}"
+    )
+    assert not containers_ready or all(
+        each["ready"] for each in status.get("containerStatuses", ())
+    )
     if condition(pod, "PodScheduled") is not None:
-        assert (condition(pod, "PodScheduled") == "True") is is_placed, f"{name}: PodScheduled and nodeName contradict each other"
+        assert (condition(pod, "PodScheduled") == "True") is is_placed, (
+            f"{name}: PodScheduled and nodeName contradict each other"
+        )
     if not is_placed:
         assert phase(pod) in ("Pending", "Failed") and not statuses(pod), f"{name} lives on no node"
     if phase(pod) == "Succeeded":
-        assert all(each["state"]["terminated"]["exitCode"] == 0 for each in status["containerStatuses"]), f"{name} did not succeed"
+        assert all(
+            each["state"]["terminated"]["exitCode"] == 0 for each in status["containerStatuses"]
+        ), f"{name} did not succeed"
     if phase(pod) in FINISHED:
-        assert not any("running" in each["state"] for each in statuses(pod)), f"{name} is finished and runs"
-    if any("running" in each["state"] or each["restartCount"] for each in status.get("containerStatuses", ())):
+        assert not any("running" in each["state"] for each in statuses(pod)), (
+            f"{name} is finished and runs"
+        )
+    if any(
+        "running" in each["state"] or each["restartCount"]
+        for each in status.get("containerStatuses", ())
+    ):
         assert condition(pod, "Initialized") == "True", f"{name} runs before it is initialized"
         assert phase(pod) != "Pending" or phase(pod) in FINISHED, f"{name} runs and is Pending"
     for stamp in stamps(pod):
@@ -82,18 +106,31 @@ def check_after(before: Object, pod: Object) -> None:
     name = pod["metadata"]["name"]
     assert phase(pod) in NEXT_PHASES[phase(before)], f"{name}: {phase(before)} -> {phase(pod)}"
     for key in ("uid", "name", "namespace", "creationTimestamp", "ownerReferences"):
-        assert pod["metadata"].get(key) == before["metadata"].get(key), f"{name}: metadata.{key} changed"
+        assert pod["metadata"].get(key) == before["metadata"].get(key), (
+            f"{name}: metadata.{key} changed"
+        )
     if "deletionTimestamp" in before["metadata"]:
         assert "deletionTimestamp" in pod["metadata"], f"{name}: its deletion was taken back"
-        assert pod["metadata"]["deletionTimestamp"] <= before["metadata"]["deletionTimestamp"], f"{name}: its deletion was put off"
-    assert before["spec"].get("nodeName") in (None, pod["spec"].get("nodeName")), f"{name} changed its node"
-    assert before["status"].get("startTime") in (None, pod["status"].get("startTime")), f"{name} changed its startTime"
+        assert pod["metadata"]["deletionTimestamp"] <= before["metadata"]["deletionTimestamp"], (
+            f"{name}: its deletion was put off"
+        )
+    assert before["spec"].get("nodeName") in (None, pod["spec"].get("nodeName")), (
+        f"{name} changed its node"
+    )
+    assert before["status"].get("startTime") in (None, pod["status"].get("startTime")), (
+        f"{name} changed its startTime"
+    )
     assert int(pod["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
     _check_conditions(before, pod)
     known = {each["name"]: each for each in statuses(before)}
     for each in statuses(pod):
         if each["name"] in known:
-            _check_container(f"{name}/{each['name']}", known[each["name"]], each, is_finished=phase(before) in FINISHED)
+            _check_container(
+                f"{name}/{each['name']}",
+                known[each["name"]],
+                each,
+                is_finished=phase(before) in FINISHED,
+            )
 
 
 def _check_conditions(before: Object, pod: Object) -> None:
@@ -102,12 +139,17 @@ def _check_conditions(before: Object, pod: Object) -> None:
         new = find_condition(pod["status"].get("conditions", ()), old["type"])
         assert new is not None, f"{name}: condition {old['type']} is gone"
         if old["type"] == "fairlead.io/QuotaAdmitted" and new["reason"] != old["reason"]:
-            assert new["lastTransitionTime"] >= old["lastTransitionTime"]  # it tells since when that is the reason
+            # it tells since when that is the reason
+            assert new["lastTransitionTime"] >= old["lastTransitionTime"]
         elif new["status"] == old["status"]:
-            assert new["lastTransitionTime"] == old["lastTransitionTime"], f"{name}: {old['type']} moved its time without its status"
+            assert new["lastTransitionTime"] == old["lastTransitionTime"], (
+                f"{name}: {old['type']} moved its time without its status"
+            )
         else:
             assert new["lastTransitionTime"] >= old["lastTransitionTime"]
-    assert condition(before, "PodScheduled") != "True" or condition(pod, "PodScheduled") == "True", f"{name} was unscheduled"
+    assert (
+        condition(before, "PodScheduled") != "True" or condition(pod, "PodScheduled") == "True"
+    ), f"{name} was unscheduled"
 
 
 def _check_container(name: str, before: Object, after: Object, *, is_finished: bool) -> None:
@@ -124,20 +166,30 @@ def _check_container(name: str, before: Object, after: Object, *, is_finished: b
     elif (was, is_now) == ("running", "running"):
         assert before["state"] == after["state"], f"{name}: started again without a restart"
     else:
-        # waiting -> terminated: a container that ended within the same instant, or never came to start
-        assert (was, is_now) != ("terminated", "running") or before["state"] == after["state"], f"{name}: back to life without a restart"
-        assert (was, is_now) != ("running", "waiting") or _has_crashed(before, after), f"{name}: stopped running without an end"
+        # waiting -> terminated: a container that ended within the same instant, or never came to
+        # start
+        assert (was, is_now) != ("terminated", "running") or before["state"] == after["state"], (
+            f"{name}: back to life without a restart"
+        )
+        assert (was, is_now) != ("running", "waiting") or _has_crashed(before, after), (
+            f"{name}: stopped running without an end"
+        )
 
 
 def _has_crashed(before: Object, after: Object) -> bool:
-    """Whether a container that ran waits for its back-off, and its last state is the end of that run."""
+    """Whether a container that ran waits for its back-off, and its last state is the end of that
+    run.
+    """
     ended = after["lastState"].get("terminated", {})
     reason, began = after["state"]["waiting"].get("reason"), before["state"]["running"]["startedAt"]
     return bool(reason == "CrashLoopBackOff" and ended.get("startedAt") == began)
 
 
 def statuses(pod: Object) -> list[Object]:
-    return [*pod["status"].get("initContainerStatuses", ()), *pod["status"].get("containerStatuses", ())]
+    return [
+        *pod["status"].get("initContainerStatuses", ()),
+        *pod["status"].get("containerStatuses", ()),
+    ]
 
 
 def condition(pod: Object, kind: str) -> str | None:

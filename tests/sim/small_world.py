@@ -1,4 +1,6 @@
-"""A world small enough to reason about: one plain node, one with four whole cards, one with two shared ones; nothing comes by itself."""
+"""A world small enough to reason about: one plain node, one with four whole cards, one with two
+shared ones; nothing comes by itself.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,18 @@ NAMESPACE = "work"
 
 CPU_POOL = NodePool(name="cpu", cpu=16, memory="64Gi")
 GPU_POOL = NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=4)
-SHARED_POOL = NodePool(name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True)
+SHARED_POOL = NodePool(
+    name="shared", cpu=32, memory="128Gi", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True
+)
 
 
 def small_scenario(*pools: NodePool, **more: Any) -> Scenario:
-    return Scenario(title="test", node_pools=pools or (CPU_POOL, GPU_POOL, SHARED_POOL), teams=(Team("team", (NAMESPACE,)),), **more)
+    return Scenario(
+        title="test",
+        node_pools=pools or (CPU_POOL, GPU_POOL, SHARED_POOL),
+        teams=(Team("team", (NAMESPACE,)),),
+        **more,
+    )
 
 
 def small_world(*pools: NodePool, seed: int = 1, **more: Any) -> World:
@@ -32,14 +41,18 @@ def live(world: World, seconds: float) -> None:
     world.run_until(world.clock.now() + seconds)
 
 
-def container(image: str = "pause:35", *, gpus: int = 0, gpu_memory: int = 0, name: str = "main", **more: Any) -> Object:
+def container(
+    image: str = "pause:35", *, gpus: int = 0, gpu_memory: int = 0, name: str = "main", **more: Any
+) -> Object:
     limits = {"cpu": "1", "memory": "1Gi"}
     limits |= {"nvidia.com/gpu": str(gpus)} if gpus else {}
     limits |= {"aliyun.com/gpu-mem": str(gpu_memory)} if gpu_memory else {}
     return {"name": name, "image": image, "resources": {"limits": limits}, **more}
 
 
-def pod(name: str = "p", image: str = "pause:35", *, gpus: int = 0, gpu_memory: int = 0, **spec: Any) -> Object:
+def pod(
+    name: str = "p", image: str = "pause:35", *, gpus: int = 0, gpu_memory: int = 0, **spec: Any
+) -> Object:
     containers = [container(image, gpus=gpus, gpu_memory=gpu_memory)]
     return {
         "apiVersion": "v1",
@@ -68,7 +81,9 @@ def phase(world: World, name: str = "p") -> str:
 
 
 def condition(obj: Object, kind: str) -> Object:
-    return next((item for item in obj.get("status", {}).get("conditions") or () if item["type"] == kind), {})
+    return next(
+        (item for item in obj.get("status", {}).get("conditions") or () if item["type"] == kind), {}
+    )
 
 
 def states(obj: Object) -> dict[str, str]:
@@ -78,5 +93,12 @@ def states(obj: Object) -> dict[str, str]:
 
 def reasons(world: World, about: str) -> list[str]:
     """Reasons of the events about an object, oldest first."""
-    events = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["involvedObject"]["name"] == about]
-    return [event["reason"] for event in sorted(events, key=lambda event: int(event["metadata"]["resourceVersion"]))]
+    events = [
+        event
+        for event in world.cluster.list(EVENTS, NAMESPACE)
+        if event["involvedObject"]["name"] == about
+    ]
+    return [
+        event["reason"]
+        for event in sorted(events, key=lambda event: int(event["metadata"]["resourceVersion"]))
+    ]

@@ -1,4 +1,6 @@
-"""`python -m bench`: each measurement that is listed can be begun, and each that exists is listed."""
+"""`python -m bench`: each measurement that is listed can be
+begun, and each that exists is listed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "bench", *words]
-    return subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_every_measurement_is_listed_under_its_module() -> None:
@@ -35,7 +39,10 @@ def test_every_measurement_prints_its_help() -> None:
         "import contextlib, io, sys",
         "from bench.__main__ import MODULES, main",
         "for name in MODULES:",
-        "    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):",
+        (
+            "    with contextlib.redirect_stdout(io.StringIO()) as printed, "
+            "contextlib.suppress(SystemExit):"
+        ),
         "        main([name, '--help'])",
         "    assert f'usage: python -m bench {name} ' in printed.getvalue(), name",
     ]
@@ -53,4 +60,6 @@ def test_every_measurement_prints_its_help() -> None:
 def test_a_name_that_is_none_gets_the_nearest() -> None:
     ended = bench("quota_plans")
     assert ended.returncode == 2
-    assert "there is no measurement `quota_plans`" in ended.stderr and "`quota_plan`" in ended.stderr
+    assert (
+        "there is no measurement `quota_plans`"
+    ) in ended.stderr and "`quota_plan`" in ended.stderr

@@ -31,9 +31,20 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     return importlib.import_module("wheel_pages")
 
 
-def built(hook: types.ModuleType, root: Path, version: str = "standard", *, monkeypatch: pytest.MonkeyPatch, fails: str = "") -> int:
+def built(
+    hook: types.ModuleType,
+    root: Path,
+    version: str = "standard",
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str = "",
+) -> int:
     """How often the pages were built while hatchling made a distribution of `root`."""
-    pages, progress, calls = importlib.import_module("console_pages"), importlib.import_module("progress"), []
+    pages, progress, calls = (
+        importlib.import_module("console_pages"),
+        importlib.import_module("progress"),
+        [],
+    )
 
     def build_console() -> None:
         calls.append(root)
@@ -45,7 +56,9 @@ def built(hook: types.ModuleType, root: Path, version: str = "standard", *, monk
     return len(calls)
 
 
-def test_a_wheel_of_a_clone_builds_the_pages(hook: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wheel_of_a_clone_builds_the_pages(
+    hook: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert built(hook, tmp_path, monkeypatch=monkeypatch) == 1
 
 
@@ -64,11 +77,19 @@ def test_an_editable_install_and_an_sdist_with_pages_build_none(
 def test_an_install_without_pages_fails_and_says_what_is_missing(
     hook: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SystemExit, match=r"the console's pages were not built: no Node is to be had\nhint: .*Node 24"):
+    with pytest.raises(
+        SystemExit,
+        match=(
+            r"the console's pages were not built: no Node is "
+            r"to be had\nhint: .*Node 24"
+        ),
+    ):
         built(hook, tmp_path, monkeypatch=monkeypatch, fails="no Node is to be had")
 
 
 def test_the_distribution_holds_what_git_ignores_and_the_hook_is_named() -> None:
-    project = tomllib.loads((TOOLS.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    project = tomllib.loads((TOOLS.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "hatch"
+    ]["build"]
     assert TOOLS.parent / project["artifacts"][0] == DIST
     assert (TOOLS.parent / project["hooks"]["custom"]["path"]).exists()

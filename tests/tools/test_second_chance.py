@@ -1,4 +1,6 @@
-"""What becomes of failed cases of real components: run again alone, named as unsteady, and never hidden."""
+"""What becomes of failed cases of real components: run again alone, named as unsteady, and never
+hidden.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def test_torn_down(breaks_once): pass
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(TOOLS))
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins take longer to load than these cases to run
+    # plugins take longer to load than these cases to run
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     second_chance = importlib.import_module("second_chance")
     monkeypatch.setattr(importlib.import_module("junit"), "REPOSITORY", tmp_path)
     monkeypatch.setattr(second_chance, "JUNIT", tmp_path / "junit")
@@ -57,8 +60,12 @@ def _ran(tmp_path: Path, **modules: str) -> Any:
     for name, text in modules.items():
         (folder / f"test_{name}.py").write_text(textwrap.dedent(text))
     report = tmp_path / "junit" / "first.xml"
-    step = groups.Step("pytest", (*groups.PYTEST, f"--junit-xml={report}", "tests"), tmp_path, report)
-    return run_group.run_group(groups.Group("first", "a group of the test", (step,), packages=(_program(),)))
+    step = groups.Step(
+        "pytest", (*groups.PYTEST, f"--junit-xml={report}", "tests"), tmp_path, report
+    )
+    return run_group.run_group(
+        groups.Group("first", ("a group of the test"), (step,), packages=(_program(),))
+    )
 
 
 def _program() -> Any:
@@ -66,13 +73,21 @@ def _program() -> Any:
 
 
 def _outcome(is_real: bool, failed: list[str]) -> Any:
-    """The outcome of a group whose cases with these ids failed; `is_real`: it needs a program of Debian."""
-    groups, junit, run_group = (importlib.import_module(name) for name in ("groups", "junit", "run_group"))
-    group = groups.Group("first", "a group of the test", (), packages=(_program(),) if is_real else ())
+    """The outcome of a group whose cases with these ids failed; `is_real`: it needs a program of
+    Debian.
+    """
+    groups, junit, run_group = (
+        importlib.import_module(name) for name in ("groups", "junit", "run_group")
+    )
+    group = groups.Group(
+        "first", ("a group of the test"), (), packages=(_program(),) if is_real else ()
+    )
     return run_group.Outcome(group, junit.Tally(failed=len(failed), failed_ids=failed))
 
 
-def test_cases_that_pass_alone_are_unsteady_and_named_and_others_stay_failed(tools: ModuleType, tmp_path: Path) -> None:
+def test_cases_that_pass_alone_are_unsteady_and_named_and_others_stay_failed(
+    tools: ModuleType, tmp_path: Path
+) -> None:
     outcome = _ran(tmp_path, steady=STEADY, unsteady=UNSTEADY, broken=BROKEN, torn=TEARDOWN)
     assert outcome.tally.failed == 4
     chance = tools.try_again([outcome])
@@ -82,12 +97,19 @@ def test_cases_that_pass_alone_are_unsteady_and_named_and_others_stay_failed(too
         "tests/test_unsteady.py::test_unsteady[c::d.e]",
     ]
     assert (outcome.tally.failed, outcome.word) == (1, "FAILED")
-    assert chance == tools.SecondChance(dict.fromkeys(names, "first"), {"tests/test_broken.py::TestOf::test_broken": "first"})
+    assert chance == tools.SecondChance(
+        dict.fromkeys(names, "first"), {"tests/test_broken.py::TestOf::test_broken": "first"}
+    )
     assert (tmp_path / "build" / "unsteady.txt").read_text().splitlines() == names
-    assert [line.split()[0] for line in tools.lines(chance, tmp_path)] == ["UNSTEADY"] * 3 + ["FAILED", "3"]
+    assert [line.split()[0] for line in tools.lines(chance, tmp_path)] == ["UNSTEADY"] * 3 + [
+        "FAILED",
+        "3",
+    ]
 
 
-def test_a_module_that_cannot_be_imported_gets_no_second_chance(tools: ModuleType, tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_imported_gets_no_second_chance(
+    tools: ModuleType, tmp_path: Path
+) -> None:
     outcome = _ran(tmp_path, steady=STEADY, wrong="import no_such_module_at_all\n")
     failed = outcome.tally.failed
     assert failed > 0
@@ -95,8 +117,14 @@ def test_a_module_that_cannot_be_imported_gets_no_second_chance(tools: ModuleTyp
     assert (outcome.tally.failed, chance.unsteady) == (failed, {})
 
 
-@pytest.mark.parametrize(("is_real", "more", "named"), [(False, 0, 0), (True, 1, 26)], ids=["no real component", "too many failures"])
-def test_others_get_no_second_chance(tools: ModuleType, monkeypatch: pytest.MonkeyPatch, is_real: bool, more: int, named: int) -> None:
+@pytest.mark.parametrize(
+    ("is_real", "more", "named"),
+    [(False, 0, 0), (True, 1, 26)],
+    ids=[("no real component"), ("too many failures")],
+)
+def test_others_get_no_second_chance(
+    tools: ModuleType, monkeypatch: pytest.MonkeyPatch, is_real: bool, more: int, named: int
+) -> None:
     ids = [f"tests/test_many.py::test_{number}" for number in range(tools.MOST_CASES + more)]
     outcome = _outcome(is_real, ids)
     monkeypatch.setattr(tools, "run_group", lambda group: pytest.fail(f"{group.name} ran again"))
@@ -116,4 +144,6 @@ def test_cases_that_were_not_all_run_again_stay_failed(tools: ModuleType) -> Non
     assert tools.passed_again(["a", "b"], junit.Tally(passed=1)) == []
     assert tools.passed_again(["a", "b"], junit.Tally(passed=2, skipped=1)) == []
     assert tools.passed_again(["a"], junit.Tally(failed=1)) == []
-    assert tools.passed_again(["a", "b"], junit.Tally(passed=1, failed=1, failed_ids=["b"])) == ["a"]
+    assert tools.passed_again(["a", "b"], junit.Tally(passed=1, failed=1, failed_ids=["b"])) == [
+        "a"
+    ]

@@ -1,4 +1,6 @@
-"""Do the tools that build and run the tests tell the truth? Counts, locks, limits, and where programs are found."""
+"""Do the tools that build and run the tests tell the truth? Counts, locks, limits, and where
+programs are found.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,12 @@ def test_a_report_is_counted_case_by_case(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(REPORT)
     tally = _tool("junit").read_report(report)
-    assert (tally.passed, tally.failed, tally.skipped, dict(tally.skip_reasons)) == (1, 2, 1, {"no prometheus": 1})
+    assert (tally.passed, tally.failed, tally.skipped, dict(tally.skip_reasons)) == (
+        1,
+        2,
+        1,
+        {("no prometheus"): 1},
+    )
 
 
 @pytest.mark.parametrize("text", ["", "<testsuites><testsuite"], ids=["empty", "cut off"])
@@ -54,12 +61,21 @@ def test_a_broken_report_is_no_report(tmp_path: Path, text: str) -> None:
         ("sys.exit(0)", (0, 1)),
         ("open(report, 'w').write('<testsuites/>')", (0, 1)),
     ],
-    ids=["a good run", "a runner that breaks after its last case", "a runner without report", "a runner that runs no case"],
+    ids=[
+        "a good run",
+        "a runner that breaks after its last case",
+        "a runner without report",
+        "a runner that runs no case",
+    ],
 )
-def test_a_group_passes_only_with_a_report_and_a_good_status(tmp_path: Path, script: str, expected: tuple[int, int]) -> None:
+def test_a_group_passes_only_with_a_report_and_a_good_status(
+    tmp_path: Path, script: str, expected: tuple[int, int]
+) -> None:
     groups, run_group = _tool("groups"), _tool("run_group")
     report = tmp_path / "r.xml"
-    code = f"import sys; report={str(report)!r}; good='<testsuite><testcase/></testsuite>'; {script}"
+    code = (
+        f"import sys; report={str(report)!r}; good='<testsuite><testcase/></testsuite>'; {script}"
+    )
     step = groups.Step("tool-test", (sys.executable, "-c", code), tmp_path, report)
     outcome = run_group.run_group(groups.Group("tool-test", "a group of the test", (step,)))
     assert (outcome.tally.passed, outcome.tally.failed) == expected
@@ -69,7 +85,12 @@ def test_a_step_that_passes_its_limit_is_ended_and_named(tmp_path: Path) -> None
     progress = _tool("progress")
     started = time.monotonic()
     with pytest.raises(progress.StepFailed, match="sleeper: no end after"):
-        progress.run_step("sleeper", [sys.executable, "-c", "import time; time.sleep(60)"], tmp_path / "log", limit_seconds=0.3)
+        progress.run_step(
+            "sleeper",
+            [sys.executable, "-c", ("import time; time.sleep(60)")],
+            tmp_path / "log",
+            limit_seconds=0.3,
+        )
     assert time.monotonic() - started < 10
 
 
@@ -77,36 +98,67 @@ def test_a_step_that_falls_silent_is_ended_and_one_that_prints_goes_on(tmp_path:
     progress = _tool("progress")
     silent = "print('begun', flush=True); import time; time.sleep(60)"
     with pytest.raises(progress.StepFailed, match=r"silent: no output for 0\.5 s\n +begun"):
-        progress.run_step("silent", [sys.executable, "-u", "-c", silent], tmp_path / "log", silence_seconds=0.5)
+        progress.run_step(
+            "silent", [sys.executable, "-u", "-c", silent], tmp_path / "log", silence_seconds=0.5
+        )
     printing = "import time\nfor _ in range(40): print('on', flush=True); time.sleep(0.1)"
-    assert progress.run_step("printing", [sys.executable, "-c", printing], tmp_path / "log", silence_seconds=2.0) > 2.0
+    assert (
+        progress.run_step(
+            "printing", [sys.executable, "-c", printing], tmp_path / "log", silence_seconds=2.0
+        )
+        > 2.0
+    )
 
 
 def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
     progress = _tool("progress")
     with pytest.raises(progress.StepFailed) as failure:
-        progress.run_step("loud", [sys.executable, "-c", "print('the reason'); raise SystemExit(7)"], tmp_path / "log")
+        progress.run_step(
+            "loud",
+            [sys.executable, "-c", ("print('the reason'); raise SystemExit(7)")],
+            tmp_path / "log",
+        )
     assert "status 7" in failure.value.what
     assert "the reason" in failure.value.what
 
 
 def test_two_runs_take_turns(tmp_path: Path) -> None:
-    code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from locks import only_one\nfrom pathlib import Path\n"
-    code += f"over = Path({str(tmp_path / 'over')!r})\nwith only_one(Path({str(tmp_path / 'lock')!r}), 'it'):\n"
+    code = (
+        f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from locks import only_one\nfrom "
+        "pathlib import Path\n"
+    )
+    code += (
+        f"over = Path({str(tmp_path / 'over')!r})\nwith "
+        f"only_one(Path({str(tmp_path / 'lock')!r}), 'it'):\n"
+    )
     code += "    print(over.exists(), flush=True)\n    sys.stdin.read()\n    over.touch()\n"
-    runs = [subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) for _ in range(2)]
-    first, second = runs if select.select([each.stdout for each in runs], [], [], 30)[0] == [runs[0].stdout] else runs[::-1]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    first, second = (
+        runs
+        if select.select([each.stdout for each in runs], [], [], 30)[0] == [runs[0].stdout]
+        else runs[::-1]
+    )
     assert second.stderr is not None
     assert f"waiting: process {first.pid} is at work on it" in second.stderr.readline()
     assert (first.communicate(timeout=30)[0], first.returncode) == ("False\n", 0)
     assert (second.communicate(timeout=30)[0], second.returncode) == ("True\n", 0)
 
 
-def test_envtest_assets_win_over_built_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_envtest_assets_win_over_built_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     programs = _tool("kube_programs")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
-    assert programs.program_path("etcd") == tmp_path / "cache" / "fairlead" / "bin" / f"etcd-{programs.ETCD.version}"
+    assert (
+        programs.program_path("etcd")
+        == tmp_path / "cache" / "fairlead" / "bin" / f"etcd-{programs.ETCD.version}"
+    )
     etcd = tmp_path / "etcd"
     etcd.write_text("#!/bin/sh\n")
     etcd.chmod(0o755)
@@ -132,11 +184,16 @@ def test_a_failed_pytest_is_told_from_its_failures_on(tmp_path: Path) -> None:
     assert "PASSED" not in told
 
 
-def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     programs, build = _tool("kube_programs"), _tool("build_kube")
     edit = programs.Edit("server.go", "port = 8080", "port = 0")
     family = dataclasses.replace(programs.MPI_OPERATOR, edits=(edit,))
-    assert (family.edition, dataclasses.replace(family, edits=()).edition) == (f"{family.version}-edited", family.version)
+    assert (family.edition, dataclasses.replace(family, edits=()).edition) == (
+        f"{family.version}-edited",
+        family.version,
+    )
     module, scratch = tmp_path / "module", tmp_path / "scratch"
     module.mkdir()
     scratch.mkdir()
@@ -145,9 +202,19 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
     assert build.edited_module(family, scratch) == ["-modfile", str(scratch / "go.mod")]
     assert (scratch / "module" / "server.go").read_text() == "const port = 0\n"
     assert (module / "server.go").read_text() == "const port = 8080\n"
-    assert (scratch / "go.mod").read_text().endswith(f"replace {family.module} => {scratch / 'module'}\n")
+    assert (
+        (scratch / "go.mod")
+        .read_text()
+        .endswith(f"replace {family.module} => {scratch / 'module'}\n")
+    )
     (module / "server.go").write_text("const port = 0\n")
-    with pytest.raises(_tool("progress").StepFailed, match=r"`port = 8080` stands 0 times in server\.go, not once"):
+    with pytest.raises(
+        _tool("progress").StepFailed,
+        match=(
+            r"`port = 8080` stands 0 times in "
+            r"server\.go, not once"
+        ),
+    ):
         build.edited_module(family, tmp_path / "again")
 
 
@@ -161,7 +228,9 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
         (["unit"], [], 9999.0, ""),
     ],
 )
-def test_a_run_is_told_its_budget(only: list[str], missing: list[str], seconds: float, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_told_its_budget(
+    only: list[str], missing: list[str], seconds: float, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_tests = _tool("run_tests")
     monkeypatch.setattr(run_tests, "missing_programs", lambda family: missing)
     assert run_tests.against(run_tests.budget_of(only), seconds) == told
@@ -170,22 +239,39 @@ def test_a_run_is_told_its_budget(only: list[str], missing: list[str], seconds: 
 def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
     minutes = {name: seconds // 60 for name, seconds in _tool("run_tests").BUDGET_SECONDS.items()}
     text = (TOOLS.parent / "CONTRIBUTING.md").read_text()
-    assert "`make test` ≤ {check} minutes, `make test-all` ≤ {warm} minutes warm and ≤ {cold} cold".format(**minutes) in text
+    assert (
+        "`make test` ≤ {check} minutes, `make test-all` ≤ {warm} minutes warm and ≤ {cold} cold"
+    ).format(**minutes) in text
 
 
 def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
-    code = "import subprocess, sys, run_tests; run_tests.hear_signals(); subprocess.run([sys.executable, '-c', sys.argv[1]])"
-    told = "import signal; print(*(signal.getsignal(getattr(signal, name)) != signal.SIG_IGN for name in ('SIGINT', 'SIGHUP', 'SIGQUIT')))"
+    code = (
+        "import subprocess, sys, run_tests; run_tests.hear_signals(); "
+        "subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    )
+    told = (
+        "import signal; print(*(signal.getsignal(getattr(signal, name)) != signal.SIG_IGN for "
+        "name in ('SIGINT', 'SIGHUP', 'SIGQUIT')))"
+    )
     script = 'trap "" INT HUP QUIT; exec "$0" -c "$1" "$2"'
     done = subprocess.run(
-        ["sh", "-c", script, sys.executable, code, told], cwd=TOOLS, capture_output=True, text=True, timeout=60, check=True
+        ["sh", "-c", script, sys.executable, code, told],
+        cwd=TOOLS,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert done.stdout == "True True True\n"
 
 
 @pytest.mark.parametrize(
     ("first", "sleep", "begun"),
-    [("", "", ["--nice"]), ("", SLEEP, ["--nice", "again"]), ("signal.signal(signal.SIGINT, signal.SIG_IGN)", SLEEP, ["--nice", "again"])],
+    [
+        ("", "", ["--nice"]),
+        ("", SLEEP, ["--nice", "again"]),
+        (("signal.signal(signal.SIGINT, signal.SIG_IGN)"), SLEEP, ["--nice", "again"]),
+    ],
     ids=["quick", "slow", "deaf"],
 )
 def test_a_build_is_patient_only_while_others_are_checked(
@@ -203,7 +289,9 @@ if is_patient:
     {sleep}
     pathlib.Path({str(tmp_path / "ended")!r}).touch()
 """
-    building = threading.Thread(target=run_tests.build_beside, args=([sys.executable, "-c", code], checked), daemon=True)
+    building = threading.Thread(
+        target=run_tests.build_beside, args=([sys.executable, "-c", code], checked), daemon=True
+    )
     building.start()
     wait_until("it was begun", lambda: told.exists() and told.read_text(), 60, 0.01)
     if sleep:
@@ -222,7 +310,14 @@ def _node(folder: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "taken"), [("20.20.2", "the pin"), ("22.0.1", "the pin"), ("26.1.0", "the pin"), ("", "the pin"), ("24.1.0", "")]
+    ("machine", "taken"),
+    [
+        ("20.20.2", ("the pin")),
+        ("22.0.1", ("the pin")),
+        ("26.1.0", ("the pin")),
+        ("", ("the pin")),
+        ("24.1.0", ""),
+    ],
 )
 def test_the_pinned_node_is_taken_where_the_machine_has_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, taken: str

@@ -41,6 +41,17 @@ def test_the_part_is_chosen_anew_and_its_number_repeats_it() -> None:
 
 
 def _python(code: str, value: str) -> list[str]:
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin", turns.VARIABLE: value}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True)
+    environment = {
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PATH": "/usr/bin:/bin",
+        turns.VARIABLE: value,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     return done.stdout.split()

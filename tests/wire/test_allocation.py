@@ -11,9 +11,18 @@ from fairlead.model.pod import Container
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, render_grants
 
-CONTAINERS = [Container("a", limits={names.GPU_MEMORY: 4}), Container("b"), Container("c", limits={names.GPU_MEMORY: 2})]
+CONTAINERS = [
+    Container("a", limits={names.GPU_MEMORY: 4}),
+    Container("b"),
+    Container("c", limits={names.GPU_MEMORY: 2}),
+]
 GRANTS = st.builds(
-    Grant, st.text(max_size=8), st.integers(0, 16), st.integers(0, 200), st.none() | st.integers(0, 10**6), st.integers(0, 100)
+    Grant,
+    st.text(max_size=8),
+    st.integers(0, 16),
+    st.integers(0, 200),
+    st.none() | st.integers(0, 10**6),
+    st.integers(0, 100),
 )
 
 
@@ -37,15 +46,22 @@ def test_the_reference_counts_containers_by_position_and_has_cores_beside() -> N
         names.ANNOTATION_CORE_PERCENTAGE: '{"2":{"1":40}}',
         names.ANNOTATION_GPU_INDEX: "3",
     }
-    assert parse_grants(annotations, CONTAINERS) == {"c": (Grant("", 0, 1), Grant("", 1, 1, None, 40))}
+    assert parse_grants(annotations, CONTAINERS) == {
+        "c": (Grant("", 0, 1), Grant("", 1, 1, None, 40))
+    }
 
 
 def test_the_index_alone_takes_all_limits_of_the_pod() -> None:
-    assert parse_grants({names.ANNOTATION_GPU_INDEX: "2"}, CONTAINERS) == {"a": (Grant("", 2, 4),), "c": (Grant("", 2, 2),)}
+    assert parse_grants({names.ANNOTATION_GPU_INDEX: "2"}, CONTAINERS) == {
+        "a": (Grant("", 2, 4),),
+        "c": (Grant("", 2, 2),),
+    }
 
 
 def test_a_topology_group_names_whole_cards() -> None:
-    assert parse_grants({names.ANNOTATION_TOPOLOGY_GROUP: "0, 3"}, CONTAINERS) == {"": (Grant("", 0, 0), Grant("", 3, 0))}
+    assert parse_grants({names.ANNOTATION_TOPOLOGY_GROUP: ("0, 3")}, CONTAINERS) == {
+        "": (Grant("", 0, 0), Grant("", 3, 0))
+    }
 
 
 @pytest.mark.parametrize(
@@ -66,13 +82,21 @@ def test_a_topology_group_names_whole_cards() -> None:
         (names.ANNOTATION_TOPOLOGY_GROUP, "0,x"),
     ],
 )
-def test_what_does_not_parse_is_no_grant_even_with_an_older_annotation_beside(name: str, text: str) -> None:
+def test_what_does_not_parse_is_no_grant_even_with_an_older_annotation_beside(
+    name: str, text: str
+) -> None:
     assert parse_grants({name: text}, CONTAINERS) == {}
-    assert name == names.ANNOTATION_TOPOLOGY_GROUP or parse_grants({name: text, names.ANNOTATION_TOPOLOGY_GROUP: "0"}, CONTAINERS) == {}
+    assert (
+        name == names.ANNOTATION_TOPOLOGY_GROUP
+        or parse_grants({name: text, names.ANNOTATION_TOPOLOGY_GROUP: "0"}, CONTAINERS) == {}
+    )
 
 
 def test_compute_below_nothing_is_no_grant_of_the_reference() -> None:
-    notes = {names.ANNOTATION_REFERENCE_ALLOCATION: '{"0":{"0":4}}', names.ANNOTATION_CORE_PERCENTAGE: '{"0":{"0":-30}}'}
+    notes = {
+        names.ANNOTATION_REFERENCE_ALLOCATION: '{"0":{"0":4}}',
+        names.ANNOTATION_CORE_PERCENTAGE: '{"0":{"0":-30}}',
+    }
     assert parse_grants(notes, CONTAINERS) == {}
 
 

@@ -1,4 +1,6 @@
-"""The gate for values of exporters' pages: what no card can have is left out and counted, and the lines beside it live."""
+"""The gate for values of exporters' pages: what no card can have is left out and counted, and the
+lines beside it live.
+"""
 
 from __future__ import annotations
 
@@ -59,14 +61,19 @@ def test_no_metric_takes_what_is_no_value(metric: str, text: str) -> None:
     ],
 )
 def test_a_bad_line_is_counted_and_takes_no_other_along(line: str, why: str) -> None:
-    found, bad = read(f"fairlead_gpu_up{CARD} 1\nfairlead_gpu_memory_total_bytes{CARD} 16106127360\n{line}\n")
+    found, bad = read(
+        f"fairlead_gpu_up{CARD} 1\nfairlead_gpu_memory_total_bytes{CARD} 16106127360\n{line}\n"
+    )
     assert found == (GpuReading("n1", 0, "GPU-a", "T4", memory_total_mib=15360, read_at=10.0),)
     assert bad == {why: 1}
 
 
 def test_a_card_that_our_exporter_could_not_name_is_no_bad_line() -> None:
     lost = '{node_name="n1",gpu="0000:3b:00",uuid="",model="",xid="79"}'
-    assert read(f'fairlead_gpu_up{{node_name="n1",gpu="1",uuid="",model=""}} 0\nfairlead_gpu_xid_last_timestamp_seconds{lost} 5\n') == (
+    assert read(
+        f'fairlead_gpu_up{{node_name="n1",gpu="1",uuid="",model=""}} '
+        f"0\nfairlead_gpu_xid_last_timestamp_seconds{lost} 5\n"
+    ) == (
         (),
         Counter(),
     )
@@ -77,11 +84,19 @@ def test_a_blank_of_dcgm_is_two_gibibytes_of_memory_elsewhere() -> None:
 
 
 def test_the_ends_of_what_a_card_can_say_are_values() -> None:
-    sound = [("fairlead_gpu_utilization_ratio", 1.0), ("DCGM_FI_DEV_GPU_UTIL", 0), ("nvidia_gpu_duty_cycle", 100)]
+    sound = [
+        ("fairlead_gpu_utilization_ratio", 1.0),
+        ("DCGM_FI_DEV_GPU_UTIL", 0),
+        ("nvidia_gpu_duty_cycle", 100),
+    ]
     assert [bad_value(*each) for each in sound] == [None, None, None]
 
 
 def test_more_memory_than_the_card_has_is_not_known() -> None:
-    found, bad = read(f"fairlead_gpu_memory_total_bytes{CARD} 1048576000\nfairlead_gpu_memory_used_bytes{CARD} 1321205760\n")
+    found, bad = read(
+        f"fairlead_gpu_memory_total_bytes{CARD} "
+        f"1048576000\nfairlead_gpu_memory_used_bytes{CARD} "
+        "1321205760\n"
+    )
     assert [(each.memory_total_mib, each.memory_used_mib) for each in found] == [(1000, None)]
     assert bad == {"over_total": 1}

@@ -24,16 +24,27 @@ def true(type_: str, at: str | None = LATER) -> dict[str, Any]:
 
 
 def test_a_healthy_pod_keeps_when_it_was_bound_and_nothing_else() -> None:
-    [kept] = told(true("Initialized"), true("Ready"), true("PodScheduled", AT), true("ContainersReady"))
+    [kept] = told(
+        true("Initialized"), true("Ready"), true("PodScheduled", AT), true("ContainersReady")
+    )
     assert (kept.type, kept.status, kept.at) == ("PodScheduled", "True", parse_time(AT))
 
 
 def test_so_does_one_of_which_more_is_told() -> None:
-    found = told({**true("Ready"), "status": "False", "reason": "ContainersNotReady"}, true("PodScheduled", AT), true("Initialized"))
-    assert [(each.type, each.at) for each in found] == [("Ready", parse_time(LATER)), ("PodScheduled", parse_time(AT))]
+    found = told(
+        {**true("Ready"), "status": "False", "reason": "ContainersNotReady"},
+        true("PodScheduled", AT),
+        true("Initialized"),
+    )
+    assert [(each.type, each.at) for each in found] == [
+        ("Ready", parse_time(LATER)),
+        ("PodScheduled", parse_time(AT)),
+    ]
 
 
-@pytest.mark.parametrize("condition", [true("PodScheduled", None), {"type": "PodScheduled", "status": "True"}])
+@pytest.mark.parametrize(
+    "condition", [true("PodScheduled", None), {"type": "PodScheduled", "status": "True"}]
+)
 def test_without_a_time_there_is_none(condition: dict[str, Any]) -> None:
     [kept] = told(condition)
     assert kept.at is None

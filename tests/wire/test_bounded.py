@@ -1,4 +1,6 @@
-"""Documents that are small to send and large to build: each is refused by a sentence, before it costs anything."""
+"""Documents that are small to send and large to build: each is refused by a sentence, before it
+costs anything.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ import yaml
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{chr(98 + step)}: &{chr(98 + step)} [{','.join([f'*{chr(97 + step)}'] * 9)}]\n" for step in range(12)
+    f"{chr(98 + step)}: &{chr(98 + step)} [{','.join([f'*{chr(97 + step)}'] * 9)}]\n"
+    for step in range(12)
 )
 
 
@@ -28,7 +31,17 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("a: " + "1" * 9999, "a value cannot be read"),
         ("a: !!bool maybe", "a value cannot be read"),
     ],
-    ids=["lists", "block lists", "mappings", "laughs", "long text", "recursive", "no date", "digits", "no bool"],
+    ids=[
+        "lists",
+        "block lists",
+        "mappings",
+        "laughs",
+        "long text",
+        "recursive",
+        "no date",
+        "digits",
+        "no bool",
+    ],
 )
 def test_what_cannot_be_built_is_refused(text: str, words: str) -> None:
     with pytest.raises(yaml.YAMLError) as refusal:
@@ -39,18 +52,30 @@ def test_what_cannot_be_built_is_refused(text: str, words: str) -> None:
 def test_a_hundred_kilobytes_of_brackets_do_not_end_the_process() -> None:
     """In a process of its own: without the bound this is a SIGSEGV."""
     script = "import yaml\n"
-    script += "from fairlead.wire.files.bounded import load_yaml\ntry: load_yaml('[' * 100_000)\nexcept yaml.YAMLError: print('told')"
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    script += (
+        "from fairlead.wire.files.bounded import load_yaml\ntry: load_yaml('[' * 100_000)\nexcept "
+        "yaml.YAMLError: print('told')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ended.returncode, ended.stdout) == (0, "told\n")
 
 
 def test_ordinary_aliases_and_merges_and_the_deepest_document_pass() -> None:
-    assert load_yaml("a: &a {x: 1}\nb: *a\nc:\n  <<: *a\n  y: 2") == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
+    assert load_yaml("a: &a {x: 1}\nb: *a\nc:\n  <<: *a\n  y: 2") == {
+        "a": {"x": 1},
+        "b": {"x": 1},
+        "c": {"x": 1, "y": 2},
+    }
     deepest = load_yaml("[" * MAX_LEVELS + "]" * MAX_LEVELS)
     assert not is_too_deep(deepest)
     assert is_too_deep([deepest])
 
 
 def test_aliases_cannot_build_what_brackets_may_not() -> None:
-    steps = [f"a{step}: &a{step} {'[' * 150}{f'*a{step - 1}' if step else ''}{']' * 150}" for step in range(10)]
+    steps = [
+        f"a{step}: &a{step} {'[' * 150}{f'*a{step - 1}' if step else ''}{']' * 150}"
+        for step in range(10)
+    ]
     assert is_too_deep(load_yaml("\n".join(steps)))

@@ -33,13 +33,17 @@ COUNTERS = st.lists(
 def test_rows_of_a_csv_writer_are_counters(counters: list[Counter]) -> None:
     """Python's writer quotes help texts with commas and quotes."""
     text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows((each.name, each.type, each.help) for each in counters)
+    csv.writer(text, lineterminator="\n").writerows(
+        (each.name, each.type, each.help) for each in counters
+    )
     found = parse_counters(text.getvalue())
     assert (found.counters, found.rejected) == (tuple(counters), ())
 
 
 def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> None:
-    found = parse_counters(files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text())
+    found = parse_counters(
+        files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text()
+    )
     assert found.rejected == ()
     names = [counter.name.removeprefix("DCGM_FI_DEV_") for counter in found.counters]
     assert names[:5] == ["SM_CLOCK", "MEM_CLOCK", "MEMORY_TEMP", "GPU_TEMP", "POWER_USAGE"]
@@ -53,27 +57,50 @@ def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> Non
     ("row", "reason"),
     [
         ("DCGM_FI_DEV_GPU_UTIL, gauge", "2 fields instead of 3"),
-        ("DCGM_FI_DEV_GPU_UTIL, gauge, one, two", "4 fields instead of 3 (a help text with a comma needs quotes)"),
+        (
+            "DCGM_FI_DEV_GPU_UTIL, gauge, one, two",
+            "4 fields instead of 3 (a help text with a comma needs quotes)",
+        ),
         ("DCGM_FI_DEV_COFFEE, gauge, Cups.", "`DCGM_FI_DEV_COFFEE` is no field of DCGM"),
-        ("DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS, gauge, Switches.", "is a field that DCGM has and NVML has not: it is of NVSwitches"),
-        ("DCGM_FI_DEV_SUPPORTED_CLOCKS, gauge, Clocks.", "is a field of DCGM that Fairlead does not read: it is a list or a structure"),
-        ("DCGM_FI_DEV_GPU_TMEP, gauge, Typo.", "`DCGM_FI_DEV_GPU_TMEP` is no field of DCGM; did you mean `DCGM_FI_DEV_GPU_TEMP`?"),
-        ("DCGM_FI_DEV_GPU_UTIL, guage, Percent.", "`guage` is none of gauge, counter, histogram, summary, label"),
+        (
+            "DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS, gauge, Switches.",
+            "is a field that DCGM has and NVML has not: it is of NVSwitches",
+        ),
+        (
+            "DCGM_FI_DEV_SUPPORTED_CLOCKS, gauge, Clocks.",
+            "is a field of DCGM that Fairlead does not read: it is a list or a structure",
+        ),
+        (
+            "DCGM_FI_DEV_GPU_TMEP, gauge, Typo.",
+            "`DCGM_FI_DEV_GPU_TMEP` is no field of DCGM; did you mean `DCGM_FI_DEV_GPU_TEMP`?",
+        ),
+        (
+            "DCGM_FI_DEV_GPU_UTIL, guage, Percent.",
+            "`guage` is none of gauge, counter, histogram, summary, label",
+        ),
         (" # indented, comment, no", "`# indented` is no field of DCGM"),
         ('DCGM_FI_DEV_GPU_UTIL, gauge, "open', "not CSV"),
         ("DCGM_FI_DEV_FB_USED, gauge, again", "stands in an earlier row"),
     ],
 )
 def test_a_bad_row_is_skipped_and_says_why(row: str, reason: str) -> None:
-    text = f"DCGM_FI_DEV_FB_USED, gauge, Used.\n\n# a comment, with, commas, yes\n{row}\nDCGM_FI_DEV_FB_FREE, gauge, Free.\n"
+    text = (
+        "DCGM_FI_DEV_FB_USED, gauge, Used.\n\n# a comment, with, commas, "
+        f"yes\n{row}\nDCGM_FI_DEV_FB_FREE, gauge, Free.\n"
+    )
     found = parse_counters(text)
-    assert [counter.name for counter in found.counters] == ["DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"]
+    assert [counter.name for counter in found.counters] == [
+        "DCGM_FI_DEV_FB_USED",
+        "DCGM_FI_DEV_FB_FREE",
+    ]
     assert found.rejected[0].line == 4
     assert reason in found.rejected[0].reason
 
 
 def test_other_generations_print_their_own_name() -> None:
-    found = parse_counters("dcgm_gpu_utilization, gauge, Old.\nDCGM_FI_DEV_GPU_UTIL_RATIO, gauge, New.\n")
+    found = parse_counters(
+        "dcgm_gpu_utilization, gauge, Old.\nDCGM_FI_DEV_GPU_UTIL_RATIO, gauge, New.\n"
+    )
     assert [(counter.name, counter.field) for counter in found.counters] == [
         ("dcgm_gpu_utilization", "DCGM_FI_DEV_GPU_UTIL"),
         ("DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_DEV_GPU_UTIL"),
@@ -100,7 +127,8 @@ nvlink_recovery_error_count_total nvlink_bandwidth_total
 dcgm_fi_prof_: gr_engine_active sm_active sm_occupancy pipe_tensor_active dram_active pcie_tx_bytes pcie_rx_bytes
 """
 """What dcgm-exporter's own files name, in rows and in rows that are commented out: default-counters, dcp-metrics-included and
-1.x-compatibility-metrics."""
+1.x-compatibility-metrics.
+"""
 
 
 def published() -> list[str]:
@@ -115,20 +143,30 @@ def published() -> list[str]:
 def test_no_row_of_dcgm_exporters_own_files_is_refused() -> None:
     names = published()
     found = parse_counters("".join(f"{name} ,     gauge, What it is.\n" for name in names))
-    assert (len(found.counters), found.rejected) == (len(names), ()), "and a blank before the comma is theirs"
+    assert (len(found.counters), found.rejected) == (len(names), ()), (
+        "and a blank before the comma is theirs"
+    )
     fields = {counter.name: counter.field for counter in found.counters}
     assert fields["dcgm_fi_prof_pipe_tensor_active"] == "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
     assert fields["dcgm_fi_prof_pcie_rx_bytes"] == "DCGM_FI_PROF_PCIE_RX_BYTES"
-    assert {counter.name for counter in found.counters if counter.is_double and counter.name.startswith("dcgm_fi_prof")} == {
-        f"dcgm_fi_prof_{name}_active" for name in ("gr_engine", "sm", "pipe_tensor", "dram")
-    } | {"dcgm_fi_prof_sm_occupancy"}
+    assert {
+        counter.name
+        for counter in found.counters
+        if counter.is_double and counter.name.startswith("dcgm_fi_prof")
+    } == {f"dcgm_fi_prof_{name}_active" for name in ("gr_engine", "sm", "pipe_tensor", "dram")} | {
+        "dcgm_fi_prof_sm_occupancy"
+    }
 
 
 @pytest.mark.parametrize(
     "field",
     [
         *(f"DCGM_FI_PROF_NVLINK_L{link}_{way}_BYTES" for link in (0, 17) for way in ("TX", "RX")),
-        *(f"DCGM_FI_PROF_C2C_{way}_{what}_BYTES" for way in ("TX", "RX") for what in ("ALL", "DATA")),
+        *(
+            f"DCGM_FI_PROF_C2C_{way}_{what}_BYTES"
+            for way in ("TX", "RX")
+            for what in ("ALL", "DATA")
+        ),
         "DCGM_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS",
         "DCGM_EXP_P2P_STATUS",
     ],
@@ -143,7 +181,7 @@ def test_every_field_that_profiling_measures_is_one_that_a_row_may_ask_for() -> 
     assert set(GPM_METRICS) - FIELDS == set()
 
 
-# --- names of DCGM 4.6 ---------------------------------------------------------------------------------------------------
+# --- names of DCGM 4.6 ----------------------------------------------------------------------------
 
 RENAMED = {
     "DCGM_FI_DEV_GPU_TEMP_CELSIUS": "DCGM_FI_DEV_GPU_TEMP",
@@ -172,9 +210,18 @@ RENAMED = {
     "DCGM_FI_DEV_GPU_PERSISTENCE_MODE": "DCGM_FI_DEV_PERSISTENCE_MODE",
     "DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION": "DCGM_FI_DEV_GPU_RECOVERY_ACTION",
 }
-"""From the list of deprecated names of DCGM 4.6's `dcgm_fields.py`; the last one is the other way round."""
+"""From the list of deprecated names of DCGM 4.6's `dcgm_fields.py`; the last one is the other way
+round.
+"""
 OTHERS_OF_NVML = (
-    *("APP_SM_CLOCK", "APP_MEM_CLOCK", "MIG_MODE", "PERSISTENCE_MODE", "FABRIC_MANAGER_STATUS", "GPU_MAX_OP_TEMP"),
+    *(
+        "APP_SM_CLOCK",
+        "APP_MEM_CLOCK",
+        "MIG_MODE",
+        "PERSISTENCE_MODE",
+        "FABRIC_MANAGER_STATUS",
+        "GPU_MAX_OP_TEMP",
+    ),
     *(f"ECC_{bits}_{scope}_DEV" for bits in ("SBE", "DBE") for scope in ("VOL", "AGG")),
 )
 
@@ -234,6 +281,8 @@ def test_ids_are_those_of_dcgms_header() -> None:
 
 def test_a_long_file_that_is_no_csv_of_counters_is_read_at_once() -> None:
     """Each name is compared with all others only in the first rows."""
-    found = parse_counters("".join(f"DCGM_FI_DEV_GPU_TMEP_{row}, gauge, x\n" for row in range(3000)))
+    found = parse_counters(
+        "".join(f"DCGM_FI_DEV_GPU_TMEP_{row}, gauge, x\n" for row in range(3000))
+    )
     assert [("did you mean" in row.reason) for row in found.rejected].count(True) <= 20
     assert len(found.rejected) == 3000

@@ -1,7 +1,7 @@
 """Schedules: what robfig/cron takes, when it strikes, and its words for what it refuses.
 
-`robfig_cron.jsonl` is what `cron.ParseStandard` of github.com/robfig/cron v3.0.1 answered (panics recovered, as by Kubernetes): the
-text, a moment, and the three strikes after it or the error.
+`robfig_cron.jsonl` is what `cron.ParseStandard` of github.com/robfig/cron v3.0.1 answered (panics
+recovered, as by Kubernetes): the text, a moment, and the three strikes after it or the error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ import pytest
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.text.cron_schedule import Schedule, parse_schedule
 
-RECORDED = [json.loads(line) for line in Path(__file__).with_name("robfig_cron.jsonl").read_text(encoding="utf-8").splitlines()]
+RECORDED = [
+    json.loads(line)
+    for line in Path(__file__)
+    .with_name("robfig_cron.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
 
 
 def strikes(schedule: Schedule, at: float) -> list[str]:
@@ -27,12 +33,16 @@ def strikes(schedule: Schedule, at: float) -> list[str]:
     return list(islice(each(at), 3))
 
 
-@pytest.mark.parametrize(("text", "at", "answer"), [case for case in RECORDED if isinstance(case[2], list)])
+@pytest.mark.parametrize(
+    ("text", "at", "answer"), [case for case in RECORDED if isinstance(case[2], list)]
+)
 def test_it_strikes_when_robfig_says(text: str, at: str, answer: list[str]) -> None:
     assert strikes(parse_schedule(text), parse_time(at)) == answer
 
 
-@pytest.mark.parametrize(("text", "answer"), [(case[0], case[2]) for case in RECORDED if isinstance(case[2], str)])
+@pytest.mark.parametrize(
+    ("text", "answer"), [(case[0], case[2]) for case in RECORDED if isinstance(case[2], str)]
+)
 def test_it_is_refused_in_robfigs_words(text: str, answer: str) -> None:
     with pytest.raises(ValueError) as refused:
         parse_schedule(text)

@@ -1,4 +1,6 @@
-"""The ElasticQuotaTree of the documents becomes the model's tree; a fault names its node, and the rest is read all the same."""
+"""The ElasticQuotaTree of the documents becomes the model's tree; a fault names its node, and the
+rest is read all the same.
+"""
 
 from __future__ import annotations
 
@@ -38,16 +40,37 @@ def faults(tree: QuotaTree) -> list[str]:
 
 def test_paths_follow_the_tree_and_dotted_names_lose_their_prefix() -> None:
     root = read_root(
-        {"name": "root", "children": [{"name": "root.a", "children": [{"name": "root.a.1", "namespaces": ["n1"]}, {"name": "free"}]}]}
+        {
+            "name": "root",
+            "children": [
+                {
+                    "name": "root.a",
+                    "children": [{"name": "root.a.1", "namespaces": ["n1"]}, {"name": "free"}],
+                }
+            ],
+        }
     )
     assert [node.path for node in root.walk()] == ["root", "root.a", "root.a.1", "root.a.free"]
     assert [node.short_name for node in root.leaves()] == ["1", "free"]
     assert [node.parent for node in root.walk()] == ["", "root", "root.a", "root.a"]
 
 
-@pytest.mark.parametrize("text", ["2147483647Gi", 2147483647, "2147483647", "2147483647m", "2147483647k", "2147483647e3", 2147483647.0])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2147483647Gi",
+        2147483647,
+        "2147483647",
+        "2147483647m",
+        "2147483647k",
+        "2147483647e3",
+        2147483647.0,
+    ],
+)
 def test_unlimited_is_a_missing_amount_whatever_its_suffix(text: str | float) -> None:
-    root = read_root({"name": "root", "max": {"cpu": 40, "memory": text}, "min": {"cpu": "500m", "memory": text}})
+    root = read_root(
+        {"name": "root", "max": {"cpu": 40, "memory": text}, "min": {"cpu": "500m", "memory": text}}
+    )
     assert (root.max, root.unlimited) == ({"cpu": 40_000}, ("memory",))
     assert (root.min, root.unlimited_min) == ({"cpu": 500}, ("memory",))
     assert root.resources == {"cpu", "memory"}
@@ -84,13 +107,24 @@ def test_amounts_are_exact_and_rounded_up(resource: str, text: str | float, amou
 
 
 def test_what_other_tools_write_beside_the_tree_is_no_fault() -> None:
-    tree = read_object(spec={"root": {"name": "root"}}, status={"root": 5}, kind="ElasticQuotaTree", apiVersion="x/v1")
+    tree = read_object(
+        spec={"root": {"name": "root"}},
+        status={"root": 5},
+        kind="ElasticQuotaTree",
+        apiVersion="x/v1",
+    )
     assert (tree.faults, tree.status) == ((), {"root": 5})
     assert read_object(spec={"root": {"name": "root"}}, status="ill").status == {}
 
 
 def test_the_object_is_known_again() -> None:
-    metadata = {"name": "t", "namespace": "n", "uid": "u", "generation": 7, "annotations": {"fairlead.io/adopt-running": "true", "x": "y"}}
+    metadata = {
+        "name": "t",
+        "namespace": "n",
+        "uid": "u",
+        "generation": 7,
+        "annotations": {"fairlead.io/adopt-running": "true", "x": "y"},
+    }
     tree = read_object(metadata=metadata, spec={"root": {"name": "root"}})
     assert (tree.name, tree.namespace, tree.uid, tree.generation) == ("t", "n", "u", 7)
     assert tree.annotations == {"fairlead.io/adopt-running": "true"}
@@ -109,7 +143,9 @@ def test_what_the_root_sets_is_read_and_what_another_node_sets_is_not() -> None:
     tree = read_tree({"name": "root", "attributes": attributes, "children": [leaf]})
     assert tree.faults == ()
     assert tree.settings == QuotaSettings(5, 90, 3600, 86400, 120, are_bare_pods_preemptible=True)
-    assert read_tree({"name": "root"}).settings == QuotaSettings(60, 30, 300, 300, 300, are_bare_pods_preemptible=False)
+    assert read_tree({"name": "root"}).settings == QuotaSettings(
+        60, 30, 300, 300, 300, are_bare_pods_preemptible=False
+    )
 
 
 def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
@@ -132,38 +168,62 @@ def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
         ({"name": "  "}, 'root: name is `"  "` and not a name'),
         ({"name": 5}, "root: name is `5` and not a name"),
         ({"name": "root", "children": [{"name": ""}]}, "root.children[0]: the node has no name"),
-        ({"name": "root", "children": [{"name": "root.a"}, 5]}, "root.children[1]: is `5` and not a node"),
-        ({"name": "root", "children": {"name": "x"}}, 'root: children is `{"name":"x"}` and not a list'),
+        ({"name": "root", "children": [{"name": "root.a"}, 5]}, ("root.children[1]: is `5` "
+"and not a node")),
+        ({"name": "root", "children": {"name": "x"}}, ('root: children is '
+'`{"name":"x"}` and not a list')),
         (
             {"name": "root", "namespace": ["n"]},
-            "root: unknown field `namespace`; a node has name, min, max, namespaces, attributes, children",
+            ("root: unknown field `namespace`; a node has name, min, max, namespaces, "
+"attributes, children"),
         ),
         ({"name": "root", "namespaces": "n"}, 'root: namespaces is `"n"` and not a list'),
-        ({"name": "root", "namespaces": ["a", ""]}, 'root: namespaces has `""`, which is not the name of a namespace'),
-        ({"name": "root", "namespaces": [7]}, "root: namespaces has `7`, which is not the name of a namespace"),
-        ({"name": "root", "max": {"cpu": "lots"}}, "root: max of cpu is `lots`, which is not a quantity of Kubernetes"),
-        ({"name": "root", "max": {"cpu": ""}}, "root: max of cpu is ``, which is not a quantity of Kubernetes"),
-        ({"name": "root", "max": {"cpu": "٣"}}, "root: max of cpu is `٣`, which is not a quantity of Kubernetes"),
-        ({"name": "root", "max": {"cpu": "5\n"}}, "root: max of cpu is `5\n`, which is not a quantity of Kubernetes"),
-        ({"name": "root", "max": {"cpu": "1e99"}}, "root: max of cpu is `1e99`, which is not a quantity of Kubernetes"),
-        ({"name": "root", "max": {"cpu": None}}, "root: max of cpu is `null`, which is not a quantity"),
-        ({"name": "root", "max": {"cpu": True}}, "root: max of cpu is `true`, which is not a quantity"),
-        ({"name": "root", "max": {"cpu": ["5"]}}, 'root: max of cpu is `["5"]`, which is not a quantity'),
+        ({"name": "root", "namespaces": ["a", ""]}, ('root: namespaces has `""`, which is not '
+'the name of a namespace')),
+        ({"name": "root", "namespaces": [7]}, ("root: namespaces has `7`, which is not "
+"the name of a namespace")),
+        ({"name": "root", "max": {"cpu": "lots"}}, ("root: max of cpu is `lots`, which is not a "
+"quantity of Kubernetes")),
+        ({"name": "root", "max": {"cpu": ""}}, ("root: max of cpu is ``, which is not a "
+"quantity of Kubernetes")),
+        ({"name": "root", "max": {"cpu": "٣"}}, ("root: max of cpu is `٣`, which is not a "
+"quantity of Kubernetes")),
+        ({"name": "root", "max": {"cpu": "5\n"}}, ("root: max of cpu is `5\n`, which is not a "
+"quantity of Kubernetes")),
+        ({"name": "root", "max": {"cpu": "1e99"}}, ("root: max of cpu is `1e99`, which is not a "
+"quantity of Kubernetes")),
+        ({"name": "root", "max": {"cpu": None}}, ("root: max of cpu is `null`, which "
+"is not a quantity")),
+        ({"name": "root", "max": {"cpu": True}}, ("root: max of cpu is `true`, which "
+"is not a quantity")),
+        ({"name": "root", "max": {"cpu": ["5"]}}, ('root: max of cpu is `["5"]`, which '
+'is not a quantity')),
         ({"name": "root", "max": {"": "5"}}, "root: max has a resource without a name"),
         ({"name": "root", "max": ["cpu"]}, 'root: max is `["cpu"]` and not a list of resources'),
         ({"name": "root", "min": {"cpu": "-1"}}, "root: min of cpu is `-1`, which is negative"),
-        ({"name": "root", "min": {"cpu": "-0.0001"}}, "root: min of cpu is `-0.0001`, which is negative"),
-        ({"name": "root", "min": {"nvidia.com/gpu": "0.5"}}, f"root: min of nvidia.com/gpu is `0.5`, {COUNTED}"),
-        ({"name": "root", "min": {"nvidia.com/gpu": 0.5}}, f"root: min of nvidia.com/gpu is `0.5`, {COUNTED}"),
-        ({"name": "root", "min": {"aliyun.com/gpu-mem": "1500m"}}, f"root: min of aliyun.com/gpu-mem is `1500m`, {COUNTED}"),
-        ({"name": "root", "min": {"nvidia.com/gpu": "0.99999999"}}, f"root: min of nvidia.com/gpu is `0.99999999`, {COUNTED}"),
+        ({"name": "root", "min": {"cpu": "-0.0001"}}, ("root: min of cpu is `-0.0001`, "
+"which is negative")),
+        ({"name": "root", "min": {"nvidia.com/gpu": "0.5"}}, ("root: min of nvidia.com/gpu is "
+f"`0.5`, {COUNTED}")),
+        ({"name": "root", "min": {"nvidia.com/gpu": 0.5}}, ("root: min of nvidia.com/gpu is "
+f"`0.5`, {COUNTED}")),
+        ({"name": "root", "min": {"aliyun.com/gpu-mem": "1500m"}}, ("root: min of "
+"aliyun.com/gpu-mem is "
+f"`1500m`, {COUNTED}")),
+        ({"name": "root", "min": {"nvidia.com/gpu": "0.99999999"}}, ("root: min of "
+"nvidia.com/gpu is "
+f"`0.99999999`, {COUNTED}")),
         (
             {"name": "root", "max": {"memory": "8Ei"}},
-            "root: max of memory is `8Ei`, which is more than can be counted; leave it out, or write 2147483647 for unlimited",
+            ("root: max of memory is `8Ei`, which is more than can be counted; leave it out, "
+"or write 2147483647 for unlimited"),
         ),
-        ({"name": "root", "max": {"cpu": "9" * 5000}}, f"root: max of cpu is `{'9' * 60}…`, which is too long for a quantity"),
+        ({"name": "root", "max": {"cpu": "9" * 5000}}, ("root: max of cpu is "
+f"`{'9' * 60}…`, which is "
+"too long for a quantity")),
         ({"name": "root", "attributes": []}, "root: attributes is `[]` and not a map of words"),
-        ({"name": "root", "attributes": {"a": 5}}, "root: attribute a is `5` and not a text; put it in quotes"),
+        ({"name": "root", "attributes": {"a": 5}}, ("root: attribute a is `5` and not a "
+"text; put it in quotes")),
         (
             {"name": "root", "attributes": {"preempt-policy": "Always"}},
             "root: attribute preempt-policy is `Always`; it may be PreemptLowerPriority or Never",
@@ -186,7 +246,8 @@ def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
         ),
         (
             {"name": "root", "attributes": {"alibabacloud.com/lendlimit": "cpu=5"}},
-            'root: attribute alibabacloud.com/lendlimit is `cpu=5`, which is not a list of resources in JSON such as {"cpu":"5"}',
+            ('root: attribute alibabacloud.com/lendlimit is `cpu=5`, which is not a list of '
+'resources in JSON such as {"cpu":"5"}'),
         ),
         (
             {"name": "root", "attributes": {"fairlead.io/user-cap": '{"nvidia.com/gpu":"-4"}'}},
@@ -195,7 +256,8 @@ def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
         *(
             (
                 {"name": "root", "attributes": {"fairlead.io/surge-wait": span}},
-                f"root: attribute fairlead.io/surge-wait is `{span}`, which is not a length of time such as `90s` or `5m`",
+                (f"root: attribute fairlead.io/surge-wait is `{span}`, which is not a length "
+"of time such as `90s` or `5m`"),
             )
             for span in ("soon", "", "0s", "-5s", "1.5m", "5")
         ),
@@ -262,14 +324,27 @@ def test_two_hundred_levels_are_a_tree() -> None:
 
 def test_a_tree_that_is_too_deep_is_a_fault() -> None:
     tree = read_tree(chain(LEVELS_MAX + 1))
-    assert faults(tree) == [f"l{LEVELS_MAX + 1}: lies deeper than 250 levels, which is as deep as a tree may be"]
+    assert faults(tree) == [
+        f"l{LEVELS_MAX + 1}: lies deeper than 250 levels, which is as deep as a tree may be"
+    ]
 
 
 def test_names_are_any_text() -> None:
-    root = read_root({"name": "組織", "children": [{"name": "組織.視覺", "namespaces": ["視覺"]}, {"name": "🚀 b.c"}]})
+    root = read_root(
+        {
+            "name": "組織",
+            "children": [{"name": "組織.視覺", "namespaces": ["視覺"]}, {"name": ("🚀 b.c")}],
+        }
+    )
     assert [node.path for node in root.walk()] == ["組織", "組織.視覺", "組織.🚀 b.c"]
 
 
 def test_twenty_thousand_nodes_are_read() -> None:
-    children = [{"name": f"root.{n}", "children": [{"name": f"root.{n}.{m}", "min": {"cpu": m}} for m in range(99)]} for n in range(200)]
+    children = [
+        {
+            "name": f"root.{n}",
+            "children": [{"name": f"root.{n}.{m}", "min": {"cpu": m}} for m in range(99)],
+        }
+        for n in range(200)
+    ]
     assert len(list(read_root({"name": "root", "children": children}).walk())) == 1 + 200 * 100

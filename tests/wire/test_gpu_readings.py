@@ -1,4 +1,6 @@
-"""Readings from three dialects of exporter pages; a card is one reading, and what nobody said is unknown."""
+"""Readings from three dialects of exporter pages; a card is one reading, and what nobody said is
+unknown.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def readings(text: str, node: str = "") -> tuple[GpuReading, ...]:
 
 def test_our_own_page() -> None:
     lost, busy = readings(NATIVE + CONTAINERS)
-    assert lost == GpuReading("n1", 0, "GPU-a", "T4", healthy=False, last_xid=79, last_xid_at=50, read_at=100.0)
+    assert lost == GpuReading(
+        "n1", 0, "GPU-a", "T4", healthy=False, last_xid=79, last_xid_at=50, read_at=100.0
+    )
     assert busy == GpuReading(
         "n1",
         1,
@@ -44,13 +48,19 @@ def test_our_own_page() -> None:
 def test_dcgm_exporters_page() -> None:
     (found,) = readings(DCGM)
     assert (found.node, found.index, found.model, found.driver_version) == ("n1", 0, "T4", "550.1")
-    assert (found.utilization_ratio, found.memory_used_mib, found.memory_total_mib) == (0.8, 100, 15360)
+    assert (found.utilization_ratio, found.memory_used_mib, found.memory_total_mib) == (
+        0.8,
+        100,
+        15360,
+    )
     assert (found.last_xid, found.last_xid_at, found.healthy) == (31, None, None)
     assert found.holders == (GpuHolder("ns", "p", "c", "exclusive"),)
 
 
 def test_dcgm_behind_a_prometheus_that_renamed_pod_labels() -> None:
-    text = DCGM.replace(",container=", ",exported_container=").replace(",namespace=", ',namespace="monitoring",exported_namespace=')
+    text = DCGM.replace(",container=", ",exported_container=").replace(
+        ",namespace=", ',namespace="monitoring",exported_namespace='
+    )
     (found,) = readings(text.replace(",pod=", ',pod="exporter-x",exported_pod='))
     assert found.holders == (GpuHolder("ns", "p", "c", "exclusive"),)
 
@@ -92,15 +102,24 @@ def test_the_legacy_page_has_devices_and_their_sharers() -> None:
 def test_our_own_families_win_where_a_card_has_both() -> None:
     both = {each.uuid: each for each in readings(NATIVE + DCGM + LEGACY)}
     assert sorted(both) == ["GPU-a", "GPU-b", "GPU-v"]
-    assert both["GPU-a"].utilization_ratio is None, "a lost card of ours has no value, whatever stands beside it"
+    assert both["GPU-a"].utilization_ratio is None, (
+        "a lost card of ours has no value, whatever stands beside it"
+    )
 
 
 def test_a_page_without_host_names_takes_its_nodes() -> None:
-    assert readings(DCGM.replace('Hostname="n1",', "").replace(',Hostname="n1"', ""), "n9")[0].node == "n9"
+    assert (
+        readings(DCGM.replace('Hostname="n1",', "").replace(',Hostname="n1"', ""), "n9")[0].node
+        == "n9"
+    )
 
 
 def test_mig_instances_are_not_taken_for_their_card() -> None:
-    mig = 'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.18gb",GPU_I_ID="3",Hostname="n1"} 7\n'
+    mig = (
+        'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.18gb",GPU_I_ID="3",Hostname="n1"} '
+        ""
+        "7\n"
+    )
     assert readings(DCGM + mig)[0].memory_used_mib == 100
 
 
@@ -113,7 +132,13 @@ def test_idle_since_starts_with_the_first_idle_look_and_ends_with_work() -> None
     (busy,) = with_idle_since([at(0.5, 30)], {"u": second})
     (again,) = with_idle_since([at(0.0, 40)], {"u": busy})
     (unknown,) = with_idle_since([at(None, 50)], {"u": again})
-    assert [each.idle_since for each in (first, second, busy, again, unknown)] == [10, 10, None, 40, None]
+    assert [each.idle_since for each in (first, second, busy, again, unknown)] == [
+        10,
+        10,
+        None,
+        40,
+        None,
+    ]
 
 
 def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() -> None:
@@ -121,38 +146,63 @@ def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() 
     rows = [f"fairlead_gpu_power_watts{{{card}}} 300", f"fairlead_gpu_up{{{card}}} 1"]
     for instance, used, total in ((1, 10, 100), (2, 20, 200)):
         mig = f'{card},mig_gi_id="{instance}",mig_profile="1g.18gb"'
-        rows += [f"fairlead_gpu_memory_used_bytes{{{mig}}} {used << 20}", f"fairlead_gpu_memory_total_bytes{{{mig}}} {total << 20}"]
+        rows += [
+            f"fairlead_gpu_memory_used_bytes{{{mig}}} {used << 20}",
+            f"fairlead_gpu_memory_total_bytes{{{mig}}} {total << 20}",
+        ]
         rows += [f"fairlead_gpu_utilization_ratio{{{mig}}} 0.5"]
         who = f'{mig},namespace_name="ns",pod_name="p",container_name="c",pod_uid="u",allocate_mode="mig"'
         rows += [f"fairlead_container_gpu_memory_used_bytes{{{who}}} {used << 20}"]
     (found,) = readings("\n".join(rows) + "\n")
     assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (30, 300, 300)
     assert found.utilization_ratio == 0.5, "its instances, by their slices of compute"
-    assert [(each.id, each.profile, each.memory_used_mib, each.utilization_ratio) for each in found.instances] == [
+    assert [
+        (each.id, each.profile, each.memory_used_mib, each.utilization_ratio)
+        for each in found.instances
+    ] == [
         (1, "1g.18gb", 10, 0.5),
         (2, "1g.18gb", 20, 0.5),
     ]
-    assert [(holder.pod, holder.mode, holder.memory_used_mib) for holder in found.holders] == [("p", "mig", 30)]
-    assert [holder.utilization_ratio for each in found.instances for holder in each.holders] == [0.5, 0.5]
+    assert [(holder.pod, holder.mode, holder.memory_used_mib) for holder in found.holders] == [
+        ("p", "mig", 30)
+    ]
+    assert [holder.utilization_ratio for each in found.instances for holder in each.holders] == [
+        0.5,
+        0.5,
+    ]
 
 
 def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
     labels = 'node_name="n1",gpu="0",uuid="GPU-a",namespace_name="ns",pod_name="p",container_name="c",allocate_mode="exclusive"'
-    lines = [f'fairlead_container_gpu_memory_used_bytes{{{labels},mig_gi_id="{instance}"}} 1048576' for instance in (1, 2)]
+    lines = [
+        f'fairlead_container_gpu_memory_used_bytes{{{labels},mig_gi_id="{instance}"}} 1048576'
+        for instance in (1, 2)
+    ]
     (found,) = readings("\n".join([*lines, *lines]))
     assert [each.memory_used_mib for each in found.holders] == [2]
 
 
-def test_instances_that_dcgm_exporter_tells_of_are_read_and_the_board_s_repeated_values_count_once() -> None:
+def test_instances_that_dcgm_exporter_tells_of_are_read_and_the_board_s_repeated_values_count_once() -> (
+    None
+):
     lines = []
     for instance, profile, used, busy in ((1, "3g.71gb", 30, 0.5), (9, "1g.18gb", 7, 0.1)):
         labels = f'gpu="0",UUID="GPU-a",GPU_I_PROFILE="{profile}",GPU_I_ID="{instance}",Hostname="n1",namespace="ns",pod="p{instance}"'
-        lines += [f"DCGM_FI_DEV_FB_USED{{{labels}}} {used}", f"DCGM_FI_DEV_FB_FREE{{{labels}}} 1", f"DCGM_FI_DEV_FB_RESERVED{{{labels}}} 0"]
-        lines += [f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{labels}}} {busy}", f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 300"]
+        lines += [
+            f"DCGM_FI_DEV_FB_USED{{{labels}}} {used}",
+            f"DCGM_FI_DEV_FB_FREE{{{labels}}} 1",
+            f"DCGM_FI_DEV_FB_RESERVED{{{labels}}} 0",
+        ]
+        lines += [
+            f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{labels}}} {busy}",
+            f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 300",
+        ]
     (found,) = readings("\n".join(lines) + "\n")
     assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (37, 39, 300)
     assert found.utilization_ratio == pytest.approx((3 * 0.5 + 0.1) / 4)
-    assert [(each.id, each.profile, [holder.pod for holder in each.holders]) for each in found.instances] == [
+    assert [
+        (each.id, each.profile, [holder.pod for holder in each.holders]) for each in found.instances
+    ] == [
         (1, "3g.71gb", ["p1"]),
         (9, "1g.18gb", ["p9"]),
     ]
@@ -160,6 +210,9 @@ def test_instances_that_dcgm_exporter_tells_of_are_read_and_the_board_s_repeated
 
 def test_a_card_that_does_not_tell_of_one_instance_s_work_does_not_tell_of_its_own() -> None:
     labels = 'node_name="n1",gpu="0",uuid="GPU-a",mig_profile="1g.18gb"'
-    lines = [f'fairlead_gpu_utilization_ratio{{{labels},mig_gi_id="7"}} 0.5', f'fairlead_gpu_memory_used_bytes{{{labels},mig_gi_id="8"}} 0']
+    lines = [
+        f'fairlead_gpu_utilization_ratio{{{labels},mig_gi_id="7"}} 0.5',
+        f'fairlead_gpu_memory_used_bytes{{{labels},mig_gi_id="8"}} 0',
+    ]
     (found,) = readings("\n".join(lines) + "\n")
     assert found.utilization_ratio is None

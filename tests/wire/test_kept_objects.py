@@ -1,4 +1,6 @@
-"""What may be saved of objects: everything a simulated cluster needs, and nothing that somebody could have meant to hide."""
+"""What may be saved of objects: everything a simulated cluster needs, and nothing that somebody
+could have meant to hide.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ CONTAINER: Object = {
     "resources": {"limits": {"nvidia.com/gpu": "1"}},
     "command": ["sh", "-c", f"login {SECRET}"],
     "args": [SECRET],
-    "env": [{"name": "PASSWORD", "value": SECRET}, {"name": "OTHER", "valueFrom": {"secretKeyRef": {"name": SECRET}}}],
+    "env": [
+        {"name": "PASSWORD", "value": SECRET},
+        {"name": "OTHER", "valueFrom": {"secretKeyRef": {"name": SECRET}}},
+    ],
     "envFrom": [{"secretRef": {"name": SECRET}}],
     "volumeMounts": [{"mountPath": SECRET}],
     "lifecycle": {"postStart": {"exec": {"command": [SECRET]}}},
@@ -48,37 +53,72 @@ POD_SPEC: Object = {
     "containers": [CONTAINER],
     "initContainers": [{**CONTAINER, "restartPolicy": "Always"}],
     "ephemeralContainers": [CONTAINER],
-    "volumes": [{"name": "v", "secret": {"secretName": SECRET}}, {"name": "d", "downwardAPI": SECRET}],
+    "volumes": [
+        {"name": "v", "secret": {"secretName": SECRET}},
+        {"name": "d", "downwardAPI": SECRET},
+    ],
     "imagePullSecrets": [{"name": SECRET}],
     "hostAliases": [SECRET],
     "schedulingGates": [{"name": "gate"}],
 }
 TEMPLATE: Object = {"metadata": METADATA, "spec": POD_SPEC}
 ENDED: Object = {
-    "terminated": {"exitCode": 1, "reason": "Error", "message": f"the program said {SECRET}", "startedAt": "s", "finishedAt": "f"}
+    "terminated": {
+        "exitCode": 1,
+        "reason": "Error",
+        "message": (f"the program said {SECRET}"),
+        "startedAt": "s",
+        "finishedAt": "f",
+    }
 }
 POD_STATUS: Object = {
     "phase": "Running",
     "conditions": [{"type": "PodScheduled", "status": "True"}],
-    "containerStatuses": [{"name": "main", "restartCount": 2, "state": ENDED, "lastState": ENDED, "volumeMounts": SECRET}],
+    "containerStatuses": [
+        {
+            "name": "main",
+            "restartCount": 2,
+            "state": ENDED,
+            "lastState": ENDED,
+            "volumeMounts": SECRET,
+        }
+    ],
     "ephemeralContainerStatuses": [{"name": SECRET}],
 }
 ROLES: Object = {"Worker": {"replicas": 2, "template": TEMPLATE, "somethingNew": SECRET}}
 PLANTED: dict[str, Object] = {
     "Namespace": {"spec": {"x": SECRET}, "status": {"phase": "Active"}},
     "PriorityClass": {"value": 10, "description": SECRET},
-    "Node": {"spec": {"configSource": SECRET, "unschedulable": True}, "status": {"images": [SECRET], "capacity": {"cpu": "1"}}},
+    "Node": {
+        "spec": {"configSource": SECRET, "unschedulable": True},
+        "status": {"images": [SECRET], "capacity": {"cpu": "1"}},
+    },
     "ElasticQuotaTree": {"spec": {"root": {"name": "root"}}, "extra": SECRET},
     "PodDisruptionBudget": {"spec": {"minAvailable": 1}},
-    "Deployment": {"spec": {"replicas": 2, "selector": {}, "template": TEMPLATE}, "status": {"replicas": 2}},
+    "Deployment": {
+        "spec": {"replicas": 2, "selector": {}, "template": TEMPLATE},
+        "status": {"replicas": 2},
+    },
     "ReplicaSet": {"spec": {"replicas": 2, "selector": {}, "template": TEMPLATE}},
     "StatefulSet": {
-        "spec": {"replicas": 2, "template": TEMPLATE, "volumeClaimTemplates": [{"metadata": {"annotations": {"a": SECRET}}}]},
+        "spec": {
+            "replicas": 2,
+            "template": TEMPLATE,
+            "volumeClaimTemplates": [{"metadata": {"annotations": {"a": SECRET}}}],
+        },
     },
     "DaemonSet": {"spec": {"template": TEMPLATE}},
-    "ControllerRevision": {"revision": 3, "data": {"spec": {"template": {**TEMPLATE, "$patch": "replace"}, "new": SECRET}}},
+    "ControllerRevision": {
+        "revision": 3,
+        "data": {"spec": {"template": {**TEMPLATE, "$patch": "replace"}, "new": SECRET}},
+    },
     "Job": {"spec": {"completions": 3, "template": TEMPLATE}, "status": {"succeeded": 1}},
-    "CronJob": {"spec": {"schedule": "* * * * *", "jobTemplate": {"metadata": METADATA, "spec": {"template": TEMPLATE}}}},
+    "CronJob": {
+        "spec": {
+            "schedule": ("* * * * *"),
+            "jobTemplate": {"metadata": METADATA, "spec": {"template": TEMPLATE}},
+        }
+    },
     "MPIJob": {"spec": {"slotsPerWorker": 2, "mpiReplicaSpecs": ROLES, "sshAuthMountPath": SECRET}},
     "TFJob": {"spec": {"tfReplicaSpecs": ROLES}},
     "PyTorchJob": {"spec": {"pytorchReplicaSpecs": ROLES}},
@@ -99,13 +139,19 @@ def test_no_planted_secret_is_kept(kind: str) -> None:
     kept = kept_object(obj)
     assert kept is not None
     assert SECRET not in json.dumps(kept)
-    assert kept["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "3", "arena.kubeflow.org/username": "anna"}
+    assert kept["metadata"]["annotations"] == {
+        "deployment.kubernetes.io/revision": "3",
+        "arena.kubeflow.org/username": "anna",
+    }
     assert "resourceVersion" not in kept["metadata"] and "managedFields" not in kept["metadata"]
 
 
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap", "ServiceAccount", "Event", "Role"])
 def test_other_kinds_are_not_kept_at_all(kind: str) -> None:
-    assert kept_object({"apiVersion": "v1", "kind": kind, "metadata": METADATA, "data": {"a": SECRET}}) is None
+    assert (
+        kept_object({"apiVersion": "v1", "kind": kind, "metadata": METADATA, "data": {"a": SECRET}})
+        is None
+    )
 
 
 def test_a_namesake_of_another_group_is_not_the_kind() -> None:
@@ -116,8 +162,12 @@ def test_what_scheduling_needs_is_kept() -> None:
     kept = kept_object(planted("Pod"))
     assert kept is not None
     spec = kept["spec"]
-    assert {key: spec[key] for key in ("nodeName", "nodeSelector", "tolerations", "affinity", "schedulingGates")} == {
-        key: POD_SPEC[key] for key in ("nodeName", "nodeSelector", "tolerations", "affinity", "schedulingGates")
+    assert {
+        key: spec[key]
+        for key in ("nodeName", "nodeSelector", "tolerations", "affinity", "schedulingGates")
+    } == {
+        key: POD_SPEC[key]
+        for key in ("nodeName", "nodeSelector", "tolerations", "affinity", "schedulingGates")
     }
     assert spec["containers"] == [{key: CONTAINER[key] for key in ("name", "image", "resources")}]
     assert kept["status"]["containerStatuses"][0]["state"]["terminated"] == {
@@ -139,7 +189,9 @@ def test_what_scheduling_needs_is_kept() -> None:
         ([{"a": SECRET}], None),
     ],
 )
-def test_of_a_command_only_the_word_for_an_ssh_server_is_kept(command: Any, kept_of_it: list[str] | None) -> None:
+def test_of_a_command_only_the_word_for_an_ssh_server_is_kept(
+    command: Any, kept_of_it: list[str] | None
+) -> None:
     spec = {"containers": [{"name": "main", "command": command}]}
     kept = kept_object({"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": spec})
     assert kept is not None
@@ -152,10 +204,15 @@ def test_a_template_is_the_same_wherever_it_stands() -> None:
     revision = kept_object(planted("ControllerRevision"))
     assert deployment and replica_set and revision
     assert deployment["spec"]["template"] == replica_set["spec"]["template"]
-    assert revision["data"]["spec"]["template"] == {**deployment["spec"]["template"], "$patch": "replace"}
+    assert revision["data"]["spec"]["template"] == {
+        **deployment["spec"]["template"],
+        "$patch": "replace",
+    }
 
 
-@pytest.mark.parametrize("spec", [None, [], "text", {"containers": "text"}, {"containers": [None, 3]}])
+@pytest.mark.parametrize(
+    "spec", [None, [], "text", {"containers": "text"}, {"containers": [None, 3]}]
+)
 def test_objects_of_a_wrong_shape_do_no_harm(spec: Any) -> None:
     kept = kept_object({"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": spec})
     assert kept is not None

@@ -8,7 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.kube.objects import (
+    WireEvent,
+    WireNode,
+    WirePod,
+    parse_event,
+    parse_node,
+    parse_pod,
+)
 
 
 def pod_object(**changes: Any) -> dict[str, Any]:
@@ -18,13 +25,23 @@ def pod_object(**changes: Any) -> dict[str, Any]:
             "namespace": "ns",
             "uid": "u",
             "labels": {"app": "x"},
-            "annotations": {"fairlead.io/gpu-allocation": "{}", "kubectl.kubernetes.io/last-applied-configuration": "x" * 100},
+            "annotations": {
+                "fairlead.io/gpu-allocation": "{}",
+                "kubectl.kubernetes.io/last-applied-configuration": "x" * 100,
+            },
             "creationTimestamp": "2026-01-05T08:00:00Z",
             "ownerReferences": [{"kind": "Job", "name": "j", "uid": "ju", "controller": True}],
         },
         "spec": {
             "nodeName": "n1",
-            "containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "500m"}}, "env": None}],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "i",
+                    "resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "500m"}},
+                    "env": None,
+                }
+            ],
             **changes.pop("spec", {}),
         },
         "status": {
@@ -38,7 +55,13 @@ def pod_object(**changes: Any) -> dict[str, Any]:
                     "ready": True,
                     "restartCount": 3,
                     "state": {"running": {"startedAt": "2026-01-05T08:00:02Z"}},
-                    "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-01-05T08:00:00Z"}},
+                    "lastState": {
+                        "terminated": {
+                            "exitCode": 1,
+                            "reason": "Error",
+                            "finishedAt": "2026-01-05T08:00:00Z",
+                        }
+                    },
                 }
             ],
             **changes.pop("status", {}),
@@ -53,10 +76,20 @@ def read_pod(value: dict[str, Any]) -> Any:
 
 def test_a_pod_becomes_a_row() -> None:
     pod = read_pod(pod_object())
-    assert (pod.key, pod.uid, pod.node, pod.phase, pod.host_ip) == ("ns/p", "u", "n1", "Running", "10.0.0.1")
+    assert (pod.key, pod.uid, pod.node, pod.phase, pod.host_ip) == (
+        "ns/p",
+        "u",
+        "n1",
+        "Running",
+        "10.0.0.1",
+    )
     assert pod.limits == {"nvidia.com/gpu": 2, "cpu": 500}
-    assert pod.requests == {"nvidia.com/gpu": 2, "cpu": 500}, "a limit without a request is its own request"
-    assert pod.annotations == {"fairlead.io/gpu-allocation": "{}"}, "annotations nobody reads are dropped"
+    assert pod.requests == {"nvidia.com/gpu": 2, "cpu": 500}, (
+        "a limit without a request is its own request"
+    )
+    assert pod.annotations == {"fairlead.io/gpu-allocation": "{}"}, (
+        "annotations nobody reads are dropped"
+    )
     assert pod.created_at == 1767600000.0
     assert pod.statuses[0].restarts == 3
     assert pod.statuses[0].started_at == 1767600002.0
@@ -68,7 +101,9 @@ def test_null_lists_and_missing_parts_are_no_error() -> None:
     bare = {"metadata": {"name": "p", "labels": None, "annotations": None, "ownerReferences": None}}
     assert read_pod({**bare, "spec": None, "status": None}).phase == "Pending"
     nulls = {"containers": None, "initContainers": None, "schedulingGates": None, "overhead": None}
-    pod = read_pod({**bare, "spec": nulls, "status": {"containerStatuses": None, "conditions": None}})
+    pod = read_pod(
+        {**bare, "spec": nulls, "status": {"containerStatuses": None, "conditions": None}}
+    )
     assert pod.containers == ()
     assert pod.limits == {}
 
@@ -80,15 +115,31 @@ def test_equal_label_sets_and_containers_are_shared() -> None:
 
 
 def test_a_terminated_container_keeps_its_end() -> None:
-    end = {"exitCode": 137, "signal": 9, "reason": "OOMKilled", "startedAt": "2026-01-05T08:00:02Z", "finishedAt": "2026-01-05T08:01:02Z"}
+    end = {
+        "exitCode": 137,
+        "signal": 9,
+        "reason": "OOMKilled",
+        "startedAt": "2026-01-05T08:00:02Z",
+        "finishedAt": "2026-01-05T08:01:02Z",
+    }
     status = {"containerStatuses": [{"name": "c", "state": {"terminated": end}}]}
     found = read_pod(pod_object(status=status)).statuses[0]
-    assert (found.state, found.reason, found.exit_code, found.signal) == ("terminated", "OOMKilled", 137, 9)
+    assert (found.state, found.reason, found.exit_code, found.signal) == (
+        "terminated",
+        "OOMKilled",
+        137,
+        9,
+    )
     assert found.finished_at - found.started_at == 60
 
 
 def test_a_container_that_could_not_be_started_did_not_start_in_1970() -> None:
-    end = {"exitCode": 128, "reason": "StartError", "startedAt": "1970-01-01T00:00:00Z", "finishedAt": "2026-01-05T08:01:02Z"}
+    end = {
+        "exitCode": 128,
+        "reason": "StartError",
+        "startedAt": "1970-01-01T00:00:00Z",
+        "finishedAt": "2026-01-05T08:01:02Z",
+    }
     status = {"containerStatuses": [{"name": "c", "state": {"terminated": end}}]}
     found = read_pod(pod_object(status=status)).statuses[0]
     assert (found.reason, found.started_at) == ("StartError", None) and found.finished_at
@@ -101,13 +152,27 @@ def test_a_bad_quantity_is_a_value_error_that_names_it() -> None:
 
 
 def test_a_node_becomes_a_row() -> None:
-    slot = {"index": 1, "minor": 1, "uuid": "GPU-1", "model": "Tesla T4", "memoryMiB": 15079, "units": 14}
+    slot = {
+        "index": 1,
+        "minor": 1,
+        "uuid": "GPU-1",
+        "model": ("Tesla T4"),
+        "memoryMiB": 15079,
+        "units": 14,
+    }
     node = parse_node(
         msgspec.json.decode(
             json.dumps(
                 {
-                    "metadata": {"name": "n", "labels": {"cgpu": "true"}, "annotations": {"fairlead.io/gpus": json.dumps([slot, "junk"])}},
-                    "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
+                    "metadata": {
+                        "name": "n",
+                        "labels": {"cgpu": "true"},
+                        "annotations": {"fairlead.io/gpus": json.dumps([slot, "junk"])},
+                    },
+                    "spec": {
+                        "unschedulable": True,
+                        "taints": [{"key": "k", "effect": "NoSchedule"}],
+                    },
                     "status": {
                         "capacity": {"aliyun.com/gpu-mem": "14", "memory": "64Gi"},
                         "allocatable": None,
@@ -122,12 +187,16 @@ def test_a_node_becomes_a_row() -> None:
     assert node.capacity == {"aliyun.com/gpu-mem": 14, "memory": 64 << 30}
     assert node.allocatable == {}
     assert node.unschedulable
-    assert [gpu.uuid for gpu in node.gpus] == ["GPU-1"], "an entry that does not parse does not take the others along"
+    assert [gpu.uuid for gpu in node.gpus] == ["GPU-1"], (
+        "an entry that does not parse does not take the others along"
+    )
     assert node.gpus[0].memory_mib == 15079
 
 
 def test_an_inventory_that_is_no_json_is_no_inventory() -> None:
-    wire = msgspec.json.decode(b'{"metadata":{"name":"n","annotations":{"fairlead.io/gpus":"{"}}}', type=WireNode)
+    wire = msgspec.json.decode(
+        b'{"metadata":{"name":"n","annotations":{"fairlead.io/gpus":"{"}}}', type=WireNode
+    )
     assert parse_node(wire).gpus == ()
 
 
@@ -147,20 +216,37 @@ def test_an_event_tells_when_it_was_last_seen() -> None:
     ("conditions", "kept"),
     [
         (
-            [{"type": "Ready", "status": "True", "lastProbeTime": None}, {"type": "PodScheduled", "status": "True", "reason": ""}],
+            [
+                {"type": "Ready", "status": "True", "lastProbeTime": None},
+                {"type": "PodScheduled", "status": "True", "reason": ""},
+            ],
             ["PodScheduled"],
         ),
-        ([{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}], ["PodScheduled"]),
+        (
+            [
+                {"type": "Ready", "status": "True"},
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
+            ],
+            ["PodScheduled"],
+        ),
         ([{"type": "Ready", "status": "Unknown"}], ["Ready"]),
         ([{"type": "Ready"}], ["Ready"]),
-        ([{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}], ["DisruptionTarget"]),
+        (
+            [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}],
+            ["DisruptionTarget"],
+        ),
         ([{"type": "Ready", "status": "True", "message": "why"}], ["Ready"]),
         ([], []),
         (None, []),
     ],
 )
-def test_of_a_pods_conditions_those_with_news_are_kept_and_when_it_was_bound(conditions: Any, kept: list[str]) -> None:
-    assert [condition.type for condition in read_pod(pod_object(status={"conditions": conditions})).conditions] == kept
+def test_of_a_pods_conditions_those_with_news_are_kept_and_when_it_was_bound(
+    conditions: Any, kept: list[str]
+) -> None:
+    assert [
+        condition.type
+        for condition in read_pod(pod_object(status={"conditions": conditions})).conditions
+    ] == kept
 
 
 @pytest.mark.parametrize("conditions", [5, "x", {}, [5], [{"status": 1}]])

@@ -1,4 +1,6 @@
-"""Pods, nodes and events in protobuf make the rows that their JSON makes; what is strange is told or told apart, and never half read."""
+"""Pods, nodes and events in protobuf make the rows that their JSON makes; what is strange is told
+or told apart, and never half read.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,31 @@ from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, WirePod,
 
 # objects as their JSON: any of their parts may be absent
 
-words = st.sampled_from(["", "a", "gpu-1", "train-0", "Ready", "True", "False", "雪", "x" * 130, 'quo"te\n'])
-names = st.sampled_from(["a", "b", "worker-0", "nvidia.com/gpu", "cpu", "memory", "aliyun.com/gpu-mem", "雪/n", "k" * 140])
+words = st.sampled_from(
+    ["", "a", "gpu-1", "train-0", "Ready", "True", "False", "雪", "x" * 130, 'quo"te\n']
+)
+names = st.sampled_from(
+    [
+        "a",
+        "b",
+        "worker-0",
+        "nvidia.com/gpu",
+        "cpu",
+        "memory",
+        "aliyun.com/gpu-mem",
+        "雪/n",
+        "k" * 140,
+    ]
+)
 times = st.integers(0, 2**33).map(
-    lambda seconds: f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:5{seconds % 9}Z"
+    lambda seconds: (
+        f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:5{seconds % 9}Z"
+    )
 )
 micro_times = times.map(lambda text: text.replace("Z", ".123456Z"))
-amounts = st.dictionaries(names, st.sampled_from(["0", "1", "500m", "16Gi", "1e3", "0.5"]), max_size=3)
+amounts = st.dictionaries(
+    names, st.sampled_from(["0", "1", "500m", "16Gi", "1e3", "0.5"]), max_size=3
+)
 texts = st.dictionaries(names, words, max_size=3)
 ANNOTATIONS = [
     "fairlead.io/gpu-allocation",
@@ -42,7 +62,9 @@ ANNOTATIONS = [
     "x" * 200,
 ]
 annotations = st.dictionaries(
-    st.sampled_from(ANNOTATIONS), st.sampled_from(['{"a":[{"index":1,"units":4}]}', '{"a":3500}', "1", "[]", "x"]), max_size=4
+    st.sampled_from(ANNOTATIONS),
+    st.sampled_from(['{"a":[{"index":1,"units":4}]}', '{"a":3500}', "1", "[]", "x"]),
+    max_size=4,
 )
 
 
@@ -62,7 +84,9 @@ meta = some(
     creationTimestamp=times,
     deletionTimestamp=times,
     resourceVersion=st.sampled_from(["7", "x", ""]),
-    ownerReferences=lists(some(kind=words, name=words, uid=words, controller=st.booleans(), apiVersion=words)),
+    ownerReferences=lists(
+        some(kind=words, name=words, uid=words, controller=st.booleans(), apiVersion=words)
+    ),
     managedFields=lists(some(manager=words, fieldsV1=st.just({"f:metadata": {}}))),
     finalizers=lists(words),
 )
@@ -77,14 +101,26 @@ state = some(
     waiting=some(reason=words, message=words),
     running=some(startedAt=times),
     terminated=some(
-        exitCode=st.integers(-1, 255), signal=st.sampled_from([9, 15]), reason=words, message=words, startedAt=times, finishedAt=times
+        exitCode=st.integers(-1, 255),
+        signal=st.sampled_from([9, 15]),
+        reason=words,
+        message=words,
+        startedAt=times,
+        finishedAt=times,
     ),
 )
 one_state = state.map(lambda told: dict(list(told.items())[:1])).map(
-    lambda told: {"terminated": {"exitCode": 0, **told["terminated"]}} if "terminated" in told else told
+    lambda told: (
+        {"terminated": {"exitCode": 0, **told["terminated"]}} if "terminated" in told else told
+    )
 )
 status = st.fixed_dictionaries(
-    {"name": names, "ready": st.booleans(), "restartCount": st.integers(0, 1 << 30), "state": one_state},
+    {
+        "name": names,
+        "ready": st.booleans(),
+        "restartCount": st.integers(0, 1 << 30),
+        "state": one_state,
+    },
     optional={"lastState": one_state, "started": st.booleans(), "allocatedResources": amounts},
 )
 SOUND = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -95,13 +131,21 @@ sound_conditions = st.tuples(*([times] * len(SOUND)), st.sampled_from([0, 1, 300
     ]
 )
 conditions = sound_conditions | lists(
-    some(type=st.sampled_from(["Ready", "PodScheduled", ""]), status=words, reason=words, message=words, lastTransitionTime=times)
+    some(
+        type=st.sampled_from(["Ready", "PodScheduled", ""]),
+        status=words,
+        reason=words,
+        message=words,
+        lastTransitionTime=times,
+    )
 )
 affinity = st.just(
     {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}]
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}
+                ]
             }
         }
     }
@@ -121,13 +165,22 @@ pods = st.fixed_dictionaries(
             preemptionPolicy=st.sampled_from(["Never", "PreemptLowerPriority"]),
             nodeSelector=texts,
             affinity=affinity,
-            tolerations=lists(some(key=names, operator=st.sampled_from(["Exists", "Equal"]), value=words, effect=words)),
+            tolerations=lists(
+                some(
+                    key=names,
+                    operator=st.sampled_from(["Exists", "Equal"]),
+                    value=words,
+                    effect=words,
+                )
+            ),
             resources=some(requests=amounts, limits=amounts),
             terminationGracePeriodSeconds=st.sampled_from([0, 30, 1 << 40]),
             volumes=lists(some(name=words, emptyDir=some(medium=words))),
         ),
         "status": some(
-            phase=st.sampled_from(["", "Pending", "Running", "Succeeded", "Failed", "Unknown", "Odd"]),
+            phase=st.sampled_from(
+                ["", "Pending", "Running", "Succeeded", "Failed", "Unknown", "Odd"]
+            ),
             reason=words,
             message=words,
             hostIP=words,
@@ -143,7 +196,10 @@ pods = st.fixed_dictionaries(
 nodes = st.fixed_dictionaries(
     {"metadata": meta},
     optional={
-        "spec": some(unschedulable=st.booleans(), taints=lists(some(key=words, value=words, effect=words, timeAdded=times))),
+        "spec": some(
+            unschedulable=st.booleans(),
+            taints=lists(some(key=words, value=words, effect=words, timeAdded=times)),
+        ),
         "status": some(
             capacity=amounts,
             allocatable=amounts,
@@ -171,13 +227,23 @@ events = st.fixed_dictionaries(
 statuses = pods.map(lambda told: told.get("status", {}))
 namespaces = st.fixed_dictionaries({"metadata": meta}, optional={"status": some(phase=words)})
 config_maps = st.fixed_dictionaries(
-    {"metadata": meta.map(lambda told: {**told, "name": "unhealthy-gpu-n"})}, optional={"data": st.just({"gpus": "1,2"})}
+    {"metadata": meta.map(lambda told: {**told, "name": "unhealthy-gpu-n"})},
+    optional={"data": st.just({"gpus": "1,2"})},
 )
-OBJECTS = {"Pod": pods, "Node": nodes, "Event": events, "Namespace": namespaces, "ConfigMap": config_maps}
+OBJECTS = {
+    "Pod": pods,
+    "Node": nodes,
+    "Event": events,
+    "Namespace": namespaces,
+    "ConfigMap": config_maps,
+}
 
 
 def with_uids(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**each, "metadata": {**each["metadata"], "uid": f"u{place}"}} for place, each in enumerate(objects)]
+    return [
+        {**each, "metadata": {**each["metadata"], "uid": f"u{place}"}}
+        for place, each in enumerate(objects)
+    ]
 
 
 def read(kind: str, body: bytes) -> Page[Any]:
@@ -185,11 +251,24 @@ def read(kind: str, body: bytes) -> Page[Any]:
     return reader.parse_page(reader.decode_page(body))
 
 
-@examples(150, 1_000, st.sampled_from(sorted(OBJECTS)).flatmap(lambda kind: st.tuples(st.just(kind), lists(OBJECTS[kind]))))
+@examples(
+    150,
+    1_000,
+    st.sampled_from(sorted(OBJECTS)).flatmap(
+        lambda kind: st.tuples(st.just(kind), lists(OBJECTS[kind]))
+    ),
+)
 def test_both_forms_give_the_same_rows(kind_and_objects: tuple[str, list[dict[str, Any]]]) -> None:
     kind, objects = kind_and_objects[0], with_uids(kind_and_objects[1])
-    in_json = read(kind, msgspec.json.encode({"metadata": {"resourceVersion": "7", "continue": "t"}, "items": objects}))
-    in_protobuf = read(kind, list_body(kind, [encoded(f"core.{kind}", each) for each in objects], token="t"))
+    in_json = read(
+        kind,
+        msgspec.json.encode(
+            {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": objects}
+        ),
+    )
+    in_protobuf = read(
+        kind, list_body(kind, [encoded(f"core.{kind}", each) for each in objects], token="t")
+    )
     assert list(in_protobuf.rows.items()) == list(in_json.rows.items())
     assert in_protobuf == in_json
 
@@ -201,7 +280,9 @@ def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other
     page = read(kind, list_body(kind, [encoded(f"core.{kind}", each) for each in (odd, sound)]))
     assert list(page.rows) == ["a", "b"] and not page.malformed
     if kind == "Pod":
-        assert page.rows["a"].name == "\N{REPLACEMENT CHARACTER}" and page.rows["a"].labels == {"x": "\N{REPLACEMENT CHARACTER}"}
+        assert page.rows["a"].name == "\N{REPLACEMENT CHARACTER}" and page.rows["a"].labels == {
+            "x": "\N{REPLACEMENT CHARACTER}"
+        }
         odd = {
             "metadata": {"name": "o", "namespace": "n", "uid": "o"},
             "spec": {"containers": [{"resources": {"limits": {"cpu": "a lot"}}}]},
@@ -209,7 +290,9 @@ def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other
         page = read(kind, list_body(kind, [encoded("core.Pod", each) for each in (odd, sound)]))
         [left_out] = page.malformed
         assert list(page.rows) == ["b"] and left_out.key == "o"
-        assert left_out.label == "pods n/o" and left_out.reason == "resource `cpu`: quantity `a lot` is not a Kubernetes quantity"
+        assert left_out.label == ("pods n/o") and left_out.reason == (
+            "resource `cpu`: quantity `a lot` is not a Kubernetes quantity"
+        )
 
 
 def pod_reader(mark: bytes = b"") -> ItemReader[Any]:
@@ -224,36 +307,71 @@ def in_lines(*told: tuple[str, Mapping[str, Any]]) -> bytes:
     return b"\n".join(msgspec.json.encode({"type": kind, "object": each}) for kind, each in told)
 
 
-@examples(40, 300, st.lists(st.tuples(pods, st.lists(statuses, min_size=1, max_size=4)), max_size=3))
-def test_events_in_both_forms_make_the_same_changes_however_often_a_pod_changes(stories: list[tuple[Any, list[Any]]]) -> None:
+@examples(
+    40, 300, st.lists(st.tuples(pods, st.lists(statuses, min_size=1, max_size=4)), max_size=3)
+)
+def test_events_in_both_forms_make_the_same_changes_however_often_a_pod_changes(
+    stories: list[tuple[Any, list[Any]]],
+) -> None:
     told = [
-        ("MODIFIED", {**each, "metadata": {**each["metadata"], "resourceVersion": str(version)}, "status": status})
+        (
+            "MODIFIED",
+            {
+                **each,
+                "metadata": {**each["metadata"], "resourceVersion": str(version)},
+                "status": status,
+            },
+        )
         for each, (_, changes) in zip(with_uids([pod for pod, _ in stories]), stories, strict=True)
         for version, status in enumerate([*changes, *changes])
     ]
     reader = pod_reader()
     assert reader.read_frames(in_frames(*told)) == pod_reader().read_changes(in_lines(*told))
-    assert reader.read_frames(in_frames(*told[::-1])) == pod_reader().read_changes(in_lines(*told[::-1]))
+    assert reader.read_frames(in_frames(*told[::-1])) == pod_reader().read_changes(
+        in_lines(*told[::-1])
+    )
 
 
-def test_of_a_pod_that_is_told_again_only_what_changed_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     read_whole: list[str] = []
     read_pod, reader = message_rows.read_pod, pod_reader()
-    monkeypatch.setattr(message_rows, "read_pod", lambda pod, raw: read_whole.append(pod.metadata.uid) or read_pod(pod, raw))
+    monkeypatch.setattr(
+        message_rows,
+        "read_pod",
+        lambda pod, raw: read_whole.append(pod.metadata.uid) or read_pod(pod, raw),
+    )
 
     def told(version: str, *, node: str = "g", given: str = "1", **more: Any) -> Any:
-        meta = {"name": "a", "uid": "a", "resourceVersion": version, "managedFields": [{"manager": f"kubelet {version}"}]}
+        meta = {
+            "name": "a",
+            "uid": "a",
+            "resourceVersion": version,
+            "managedFields": [{"manager": (f"kubelet {version}")}],
+        }
         containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
         container = {"name": "c", "state": {}, "allocatedResources": {"cpu": given}, **more}
         status = {"phase": "Running", "containerStatuses": [container]}
-        event = ("MODIFIED", {"metadata": meta, "spec": {"nodeName": node, "containers": containers}, "status": status})
+        event = (
+            "MODIFIED",
+            {
+                "metadata": meta,
+                "spec": {"nodeName": node, "containers": containers},
+                "status": status,
+            },
+        )
         [change] = reader.read_frames(in_frames(event))
         assert [change] == pod_reader().read_changes(in_lines(event))
         return change.row
 
-    assert [told("1").statuses[0].restarts, told("2", restartCount=7).statuses[0].restarts] == [0, 7]
+    assert [told("1").statuses[0].restarts, told("2", restartCount=7).statuses[0].restarts] == [
+        0,
+        7,
+    ]
     assert read_whole == ["a"]
-    assert told("3", given="2").containers[0].requests == {"cpu": 2000} and read_whole == ["a"] * 2  # it is being resized
+    # it is being resized
+    assert told("3", given="2").containers[0].requests == {"cpu": 2000} and read_whole == ["a"] * 2
     assert told("4").containers[0].requests == {"cpu": 1000} and read_whole == ["a"] * 2
     assert told("5", node="h").node == "h" and read_whole == ["a"] * 3
     monkeypatch.setattr(message_rows, "KNOWN_BYTES_MAX", 200)
@@ -268,7 +386,9 @@ def test_of_a_pod_that_is_told_again_only_what_changed_is_read(monkeypatch: pyte
 def test_events_of_any_length_and_type_are_the_same_again(length: int) -> None:
     reader = pod_reader()
     told = [
-        (kind, {"metadata": {"name": "a" * length, "uid": uid}}) for uid in "ab" for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+        (kind, {"metadata": {"name": "a" * length, "uid": uid}})
+        for uid in "ab"
+        for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
     ]
     for _ in range(2):
         assert reader.read_frames(in_frames(*told)) == pod_reader().read_changes(in_lines(*told))
@@ -280,9 +400,14 @@ def test_events_of_any_length_and_type_are_the_same_again(length: int) -> None:
 
 
 def test_conditions_of_a_sound_pod_from_before_there_were_generations() -> None:
-    conditions = [{"type": kind, "status": "True", "lastTransitionTime": "2026-01-05T08:00:00Z"} for kind in SOUND]
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": "2026-01-05T08:00:00Z"}
+        for kind in SOUND
+    ]
     raws = [encoded("core.PodCondition", each).removesuffix(b"8\0") for each in conditions]
-    raw = part(1, encoded("meta.ObjectMeta", {"uid": "u"})) + part(3, b"".join(part(2, each) for each in raws))
+    raw = part(1, encoded("meta.ObjectMeta", {"uid": "u"})) + part(
+        3, b"".join(part(2, each) for each in raws)
+    )
     [row] = read("Pod", list_body("Pod", [raw])).rows.values()
     assert row.conditions == (Condition("PodScheduled", "True", "", "", 1767600000.0),)
 
@@ -302,35 +427,82 @@ def test_a_parser_of_json_alone_is_called_for_every_object() -> None:
 
 
 def test_each_kind_with_two_parsers_has_them_in_both_forms() -> None:
-    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages.PARSERS) == set(objects.JSON_FORMS)
+    assert (
+        {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)}
+        == set(message_pages.PARSERS)
+        == set(objects.JSON_FORMS)
+    )
 
 
 def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:
-    """Quota keeps nothing of what a kubelet reports: the memory of a list of all pods is mostly that."""
-    status = {"podIP": "10.0.0.1", "hostIP": "10.0.0.2", "phase": "Running", "reason": "r", "message": "m"}
-    status["containerStatuses"] = [{"name": "c", "restartCount": 3, "image": "i", "imageID": "", "ready": True, "started": True}]
-    pod = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}, "status": status}
+    """Quota keeps nothing of what a kubelet reports: the memory of a list of all pods is mostly
+    that.
+    """
+    status = {
+        "podIP": "10.0.0.1",
+        "hostIP": "10.0.0.2",
+        "phase": "Running",
+        "reason": "r",
+        "message": "m",
+    }
+    status["containerStatuses"] = [
+        {
+            "name": "c",
+            "restartCount": 3,
+            "image": "i",
+            "imageID": "",
+            "ready": True,
+            "started": True,
+        }
+    ]
+    pod = {
+        "metadata": {"name": "a", "uid": "a"},
+        "spec": {"nodeName": "n", "containers": [{"name": "c"}]},
+        "status": status,
+    }
     reader = LEAN_POD_SUBJECT.reader(PODS)
-    pages = [msgspec.json.encode({"metadata": {}, "items": [pod]}), list_body("Pod", [encoded("core.Pod", pod)])]
+    pages = [
+        msgspec.json.encode({"metadata": {}, "items": [pod]}),
+        list_body("Pod", [encoded("core.Pod", pod)]),
+    ]
     rows = [reader.parse_page(reader.decode_page(body)).rows["a"] for body in pages]
     told = [("ADDED", pod), ("MODIFIED", pod), ("MODIFIED", pod)]
-    rows += [change.row for change in (*reader.read_changes(in_lines(*told)), *reader.read_frames(in_frames(*told))) if change.row]
+    rows += [
+        change.row
+        for change in (*reader.read_changes(in_lines(*told)), *reader.read_frames(in_frames(*told)))
+        if change.row
+    ]
     assert len(rows) == 8
     assert all(row.phase == "Running" and row.node == "n" for row in rows)
-    assert {(row.statuses, row.pod_ip, row.host_ip, row.reason, row.message) for row in rows} == {((), "", "", "", "")}
+    assert {(row.statuses, row.pod_ip, row.host_ip, row.reason, row.message) for row in rows} == {
+        ((), "", "", "", "")
+    }
 
 
 def test_the_next_token_is_told_before_a_page_is_decoded() -> None:
-    body = list_body("Pod", [encoded("core.Pod", {"metadata": {"name": "a"}})] * 3, token="eyJ2IjoibWV0YSJ9")
+    body = list_body(
+        "Pod", [encoded("core.Pod", {"metadata": {"name": "a"}})] * 3, token="eyJ2IjoibWV0YSJ9"
+    )
     assert early_token(body) == "eyJ2IjoibWV0YSJ9" == READERS["Pod"].decode_page(body).token
     assert early_token(body[:120]) == "eyJ2IjoibWV0YSJ9"
-    assert early_token(list_body("Pod", [])) == early_token(body[:30]) == early_token(b"k8s\0") == ""
+    assert (
+        early_token(list_body("Pod", [])) == early_token(body[:30]) == early_token(b"k8s\0") == ""
+    )
 
 
 RUNNING = {"running": {"startedAt": "2026-01-05T08:00:00Z"}}
 POD = {
-    "metadata": {"name": "a", "namespace": "n", "uid": "u", "labels": {"app": "x"}, "annotations": {"fairlead.io/gpus": "[]"}},
-    "spec": {"nodeName": "g", "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+    "metadata": {
+        "name": "a",
+        "namespace": "n",
+        "uid": "u",
+        "labels": {"app": "x"},
+        "annotations": {"fairlead.io/gpus": "[]"},
+    },
+    "spec": {
+        "nodeName": "g",
+        "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    },
     "status": {
         "phase": "Running",
         "containerStatuses": [{"name": "c", "ready": True, "state": RUNNING}],
@@ -347,16 +519,32 @@ def test_a_page_that_is_cut_off_anywhere_is_no_page() -> None:
 
 STRANGE = {
     "another magic": (b"k8x\0" + BODY[4:], msgspec.DecodeError, "JSON is malformed"),
-    "another kind": (list_body("Node", []), UnreadableProtobuf, "a `NodeList` of `v1` came where a `PodList` was asked for"),
+    ("another kind"): (
+        list_body("Node", []),
+        UnreadableProtobuf,
+        "a `NodeList` of `v1` came where a `PodList` was asked for",
+    ),
     "a length of 10 GB": (
         b"k8s\0" + part(1, b"") + b"\x12" + bytes([0x80, 0xC8, 0xAF, 0xA0, 0x25]),
         UnreadableProtobuf,
         "field 2 is cut off",
     ),
-    "a number without an end": (b"k8s\0" + b"\xff" * 30, UnreadableProtobuf, "a number is too long"),
+    ("a number without an end"): (
+        b"k8s\0" + b"\xff" * 30,
+        UnreadableProtobuf,
+        "a number is too long",
+    ),
     "nothing behind the magic": (b"k8s\0", UnreadableProtobuf, "has no object in it"),
-    "garbage as the list": (envelope("PodList", b"\xff\xff\xff"), UnreadableProtobuf, "cannot be read"),
-    "garbage as an item": (envelope("PodList", part(2, b"\x0a\x50x")), UnreadableProtobuf, "field 1 is cut off"),
+    ("garbage as the list"): (
+        envelope("PodList", b"\xff\xff\xff"),
+        UnreadableProtobuf,
+        "cannot be read",
+    ),
+    ("garbage as an item"): (
+        envelope("PodList", part(2, b"\x0a\x50x")),
+        UnreadableProtobuf,
+        "field 1 is cut off",
+    ),
 }
 
 
@@ -392,9 +580,16 @@ def test_any_bytes_are_a_sentence_or_whole_rows(seed: int) -> None:
 
 def test_an_object_that_is_strange_and_broken_leaves_out_no_other() -> None:
     """A quantity that nobody knows sends it the slow way, which cannot read its volumes."""
-    spec = encoded("core.PodSpec", {"containers": [{"name": "c", "resources": {"limits": {"cpu": "a lot"}}}]}) + part(1, b"\xff")
-    broken = part(1, encoded("meta.ObjectMeta", {"name": "o", "namespace": "n", "uid": "o"})) + part(2, spec)
-    page = read("Pod", list_body("Pod", [broken, encoded("core.Pod", {"metadata": {"name": "b", "uid": "b"}})]))
+    spec = encoded(
+        "core.PodSpec", {"containers": [{"name": "c", "resources": {"limits": {"cpu": ("a lot")}}}]}
+    ) + part(1, b"\xff")
+    broken = part(
+        1, encoded("meta.ObjectMeta", {"name": "o", "namespace": "n", "uid": "o"})
+    ) + part(2, spec)
+    page = read(
+        "Pod",
+        list_body("Pod", [broken, encoded("core.Pod", {"metadata": {"name": "b", "uid": "b"}})]),
+    )
     [left_out] = page.malformed
     assert list(page.rows) == ["b"] and (left_out.key, left_out.label) == ("o", "pods n/o")
 
@@ -402,7 +597,10 @@ def test_an_object_that_is_strange_and_broken_leaves_out_no_other() -> None:
 def test_what_is_not_marked_makes_no_row_however_often_it_comes_at_once() -> None:
     reader = ItemReader(PODS, POD_FORM, mark=b"aliyun.com/gpu", is_known=lambda key: False)
     plain, marked = (
-        {"metadata": {"name": name, "uid": name}, "spec": {"containers": [{"name": "c", "resources": {"limits": {resource: "1"}}}]}}
+        {
+            "metadata": {"name": name, "uid": name},
+            "spec": {"containers": [{"name": "c", "resources": {"limits": {resource: "1"}}}]},
+        }
         for name, resource in (("a", "cpu"), ("b", "aliyun.com/gpu-mem"))
     )
     objects = [plain, plain, marked, {"metadata": {"name": "b", "uid": "b"}}]

@@ -1,4 +1,6 @@
-"""The text format: what is written can be read back, one bad line costs one line, and numbers are spelt as their readers expect."""
+"""The text format: what is written can be read back, one bad line costs one line, and numbers are
+spelt as their readers expect.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +23,35 @@ def page(*families: Family) -> str:
 
 
 def family(
-    labels: tuple[str, ...], rows: list[tuple[tuple[str, ...], float | None]], *, omits_empty: bool = False, help: str = "Help."
+    labels: tuple[str, ...],
+    rows: list[tuple[tuple[str, ...], float | None]],
+    *,
+    omits_empty: bool = False,
+    help: str = "Help.",
 ) -> Family:
-    return Family(MetricName("x_total", "counter", labels, help), [key for key, _ in rows], [value for _, value in rows], omits_empty)
+    return Family(
+        MetricName("x_total", "counter", labels, help),
+        [key for key, _ in rows],
+        [value for _, value in rows],
+        omits_empty,
+    )
 
 
 @given(rows=st.dictionaries(st.tuples(TEXT, TEXT), VALUES, max_size=8), help=TEXT)
 def test_what_is_rendered_is_parsed_back(rows: dict[tuple[str, str], float], help: str) -> None:
     parsed = parse_page(page(family(("a", "b"), list(rows.items()), help=help)))
     assert parsed.bad_lines == 0
-    assert {(s.labels["a"], s.labels["b"]): s.value for s in parsed.samples} == {key: float(value) for key, value in rows.items()}
+    assert {(s.labels["a"], s.labels["b"]): s.value for s in parsed.samples} == {
+        key: float(value) for key, value in rows.items()
+    }
 
 
 @given(rows=st.dictionaries(st.tuples(TEXT), VALUES, min_size=1, max_size=8))
 def test_the_official_parser_reads_the_same(rows: dict[tuple[str], float]) -> None:
     theirs = {
-        s.labels["a"]: float(s.value) for f in text_string_to_metric_families(page(family(("a",), list(rows.items())))) for s in f.samples
+        s.labels["a"]: float(s.value)
+        for f in text_string_to_metric_families(page(family(("a",), list(rows.items()))))
+        for s in f.samples
     }
     assert theirs == {key[0]: float(value) for key, value in rows.items()}
 
@@ -47,7 +62,9 @@ def test_no_text_makes_the_reader_fail(text: str) -> None:
 
 
 def test_unknown_values_and_empty_families_print_nothing() -> None:
-    assert page(family(("a",), [(("1",), None), (("2",), 5)])) == '# HELP x_total Help.\n# TYPE x_total counter\nx_total{a="2"} 5\n'
+    assert page(family(("a",), [(("1",), None), (("2",), 5)])) == (
+        '# HELP x_total Help.\n# TYPE x_total counter\nx_total{a="2"} 5\n'
+    )
     assert page(family(("a",), [(("1",), None)])) == ""
     assert page(family((), [])) == ""
 
@@ -69,7 +86,17 @@ def test_families_that_share_keys_print_the_same_labels() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ['x{a="1" 5', 'x{a="1"} five', "x", "x{a=1} 5", '{a="1"} 5', 'x{a="1",,b="2"} 3', "9x 1", "x 1 2 3", 'x{a="b\\"} 1'],
+    [
+        'x{a="1" 5',
+        ('x{a="1"} five'),
+        "x",
+        "x{a=1} 5",
+        '{a="1"} 5',
+        'x{a="1",,b="2"} 3',
+        "9x 1",
+        "x 1 2 3",
+        'x{a="b\\"} 1',
+    ],
 )
 def test_one_bad_line_costs_one_line(line: str) -> None:
     parsed = parse_page(f"before 1\n{line}\nafter 2 1767600000000\n")

@@ -29,7 +29,14 @@ def test_the_sample_of_the_contract() -> None:
     newcomer = QuotaPod("namespace3", "nginx3-x", "u3")
     plan = QuotaPlan(
         admit=(QuotaAdmission(newcomer, "root.b.1", True),),
-        evict=(QuotaEviction(QuotaPod("namespace1", "nginx1-y", "u1"), "root.a.1", "namespace3/nginx3-x", frees=cpu),),
+        evict=(
+            QuotaEviction(
+                QuotaPod("namespace1", "nginx1-y", "u1"),
+                "root.a.1",
+                "namespace3/nginx3-x",
+                frees=cpu,
+            ),
+        ),
         claims=(QuotaClaim("namespace3/nginx3-x", "root.b.1", cpu),),
         waiting=(
             QuotaWaiting(
@@ -41,14 +48,24 @@ def test_the_sample_of_the_contract() -> None:
                 position=1,
                 blocked=(Blocked("root", "cpu", asks=5000, used=40_000, claimed=0, max=40_000),),
                 borrowers=(Borrower("root.a.1", "cpu", 5000),),
-                spared=(Spared("namespace1/nginx1-w", "PodDisruptionBudget namespace1/web allows 0"),),
+                spared=(
+                    Spared("namespace1/nginx1-w", ("PodDisruptionBudget namespace1/web allows 0")),
+                ),
                 clauses=(clause("never"),),
             ),
         ),
     )
 
     assert render_plan(plan) == {
-        "admit": [{"namespace": "namespace3", "pod": "nginx3-x", "uid": "u3", "leaf": "root.b.1", "guaranteed": True}],
+        "admit": [
+            {
+                "namespace": "namespace3",
+                "pod": "nginx3-x",
+                "uid": "u3",
+                "leaf": "root.b.1",
+                "guaranteed": True,
+            }
+        ],
         "evict": [
             {
                 "namespace": "namespace1",
@@ -73,9 +90,23 @@ def test_the_sample_of_the_contract() -> None:
                 "position": 1,
                 "message": "..",
                 "clauses": [{"code": "never", "values": {}}],
-                "blocked": [{"node": "root", "resource": "cpu", "asks": "5", "used": "40", "claimed": "0", "max": "40"}],
+                "blocked": [
+                    {
+                        "node": "root",
+                        "resource": "cpu",
+                        "asks": "5",
+                        "used": "40",
+                        "claimed": "0",
+                        "max": "40",
+                    }
+                ],
                 "borrowers": [{"leaf": "root.a.1", "resource": "cpu", "over": "5"}],
-                "spared": [{"pod": "namespace1/nginx1-w", "why": "PodDisruptionBudget namespace1/web allows 0"}],
+                "spared": [
+                    {
+                        "pod": "namespace1/nginx1-w",
+                        "why": ("PodDisruptionBudget namespace1/web allows 0"),
+                    }
+                ],
             }
         ],
         "nodes": [],
@@ -88,16 +119,35 @@ def test_jobs_returned_pods_nodes_and_violations() -> None:
     plan = QuotaPlan(
         evict=(
             QuotaEviction(
-                QuotaPod("ns", "train-0", "u"), "a", "b/p", method=EvictionMethod.SUSPEND, workload=job, frees={"memory": 16 << 30}
+                QuotaPod("ns", "train-0", "u"),
+                "a",
+                "b/p",
+                method=EvictionMethod.SUSPEND,
+                workload=job,
+                frees={"memory": 16 << 30},
             ),
         ),
         waiting=(QuotaWaiting("ns/train", "a", (), Reason.OVER_MAX, "why", workload=job),),
-        returned=(QuotaReturn(QuotaPod("ns", "lost", "l"), "a"), QuotaReturn(QuotaPod("ns", "bare", "b"), "a", is_event_only=True)),
+        returned=(
+            QuotaReturn(QuotaPod("ns", "lost", "l"), "a"),
+            QuotaReturn(QuotaPod("ns", "bare", "b"), "a", is_event_only=True),
+        ),
         resume=(QuotaResume(job, "a"),),
         nodes=(
-            QuotaNodeUse("a", ("ns",), (), used={"cpu": 500, "nvidia.com/gpu": 2}, firm_used={"cpu": 500}, waiting_units=1, waiting_pods=4),
+            QuotaNodeUse(
+                "a",
+                ("ns",),
+                (),
+                used={"cpu": 500, "nvidia.com/gpu": 2},
+                firm_used={"cpu": 500},
+                waiting_units=1,
+                waiting_pods=4,
+            ),
         ),
-        violations=(Violation("root", "BadShape", "bad", stops=True), Violation("a", "AttributeNotEnforced", "kept", is_error=False)),
+        violations=(
+            Violation("root", "BadShape", "bad", stops=True),
+            Violation("a", "AttributeNotEnforced", "kept", is_error=False),
+        ),
     )
 
     told = render_plan(plan)
@@ -105,8 +155,20 @@ def test_jobs_returned_pods_nodes_and_violations() -> None:
     assert told["evict"][0]["how"] == "suspend"
     assert told["evict"][0]["frees"] == {"memory": "16Gi"}
     assert told["waiting"][0]["pods"] == 4, "a suspended job waits without pods"
-    assert [(each["pod"], each["how"]) for each in told["return"]] == [("lost", "delete"), ("bare", "tell")]
-    assert told["resume"] == [{"namespace": "ns", "kind": "Job", "name": "train", "uid": "uid-job", "leaf": "a", "pods": 0}]
+    assert [(each["pod"], each["how"]) for each in told["return"]] == [
+        ("lost", "delete"),
+        ("bare", "tell"),
+    ]
+    assert told["resume"] == [
+        {
+            "namespace": "ns",
+            "kind": "Job",
+            "name": "train",
+            "uid": "uid-job",
+            "leaf": "a",
+            "pods": 0,
+        }
+    ]
     assert told["nodes"] == [
         {
             "name": "a",

@@ -1,4 +1,6 @@
-"""No secret of the table is shown, what is no secret is; each place is named; the time grows with the length."""
+"""No secret of the table is shown, what is no secret is; each place is named; the time grows with
+the length.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from fairlead.wire.text.tabwriter import align
 
-CELL = st.text(st.characters(exclude_characters="\t\n\v\f\r", exclude_categories=["Cs"]), max_size=6)
+CELL = st.text(
+    st.characters(exclude_characters="\t\n\v\f\r", exclude_categories=["Cs"]), max_size=6
+)
 TEXT = st.lists(st.lists(CELL, min_size=1, max_size=5).map("\t".join), max_size=8).map("\n".join)
 
 
@@ -20,7 +22,8 @@ def test_a_line_without_a_tab_ends_all_columns() -> None:
 
 
 def test_a_column_is_a_run_inside_the_run_of_the_column_to_its_left() -> None:
-    # The second column of lines 1 and 3 is interrupted by line 2, which has no terminated second cell.
+    # The second column of lines 1 and 3 is interrupted by line 2, which has no terminated second
+    # cell.
     assert align("a\tlong cell\tx\nb\ty\nc\td\tz\n") == "a  long cell  x\nb  y\nc  d  z\n"
 
 
@@ -53,13 +56,20 @@ def test_it_agrees_with_a_transcription_of_gos_algorithm(text: str) -> None:
 
 
 def go_align(text: str, padding: int = 2) -> str:
-    """text/tabwriter's `format` and `writeLines`, line by line, as an independent second opinion."""
+    """text/tabwriter's `format` and `writeLines`, line by line,
+    as an independent second opinion.
+    """
     lines = [line.split("\t") for line in text.split("\n")]
     out: list[str] = []
 
     def write(start: int, end: int, widths: list[int]) -> None:
         for cells in lines[start:end]:
-            out.append("".join(cell.ljust(widths[j]) if j < len(widths) and j < len(cells) - 1 else cell for j, cell in enumerate(cells)))
+            out.append(
+                "".join(
+                    cell.ljust(widths[j]) if j < len(widths) and j < len(cells) - 1 else cell
+                    for j, cell in enumerate(cells)
+                )
+            )
 
     def form(line0: int, line1: int, widths: list[int]) -> None:
         column = len(widths)

@@ -7,7 +7,9 @@ import pytest
 from fairlead.wire.text.time_span import parse_span
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800), ("0s", 0), ("1d1s", 86401)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800), ("0s", 0), ("1d1s", 86401)]
+)
 def test_lengths_of_time(text: str, seconds: float) -> None:
     assert parse_span(text) == seconds
 

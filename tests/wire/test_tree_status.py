@@ -33,11 +33,16 @@ USES = (
 
 
 def tree(status: dict[str, Any] | None = None) -> QuotaTree:
-    return QuotaTree("elasticquotatree", "kube-system", ROOT, uid="u", generation=7, status=status or {})
+    return QuotaTree(
+        "elasticquotatree", "kube-system", ROOT, uid="u", generation=7, status=status or {}
+    )
 
 
 def conditions(action: WriteTreeStatus) -> dict[str, tuple[str, str, str]]:
-    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in render_tree_status(action)["conditions"]}
+    return {
+        each["type"]: (each["status"], each["reason"], each["message"])
+        for each in render_tree_status(action)["conditions"]
+    }
 
 
 def test_every_node_says_what_the_contract_lists_in_canonical_quantities() -> None:
@@ -71,49 +76,79 @@ def test_every_node_says_what_the_contract_lists_in_canonical_quantities() -> No
 def test_the_first_violation_that_stops_is_told_before_any_other() -> None:
     plain = Violation("root", "RootMinNotMax", "root: min")
     stopping = Violation("root.a", "DuplicateName", "root.a: twice", stops=True)
-    warning = Violation("root.a", "NoSuchNamespace", "root.a: namespace ns1 does not exist yet", is_error=False)
+    warning = Violation(
+        "root.a", "NoSuchNamespace", ("root.a: namespace ns1 does not exist yet"), is_error=False
+    )
     assert conditions(WriteTreeStatus(tree(), violations=(plain, stopping)))["Valid"] == (
         "False",
         "TreeInvalid",
         "root.a: twice (and 1 more)",
     )
-    assert conditions(WriteTreeStatus(tree(), violations=(plain, warning)))["Valid"] == ("False", "RootMinNotMax", "root: min")
-    assert conditions(WriteTreeStatus(tree(), violations=(warning,)))["Valid"] == ("True", "TreeValid", warning.message)
+    assert conditions(WriteTreeStatus(tree(), violations=(plain, warning)))["Valid"] == (
+        "False",
+        "RootMinNotMax",
+        "root: min",
+    )
+    assert conditions(WriteTreeStatus(tree(), violations=(warning,)))["Valid"] == (
+        "True",
+        "TreeValid",
+        warning.message,
+    )
 
 
 def test_why_the_tree_is_not_enforced_is_said() -> None:
     told = "the policy fairlead-quota is not there"
-    assert conditions(WriteTreeStatus(tree(), not_enforced=told))["Enforced"] == ("False", "NotEnforced", told)
+    assert conditions(WriteTreeStatus(tree(), not_enforced=told))["Enforced"] == (
+        "False",
+        "NotEnforced",
+        told,
+    )
     assert conditions(WriteTreeStatus(tree()))["Enforced"] == ("True", "Enforced", "")
 
 
 def test_a_condition_that_does_not_change_keeps_its_time() -> None:
     before = render_tree_status(WriteTreeStatus(tree(), at=1767600000.0))
     after = render_tree_status(WriteTreeStatus(tree(before), not_enforced="no", at=1767603600.0))
-    assert [each["lastTransitionTime"] for each in after["conditions"]] == ["2026-01-05T08:00:00Z", "2026-01-05T09:00:00Z"]
+    assert [each["lastTransitionTime"] for each in after["conditions"]] == [
+        "2026-01-05T08:00:00Z",
+        "2026-01-05T09:00:00Z",
+    ]
 
 
 def test_a_status_that_others_wrote_is_no_trouble() -> None:
-    for odd in ({"conditions": "ill"}, {"conditions": [5, {"type": "Valid", "status": "True", "lastTransitionTime": 5}]}):
+    for odd in (
+        {"conditions": "ill"},
+        {"conditions": [5, {"type": "Valid", "status": "True", "lastTransitionTime": 5}]},
+    ):
         assert conditions(WriteTreeStatus(tree(odd)))["Valid"][0] == "True"
 
 
 def test_a_tree_without_a_root_has_no_leaves() -> None:
-    assert render_tree_status(WriteTreeStatus(QuotaTree("elasticquotatree", "kube-system")))["leaves"] == 0
+    assert (
+        render_tree_status(WriteTreeStatus(QuotaTree("elasticquotatree", "kube-system")))["leaves"]
+        == 0
+    )
 
 
 def test_it_is_one_write_to_the_status_of_this_very_object() -> None:
     request = tree_status_request(WriteTreeStatus(tree(), USES))
-    assert request.path.startswith("/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees/elasticquotatree/status?")
+    assert request.path.startswith(
+        "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees/elasticquotatree/status?"
+    )
     test, write = json.loads(request.body or b"")
     assert test == {"op": "test", "path": "/metadata/uid", "value": "u"}
     assert (write["op"], write["path"], write["value"]["leaves"]) == ("add", "/status", 1)
 
 
 def test_of_a_tree_that_is_too_large_the_rest_is_counted() -> None:
-    """20,000 nodes in every count would be 10 MB, of which etcd takes 1.5 MiB together with the tree."""
+    """20,000 nodes in every count would be 10 MB, of which etcd takes 1.5 MiB together with the
+    tree.
+    """
     amounts = {"cpu": 5000, "memory": 2**33}
-    uses = tuple(QuotaNodeUse(f"root.{number}", (f"ns-{number}",), used=amounts, request=amounts) for number in range(20_000))
+    uses = tuple(
+        QuotaNodeUse(f"root.{number}", (f"ns-{number}",), used=amounts, request=amounts)
+        for number in range(20_000)
+    )
     tree = QuotaTree("elasticquotatree", "kube-system", root=QuotaNode("root", "root"))
     status = render_tree_status(WriteTreeStatus(tree, uses))
     assert len(json.dumps(status)) < 600_000

@@ -15,7 +15,9 @@ OVER_RATIO: Final = 1.05
 STALE_SECONDS: Final = 60
 POD_MAP_SECONDS: Final = 120
 
-_WHO: Final = "{{ $labels.container_name }} of pod {{ $labels.namespace_name }}/{{ $labels.pod_name }}"
+_WHO: Final = (
+    "{{ $labels.container_name }} of pod {{ $labels.namespace_name }}/{{ $labels.pod_name }}"
+)
 _SHARE: Final = 'fairlead:container_gpu_memory_used:ratio{allocate_mode="share"}'
 _NOT_OF_A_LOST_CARD: Final = "unless on (node_name, gpu) fairlead_gpu_up == 0"
 _NO_POD_MAP: Final = (
@@ -28,7 +30,9 @@ _FAILS: Final = (
     f" and on (node_name) fairlead_exporter_pod_map_age_seconds <= {POD_MAP_SECONDS}))"
 )
 """What PodMapStale reports is left to it."""
-_LAST_READ: Final = 'fairlead_exporter_collector_last_success_timestamp_seconds{collector="device", gpu!=""}'
+_LAST_READ: Final = (
+    'fairlead_exporter_collector_last_success_timestamp_seconds{collector="device", gpu!=""}'
+)
 _OLD: Final = (
     f"(max by (node_name, gpu) (fairlead_exporter_sample_age_seconds) > {STALE_SECONDS}"
     f" or max by (node_name, gpu) (time() - {_LAST_READ}) > {STALE_SECONDS})"
@@ -37,7 +41,9 @@ _OLD: Final = (
 is certain.
 """
 _LOGS: Final = "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50"
-_PODS: Final = "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
+_PODS: Final = (
+    "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
+)
 
 CONTAINERS: Final = Group(
     "fairlead-container",
@@ -58,7 +64,9 @@ CONTAINERS: Final = Group(
             f"Container {_WHO} uses {{{{ $value | humanizePercentage }}}} of the memory it was granted on GPU {{{{ $labels.gpu }}}} of"
             " {{ $labels.node_name }}. Its next allocation may fail.",
             "A container on a shared card is close to the memory it was granted. Where the guard runs, its next allocation fails.",
-            ('fairlead_container_gpu_memory_used_bytes{namespace_name="NAMESPACE",pod_name="POD"}',),
+            (
+                'fairlead_container_gpu_memory_used_bytes{namespace_name="NAMESPACE",pod_name="POD"}',
+            ),
             "Advise its owner to ask for more `aliyun.com/gpu-mem`, or to let the framework allocate less.",
             hold="10m",
         ),

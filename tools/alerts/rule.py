@@ -45,7 +45,9 @@ class Alert:
 
     @property
     def whole_expr(self) -> str:
-        """Set operators of one rank hold to the left: each exclusion takes from what the ones before left."""
+        """Set operators of one rank hold to the left: each exclusion takes from what the ones
+        before left.
+        """
         return " ".join((self.expr, *self.but_not))
 
 

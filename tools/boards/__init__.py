@@ -1,1 +1,3 @@
-"""The Grafana boards that are shipped: one module each, in terms of `shape`; `grafana` writes their JSON."""
+"""The Grafana boards that are shipped: one module each, in terms of `shape`; `grafana` writes their
+JSON.
+"""

@@ -32,18 +32,37 @@ _NO_JOBS = "0 * max(fairlead_cluster_gpu_nodes)"
 
 
 def _jobs(status: str = "") -> str:
-    return once(f'fairlead_jobs{{status="{status}"}}' if status else "fairlead_jobs", "job_namespace, job_type, status")
+    return once(
+        f'fairlead_jobs{{status="{status}"}}' if status else "fairlead_jobs",
+        "job_namespace, job_type, status",
+    )
 
 
 def _share(title: str, part: str) -> Panel:
-    expression = f"max(fairlead_cluster_{part} / (fairlead_cluster_{'gpus' if part.startswith('gpus') else 'gpu_memory_bytes'} > 0))"
-    return Panel(title, (Query(expression),), Kind.GAUGE, "percentunit", width=6, height=6, least=0, most=1, thresholds=FULL)
+    expression = (
+        f"max(fairlead_cluster_{part} / "
+        f"(fairlead_cluster_{'gpus' if part.startswith('gpus') else 'gpu_memory_bytes'} > 0))"
+    )
+    return Panel(
+        title,
+        (Query(expression),),
+        Kind.GAUGE,
+        "percentunit",
+        width=6,
+        height=6,
+        least=0,
+        most=1,
+        thresholds=FULL,
+    )
 
 
 BOARD = Board(
     uid="fairlead-cluster",
     title="Cluster",
-    description="GPUs of the cluster: how many exist, are granted, are at work, are unhealthy; jobs by status; GPUs held idle.",
+    description=(
+        "GPUs of the cluster: how many exist, are granted, are at work, are unhealthy; jobs by "
+        "status; GPUs held idle."
+    ),
     rows=(
         Row(
             "Now",
@@ -63,7 +82,13 @@ BOARD = Board(
                     width=16,
                     height=6,
                 ),
-                Panel("Total GPU Nodes", (Query("max(fairlead_cluster_gpu_nodes)"),), Kind.NUMBER, width=4, height=6),
+                Panel(
+                    "Total GPU Nodes",
+                    (Query("max(fairlead_cluster_gpu_nodes)"),),
+                    Kind.NUMBER,
+                    width=4,
+                    height=6,
+                ),
                 Panel(
                     "Unhealthy GPU Nodes",
                     (Query("max(fairlead_cluster_gpu_nodes_unhealthy)"),),
@@ -129,7 +154,10 @@ BOARD = Board(
                     "GPU utilization",
                     (
                         Query("max(fairlead_cluster_gpu_utilization_ratio)", "cluster"),
-                        Query("max by (node_name) (fairlead_node_gpu_utilization_ratio)", "{{node_name}}"),
+                        Query(
+                            "max by (node_name) (fairlead_node_gpu_utilization_ratio)",
+                            "{{node_name}}",
+                        ),
                     ),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
@@ -170,7 +198,10 @@ BOARD = Board(
                     "Which GPUs are idle but allocated",
                     (
                         Query(
-                            f"max by (node_name, gpu, uuid, model, mig_profile, mig_gi_id) ({_IDLE})",
+                            (
+                                "max by (node_name, gpu, uuid, model, mig_profile, mig_gi_id) "
+                                f"({_IDLE})"
+                            ),
                             "Utilization in 30 min",
                             "percentunit",
                         ),

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from boards.shape import CONTAINER_KEY, FULL, NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable, once
+from boards.shape import (
+    CONTAINER_KEY,
+    FULL,
+    NO_GPU_EXPORTER,
+    Board,
+    Kind,
+    Link,
+    Panel,
+    Query,
+    Row,
+    Variable,
+    once,
+)
 
 _POD = 'namespace_name=~"$namespace_name", pod_name=~"$pod_name"'
 _PODS = f'fairlead_gpu_pod_info{{{_POD}, workload=~"$app"}}'
@@ -11,7 +23,9 @@ _KEY = "namespace_name, pod_name"
 
 
 def _of_app(series: str) -> str:
-    """Containers' series do not name the application; the pod's series does, while the pod exists."""
+    """Containers' series do not name the application; the pod's
+    series does, while the pod exists.
+    """
     return f"({series} and on ({_KEY}) {_PODS})"
 
 
@@ -24,23 +38,39 @@ _REFUSED = 'increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_inte
 BOARD = Board(
     uid="fairlead-gpu-app",
     title="GPU APP",
-    description="Applications on GPUs: memory of each container against what it may use, compute, power, restarts, refusals.",
+    description=(
+        "Applications on GPUs: memory of each container against what it may use, compute, power, "
+        "restarts, refusals."
+    ),
     variables=(
         Variable("namespace_name", "fairlead_gpu_pod_info", "namespace_name"),
         Variable("app", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name"}', "workload"),
-        Variable("pod_name", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name", workload=~"$app"}', "pod_name"),
+        Variable(
+            "pod_name",
+            'fairlead_gpu_pod_info{namespace_name=~"$namespace_name", workload=~"$app"}',
+            "pod_name",
+        ),
     ),
     rows=(
         Row(
             "Memory and compute",
             (
-                Panel("GPU memory used", (Query(_USED, _LEGEND),), unit="bytes", empty=NO_GPU_EXPORTER, least=0),
+                Panel(
+                    "GPU memory used",
+                    (Query(_USED, _LEGEND),),
+                    unit="bytes",
+                    empty=NO_GPU_EXPORTER,
+                    least=0,
+                ),
                 Panel(
                     "GPU memory used / limit",
                     (Query(f"{_USED} / {_LIMIT}", _LEGEND),),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
-                    description="The limit of an exclusive GPU is the card's memory, of a shared one the grant.",
+                    description=(
+                        "The limit of an exclusive GPU is the card's memory, of a shared one the "
+                        "grant."
+                    ),
                     least=0,
                     most=1,
                     thresholds=FULL,
@@ -57,7 +87,10 @@ BOARD = Board(
                     "Power of the pods' cards",
                     (
                         Query(
-                            f"max by (node_name, gpu, uuid) (fairlead_gpu_power_watts) and on (node_name, uuid) {_LIMIT}",
+                            (
+                                "max by (node_name, gpu, uuid) (fairlead_gpu_power_watts) and on "
+                                f"(node_name, uuid) {_LIMIT}"
+                            ),
                             "{{node_name}} GPU {{gpu}}",
                         ),
                     ),
@@ -68,14 +101,26 @@ BOARD = Board(
                 ),
                 Panel(
                     "Pods by phase",
-                    (Query(f"sum by (phase) ({once(_PODS, 'namespace_name, pod_name, phase')})", "{{phase}}"),),
+                    (
+                        Query(
+                            f"sum by (phase) ({once(_PODS, 'namespace_name, pod_name, phase')})",
+                            "{{phase}}",
+                        ),
+                    ),
                     empty="No pod that asks for a GPU matches the choice above.",
                     least=0,
                     is_stacked=True,
                 ),
                 Panel(
                     "Restarts",
-                    (Query(_of_app(f"max by ({_KEY}) (round(increase({_RESTARTS}[$__rate_interval])))"), "{{pod_name}}"),),
+                    (
+                        Query(
+                            _of_app(
+                                f"max by ({_KEY}) (round(increase({_RESTARTS}[$__rate_interval])))"
+                            ),
+                            "{{pod_name}}",
+                        ),
+                    ),
                     empty="No pod that asks for a GPU matches the choice above.",
                     description="New ones.",
                     least=0,
@@ -89,20 +134,36 @@ BOARD = Board(
                     "Memory above the grant",
                     (
                         Query(
-                            _of_app(f"max by ({_KEY}, container_name, uuid) (fairlead_gpushare_over_grant_bytes{{{_POD}}})"),
+                            _of_app(
+                                f"max by ({_KEY}, container_name, uuid) "
+                                f"(fairlead_gpushare_over_grant_bytes{{{_POD}}})"
+                            ),
                             "{{pod_name}} {{container_name}}",
                         ),
                     ),
                     unit="bytes",
-                    empty="No container is above its grant. (The node agent reports this: is it scraped?)",
+                    empty=(
+                        "No container is above its grant. (The node agent reports this: is it "
+                        "scraped?)"
+                    ),
                     width=12,
                     least=0,
                 ),
                 Panel(
                     "Containers refused a device",
-                    (Query(f"sum by (result) ({once(_REFUSED, 'node_name, result')})", "{{result}}"),),
-                    empty="Nothing is known of refusals. Is the node agent scraped? docs/how-to/boards.md",
-                    description="On all nodes, of all applications: the node agent's counter knows no pods.",
+                    (
+                        Query(
+                            f"sum by (result) ({once(_REFUSED, 'node_name, result')})",
+                            "{{result}}",
+                        ),
+                    ),
+                    empty=(
+                        "Nothing is known of refusals. Is the node agent scraped? "
+                        "docs/how-to/boards.md"
+                    ),
+                    description=(
+                        "On all nodes, of all applications: the node agent's counter knows no pods."
+                    ),
                     width=12,
                     least=0,
                 ),
@@ -114,11 +175,21 @@ BOARD = Board(
                 Panel(
                     "Pods",
                     (
-                        Query(f"max by ({_KEY}, node_name, phase, reason, workload, gpu_mode) ({_PODS})"),
-                        Query(f"max by ({_KEY}) (round(increase({_RESTARTS}[$__range])))", "Restarts"),
+                        Query(
+                            f"max by ({_KEY}, node_name, phase, reason, workload, gpu_mode) "
+                            f"({_PODS})"
+                        ),
+                        Query(
+                            f"max by ({_KEY}) (round(increase({_RESTARTS}[$__range])))",
+                            "Restarts",
+                        ),
                         Query(f"sum by ({_KEY}) ({_USED})", "Used", "bytes"),
                         Query(f"sum by ({_KEY}) ({_LIMIT})", "Limit", "bytes"),
-                        Query(f"sum by ({_KEY}) ({_USED}) / sum by ({_KEY}) ({_LIMIT})", "Used / limit", "percentunit"),
+                        Query(
+                            f"sum by ({_KEY}) ({_USED}) / sum by ({_KEY}) ({_LIMIT})",
+                            "Used / limit",
+                            "percentunit",
+                        ),
                         Query(f"avg by ({_KEY}) ({_UTILIZATION})", "SM utilization", "percentunit"),
                     ),
                     Kind.TABLE,

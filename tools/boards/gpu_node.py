@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from boards.shape import ANY_IS_BAD, CARD_KEY, CONTAINER_KEY, NO_GPU_EXPORTER, Board, Kind, Panel, Query, Row, Threshold, Variable, once
+from boards.shape import (
+    ANY_IS_BAD,
+    CARD_KEY,
+    CONTAINER_KEY,
+    NO_GPU_EXPORTER,
+    Board,
+    Kind,
+    Panel,
+    Query,
+    Row,
+    Threshold,
+    Variable,
+    once,
+)
 
 _CARD = 'node_name=~"$node_name", gpu=~"$gpu"'
 _LEGEND = "{{node_name}} GPU {{gpu}}"
@@ -40,8 +53,23 @@ The exporter's next pod reports the same card: that is no beginning.
 _OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 
 
-def _chart(title: str, queries: tuple[Query, ...], unit: str = "short", description: str = "", *, most: float | None = None) -> Panel:
-    return Panel(title, queries, unit=unit, empty=NO_GPU_EXPORTER, description=description, least=0, most=most)
+def _chart(
+    title: str,
+    queries: tuple[Query, ...],
+    unit: str = "short",
+    description: str = "",
+    *,
+    most: float | None = None,
+) -> Panel:
+    return Panel(
+        title,
+        queries,
+        unit=unit,
+        empty=NO_GPU_EXPORTER,
+        description=description,
+        least=0,
+        most=most,
+    )
 
 
 def _rise(metric: str, more: str = "") -> str:
@@ -51,7 +79,10 @@ def _rise(metric: str, more: str = "") -> str:
 BOARD = Board(
     uid="fairlead-gpu-node",
     title="GPU Node",
-    description="One node's cards: memory by container, use without a grant, utilization, temperature, power, throttling, errors.",
+    description=(
+        "One node's cards: memory by container, use without a grant, utilization, temperature, "
+        "power, throttling, errors."
+    ),
     variables=(
         Variable("node_name", "fairlead_gpu_up", "node_name"),
         Variable("gpu", 'fairlead_gpu_up{node_name=~"$node_name"}', "gpu"),
@@ -63,19 +94,30 @@ BOARD = Board(
                 Panel(
                     "Cards",
                     (
-                        Query(f"max by ({CARD_KEY}, model, mig_mode) (fairlead_gpu_info{{{_CARD}}})"),
+                        Query(
+                            f"max by ({CARD_KEY}, model, mig_mode) (fairlead_gpu_info{{{_CARD}}})"
+                        ),
                         Query(f"min by ({CARD_KEY}) (fairlead_gpu_up{{{_CARD}}})", "Answers"),
                         Query(f"min by ({CARD_KEY}) (fairlead_gpu_healthy{{{_CARD}}})", "Healthy"),
                         Query(_USED, "Used", "bytes"),
                         Query(f"{_ALLOCATED} / {_TOTAL}", "Allocated", "percentunit"),
                         Query(_TOTAL, "Total", "bytes"),
-                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_containers{{{_CARD}}})", "Containers"),
+                        Query(
+                            f"max by ({CARD_KEY}) (fairlead_gpu_containers{{{_CARD}}})",
+                            "Containers",
+                        ),
                     ),
                     Kind.TABLE,
                     empty=NO_GPU_EXPORTER,
                     width=24,
                     height=7,
-                    labels=(("node_name", "Node"), ("gpu", "GPU"), ("model", "Model"), ("mig_mode", "MIG"), ("uuid", "UUID")),
+                    labels=(
+                        ("node_name", "Node"),
+                        ("gpu", "GPU"),
+                        ("model", "Model"),
+                        ("mig_mode", "MIG"),
+                        ("uuid", "UUID"),
+                    ),
                 ),
                 Panel(
                     "GPU memory",
@@ -113,10 +155,23 @@ BOARD = Board(
         Row(
             "Work",
             (
-                _chart("Utilization", (Query(once(f"fairlead_gpu_utilization_ratio{{{_CARD}}}"), _INSTANCE),), "percentunit", most=1),
+                _chart(
+                    "Utilization",
+                    (Query(once(f"fairlead_gpu_utilization_ratio{{{_CARD}}}"), _INSTANCE),),
+                    "percentunit",
+                    most=1,
+                ),
                 Panel(
                     "Temperature",
-                    (Query(f"max by ({CARD_KEY}, sensor) (fairlead_gpu_temperature_celsius{{{_CARD}}})", f"{_LEGEND} {{{{sensor}}}}"),),
+                    (
+                        Query(
+                            (
+                                f"max by ({CARD_KEY}, sensor) "
+                                f"(fairlead_gpu_temperature_celsius{{{_CARD}}})"
+                            ),
+                            f"{_LEGEND} {{{{sensor}}}}",
+                        ),
+                    ),
                     unit="celsius",
                     empty=NO_GPU_EXPORTER,
                     thresholds=(Threshold(87, "red"),),
@@ -124,25 +179,45 @@ BOARD = Board(
                 _chart(
                     "Power",
                     (
-                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})", _LEGEND),
-                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_power_limit_watts{{{_CARD}}})", f"{_LEGEND} limit"),
+                        Query(
+                            (f"max by ({CARD_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})"), _LEGEND
+                        ),
+                        Query(
+                            f"max by ({CARD_KEY}) (fairlead_gpu_power_limit_watts{{{_CARD}}})",
+                            f"{_LEGEND} limit",
+                        ),
                     ),
                     "watt",
                 ),
                 _chart(
                     "Cards whose clocks are held down, by reason",
-                    (Query(f"sum by (reason) ({once(_THROTTLED, f'{CARD_KEY}, reason')})", "{{reason}}"),),
+                    (
+                        Query(
+                            f"sum by (reason) ({once(_THROTTLED, f'{CARD_KEY}, reason')})",
+                            "{{reason}}",
+                        ),
+                    ),
                     description="An idle card clocks down by itself and is left out.",
                 ),
                 _chart(
                     "Time held down",
-                    (Query(f"sum by (reason) ({once(_HELD_DOWN, f'{CARD_KEY}, reason')})", "{{reason}}"),),
+                    (
+                        Query(
+                            f"sum by (reason) ({once(_HELD_DOWN, f'{CARD_KEY}, reason')})",
+                            "{{reason}}",
+                        ),
+                    ),
                     "short",
                     "Seconds per second, of all chosen cards together.",
                 ),
                 _chart(
                     "Processes without a grant",
-                    (Query(f"max by ({CARD_KEY}) (fairlead_gpu_foreign_processes{{{_CARD}}})", _LEGEND),),
+                    (
+                        Query(
+                            f"max by ({CARD_KEY}) (fairlead_gpu_foreign_processes{{{_CARD}}})",
+                            _LEGEND,
+                        ),
+                    ),
                 ),
             ),
         ),
@@ -152,24 +227,44 @@ BOARD = Board(
                 _chart(
                     "XID errors",
                     (Query(f"sum by (xid) ({_XIDS})", "XID {{xid}}"),),
-                    description="New ones. After a pause of the exporter also those that the kernel's log still has.",
+                    description=(
+                        "New ones. After a pause of the exporter also those that the kernel's log "
+                        "still has."
+                    ),
                 ),
                 Panel(
                     "Last XID errors",
                     (
                         Query(
-                            f"1000 * max by (node_name, gpu, model, xid) (fairlead_gpu_xid_last_timestamp_seconds{{{_CARD}}})",
+                            (
+                                "1000 * max by (node_name, gpu, model, xid) "
+                                f"(fairlead_gpu_xid_last_timestamp_seconds{{{_CARD}}})"
+                            ),
                             "When",
                             "dateTimeFromNow",
                         ),
                     ),
                     Kind.TABLE,
                     empty="The driver has reported no XID error.",
-                    labels=(("node_name", "Node"), ("gpu", "GPU"), ("model", "Model"), ("xid", "XID")),
+                    labels=(
+                        ("node_name", "Node"),
+                        ("gpu", "GPU"),
+                        ("model", "Model"),
+                        ("xid", "XID"),
+                    ),
                 ),
                 Panel(
                     "Health checks that fail",
-                    (Query(f"max by (node_name, gpu, check) (fairlead_gpu_health_check{{{_CARD}}}) > 0", "Result"),),
+                    (
+                        Query(
+                            (
+                                "max by (node_name, gpu, check) "
+                                f"(fairlead_gpu_health_check{{{_CARD}}}) > "
+                                "0"
+                            ),
+                            "Result",
+                        ),
+                    ),
                     Kind.TABLE,
                     empty="No check of the chosen cards fails.",
                     labels=(("node_name", "Node"), ("gpu", "GPU"), ("check", "Check")),
@@ -180,7 +275,10 @@ BOARD = Board(
                     "ECC errors",
                     (
                         Query(
-                            once(_rise("fairlead_gpu_ecc_errors_total", ', scope="volatile"'), f"{CARD_KEY}, severity"),
+                            once(
+                                _rise("fairlead_gpu_ecc_errors_total", (', scope="volatile"')),
+                                f"{CARD_KEY}, severity",
+                            ),
                             f"{_LEGEND} {{{{severity}}}}",
                         ),
                     ),
@@ -199,7 +297,15 @@ BOARD = Board(
                 ),
                 _chart(
                     "Age of the values",
-                    (Query(f"max by (node_name, gpu) (fairlead_exporter_sample_age_seconds{{{_CARD}}})", _LEGEND),),
+                    (
+                        Query(
+                            (
+                                "max by (node_name, gpu) "
+                                f"(fairlead_exporter_sample_age_seconds{{{_CARD}}})"
+                            ),
+                            _LEGEND,
+                        ),
+                    ),
                     "s",
                 ),
             ),

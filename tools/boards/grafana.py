@@ -1,7 +1,8 @@
-"""A board as Grafana's JSON model, schema version 39: Grafana 10.4 reads it as it is, newer ones migrate it.
+"""A board as Grafana's JSON model, schema version 39: Grafana 10.4 reads it as it is, newer ones
+migrate it.
 
-The shape of everything here hangs on the version. Nothing of a Grafana server (ids, versions, users) is
-written, so that the same board is the same bytes.
+The shape of everything here hangs on the version. Nothing of a Grafana server (ids, versions,
+users) is written, so that the same board is the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,19 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-from boards.shape import CLUSTER, EVERYTHING, Board, Kind, Link, Panel, Query, Row, Threshold, Variable, of_cluster
+from boards.shape import (
+    CLUSTER,
+    EVERYTHING,
+    Board,
+    Kind,
+    Link,
+    Panel,
+    Query,
+    Row,
+    Threshold,
+    Variable,
+    of_cluster,
+)
 
 SCHEMA_VERSION = 39
 TAG = "fairlead"
@@ -20,7 +33,9 @@ COLUMNS = 24
 Json = dict[str, Any]
 _DATASOURCE: Json = {"type": "prometheus", "uid": "${datasource}"}
 _ENDLESS = ("Infinity", "+Inf")
-"""An endless number, as Grafana and Prometheus call it. Ranges without end do not match in all versions."""
+"""An endless number, as Grafana and Prometheus call it. Ranges without end do not match in all
+versions.
+"""
 _CALC: Json = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 _OPTIONS: dict[Kind, Json] = {
     Kind.CHART: {
@@ -35,8 +50,19 @@ _OPTIONS: dict[Kind, Json] = {
         "reduceOptions": _CALC,
         "textMode": "auto",
     },
-    Kind.GAUGE: {"orientation": "auto", "reduceOptions": _CALC, "showThresholdLabels": False, "showThresholdMarkers": True},
-    Kind.BARS: {"displayMode": "basic", "orientation": "horizontal", "reduceOptions": _CALC, "showUnfilled": True, "valueMode": "color"},
+    Kind.GAUGE: {
+        "orientation": "auto",
+        "reduceOptions": _CALC,
+        "showThresholdLabels": False,
+        "showThresholdMarkers": True,
+    },
+    Kind.BARS: {
+        "displayMode": "basic",
+        "orientation": "horizontal",
+        "reduceOptions": _CALC,
+        "showUnfilled": True,
+        "valueMode": "color",
+    },
     Kind.TABLE: {"cellHeight": "sm", "footer": {"show": False}, "showHeader": True},
 }
 
@@ -61,7 +87,13 @@ def board_model(board: Board) -> Json:
         "timezone": "browser",
         "annotations": {"list": []},
         "links": [_board_links()],
-        "templating": {"list": [_datasource_variable(), _cluster_variable(board), *(_variable(each) for each in board.variables)]},
+        "templating": {
+            "list": [
+                _datasource_variable(),
+                _cluster_variable(board),
+                *(_variable(each) for each in board.variables),
+            ]
+        },
         "panels": list(_panels(board.rows)),
     }
 
@@ -83,7 +115,15 @@ def _board_links() -> Json:
 
 
 def _datasource_variable() -> Json:
-    return {"type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus", "refresh": 1, "regex": "", "hide": 0}
+    return {
+        "type": "datasource",
+        "name": "datasource",
+        "label": "Prometheus",
+        "query": "prometheus",
+        "refresh": 1,
+        "regex": "",
+        "hide": 0,
+    }
 
 
 def _cluster_variable(board: Board) -> Json:
@@ -158,7 +198,10 @@ def _panel(panel: Panel, number: int, place: Json) -> Json:
         "description": panel.description,
         "datasource": _DATASOURCE,
         "gridPos": place,
-        "targets": [_target(panel, query, letter) for query, letter in zip(panel.queries, string.ascii_uppercase, strict=False)],
+        "targets": [
+            _target(panel, query, letter)
+            for query, letter in zip(panel.queries, string.ascii_uppercase, strict=False)
+        ],
         "fieldConfig": {"defaults": _defaults(panel), "overrides": [*_overrides(panel)]},
         "options": _options(panel),
         **({"transformations": _transformations(panel)} if is_table else {}),
@@ -190,7 +233,12 @@ def _target(panel: Panel, query: Query, letter: str) -> Json:
 
 
 def _defaults(panel: Panel) -> Json:
-    made: Json = {"unit": panel.unit, "noValue": panel.empty, "thresholds": _thresholds(panel.thresholds), "mappings": []}
+    made: Json = {
+        "unit": panel.unit,
+        "noValue": panel.empty,
+        "thresholds": _thresholds(panel.thresholds),
+        "mappings": [],
+    }
     if not panel.words_of:
         made["mappings"] = _mappings(panel)
     if panel.kind == Kind.CHART:
@@ -221,7 +269,10 @@ def _defaults(panel: Panel) -> Json:
 def _thresholds(steps: tuple[Threshold, ...]) -> Json:
     return {
         "mode": "absolute",
-        "steps": [{"color": "green", "value": None}, *({"color": each.colour, "value": each.value} for each in steps)],
+        "steps": [
+            {"color": "green", "value": None},
+            *({"color": each.colour, "value": each.value} for each in steps),
+        ],
     }
 
 
@@ -229,7 +280,13 @@ def _mappings(panel: Panel) -> list[Json]:
     found: list[Json] = []
     if panel.words:
         found.append(
-            {"type": "value", "options": {str(value): {"text": text, "index": at} for at, (value, text) in enumerate(panel.words)}}
+            {
+                "type": "value",
+                "options": {
+                    str(value): {"text": text, "index": at}
+                    for at, (value, text) in enumerate(panel.words)
+                },
+            }
         )
     if panel.no_limit:
         shown = {"text": panel.no_limit, "index": len(panel.words)}
@@ -240,7 +297,10 @@ def _mappings(panel: Panel) -> list[Json]:
 def _overrides(panel: Panel) -> Iterator[Json]:
     """By the visible heading. An empty cell is less clear than an empty table."""
     if panel.kind == Kind.TABLE:
-        yield {"matcher": {"id": "byRegexp", "options": "/.*/"}, "properties": [{"id": "noValue", "value": "–"}]}
+        yield {
+            "matcher": {"id": "byRegexp", "options": "/.*/"},
+            "properties": [{"id": "noValue", "value": "–"}],
+        }
     for query in panel.queries if panel.kind == Kind.TABLE else ():
         settings: list[Json] = [{"id": "unit", "value": query.unit}] if query.unit else []
         if panel.words_of and query.legend == panel.words_of:
@@ -248,9 +308,17 @@ def _overrides(panel: Panel) -> Iterator[Json]:
         if settings:
             yield _override(query.legend, settings)
     for heading, link in panel.links:
-        yield _override(heading, [{"id": "links", "value": [{"title": f"Open {heading}", "url": _url(link)}]}])
+        yield _override(
+            heading, [{"id": "links", "value": [{"title": (f"Open {heading}"), "url": _url(link)}]}]
+        )
     for legend in panel.draws_over:
-        yield _override(legend, [{"id": "custom.stacking", "value": {"mode": "none"}}, {"id": "custom.fillOpacity", "value": 0}])
+        yield _override(
+            legend,
+            [
+                {"id": "custom.stacking", "value": {"mode": "none"}},
+                {"id": "custom.fillOpacity", "value": 0},
+            ],
+        )
 
 
 def _override(heading: str, settings: list[Json]) -> Json:
@@ -263,16 +331,25 @@ def _url(link: Link) -> str:
 
 
 def _transformations(panel: Panel) -> list[Json]:
-    """Rows of equal labels become one; columns get their headings and order, and nothing else stays.
+    """Rows of equal labels become one; columns get their headings and order, and nothing else
+    stays.
 
-    Grafana calls the values of the only query of a table `Value`, those of one among several `Value #A`.
+    Grafana calls the values of the only query of a table `Value`, those of one among several `Value
+    #A`.
     """
     values = (
         ["Value"]
         if len(panel.queries) == 1
-        else [f"Value #{letter}" for letter, _ in zip(string.ascii_uppercase, panel.queries, strict=False)]
+        else [
+            f"Value #{letter}"
+            for letter, _ in zip(string.ascii_uppercase, panel.queries, strict=False)
+        ]
     )
-    shown = {name: query.legend for name, query in zip(values, panel.queries, strict=True) if query.legend}
+    shown = {
+        name: query.legend
+        for name, query in zip(values, panel.queries, strict=True)
+        if query.legend
+    }
     names = {**dict(panel.labels), **shown}
     if panel.order:
         names = dict(sorted(names.items(), key=lambda item: panel.order.index(item[1])))
@@ -281,6 +358,10 @@ def _transformations(panel: Panel) -> list[Json]:
         {"id": "filterFieldsByName", "options": {"include": {"names": [*names]}}},
         {
             "id": "organize",
-            "options": {"excludeByName": {}, "indexByName": {name: at for at, name in enumerate(names)}, "renameByName": names},
+            "options": {
+                "excludeByName": {},
+                "indexByName": {name: at for at, name in enumerate(names)},
+                "renameByName": names,
+            },
         },
     ]

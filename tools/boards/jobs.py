@@ -8,7 +8,10 @@ _KEY = "job_namespace, job_name, job_type"
 _JOB = 'job_namespace=~"$job_namespace", job_type=~"$job_type", job_name=~"$job_name"'
 _STATUS = f'fairlead_job_status{{{_JOB}, status=~"$job_status"}}'
 _OF_STATUS = f"and on ({_KEY}) {_STATUS}"
-_RUNS = f'and on ({_KEY}, instance_name) fairlead_job_instance_info{{{_JOB}, instance_status="Running"}} {_OF_STATUS}'
+_RUNS = (
+    f"and on ({_KEY}, instance_name) fairlead_job_instance_info{{{_JOB}, "
+    f'instance_status="Running"}} {_OF_STATUS}'
+)
 _LEGEND = "{{job_name}} {{instance_name}}"
 
 
@@ -27,11 +30,18 @@ def _gpus(name: str) -> str:
 BOARD = Board(
     uid="fairlead-jobs",
     title="TrainingJobs",
-    description="Training jobs: status, duration, GPUs asked for, memory and utilization; each instance's use; how long jobs waited.",
+    description=(
+        "Training jobs: status, duration, GPUs asked for, memory and utilization; each instance's "
+        "use; how long jobs waited."
+    ),
     variables=(
         Variable("job_namespace", "fairlead_job_status", "job_namespace"),
         Variable("job_type", 'fairlead_job_status{job_namespace=~"$job_namespace"}', "job_type"),
-        Variable("job_name", 'fairlead_job_status{job_namespace=~"$job_namespace", job_type=~"$job_type"}', "job_name"),
+        Variable(
+            "job_name",
+            'fairlead_job_status{job_namespace=~"$job_namespace", job_type=~"$job_type"}',
+            "job_name",
+        ),
         Variable("job_status", "fairlead_job_status", "status"),
     ),
     rows=(
@@ -75,7 +85,10 @@ BOARD = Board(
                     "Job Instance Used GPU Memory Percentage",
                     (
                         Query(
-                            f"{_of_instance('gpu_memory_used_bytes')} / ({_of_instance('gpu_memory_allocated_bytes')} > 0) {_RUNS}",
+                            (
+                                f"{_of_instance('gpu_memory_used_bytes')} / "
+                                f"({_of_instance('gpu_memory_allocated_bytes')} > 0) {_RUNS}"
+                            ),
                             _LEGEND,
                         ),
                     ),
@@ -99,7 +112,12 @@ BOARD = Board(
             (
                 Panel(
                     "Queue wait",
-                    (Query(f"{once(f'fairlead_job_queue_wait_seconds{{{_JOB}}}', _KEY)} {_OF_STATUS}", "{{job_namespace}} {{job_name}}"),),
+                    (
+                        Query(
+                            f"{once(f'fairlead_job_queue_wait_seconds{{{_JOB}}}', _KEY)} {_OF_STATUS}",
+                            "{{job_namespace}} {{job_name}}",
+                        ),
+                    ),
                     unit="s",
                     empty="No such job has waited.",
                     description="Until it ran; of one that waits, until now.",

@@ -21,7 +21,10 @@ def _of_card(name: str) -> str:
 BOARD = Board(
     uid="fairlead-nodes",
     title="Nodes",
-    description="GPU nodes: state, GPUs and memory in all, granted and used; each card's utilization and memory.",
+    description=(
+        "GPU nodes: state, GPUs and memory in all, granted and used; each card's utilization and "
+        "memory."
+    ),
     variables=(
         Variable("gpu_node", "fairlead_node_gpus", "node_name"),
         Variable("GPU", 'fairlead_gpu_up{node_name=~"$gpu_node"}', "uuid"),
@@ -33,7 +36,10 @@ BOARD = Board(
                 Panel(
                     "GPU Node Details",
                     (
-                        Query(f"max by (node_name, node_ip, node_role, gpu_mode) (fairlead_node_info{{{_NODE}}})"),
+                        Query(
+                            "max by (node_name, node_ip, node_role, gpu_mode) "
+                            f"(fairlead_node_info{{{_NODE}}})"
+                        ),
                         _of_node("ready", "Status"),
                         _of_node("gpus", "Total GPUs"),
                         _of_node("gpu_memory_bytes", "Total GPU Memory", "bytes"),
@@ -45,9 +51,23 @@ BOARD = Board(
                     Kind.TABLE,
                     width=24,
                     height=9,
-                    labels=(("node_name", "Name"), ("node_ip", "IP"), ("node_role", "Role"), ("gpu_mode", "GPU Mode")),
+                    labels=(
+                        ("node_name", "Name"),
+                        ("node_ip", "IP"),
+                        ("node_role", "Role"),
+                        ("gpu_mode", ("GPU Mode")),
+                    ),
                     order=(
-                        *("Name", "IP", "Role", "Status", "GPU Mode", "Total GPUs", "Total GPU Memory", "Allocated GPUs"),
+                        *(
+                            "Name",
+                            "IP",
+                            "Role",
+                            "Status",
+                            "GPU Mode",
+                            "Total GPUs",
+                            "Total GPU Memory",
+                            "Allocated GPUs",
+                        ),
                         *("Allocated GPU Memory", "Used GPU Memory", "GPU Utilization"),
                     ),
                     links=(("Name", Link("fairlead-gpu-node", "node_name")),),
@@ -76,15 +96,29 @@ BOARD = Board(
                 ),
                 Panel(
                     "GPU Memory Usage Percentage",
-                    (Query(f"{_of_card('memory_used_bytes')} / {_of_card('memory_total_bytes')}", _LEGEND),),
+                    (
+                        Query(
+                            f"{_of_card('memory_used_bytes')} / {_of_card('memory_total_bytes')}",
+                            _LEGEND,
+                        ),
+                    ),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
                     least=0,
                     most=1,
                 ),
-                Panel("Allocated GPUs Per Node", (_of_node("gpus_allocated", "{{node_name}}"),), least=0),
+                Panel(
+                    "Allocated GPUs Per Node",
+                    (_of_node("gpus_allocated", "{{node_name}}"),),
+                    least=0,
+                ),
                 Panel("GPU Number Per Node", (_of_node("gpus", "{{node_name}}"),), least=0),
-                Panel("Total GPU Memory Per Node", (_of_node("gpu_memory_bytes", "{{node_name}}"),), unit="bytes", least=0),
+                Panel(
+                    "Total GPU Memory Per Node",
+                    (_of_node("gpu_memory_bytes", "{{node_name}}"),),
+                    unit="bytes",
+                    least=0,
+                ),
             ),
         ),
     ),

@@ -1,4 +1,6 @@
-"""Quota: what is each leaf promised, what may it take at most, what do its namespaces use, and what waits?"""
+"""Quota: what is each leaf promised, what may it take at most, what do its namespaces use, and what
+waits?
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ def _table(resource: str) -> Panel:
         "Max and min are the leaf's, used is the namespace's part.",
         width=24 if resource == RESOURCES[-1] else 12,
         height=7,
-        labels=(("quota", "Elastic Quota Name"), ("namespace_name", "Namespace"), ("resource", "Resource Name")),
+        labels=(
+            ("quota", ("Elastic Quota Name")),
+            ("namespace_name", "Namespace"),
+            ("resource", ("Resource Name")),
+        ),
         no_limit="N/A",
     )
 
@@ -66,18 +72,28 @@ def _chart(title: str, matcher: str, unit: str) -> Panel:
 BOARD = Board(
     uid="fairlead-quota",
     title="Quota",
-    description="Elastic quota: max, min and use of each leaf and namespace; what is used, borrowed and waits over time.",
+    description=(
+        "Elastic quota: max, min and use of each leaf and namespace; what is used, borrowed and "
+        "waits over time."
+    ),
     variables=(
         Variable("Organization", "fairlead_quota_used", "path"),
         Variable("QuotaName", 'fairlead_quota_used{path=~"$Organization"}', "quota"),
-        Variable("ResourceName", 'fairlead_quota_used{path=~"$Organization", quota=~"$QuotaName"}', "resource"),
+        Variable(
+            "ResourceName",
+            ('fairlead_quota_used{path=~"$Organization", quota=~"$QuotaName"}'),
+            "resource",
+        ),
     ),
     rows=(
         Row("Leaves", tuple(_table(resource) for resource in RESOURCES)),
         Row(
             "Over time",
             (
-                *(_chart(f"{resource} over time", f'resource="{resource}"', _unit(resource)) for resource in RESOURCES),
+                *(
+                    _chart((f"{resource} over time"), f'resource="{resource}"', _unit(resource))
+                    for resource in RESOURCES
+                ),
                 _chart("Other resources over time", f'resource!~"{"|".join(RESOURCES)}"', "short"),
             ),
         ),
@@ -86,7 +102,12 @@ BOARD = Board(
             (
                 Panel(
                     "Waiting pods by reason",
-                    (Query(f"sum by (reason) ({once(_WAITING, 'path, quota, reason')})", "{{reason}}"),),
+                    (
+                        Query(
+                            f"sum by (reason) ({once(_WAITING, 'path, quota, reason')})",
+                            "{{reason}}",
+                        ),
+                    ),
                     empty="No quota tree is there. docs/concepts/quota.md",
                     width=12,
                     least=0,
@@ -96,7 +117,10 @@ BOARD = Board(
                     "Borrowed GPUs",
                     (
                         Query(
-                            f'max by ({_KEY}) (fairlead_quota_borrowed{{{_CHOSEN}, resource=~".*/gpu.*"}})',
+                            (
+                                f"max by ({_KEY}) (fairlead_quota_borrowed{{{_CHOSEN}, "
+                                f'resource=~".*/gpu.*"}})'
+                            ),
                             "{{path}} {{resource}}",
                         ),
                     ),

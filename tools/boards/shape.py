@@ -1,7 +1,8 @@
-"""What a board consists of, without Grafana's spelling: variables, rows of panels, queries, thresholds.
+"""What a board consists of, without Grafana's spelling: variables, rows of panels, queries,
+thresholds.
 
-Units are Grafana's ids (`bytes`, `percentunit` = a ratio from 0 to 1, `watt`, `celsius`, `hertz`, `s`).
-Widths are of 24 columns, heights in Grafana's rows of 30 pixels.
+Units are Grafana's ids (`bytes`, `percentunit` = a ratio from 0 to 1, `watt`, `celsius`, `hertz`,
+`s`). Widths are of 24 columns, heights in Grafana's rows of 30 pixels.
 """
 
 from __future__ import annotations
@@ -10,8 +11,14 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-NO_CLUSTER_EXPORTER = "No series. Is fairlead-cluster-exporter scraped, and does the choice above match? docs/how-to/boards.md"
-NO_GPU_EXPORTER = "No series. Is fairlead-gpu-exporter scraped, and does the choice above match? docs/how-to/boards.md"
+NO_CLUSTER_EXPORTER = (
+    "No series. Is fairlead-cluster-exporter scraped, and does the choice above match? "
+    "docs/how-to/boards.md"
+)
+NO_GPU_EXPORTER = (
+    "No series. Is fairlead-gpu-exporter scraped, and does the choice above match? "
+    "docs/how-to/boards.md"
+)
 """Hint of an empty panel."""
 EVERYTHING = ".*"
 
@@ -30,8 +37,8 @@ class Kind(StrEnum):
 class Query:
     """One PromQL expression.
 
-    `legend`: of its series; in a table, the heading of its values, "" = they are not shown. `unit`: of that
-    column, "" = the panel's.
+    `legend`: of its series; in a table, the heading of its values, "" = they are not shown. `unit`:
+    of that column, "" = the panel's.
     """
 
     expression: str
@@ -100,7 +107,8 @@ class Row:
 class Variable:
     """A choice above the board: the values of `label` on the series of `metric` (a selector).
 
-    "All" of it stands for any value (`EVERYTHING`), and not for the list of those that are there now.
+    "All" of it stands for any value (`EVERYTHING`), and not for the list of those that are there
+    now.
     """
 
     name: str

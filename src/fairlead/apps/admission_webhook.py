@@ -23,7 +23,15 @@ from fairlead.apps.quota_questions import QuotaQuestions, off_loop
 from fairlead.apps.service import Probes
 from fairlead.ports import AdmissionApi
 from fairlead.rules.sharing.admission import refuse_asking, refuse_grants, scheduler_for
-from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
+from fairlead.wire.kube.admission_review import (
+    CREATE,
+    BadReview,
+    Review,
+    parse_review,
+    parse_written_pod,
+    render_allowed,
+    render_refused,
+)
 
 SCHEDULER_PATH: Final = "/scheduler"
 GRANTS_PATH: Final = "/grants"
@@ -47,7 +55,9 @@ async def answer_scheduler(review: Review) -> bytes:
     scheduler = scheduler_for(pod)
     if scheduler == pod.scheduler:
         return render_allowed(review)
-    return render_allowed(review, [{"op": "add", "path": "/spec/schedulerName", "value": scheduler}])
+    return render_allowed(
+        review, [{"op": "add", "path": "/spec/schedulerName", "value": scheduler}]
+    )
 
 
 async def answer_asks(review: Review) -> bytes:
@@ -58,12 +68,20 @@ async def answer_asks(review: Review) -> bytes:
         refusal = refuse_asking(await off_loop(review, parse_written_pod))
     except ValueError as error:
         return render_refused(review, str(error), 400, "BadRequest")
-    return render_allowed(review) if refusal is None else render_refused(review, refusal.reason, 422, "Invalid")
+    return (
+        render_allowed(review)
+        if refusal is None
+        else render_refused(review, refusal.reason, 422, "Invalid")
+    )
 
 
 async def answer_grants(review: Review) -> bytes:
     """Whether the writer may leave these annotations. A deletion is always allowed."""
-    refusal = refuse_grants(review.before, review.after, review.user) if review.operation != "DELETE" else None
+    refusal = (
+        refuse_grants(review.before, review.after, review.user)
+        if review.operation != "DELETE"
+        else None
+    )
     return render_refused(review, refusal.reason) if refusal is not None else render_allowed(review)
 
 
@@ -82,15 +100,25 @@ def webhook_app(api: AdmissionApi | None = None, *, asks_certificate: bool = Fal
         GUARD_PATH: quota.guard,
         TREE_PATH: quota.tree,
     }
-    questions = (Route(path, _answering(answer, asks_certificate), methods=["POST"]) for path, answer in answers.items())
-    return Starlette(routes=[*questions, *(Route(path, page) for path, page in Probes().pages().items())])
+    questions = (
+        Route(path, _answering(answer, asks_certificate), methods=["POST"])
+        for path, answer in answers.items()
+    )
+    return Starlette(
+        routes=[*questions, *(Route(path, page) for path, page in Probes().pages().items())]
+    )
 
 
-def _answering(answer: Callable[[Review], Awaitable[bytes]], asks_certificate: bool) -> Callable[[Request], object]:
+def _answering(
+    answer: Callable[[Review], Awaitable[bytes]], asks_certificate: bool
+) -> Callable[[Request], object]:
     async def respond(request: Request) -> Response:
         if asks_certificate and CLIENT_CERTIFICATE not in request.scope.get("extensions", {}):
             return _refused(403, "show a client certificate of the authority in `--client-ca`")
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        if (
+            request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            != "application/json"
+        ):
             return _refused(415, "send an AdmissionReview as `application/json`")
         body = await _body(request)
         if body is None:

@@ -32,7 +32,11 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Clock, Cluster, GpuReadings
 from fairlead.rules.metrics.arena import arena_families
 from fairlead.rules.metrics.cluster import native_families
-from fairlead.rules.metrics.cluster_exporter import ClusterExporterState, cluster_exporter_families, page_families
+from fairlead.rules.metrics.cluster_exporter import (
+    ClusterExporterState,
+    cluster_exporter_families,
+    page_families,
+)
 from fairlead.rules.reports.cluster import summarize
 from fairlead.wire.metrics.prom_text import render_page
 
@@ -48,7 +52,8 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterExporterSettings(Struct, frozen=True):
-    """`compat`: families of the reference suite beside the native ones. `node`: the host of this process.
+    """`compat`: families of the reference suite beside the native ones. `node`: the host of this
+    process.
 
     `read_seconds`: how long a client may take to send a request.
     """
@@ -59,7 +64,9 @@ class ClusterExporterSettings(Struct, frozen=True):
     read_seconds: float = settings.READ_SECONDS
 
 
-def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings) -> Iterator[Family]:
+def cluster_families(
+    snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings
+) -> Iterator[Family]:
     """All families of a cluster, the reference's first.
 
     A generator, so that the first half is rendered before the second is made.
@@ -78,14 +85,21 @@ class ClusterExporter:
     """
 
     def __init__(
-        self, cluster: Cluster, readings: GpuReadings, clock: Clock, chosen: ClusterExporterSettings, leader: Leader | None = None
+        self,
+        cluster: Cluster,
+        readings: GpuReadings,
+        clock: Clock,
+        chosen: ClusterExporterSettings,
+        leader: Leader | None = None,
     ) -> None:
         self._cluster = cluster
         self._readings = readings
         self._clock = clock
         self._chosen = chosen
         self._leader = leader
-        self._state = ClusterExporterState(node=chosen.node or socket.gethostname(), version=__version__, is_synced=False)
+        self._state = ClusterExporterState(
+            node=chosen.node or socket.gethostname(), version=__version__, is_synced=False
+        )
         self._scrapes = 0
         self._refreshed_at = time.monotonic()
         self._whole: MetricsPage | None = None
@@ -94,8 +108,16 @@ class ClusterExporter:
         self.app = pages_app("cluster exporter", self.probes, self._metrics)
 
     def service(self, sock: socket.socket) -> ServedApp:
-        """The caller runs `cluster.run()` and `readings.run()` beside it, since they may be shared."""
-        return ServedApp(app=self.app, sock=sock, loops=(self.run,), probes=self.probes, read_seconds=self._chosen.read_seconds)
+        """The caller runs `cluster.run()` and `readings.run()`
+        beside it, since they may be shared.
+        """
+        return ServedApp(
+            app=self.app,
+            sock=sock,
+            loops=(self.run,),
+            probes=self.probes,
+            read_seconds=self._chosen.read_seconds,
+        )
 
     @property
     def page(self) -> MetricsPage:
@@ -121,7 +143,12 @@ class ClusterExporter:
         If a page cannot be made, the last one stays.
         """
         while True:
-            version, readings, began, led = self._cluster.version, self._readings.latest(), time.monotonic(), self._leads()
+            version, readings, began, led = (
+                self._cluster.version,
+                self._readings.latest(),
+                time.monotonic(),
+                self._leads(),
+            )
             try:
                 await self.refresh()
             except Exception:  # noqa: BLE001 - a page that was right a moment ago is better than none
@@ -138,24 +165,46 @@ class ClusterExporter:
         has been read.
         """
         began = time.monotonic()
-        is_synced = self._state.is_synced or self._cluster.is_ready  # a kind that appears later never empties the page
+        # a kind that appears later never empties the page
+        is_synced = self._state.is_synced or self._cluster.is_ready
         leads = self._leads()
-        snapshot = self._cluster.snapshot().with_gpus(self._readings.latest(), self._readings.source())
-        state = structs.replace(self._state, is_synced=is_synced, is_leader=leads, scrapes=self._scrapes, page_bytes=self.page.size or None)
+        snapshot = self._cluster.snapshot().with_gpus(
+            self._readings.latest(), self._readings.source()
+        )
+        state = structs.replace(
+            self._state,
+            is_synced=is_synced,
+            is_leader=leads,
+            scrapes=self._scrapes,
+            page_bytes=self.page.size or None,
+        )
         now, tally = self._clock.now(), self._readings.tally()
         if not leads:
             self._whole = None  # it is too old when the Lease comes back
         if self._leader is not None:
-            self._own = await asyncio.to_thread(make_page, self._render(snapshot, now, structs.replace(state, is_leader=False), tally))
+            self._own = await asyncio.to_thread(
+                make_page,
+                self._render(snapshot, now, structs.replace(state, is_leader=False), tally),
+            )
         if leads:
-            self._whole = await asyncio.to_thread(make_page, self._render(snapshot, now, state, tally))
+            self._whole = await asyncio.to_thread(
+                make_page, self._render(snapshot, now, state, tally)
+            )
         self._refreshed_at = time.monotonic()
         self._state = structs.replace(state, render_seconds=self._refreshed_at - began)
 
-    def _render(self, snapshot: ClusterSnapshot, now: float, state: ClusterExporterState, tally: PageTally | None) -> Iterator[bytes]:
+    def _render(
+        self,
+        snapshot: ClusterSnapshot,
+        now: float,
+        state: ClusterExporterState,
+        tally: PageTally | None,
+    ) -> Iterator[bytes]:
         if state.is_synced and state.is_leader:
             yield from render_page(cluster_families(snapshot, now, self._chosen))
-        yield from render_page(cluster_exporter_families(state, snapshot.main_sources.values(), now))
+        yield from render_page(
+            cluster_exporter_families(state, snapshot.main_sources.values(), now)
+        )
         if tally is not None:
             yield from render_page(page_families(state.node, tally))
         yield process_metrics()
@@ -176,8 +225,18 @@ class ClusterExporter:
             return self._unled()
         if self._cluster.is_ready:
             return "the first page is being made"
-        waiting = [source for source in self._cluster.snapshot().main_sources.values() if not source.is_ok]
-        return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])
+        waiting = [
+            source for source in self._cluster.snapshot().main_sources.values() if not source.is_ok
+        ]
+        return "\n".join(
+            [
+                "not yet read:",
+                *(
+                    (f"{source.name}: {source.state} {source.message}").rstrip()
+                    for source in waiting
+                ),
+            ]
+        )
 
     def _unled(self) -> str:
         """A standby is ready, or a rolling update would never end; but not while no exporter has

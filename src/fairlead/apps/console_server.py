@@ -91,13 +91,20 @@ class ConsoleServer:
     now. They are read slowly, in a thread.
     """
 
-    def __init__(self, world: Ports, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
+    def __init__(
+        self,
+        world: Ports,
+        settings: ConsoleSettings | None = None,
+        past: Iterator[ClusterSnapshot] | None = None,
+    ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
         check_address(self.settings)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
-        self.board_states = BoardStates(world, self.hints.versions, self.speed, self.counters.note_board_state)
+        self.board_states = BoardStates(
+            world, self.hints.versions, self.speed, self.counters.note_board_state
+        )
         self.history = History()
         self.logs = LogStreams()
         self._past = past or iter(())
@@ -128,7 +135,9 @@ class ConsoleServer:
         self.logs.close()
 
     async def _follow(self) -> None:
-        """Announce changed topics, at most once a second each, once the board state shows the change."""
+        """Announce changed topics, at most once a second each, once the board state shows the
+        change.
+        """
         while True:
             await asyncio.sleep(HINT_SECONDS)
             if not self.world.cluster.is_ready:
@@ -146,11 +155,17 @@ class ConsoleServer:
                 self.hints.announce(pending)
 
     async def _sample(self) -> None:
-        """One sample of everything per tick of the cluster's clock. A failure is logged and becomes a gap."""
+        """One sample of everything per tick of the cluster's clock. A failure is logged and becomes
+        a gap.
+        """
         while True:
-            await asyncio.sleep(max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed())))
+            await asyncio.sleep(
+                max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed()))
+            )
             if self.world.cluster.is_ready and self.history.is_due(self.world.clock.now()):
-                board_state = await self.newest_board_state("sample of the built-in series", *SAMPLED)
+                board_state = await self.newest_board_state(
+                    ("sample of the built-in series"), *SAMPLED
+                )
                 if board_state is not None:
                     await self._write_tick(board_state)
                     self._first_sample.set()
@@ -186,17 +201,25 @@ class ConsoleServer:
         stays.
         """
         last_error, hours_at = "", -math.inf
-        pace = self.history.tick_seconds if self.world.series is None else SAMPLED_SECONDS  # nothing is new before
+        # nothing is new before
+        pace = self.history.tick_seconds if self.world.series is None else SAMPLED_SECONDS
         while True:
             try:
-                self.board_states.idle_times = await self._of_series(self._idle_in_history, idle_in_series)
+                self.board_states.idle_times = await self._of_series(
+                    self._idle_in_history, idle_in_series
+                )
                 if time.monotonic() - hours_at >= pace:
-                    hours_at = time.monotonic()  # a source that does not answer is not asked again at once
-                    self.board_states.idle_hours = await self._of_series(idle_hours_in_history, idle_hours_in_series)
+                    # a source that does not answer is not asked again at once
+                    hours_at = time.monotonic()
+                    self.board_states.idle_hours = await self._of_series(
+                        idle_hours_in_history, idle_hours_in_series
+                    )
                 last_error = ""
             except (OutsideError, TimeoutError) as error:
                 if str(error) != last_error:
-                    _log.warning("since when cards are idle is not known from Prometheus: %s", error)
+                    _log.warning(
+                        ("since when cards are idle is not known from Prometheus: %s"), error
+                    )
                 last_error = str(error)
             knows_all = self.board_states.idle_times.since and not self.history.is_being_read
             await asyncio.sleep(IDLE_LOOK_SECONDS if knows_all else IDLE_FIRST_SECONDS)
@@ -205,7 +228,9 @@ class ConsoleServer:
         return idle_in_history(history, now, self.board_states.idle_times)
 
     async def _of_series(
-        self, in_history: Callable[[History, float], Answer], in_prometheus: Callable[[Series, float], Awaitable[Answer]]
+        self,
+        in_history: Callable[[History, float], Answer],
+        in_prometheus: Callable[[Series, float], Awaitable[Answer]],
     ) -> Answer:
         """The answer of the series: of Prometheus, or else of the built-in history.
 
@@ -219,7 +244,11 @@ class ConsoleServer:
 
     def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)
-        return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
+        return (
+            None
+            if snapshot is None
+            else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
+        )
 
     async def newest_board_state(self, purpose: str, *parts: str) -> BoardState | None:
         """The board state with these parts made.
@@ -254,11 +283,16 @@ class ConsoleServer:
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}
         app = UnderPath(console_routes(console, health), console.base_path)
         return Guard(
-            app, frozenset(name.lower() for name in self.settings.allowed_hosts), self.settings.insecure_listen, self.counters.note_request
+            app,
+            frozenset(name.lower() for name in self.settings.allowed_hosts),
+            self.settings.insecure_listen,
+            self.counters.note_request,
         )
 
     async def _readyz(self, request: Request) -> Response:
-        """What is wrong, in the form of the API's error pages: with a hint, and when to ask again."""
+        """What is wrong, in the form of the API's error pages:
+        with a hint, and when to ask again.
+        """
         self.board_states.require_ready()
         return Response("ok\n", media_type="text/plain")
 
@@ -267,7 +301,9 @@ class ConsoleServer:
         return refused.what if refused is not None else ""
 
     async def _metrics(self, request: Request) -> Response:
-        data = self.counters.page(self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready)
+        data = self.counters.page(
+            self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready
+        )
         return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -283,7 +319,11 @@ class UnderPath:
         if self._prefix and path.startswith(self._prefix + "/"):
             scope["path"] = path[len(self._prefix) :]
         elif self._prefix and path not in ("/healthz", "/readyz", "/metrics"):
-            raise Refused(404, f"there is nothing at `{path[:200]}`", f"this console is at `{self._prefix}/`")
+            raise Refused(
+                404,
+                f"there is nothing at `{path[:200]}`",
+                f"this console is at `{self._prefix}/`",
+            )
         await self._app(scope, receive, send)
 
 
@@ -295,7 +335,10 @@ def check_address(settings: ConsoleSettings) -> None:
     if settings.insecure_listen or is_loopback(settings.host):
         return
     raise UserError(
-        f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from other machines",
+        (
+            f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from "
+            "other machines"
+        ),
         f"listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it to you), "
         "or add `--insecure-listen` if a proxy in front authenticates users",
     )

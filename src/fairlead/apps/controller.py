@@ -39,7 +39,14 @@ from msgspec import Struct
 
 from fairlead.apps.leader import BRIEF, Leader, LeaseTimes
 from fairlead.apps.service import together
-from fairlead.model.actions import Outcome, RecordEvent, RecordObjectEvent, Result, SetPodCondition, WriteTreeStatus
+from fairlead.model.actions import (
+    Outcome,
+    RecordEvent,
+    RecordObjectEvent,
+    Result,
+    SetPodCondition,
+    WriteTreeStatus,
+)
 from fairlead.model.changes import Changes, Observe
 from fairlead.ports import LeaseApi
 from fairlead.rules.control.decider import Decider
@@ -183,8 +190,11 @@ class Controller(Generic[Action]):
     async def run(self) -> None:
         """Until cancelled; then running calls are finished and the Lease is released."""
         try:
-            await self.leader.turn()  # a free Lease is taken before the first list, which is then the only one
-            await together(self.leader.run(), self._follow_for_ever(), self._look_for_ever(), self._fail())
+            # a free Lease is taken before the first list, which is then the only one
+            await self.leader.turn()
+            await together(
+                self.leader.run(), self._follow_for_ever(), self._look_for_ever(), self._fail()
+            )
         finally:
             self._is_ending = True
             while self._calls:
@@ -202,7 +212,10 @@ class Controller(Generic[Action]):
             self._relist.clear()
             self._is_new = False
             self._decider.rebuild()
-            tasks = asyncio.ensure_future(self._follow(self._observe)), asyncio.ensure_future(self._until_over())
+            tasks = (
+                asyncio.ensure_future(self._follow(self._observe)),
+                asyncio.ensure_future(self._until_over()),
+            )
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 if tasks[0] in done:
@@ -281,10 +294,14 @@ class Controller(Generic[Action]):
     def send(self, actions: Iterable[Action]) -> None:
         """Carry these out as soon as it is their turn."""
         for action in actions:
-            (self._reports if self._hooks.is_report(action) else self._changes).append(_Sending(action, self.leader.term))
+            (self._reports if self._hooks.is_report(action) else self._changes).append(
+                _Sending(action, self.leader.term)
+            )
         pace = self._pace
         while len(self._calls) < pace.width and not self._is_ending:
-            if self._reports and len(self._reports_running) < (pace.reports_beside if self._changes else pace.reports_width):
+            if self._reports and len(self._reports_running) < (
+                pace.reports_beside if self._changes else pace.reports_width
+            ):
                 self._reports_running.add(self._call(self._reports.popleft()))
             elif self._changes:
                 self._call(self._changes.popleft())
@@ -318,7 +335,9 @@ class Controller(Generic[Action]):
         is_write = self._hooks.needs_lease(action)
         outcome = await self._outcome(sending, is_write=is_write)
         if outcome.result is Result.UNKNOWN and is_write:
-            self._undecided_until = max(self._undecided_until, self._monotonic() + self._pace.write_seconds)
+            self._undecided_until = max(
+                self._undecided_until, self._monotonic() + self._pace.write_seconds
+            )
         self._hooks.ended(action, outcome)
         self.send(self._decider.done(action, outcome, self._now()))
         self._look_if_due()
@@ -328,7 +347,11 @@ class Controller(Generic[Action]):
         action = sending.action
 
         def left() -> float:
-            return min(self.leader.left(), self._pace.write_seconds) if self.leader.term == sending.term else 0.0
+            return (
+                min(self.leader.left(), self._pace.write_seconds)
+                if self.leader.term == sending.term
+                else 0.0
+            )
 
         if not left() and (is_write or not self._follows_on_standby):
             return _LEASE_LOST
@@ -345,7 +368,11 @@ class Controller(Generic[Action]):
         """Whether the Lease may go to another process: no write is running or may still come true
         unseen.
         """
-        return not self._writes_running and self._monotonic() >= self._undecided_until and self._hooks.is_idle()
+        return (
+            not self._writes_running
+            and self._monotonic() >= self._undecided_until
+            and self._hooks.is_idle()
+        )
 
 
 class Slices:
@@ -363,6 +390,8 @@ class Slices:
 
 def _name(action: object) -> str:
     """The namespace and name of the object that the action is about."""
-    subject: Any = next((getattr(action, each) for each in _SUBJECTS if hasattr(action, each)), None)
+    subject: Any = next(
+        (getattr(action, each) for each in _SUBJECTS if hasattr(action, each)), None
+    )
     namespace = getattr(subject, "namespace", "")
     return f"{namespace}/{subject.name}" if namespace else str(getattr(subject, "name", action))

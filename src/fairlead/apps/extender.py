@@ -147,7 +147,9 @@ class Extender:
         if answer is None:
             answer = self._answers[asked] = asyncio.get_running_loop().create_future()
             with self._failing(asked):
-                self._controller.send(self._without_answers(self.machine.bindings.ask(asked, self._monotonic())))
+                self._controller.send(
+                    self._without_answers(self.machine.bindings.ask(asked, self._monotonic()))
+                )
         return await asyncio.shield(answer)
 
     async def preempt(self, asked: PreemptAsked) -> dict[str, tuple[tuple[str, ...], int]]:
@@ -245,7 +247,9 @@ class Extender:
         try:
             return await self._api.get_pod(asked.namespace, asked.name)
         except OutsideError as error:
-            _log.info("pod %s/%s could not be read: %s", asked.namespace, asked.name, error.log_line)
+            _log.info(
+                ("pod %s/%s could not be read: %s"), asked.namespace, asked.name, error.log_line
+            )
             return Refusal(error.what)
         except Exception as error:  # noqa: BLE001 - credentials, a malformed pod: a question must not stay without an answer
             _log.warning("pod %s/%s could not be read: %r", asked.namespace, asked.name, error)
@@ -260,7 +264,9 @@ class Extender:
             await self._has_waiting.wait()
             while bindings.has_waiting:
                 await asyncio.sleep(WAITING_SECONDS)
-                self._controller.send(self._without_answers(bindings.waited(self._monotonic(), self.trouble)))
+                self._controller.send(
+                    self._without_answers(bindings.waited(self._monotonic(), self.trouble))
+                )
             self._has_waiting.clear()
 
     def _stop(self) -> None:
@@ -278,8 +284,13 @@ def _log_outcome(step: SharingStep, outcome: Outcome) -> None:
     if isinstance(step, WriteGrants) and outcome.result in (Result.REFUSED, Result.UNKNOWN):
         _log.warning("the cards of pod %s are not written yet: %s", step.pod.key, outcome.reason)
     elif isinstance(step, TouchPod) and outcome.result is Result.DONE:
-        _log.info("pod %s was refused, and now there is room: scheduler asked to try again", step.pod.key)
+        _log.info(
+            "pod %s was refused, and now there is room: scheduler asked to try again",
+            step.pod.key,
+        )
     elif isinstance(step, TouchPod) and outcome.result is not Result.GONE:
         _log.info("pod %s could not be touched: %s", step.pod.key, outcome.reason)
     elif isinstance(step, RecordEvent) and outcome.result is not Result.DONE:
-        _log.info("Event %s of %s was not written: %s", step.reason, step.subject.name, outcome.reason)
+        _log.info(
+            ("Event %s of %s was not written: %s"), step.reason, step.subject.name, outcome.reason
+        )

@@ -45,7 +45,11 @@ from fairlead.wire.metrics.dcgm_fields import MADE
 from fairlead.wire.metrics.prom_text import render_dcgm_number, render_go_number, render_page
 
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
-HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}
+HOSTNAME_LABELS: Final = {
+    "Hostname": ("Hostname",),
+    "hostname": ("hostname",),
+    "both": ("Hostname", "hostname"),
+}
 SHORTEST_INTERVAL_MS: Final = 100
 _NAMED_MAX: Final = 1000
 _log = logging.getLogger(__name__)
@@ -84,7 +88,9 @@ class GpuExporterSettings(Struct, frozen=True):
 
     @property
     def stale_after_seconds(self) -> float:
-        return stale_after(self.interval_seconds) if self.stale_seconds is None else self.stale_seconds
+        return (
+            stale_after(self.interval_seconds) if self.stale_seconds is None else self.stale_seconds
+        )
 
 
 class GpuExporter:
@@ -129,7 +135,9 @@ class GpuExporter:
         self._is_reload_asked = False
         self.page = MetricsPage()
         self.probes = Probes(self._trouble)
-        self.app = pages_app("GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health})
+        self.app = pages_app(
+            ("GPU exporter"), self.probes, self._metrics, {"/health": self._dcgm_health}
+        )
 
     def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:
         """The first page exists before the first request is answered; it waits for no device.
@@ -238,7 +246,14 @@ class GpuExporter:
             place = (each.node, each.gpu, each.field)
             if place not in self._named and len(self._named) < _NAMED_MAX:
                 self._named.add(place)
-                _log.warning("GPU %s of %s: %s is %s, which is no value (%s)", each.gpu, each.node, each.field, each.value, each.why.value)
+                _log.warning(
+                    "GPU %s of %s: %s is %s, which is no value (%s)",
+                    each.gpu,
+                    each.node,
+                    each.field,
+                    each.value,
+                    each.why.value,
+                )
 
     @property
     def _makes_metrics(self) -> bool:
@@ -249,16 +264,25 @@ class GpuExporter:
         chosen, node = self._chosen.devices, self._chosen.node if self._chosen.is_alone else None
         if chosen == DeviceChoice() and node is None:
             return snapshot
-        devices = chosen_devices([each for each in snapshot.devices if node in (None, each.node)], chosen)
+        devices = chosen_devices(
+            [each for each in snapshot.devices if node in (None, each.node)], chosen
+        )
         return structs.replace(snapshot, devices=tuple(devices))
 
     def _render(
-        self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, names: SeriesNames, now: float
+        self,
+        samples: Sequence[DeviceSample],
+        snapshot: DeviceSnapshot,
+        state: ExporterState,
+        names: SeriesNames,
+        now: float,
     ) -> Iterator[bytes]:
         compat, only = self._chosen.compat, self._chosen.only
         if "dcgm" in compat:
             made = self._made.of(samples, snapshot.at, now) if self._makes_metrics else {}
-            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels, made, names)
+            families = dcgm_families(
+                samples, self._counters.counters.counters, self._chosen.labels, made, names
+            )
             yield from render_page(families, render_dcgm_number)
         if "legacy" in compat:
             yield from render_page(legacy_families(samples), render_go_number)
@@ -266,7 +290,9 @@ class GpuExporter:
             yield from render_page(custom_families(samples), render_dcgm_number)
         of_containers = container_families(samples, only) if self._chosen.has_containers else []
         of_processes = process_families(samples) if self._chosen.has_processes else []
-        yield from render_page([*gpu_families(samples, only, snapshot.unnamed), *of_containers, *of_processes])
+        yield from render_page(
+            [*gpu_families(samples, only, snapshot.unnamed), *of_containers, *of_processes]
+        )
         yield from render_page(exporter_families(state, snapshot, now))
         yield process_metrics()
 
@@ -282,13 +308,19 @@ class GpuExporter:
             "X-Registry-Available": "true" if self.page.pieces else "false",
             "X-Reload-In-Progress": "true" if self._counters.is_reloading else "false",
         }
-        if self._chosen.needs_gpus and not any(sample.up for sample in self._devices.latest().devices):
+        if self._chosen.needs_gpus and not any(
+            sample.up for sample in self._devices.latest().devices
+        ):
             return PlainTextResponse("no GPU is seen", 503, headers)
         return PlainTextResponse("OK", headers=headers)
 
     def _trouble(self) -> str:
         silent = self._wall() - self._ticked_at
-        return f"no sample for {silent:.0f} s" if silent > 3 * self._chosen.interval_seconds + 10 else ""
+        return (
+            f"no sample for {silent:.0f} s"
+            if silent > 3 * self._chosen.interval_seconds + 10
+            else ""
+        )
 
 
 def sampling_seconds(milliseconds: int) -> float:

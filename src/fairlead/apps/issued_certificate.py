@@ -44,29 +44,49 @@ def issue(host: str, now: float, before: IssuedCertificate | None = None) -> Iss
     """
     at = datetime.fromtimestamp(now, UTC)
     known = _authorities(before)
-    if before is None or not known or _is_worn(known[0], at) or not _fits(known[0], before.authority_key):
+    if (
+        before is None
+        or not known
+        or _is_worn(known[0], at)
+        or not _fits(known[0], before.authority_key)
+    ):
         authority_key = ec.generate_private_key(ec.SECP256R1())
-        authority = _signed(_builder(f"{host} authority", at, AUTHORITY_LIFE, authority_key, None), authority_key, None)
-        known = [authority, *(each for each in known if each.not_valid_after_utc > at)][:_AUTHORITIES_MAX]
+        authority = _signed(
+            _builder((f"{host} authority"), at, AUTHORITY_LIFE, authority_key, None),
+            authority_key,
+            None,
+        )
+        known = [authority, *(each for each in known if each.not_valid_after_utc > at)][
+            :_AUTHORITIES_MAX
+        ]
     else:
         authority_key, authority = _key(before.authority_key), known[0]
         known = known[:1]  # certificates of earlier ones were renewed long ago
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = _signed(_builder(host, at, SERVER_LIFE, key, authority), authority_key, host)
     bundle = b"".join(each.public_bytes(serialization.Encoding.PEM) for each in known)
-    return IssuedCertificate(bundle, _pem(authority_key), certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+    return IssuedCertificate(
+        bundle, _pem(authority_key), certificate.public_bytes(serialization.Encoding.PEM), _pem(key)
+    )
 
 
 def is_due(issued: IssuedCertificate, host: str, now: float) -> bool:
     """Whether a new one is needed: two thirds of its life are over, or clients would reject it."""
     at = datetime.fromtimestamp(now, UTC)
     try:
-        authority, certificate = _authorities(issued)[0], x509.load_pem_x509_certificate(issued.certificate)
+        authority, certificate = (
+            _authorities(issued)[0],
+            x509.load_pem_x509_certificate(issued.certificate),
+        )
         certificate.verify_directly_issued_by(authority)
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName)
+        names = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value.get_values_for_type(x509.DNSName)
     except (ValueError, TypeError, IndexError, InvalidSignature, x509.ExtensionNotFound):
         return True
-    is_whole = _fits(certificate, issued.key) and _fits(authority, issued.authority_key) and host in names
+    is_whole = (
+        _fits(certificate, issued.key) and _fits(authority, issued.authority_key) and host in names
+    )
     return not is_whole or _is_worn(certificate, at) or _is_worn(authority, at)
 
 
@@ -97,11 +117,17 @@ def _key(pem: bytes) -> ec.EllipticCurvePrivateKey:
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _builder(
-    name: str, at: datetime, life: timedelta, key: ec.EllipticCurvePrivateKey, authority: x509.Certificate | None
+    name: str,
+    at: datetime,
+    life: timedelta,
+    key: ec.EllipticCurvePrivateKey,
+    authority: x509.Certificate | None,
 ) -> x509.CertificateBuilder:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
     return (
@@ -115,7 +141,9 @@ def _builder(
     )
 
 
-def _signed(builder: x509.CertificateBuilder, signer: ec.EllipticCurvePrivateKey, host: str | None) -> x509.Certificate:
+def _signed(
+    builder: x509.CertificateBuilder, signer: ec.EllipticCurvePrivateKey, host: str | None
+) -> x509.Certificate:
     """`host`: the owner; None = it is an authority's."""
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -128,12 +156,22 @@ def _signed(builder: x509.CertificateBuilder, signer: ec.EllipticCurvePrivateKey
         encipher_only=False,
         decipher_only=False,
     )
-    builder = builder.add_extension(x509.BasicConstraints(ca=host is None, path_length=None), critical=True)
+    builder = builder.add_extension(
+        x509.BasicConstraints(ca=host is None, path_length=None), critical=True
+    )
     builder = builder.add_extension(usage, critical=True)
-    builder = builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+    )
     if host is None:
-        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(signer.public_key()), critical=False)
+        builder = builder.add_extension(
+            x509.SubjectKeyIdentifier.from_public_key(signer.public_key()), critical=False
+        )
     else:
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False
+        )
+        builder = builder.add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
+        )
     return builder.sign(signer, hashes.SHA256())

@@ -135,7 +135,9 @@ class Leader:
         if was_held and self._written is not None and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):
                 async with asyncio.timeout(self._times.patience):
-                    await self._api.put_lease(structs.replace(self._written, holder="", wanted_by=""))
+                    await self._api.put_lease(
+                        structs.replace(self._written, holder="", wanted_by="")
+                    )
 
     async def turn(self) -> None:
         """Look at the Lease once, and write it once if this process may write it."""
@@ -151,13 +153,19 @@ class Leader:
         record = await self._api.get_lease() or LeaseRecord()
         self._observe(record)
         self._is_wanted = record.wanted_by not in ("", self.identity)
-        if self._written is not None and record.holder == self.identity and record.renewed == self._written.renewed:
+        if (
+            self._written is not None
+            and record.holder == self.identity
+            and record.renewed == self._written.renewed
+        ):
             yields = self.gives_way and self._is_idle()
             await (self._give(record) if yields else self._write(record, is_new=False))
         elif record.holder == self.identity:
             if self._monotonic() - self._seen_at >= self._times.fence:
                 await self._write(record, is_new=True)
-        elif (not record.holder and record.wanted_by in ("", self.identity)) or self._is_expired(record):
+        elif (not record.holder and record.wanted_by in ("", self.identity)) or self._is_expired(
+            record
+        ):
             await self._write(record, is_new=True)
         else:
             self._lose(record)
@@ -168,7 +176,9 @@ class Leader:
         began = self._monotonic()
         transitions = record.transitions + (record.holder != self.identity)
         wanted_by = "" if is_new or record.wanted_by == self.identity else record.wanted_by
-        asked = LeaseRecord(self.identity, self._times.length, "", wanted_by, transitions, record.version)
+        asked = LeaseRecord(
+            self.identity, self._times.length, "", wanted_by, transitions, record.version
+        )
         written = await self._api.put_lease(asked)
         if written is None:
             return  # another process was faster; the next turn shows which

@@ -28,7 +28,9 @@ ProcessCollector(registry=_process)
 
 
 class MetricsPage(Struct, frozen=True):
-    """`pieces` together are the page; large ones are never joined. `gzipped` is the same, compressed."""
+    """`pieces` together are the page; large ones are never joined. `gzipped` is the same,
+    compressed.
+    """
 
     pieces: tuple[bytes, ...] = ()
     gzipped: bytes = b""
@@ -58,12 +60,17 @@ def parse_compat(text: str, known: Sequence[str]) -> tuple[str, ...]:
     """
     asked = {part.strip() for part in text.split(",")} - {"", "none"}
     if unknown := sorted(asked - set(known)):
-        raise UserError(f"`{unknown[0]}` is no family of `--compat`", f"choose from {', '.join(known)}, or `none`")
+        raise UserError(
+            f"`{unknown[0]}` is no family of `--compat`",
+            f"choose from {', '.join(known)}, or `none`",
+        )
     return tuple(each for each in known if each in asked)
 
 
 def process_metrics() -> bytes:
-    """CPU, memory and file descriptors of this process, as the official client library counts them."""
+    """CPU, memory and file descriptors of this process, as the
+    official client library counts them.
+    """
     return generate_latest(_process)
 
 
@@ -83,8 +90,16 @@ class PageResponse(Response):
         self._is_head = request.method == "HEAD"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
         for piece in () if self._is_head else self._pieces:
             for start in range(0, len(piece), _PIECE_BYTES):
-                await send({"type": "http.response.body", "body": piece[start : start + _PIECE_BYTES], "more_body": True})
+                await send(
+                    {
+                        "type": "http.response.body",
+                        "body": piece[start : start + _PIECE_BYTES],
+                        "more_body": True,
+                    }
+                )
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -75,7 +75,11 @@ class OwnerNames:
         if key in self._logged or len(self._logged) >= LOGGED_MAX:
             return
         self._logged.add(key)
-        why = "Prometheus, a scrape target or the exporter owns this name" if reason == OWNED else "another label has the same printed name"
+        why = (
+            "Prometheus, a scrape target or the exporter owns this name"
+            if reason == OWNED
+            else ("another label has the same printed name")
+        )
         _log.warning("label `%s` of pod %s/%s is not printed: %s", key, *who, why)
 
 
@@ -87,6 +91,10 @@ def label_patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
             found.append(re.compile(text))
         except re.error as error:
             raise UserError(
-                f"`--kubernetes-pod-label-allowlist-regex` has `{text}`, which is no regular expression: {error}", "see Python's `re`"
+                (
+                    f"`--kubernetes-pod-label-allowlist-regex` has `{text}`, which is no regular "
+                    f"expression: {error}"
+                ),
+                "see Python's `re`",
             ) from error
     return tuple(found)

@@ -13,14 +13,20 @@ import logging
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 _log = logging.getLogger(__name__)
 HEAD_BYTES_MAX: Final = 1 << 20
 """`HEAD_BYTES_MAX`: the limit of Go's servers, such as kube-apiserver."""
 
 CLIENT_CERTIFICATE: Final = "fairlead.client_certificate"
-"""An extension of the ASGI scope: the client showed a certificate that the server's authority has signed."""
+"""An extension of the ASGI scope: the client showed a certificate that the server's authority has
+signed.
+"""
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -31,7 +37,9 @@ class PatientProtocol(HttpToolsProtocol):
     is closed, too, if its client has not read an answer within that time after the request.
     """
 
-    def __init__(self, *args: Any, read_seconds: float, write_seconds: float | None = None, **named: Any) -> None:
+    def __init__(
+        self, *args: Any, read_seconds: float, write_seconds: float | None = None, **named: Any
+    ) -> None:
         super().__init__(*args, **named)
         self._write_seconds = write_seconds
         self._unread: asyncio.TimerHandle | None = None
@@ -84,7 +92,10 @@ class PatientProtocol(HttpToolsProtocol):
             raise httptools.HttpParserError("two `Host` headers")
         super().on_headers_complete()
         self._is_in_head = False
-        self._unanswered = [*(cycle for cycle in self._unanswered if not cycle.response_complete), self.cycle]
+        self._unanswered = [
+            *(cycle for cycle in self._unanswered if not cycle.response_complete),
+            self.cycle,
+        ]
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -95,9 +106,11 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle is not None and not self.cycle.response_complete:  # the next pipelined request begins
+        # the next pipelined request begins
+        if self.cycle is not None and not self.cycle.response_complete:
             self._begin_answer()
-        if self._is_reading and self._deadline is None:  # it came while an earlier request is being answered
+        # it came while an earlier request is being answered
+        if self._is_reading and self._deadline is None:
             self._begin_wait()
 
     def send_400_response(self, msg: str) -> None:
@@ -117,7 +130,9 @@ class PatientProtocol(HttpToolsProtocol):
     def _end_unread(self) -> None:
         """What the app has written may still be in the transport, and a close would wait for it."""
         self._unread = None
-        if (self.cycle is not None and not self.cycle.response_complete) or self.transport.get_write_buffer_size():
+        if (
+            self.cycle is not None and not self.cycle.response_complete
+        ) or self.transport.get_write_buffer_size():
             self.transport.abort()
 
     def _begin_wait(self) -> None:
@@ -134,7 +149,14 @@ class PatientProtocol(HttpToolsProtocol):
         if self._is_answering_earlier():  # until then this request is not read
             return
         if self._is_reading:
-            self._refuse(408, f"the request was not complete after {self._read_seconds:g} s: send head and body without a pause")
+            self._refuse(
+                408,
+                (
+                    f"the request was not complete after {self._read_seconds:g} s: send head "
+                    "and body "
+                    "without a pause"
+                ),
+            )
         else:
             self.transport.close()
 
@@ -163,8 +185,17 @@ class PatientProtocol(HttpToolsProtocol):
             return
         if self._may_be_refused():
             body = f"{why}\n".encode()
-            head = [STATUS_LINE[status], *(b"%s: %s\r\n" % header for header in self.server_state.default_headers)]
-            head.append(b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body))
+            head = [
+                STATUS_LINE[status],
+                *((b"%s: %s\r\n") % header for header in self.server_state.default_headers),
+            ]
+            head.append(
+                (
+                    b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: "
+                    b"close\r\n\r\n"
+                )
+                % len(body)
+            )
             self.transport.write(b"".join(head) + body)
         self._report_gone()
         self.transport.close()

@@ -139,19 +139,33 @@ class PodMap:
         return not isinstance(given, Refusal)
 
     def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
-        """The samples with the containers that have each card, and what they use of it. Reads /proc."""
+        """The samples with the containers that have each card, and what they use of it. Reads
+        /proc.
+        """
         if not self._is_fresh:
-            return [structs.replace(sample, knows_holders=False, knows_foreign=False) for sample in samples]
+            return [
+                structs.replace(sample, knows_holders=False, knows_foreign=False)
+                for sample in samples
+            ]
         claims = {} if self._claimable is None else self._claimable.latest()
         pods = {} if self._identities is None else self._identities.latest()
         self._look_for_mps(samples)
         cards = node_cards(samples, self._by_mps, self._totals)
-        self._totals = {uuid: total for uuid, (_, total) in cards.totals.items() if total is not None}
-        holders = device_processes(self._held, self._shares, cards, self._more_resources, claims, pods)
+        self._totals = {
+            uuid: total for uuid, (_, total) in cards.totals.items() if total is not None
+        }
+        holders = device_processes(
+            self._held, self._shares, cards, self._more_resources, claims, pods
+        )
         self._homeless.clear()
         unnamed = self._unnamed(cards)
         found = [self._attributed(sample, holders, pods) for sample in samples]
-        found = [structs.replace(each, knows_holders=False) if unnamed & {each.uuid, *_parts(each)} else each for each in found]
+        found = [
+            structs.replace(each, knows_holders=False)
+            if unnamed & {each.uuid, *_parts(each)}
+            else each
+            for each in found
+        ]
         return self._doubted(found, self._unplaced() if self._homeless else frozenset())
 
     def _unnamed(self, cards: NodeCards) -> Set[str]:
@@ -160,52 +174,90 @@ class PodMap:
         for resource in sorted(set(unnamed.values()) - self._unread):
             self._unread.add(resource)
             _log.warning(
-                "the kubelet gives cards of this node as `%s`, a resource whose ids are not read: their holders are unknown;"
+                "the kubelet gives cards of this node as `%s`, a resource whose ids are not "
+                "read: their holders are unknown;"
                 " name it with --nvidia-resource-names",
                 resource,
             )
         return unnamed.keys()
 
     def _unplaced(self) -> frozenset[str]:
-        return unplaced(self._held, self._shares, {} if self._identities is None else self._identities.latest())
+        return unplaced(
+            self._held, self._shares, {} if self._identities is None else self._identities.latest()
+        )
 
-    def _doubted(self, samples: Sequence[DeviceSample], lost: frozenset[str]) -> Sequence[DeviceSample]:
+    def _doubted(
+        self, samples: Sequence[DeviceSample], lost: frozenset[str]
+    ) -> Sequence[DeviceSample]:
         """If containers are `lost`, programs in unknown pods may be theirs: then no program counts
         as foreign.
         """
         if not lost & self._lost:
             self._is_well(PLACEMENT)
         else:  # always, not only after a new list: the grants file is read, too
-            self._fail(PLACEMENT, f"{min(lost)} has shared memory, and neither the grants file nor its pod names the card")
+            self._fail(
+                PLACEMENT,
+                (
+                    f"{min(lost)} has shared memory, and neither the grants file nor its pod names "
+                    "the card"
+                ),
+            )
         if not lost:
             return samples
         return [
-            structs.replace(each, knows_holders=False, knows_foreign=False) if self._homeless & {each.uuid, *_parts(each)} else each
+            structs.replace(each, knows_holders=False, knows_foreign=False)
+            if self._homeless & {each.uuid, *_parts(each)}
+            else each
             for each in samples
         ]
 
     def _look_for_mps(self, samples: Sequence[DeviceSample]) -> None:
         """The programs of a card use MPS, or time slices, until others are seen."""
-        entities: list[DeviceSample | MigInstance] = [*samples, *(each for sample in samples for each in sample.instances)]
+        entities: list[DeviceSample | MigInstance] = [
+            *samples,
+            *(each for sample in samples for each in sample.instances),
+        ]
         for each in entities:
             if each.seen:
                 is_mps = any("M" in process.type for process in each.seen)
                 (self._by_mps.add if is_mps else self._by_mps.discard)(each.uuid)
 
-    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]], pods: LocalPods) -> DeviceSample:
-        shared = {each for each, count in Counter(each.gpu_instance for each in sample.instances).items() if count > 1}
+    def _attributed(
+        self,
+        sample: DeviceSample,
+        holders: Mapping[str, tuple[DeviceProcess, ...]],
+        pods: LocalPods,
+    ) -> DeviceSample:
+        shared = {
+            each
+            for each, count in Counter(each.gpu_instance for each in sample.instances).items()
+            if count > 1
+        }
         instances = tuple(
-            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()), pods, each.gpu_instance not in shared))
+            structs.replace(
+                each,
+                processes=self._use(
+                    each, holders.get(each.uuid, ()), pods, each.gpu_instance not in shared
+                ),
+            )
             if each.uuid
             else each
             for each in sample.instances
         )
         processes = self._use(sample, holders.get(sample.uuid, ()), pods, True)
-        knows = self._homes is not None and all(each.seen is not None for each in sample.instances or (sample,))
-        return structs.replace(sample, processes=processes, instances=instances, knows_foreign=knows)
+        knows = self._homes is not None and all(
+            each.seen is not None for each in sample.instances or (sample,)
+        )
+        return structs.replace(
+            sample, processes=processes, instances=instances, knows_foreign=knows
+        )
 
     def _use(
-        self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...], pods: LocalPods, is_whole: bool
+        self,
+        sample: DeviceSample | MigInstance,
+        containers: tuple[DeviceProcess, ...],
+        pods: LocalPods,
+        is_whole: bool,
     ) -> tuple[DeviceProcess, ...]:
         """`is_whole`: the values are its own, not those of several compute instances together."""
         used, percent = (sample.fields.get(_USED), _percent(sample)) if is_whole else (None, None)
@@ -222,7 +274,11 @@ class PodMap:
     def _note_no_host_pid(self) -> None:
         """Counted and logged once. It is no error of the map: names of pods are known."""
         if not self._errors[NO_HOST_PID]:
-            _log.warning("what containers use is not known: processes of the node cannot be seen from here (hostPID)")
+            _log.warning(
+                "what containers use is not known: processes of the node cannot be seen "
+                "from here "
+                "(hostPID)"
+            )
         self._errors[NO_HOST_PID] += 1
 
     def _ask_for(self, pids: set[int]) -> None:
@@ -238,7 +294,13 @@ class PodMap:
     @property
     def state(self) -> PodMapState:
         containers = {(each.namespace, each.pod, each.container) for each in self._held if each.pod}
-        return PodMapState(self._age, len(containers), tuple(sorted(self._errors.items())), self._faults, self._is_wanted)
+        return PodMapState(
+            self._age,
+            len(containers),
+            tuple(sorted(self._errors.items())),
+            self._faults,
+            self._is_wanted,
+        )
 
     @property
     def _age(self) -> float | None:

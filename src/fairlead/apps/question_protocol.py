@@ -76,10 +76,13 @@ class QuestionProtocol(asyncio.Protocol):
         self._read_seconds = read_seconds
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # requests before it are answered first
+        # requests before it are answered first
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._waiting: deque[tuple[Question, Answer | None, bool]] = deque()
         self._due = self._loop.time() + read_seconds
-        self._is_reading = self._is_in_head = self._is_answering = self._is_clogged = self._is_paused = self._is_leaving = False
+        self._is_reading = self._is_in_head = self._is_answering = self._is_clogged = (
+            self._is_paused
+        ) = self._is_leaving = False
 
     # --- the connection ---------------------------------------------------------------------------
 
@@ -112,17 +115,24 @@ class QuestionProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            with contextlib.suppress(httptools.HttpParserUpgrade):  # it is answered in HTTP/1.1, as HTTP allows
+            # it is answered in HTTP/1.1, as HTTP allows
+            with contextlib.suppress(httptools.HttpParserUpgrade):
                 self._parser.feed_data(data)
             if self._is_in_head:
                 self._head_bytes += len(data)
                 if self._head_bytes > HEAD_BYTES_MAX:
-                    raise _Refused(431, f"the head of the request is larger than {HEAD_BYTES_MAX} bytes")
+                    raise _Refused(
+                        431, (f"the head of the request is larger than {HEAD_BYTES_MAX} bytes")
+                    )
         except _Refused as refused:
             self._end(refused.answer)
         except httptools.HttpParserError as error:
             cause = error.__context__
-            self._end(cause.answer if isinstance(cause, _Refused) else (400, TEXT, b"Invalid HTTP request received.\n"))
+            self._end(
+                cause.answer
+                if isinstance(cause, _Refused)
+                else (400, TEXT, (b"Invalid HTTP request received.\n"))
+            )
 
     # --- the parser -------------------------------------------------------------------------------
 
@@ -153,11 +163,15 @@ class QuestionProtocol(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        path = httptools.parse_url(self._url).path.decode("ascii")  # a URL without a path is refused, like any other error here
+        # a URL without a path is refused, like any other error here
+        path = httptools.parse_url(self._url).path.decode("ascii")
         method = self._parser.get_method().decode("ascii")
-        self._asked = Question(method, unquote(path), self._client, self._has_certificate, self._is_of_page)
+        self._asked = Question(
+            method, unquote(path), self._client, self._has_certificate, self._is_of_page
+        )
         self._refusal = self._answerer.refusal(self._asked)
-        self._keeps_body = self._refusal is None and method == "POST"  # that of a GET means nothing (RFC 9110)
+        # that of a GET means nothing (RFC 9110)
+        self._keeps_body = self._refusal is None and method == "POST"
         if self._keeps_body:
             self._check(self._body_length)
             if self._expects and not self._is_answering:
@@ -173,7 +187,11 @@ class QuestionProtocol(asyncio.Protocol):
         parser, pieces = self._parser, self._pieces
         self._is_reading = False
         self._asked.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        is_last = not parser.should_keep_alive() or parser.should_upgrade() or parser.get_http_version() == "1.0"
+        is_last = (
+            not parser.should_keep_alive()
+            or parser.should_upgrade()
+            or parser.get_http_version() == "1.0"
+        )
         self._waiting.append((self._asked, self._refusal, is_last))
         self._go_on()
 
@@ -210,7 +228,13 @@ class QuestionProtocol(asyncio.Protocol):
         is_last = is_last or self._is_leaving
         date = b"".join([b"%s: %s\r\n" % header for header in self._state.default_headers])
         closes = b"connection: close\r\n" if is_last else b""
-        head = b"%s%scontent-type: %s\r\ncontent-length: %d\r\n%s\r\n" % (STATUS_LINE[status], date, kind, len(body), closes)
+        head = (b"%s%scontent-type: %s\r\ncontent-length: %d\r\n%s\r\n") % (
+            STATUS_LINE[status],
+            date,
+            kind,
+            len(body),
+            closes,
+        )
         self._transport.write(head if asked.method == "HEAD" else head + body)
         if is_last:
             self._transport.close()
@@ -229,7 +253,10 @@ class QuestionProtocol(asyncio.Protocol):
         if left > 0:
             self._timer = self._loop.call_later(min(left, self._read_seconds), self._look_at_time)
         elif self._is_reading:
-            why = f"the request was not complete after {self._read_seconds:g} s: send head and body without a pause\n"
+            why = (
+                f"the request was not complete after {self._read_seconds:g} s: send head and body "
+                "without a pause\n"
+            )
             self._end((408, TEXT, why.encode()))
         elif self._is_clogged:
             self._transport.abort()

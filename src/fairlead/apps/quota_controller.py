@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable
 from socket import socket
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,12 +34,21 @@ from fairlead.ports import QuotaApi
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
-ADMISSIONS: Final = MetricName("fairlead_quota_admissions_total", "counter", (), "Pods whose quota gate was taken away.")
-EVICTIONS: Final = MetricName("fairlead_quota_evictions_total", "counter", (), "Pods evicted to give quota back.")
-REFUSALS: Final = MetricName(
-    "fairlead_quota_eviction_refusals_total", "counter", (), "Evictions that the API server put off, as for a PodDisruptionBudget (429)."
+ADMISSIONS: Final = MetricName(
+    "fairlead_quota_admissions_total", "counter", (), ("Pods whose quota gate was taken away.")
 )
-LEADING: Final = MetricName("fairlead_quota_leading", "gauge", (), "1 when this controller holds the lease and may write.")
+EVICTIONS: Final = MetricName(
+    "fairlead_quota_evictions_total", "counter", (), ("Pods evicted to give quota back.")
+)
+REFUSALS: Final = MetricName(
+    "fairlead_quota_eviction_refusals_total",
+    "counter",
+    (),
+    "Evictions that the API server put off, as for a PodDisruptionBudget (429).",
+)
+LEADING: Final = MetricName(
+    "fairlead_quota_leading", "gauge", (), ("1 when this controller holds the lease and may write.")
+)
 NAMES: Final = (ADMISSIONS, EVICTIONS, REFUSALS, LEADING)
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -78,7 +94,12 @@ class QuotaController:
     def service(self, sock: socket) -> ServedApp:
         """This controller as a server on a bound socket: probes and metrics."""
         probes = Probes(unready=lambda: self.unready)
-        return ServedApp(app=pages_app("quota controller", probes, self.figures.page), sock=sock, loops=(self.run,), probes=probes)
+        return ServedApp(
+            app=pages_app(("quota controller"), probes, self.figures.page),
+            sock=sock,
+            loops=(self.run,),
+            probes=probes,
+        )
 
     def _looked(self, actions: Iterable[QuotaAction], seconds: float) -> None:
         """Keep the creation time of pods that are admitted now: when the answer comes they may be
@@ -107,7 +128,10 @@ class QuotaController:
 
 def _is_report(action: QuotaAction) -> bool:
     """A claim is a change: evictions wait for it."""
-    is_claim = isinstance(action, SetPodCondition) and action.condition.reason == Reason.WAITING_FOR_EVICTIONS
+    is_claim = (
+        isinstance(action, SetPodCondition)
+        and action.condition.reason == Reason.WAITING_FOR_EVICTIONS
+    )
     return is_report(action) and not is_claim
 
 
@@ -120,16 +144,30 @@ class _Figures:
     def __init__(self, is_leading: Callable[[], bool]) -> None:
         registry = self._registry = CollectorRegistry()
         self.admissions, self.evictions, self.refusals = (
-            Counter(each.name.removesuffix("_total"), each.help, registry=registry) for each in (ADMISSIONS, EVICTIONS, REFUSALS)
+            Counter(each.name.removesuffix("_total"), each.help, registry=registry)
+            for each in (ADMISSIONS, EVICTIONS, REFUSALS)
         )
-        self.plan_seconds = Histogram("fairlead_quota_plan_seconds", "How long a plan took.", buckets=_PLAN_BUCKETS, registry=registry)
+        self.plan_seconds = Histogram(
+            "fairlead_quota_plan_seconds",
+            "How long a plan took.",
+            buckets=_PLAN_BUCKETS,
+            registry=registry,
+        )
         self.wait_seconds = Histogram(
-            "fairlead_quota_wait_seconds", "From a pod's creation until its quota gate was gone.", buckets=_WAIT_BUCKETS, registry=registry
+            "fairlead_quota_wait_seconds",
+            "From a pod's creation until its quota gate was gone.",
+            buckets=_WAIT_BUCKETS,
+            registry=registry,
         )
-        Gauge(LEADING.name, LEADING.help, registry=registry).set_function(lambda: float(is_leading()))
+        Gauge(LEADING.name, LEADING.help, registry=registry).set_function(
+            lambda: float(is_leading())
+        )
 
     async def page(self, request: Request) -> Response:
-        return Response(generate_latest(self._registry) + process_metrics(), headers={"content-type": CONTENT_TYPE})
+        return Response(
+            generate_latest(self._registry) + process_metrics(),
+            headers={"content-type": CONTENT_TYPE},
+        )
 
 
 _PLAN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)

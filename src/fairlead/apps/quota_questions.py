@@ -15,7 +15,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from fairlead.errors import FairleadError, OutsideError, UserError
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, FIRST_ADMISSION, LABEL_QUOTA_NAME
+from fairlead.model.keys import (
+    ANNOTATION_LEAF,
+    ANNOTATION_SUSPENDED_FOR,
+    FIRST_ADMISSION,
+    LABEL_QUOTA_NAME,
+)
 from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaTree, Violation, ViolationCode
 from fairlead.model.quota.written import Written
@@ -34,7 +39,13 @@ from fairlead.rules.quota.admission import (
 )
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate, validate_deletion
-from fairlead.wire.kube.admission_review import CREATE, Review, parse_written, render_allowed, render_refused
+from fairlead.wire.kube.admission_review import (
+    CREATE,
+    Review,
+    parse_written,
+    render_allowed,
+    render_refused,
+)
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 Read = TypeVar("Read")
@@ -96,13 +107,19 @@ class QuotaQuestions:
         except ValueError as error:
             return render_refused(review, str(error), 400, "BadRequest")
         if review.resource != "pods":
-            return render_allowed(review, [*_labelling(new, dict(stamp(review.writer))), *_suspending(new)])
+            return render_allowed(
+                review, [*_labelling(new, dict(stamp(review.writer))), *_suspending(new)]
+            )
         added = additions(new, review.writer)
         patch = _labelling(new, dict(added.labels))
         if added.gate and new.gates:
-            patch.append({"op": "add", "path": "/spec/schedulingGates/-", "value": {"name": added.gate}})
+            patch.append(
+                {"op": "add", "path": "/spec/schedulingGates/-", "value": {"name": added.gate}}
+            )
         elif added.gate:
-            patch.append({"op": "add", "path": "/spec/schedulingGates", "value": [{"name": added.gate}]})
+            patch.append(
+                {"op": "add", "path": "/spec/schedulingGates", "value": [{"name": added.gate}]}
+            )
         return render_allowed(review, patch)
 
     async def guard(self, review: Review) -> bytes:
@@ -113,7 +130,9 @@ class QuotaQuestions:
         except ValueError as error:
             return render_refused(review, str(error), 400, "BadRequest")
         except FairleadError as error:
-            return render_refused(review, f"quota cannot be judged: {error.what}", 503, "ServiceUnavailable")
+            return render_refused(
+                review, (f"quota cannot be judged: {error.what}"), 503, "ServiceUnavailable"
+            )
         return render_allowed(review) if refusal is None else render_refused(review, refusal.reason)
 
     async def _refused(self, review: Review, before: Written, after: Written) -> Refusal | None:
@@ -147,17 +166,23 @@ class QuotaQuestions:
             if review.operation == DELETE:
                 violations = validate_deletion(old) if old is not None else ()
             else:
-                violations, unknown = await self._validated(await asyncio.to_thread(_parse_tree, review.written), old)
+                violations, unknown = await self._validated(
+                    await asyncio.to_thread(_parse_tree, review.written), old
+                )
         except ValueError as error:
             return render_refused(review, f"the tree cannot be read: {error}", 400, "BadRequest")
         except FairleadError as error:
-            return render_refused(review, f"the tree cannot be judged: {error.what}", 503, "ServiceUnavailable")
+            return render_refused(
+                review, (f"the tree cannot be judged: {error.what}"), 503, "ServiceUnavailable"
+            )
         errors = [each for each in violations if each.is_error]
         if errors:
             return render_refused(review, "; ".join(_sentences(errors)))
         return render_allowed(review, warnings=[*unknown, *_sentences(violations)])
 
-    async def _validated(self, tree: QuotaTree | None, old: QuotaTree | None) -> tuple[tuple[Violation, ...], list[str]]:
+    async def _validated(
+        self, tree: QuotaTree | None, old: QuotaTree | None
+    ) -> tuple[tuple[Violation, ...], list[str]]:
         """The violations, and why it is not known what is used (empty: it is known)."""
         if tree is None:
             return (), []
@@ -172,9 +197,18 @@ class QuotaQuestions:
             async with asyncio.timeout(self._use_seconds):
                 using = await api.list_unfinished_pods()
         except (OutsideError, TimeoutError) as error:
-            why = error.what if isinstance(error, OutsideError) else f"pods could not be read in {self._use_seconds:g} s"
+            why = (
+                error.what
+                if isinstance(error, OutsideError)
+                else (f"pods could not be read in {self._use_seconds:g} s")
+            )
             _log.warning("a quota tree is judged without what is used: %s", why)
-            return found, [f"it is not known whether bounds are below what is used: {why}; ask `fairlead quota validate`"]
+            return found, [
+                (
+                    f"it is not known whether bounds are below what is used: {why}; ask `fairlead "
+                    "quota validate`"
+                )
+            ]
         return await asyncio.to_thread(_with_use, tree, old, spaces, pods, using), []
 
     async def _leaf(self, namespace: str) -> str:
@@ -188,7 +222,11 @@ class QuotaQuestions:
 
 
 def _with_use(
-    tree: QuotaTree, old: QuotaTree | None, spaces: Sequence[str], moved: Sequence[Pod], using: Sequence[Pod]
+    tree: QuotaTree,
+    old: QuotaTree | None,
+    spaces: Sequence[str],
+    moved: Sequence[Pod],
+    using: Sequence[Pod],
 ) -> tuple[Violation, ...]:
     """The violations of the tree, with those that follow from what pods use under it now."""
     now = time.time()
@@ -211,7 +249,10 @@ def _other_name(review: Review) -> bytes | None:
     if review.operation == DELETE:
         return render_allowed(review)
     name_text = f"{_cut(name.metadata.namespace or '')}/{_cut(name.metadata.name or '')}"
-    why = f"{ViolationCode.NOT_THE_TREE}: {name_text}: the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}"
+    why = (
+        f"{ViolationCode.NOT_THE_TREE}: {name_text}: the one tree of a cluster is "
+        f"{TREE_NAMESPACE}/{TREE_NAME}"
+    )
     return render_refused(review, why)
 
 
@@ -222,7 +263,11 @@ def _cut(name: str) -> str:
 def _sentences(violations: Sequence[Violation]) -> list[str]:
     """The first violations, and the number of the others."""
     texts = [f"{each.code}: {each.message}" for each in violations[:_VIOLATIONS_SHOWN]]
-    return texts if len(violations) <= _VIOLATIONS_SHOWN else [*texts, f"and {len(violations) - _VIOLATIONS_SHOWN} more"]
+    return (
+        texts
+        if len(violations) <= _VIOLATIONS_SHOWN
+        else [*texts, (f"and {len(violations) - _VIOLATIONS_SHOWN} more")]
+    )
 
 
 def _parse_tree(written: msgspec.Raw) -> QuotaTree | None:
@@ -258,7 +303,10 @@ def _labelling(obj: Written, labels: dict[str, str]) -> list[dict[str, Any]]:
     if not obj.labels:
         return [{"op": "add", "path": "/metadata/labels", "value": missing}]
     escaped = {key.replace("~", "~0").replace("/", "~1"): value for key, value in missing.items()}
-    return [{"op": "add", "path": f"/metadata/labels/{key}", "value": value} for key, value in escaped.items()]
+    return [
+        {"op": "add", "path": f"/metadata/labels/{key}", "value": value}
+        for key, value in escaped.items()
+    ]
 
 
 def _suspending(job: Written) -> list[dict[str, Any]]:
@@ -268,4 +316,8 @@ def _suspending(job: Written) -> list[dict[str, Any]]:
     place = "/spec/suspend" if job.kind in ("Job", "RayJob") else "/spec/runPolicy/suspend"
     mark = "/metadata/annotations/" + ANNOTATION_SUSPENDED_FOR.replace("/", "~1")
     none = [] if job.annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
-    return [{"op": "add", "path": place, "value": True}, *none, {"op": "add", "path": mark, "value": FIRST_ADMISSION}]
+    return [
+        {"op": "add", "path": place, "value": True},
+        *none,
+        {"op": "add", "path": mark, "value": FIRST_ADMISSION},
+    ]

@@ -60,12 +60,24 @@ class SchedulerExtender:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        verbs = {"filter": self._filter, "prioritize": self._prioritize, "bind": self._bind, "preempt": self._preempt}
+        verbs = {
+            "filter": self._filter,
+            "prioritize": self._prioritize,
+            "bind": self._bind,
+            "preempt": self._preempt,
+        }
         self._verbs: Mapping[str, tuple[Callable[[bytes], Awaitable[bytes]], Histogram]] = {
             f"{PREFIX}/{name}": (verb, seconds.labels(name)) for name, verb in verbs.items()
         }
         self._pages: Mapping[str, Callable[[], Answer]] = {
-            "/": lambda: (200, TEXT, f"Fairlead scheduler extender {__version__}\n{INSPECT}\n/metrics\n/healthz\n/readyz\n".encode()),
+            "/": lambda: (
+                200,
+                TEXT,
+                (
+                    "Fairlead scheduler extender "
+                    f"{__version__}\n{INSPECT}\n/metrics\n/healthz\n/readyz\n"
+                ).encode(),
+            ),
             "/version": self._version,
             "/healthz": lambda: (200, TEXT, b"ok\n"),
             "/readyz": self._readyz,
@@ -85,7 +97,13 @@ class SchedulerExtender:
             if asked.is_of_page:
                 return _refused(403, "web pages may not place pods")
             if not asked.has_certificate and not is_loopback(asked.client):
-                return _refused(403, "only kube-scheduler may ask this: over loopback, or with a client certificate of --client-ca-file")
+                return _refused(
+                    403,
+                    (
+                        "only kube-scheduler may ask this: over loopback, or with a client "
+                        "certificate of --client-ca-file"
+                    ),
+                )
         elif path not in self._pages and path != INSPECT and not path.startswith(f"{INSPECT}/"):
             return _refused(404, f"there is no {quote(path[:200])}")
         elif method not in ("GET", "HEAD"):
@@ -97,7 +115,9 @@ class SchedulerExtender:
         try:
             if path not in self._verbs:
                 page = self._pages.get(path)
-                return self._inspect(path.removeprefix(INSPECT).strip("/")) if page is None else page()
+                return (
+                    self._inspect(path.removeprefix(INSPECT).strip("/")) if page is None else page()
+                )
             verb, seconds = self._verbs[path]
             began = time.perf_counter()
             try:
@@ -124,7 +144,9 @@ class SchedulerExtender:
         asked = parse_bind(body)
         why = await self._extender.bind(asked)
         if why:
-            _log.info("pod %s/%s was not bound to %s: %s", asked.namespace, asked.name, asked.node, why)
+            _log.info(
+                ("pod %s/%s was not bound to %s: %s"), asked.namespace, asked.name, asked.node, why
+            )
         return render_error(why)
 
     async def _preempt(self, body: bytes) -> bytes:
@@ -145,8 +167,15 @@ class SchedulerExtender:
 
     def _metrics(self) -> Answer:
         leader, bindings = self._extender.leader, self._extender.machine.bindings
-        families = share_families(self._extender.ledger, bindings.results, is_leading=leader.is_held, doubts=len(bindings.doubts))
-        page = b"".join((*render_page(families), generate_latest(self._registry), process_metrics()))
+        families = share_families(
+            self._extender.ledger,
+            bindings.results,
+            is_leading=leader.is_held,
+            doubts=len(bindings.doubts),
+        )
+        page = b"".join(
+            (*render_page(families), generate_latest(self._registry), process_metrics())
+        )
         return 200, CONTENT_TYPE.encode(), page
 
 

@@ -38,14 +38,18 @@ _log = logging.getLogger(__name__)
 
 
 def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]:
-    """Host and port of a listen address; `:9400` means every interface, a bare port the default host.
+    """Host and port of a listen address; `:9400` means every interface, a bare port the default
+    host.
 
     >>> parse_address(":9400"), parse_address("9400"), parse_address("localhost:0"), parse_address("[::1]:80")
     (('', 9400), ('127.0.0.1', 9400), ('localhost', 0), ('::1', 80))
     """
     host, colon, port_text = text.rpartition(":")
     if not port_text.isascii() or not port_text.isdigit() or int(port_text) > 65535:
-        raise UserError(f"`{text}` is not an address to listen on", "write `HOST:PORT`, for example `127.0.0.1:9400`, or `:9400`")
+        raise UserError(
+            f"`{text}` is not an address to listen on",
+            "write `HOST:PORT`, for example `127.0.0.1:9400`, or `:9400`",
+        )
     if not colon:
         return default_host, int(port_text)
     return host.removeprefix("[").removesuffix("]"), int(port_text)
@@ -67,7 +71,10 @@ def require_loopback(host: str, is_allowed: bool, flag: str) -> None:
     """Refuse an address that other machines can reach, unless the user allowed it with `flag`."""
     if not is_allowed and not is_loopback(host):
         raise UserError(
-            f"`{host or '*'}` can be reached from other machines, and this server does not authenticate clients",
+            (
+                f"`{host or '*'}` can be reached from other machines, and this server does not "
+                "authenticate clients"
+            ),
             f"listen on 127.0.0.1, or add `{flag}` if a proxy in front of it does",
         )
 
@@ -86,18 +93,30 @@ def bind_socket(host: str, port: int) -> socket.socket:
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise UserError(f"cannot listen on `{host or '*'}:{port}`: {_reason(error)}", _bind_hint(error)) from error
+        raise UserError(
+            (f"cannot listen on `{host or '*'}:{port}`: {_reason(error)}"), _bind_hint(error)
+        ) from error
     sock.setblocking(False)
     return sock
 
 
 def systemd_socket(env: Mapping[str, str]) -> socket.socket:
-    """The listening socket that systemd passes (`LISTEN_FDS`). Raises UserError if there is none."""
-    hint = "start it by a `.socket` unit of systemd with one address, or leave `--web-systemd-socket` out"
+    """The listening socket that systemd passes (`LISTEN_FDS`).
+    Raises UserError if there is none.
+    """
+    hint = (
+        "start it by a `.socket` unit of systemd with one address, or leave "
+        "`--web-systemd-socket` out"
+    )
     if env.get("LISTEN_PID") != str(os.getpid()) or env.get("LISTEN_FDS", "0") == "0":
-        raise UserError("systemd hands over no socket: `LISTEN_PID` and `LISTEN_FDS` are not this process's", hint)
+        raise UserError(
+            "systemd hands over no socket: `LISTEN_PID` and `LISTEN_FDS` are not this process's",
+            hint,
+        )
     if env["LISTEN_FDS"] != "1":
-        raise UserError(f"systemd hands over {env['LISTEN_FDS']} sockets, and one page has one", hint)
+        raise UserError(
+            (f"systemd hands over {env['LISTEN_FDS']} sockets, and one page has one"), hint
+        )
     try:
         sock = socket.socket(fileno=_FIRST_OF_SYSTEMD)
         is_listening = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
@@ -110,7 +129,11 @@ def systemd_socket(env: Mapping[str, str]) -> socket.socket:
 
 
 def _reason(error: OSError) -> str:
-    return "the port is taken" if error.errno == errno.EADDRINUSE else (error.strerror or str(error)).lower()
+    return (
+        "the port is taken"
+        if error.errno == errno.EADDRINUSE
+        else (error.strerror or str(error)).lower()
+    )
 
 
 def _bind_hint(error: OSError) -> str:
@@ -153,7 +176,13 @@ class _Server(uvicorn.Server):
         loop, tls = asyncio.get_running_loop(), self.config.ssl
         handshake_seconds = self._read_seconds if tls is not None else None
         self.servers = [
-            await loop.create_server(self._connection, sock=sock, ssl=tls, backlog=_BACKLOG, ssl_handshake_timeout=handshake_seconds)
+            await loop.create_server(
+                self._connection,
+                sock=sock,
+                ssl=tls,
+                backlog=_BACKLOG,
+                ssl_handshake_timeout=handshake_seconds,
+            )
             for sock in sockets or ()
         ]
         self.started = True

@@ -60,8 +60,12 @@ def _probe(why: Callable[[], str]) -> Page:
     return answer
 
 
-def pages_app(title: str, probes: Probes, metrics: Page, more: Mapping[str, Page] | None = None) -> Starlette:
-    """The app of a server that is only read: `/metrics`, probes, an index of them at `/`, `more` pages."""
+def pages_app(
+    title: str, probes: Probes, metrics: Page, more: Mapping[str, Page] | None = None
+) -> Starlette:
+    """The app of a server that is only read: `/metrics`, probes, an index of them at `/`, `more`
+    pages.
+    """
 
     async def index(request: Request) -> Response:
         return PlainTextResponse(f"Fairlead {title} {__version__}\n/metrics\n/healthz\n/readyz\n")
@@ -119,7 +123,8 @@ class ServedApp(Struct, frozen=True, kw_only=True):
 
 
 async def together(*loops: Loop) -> None:
-    """Run all until the first failure, which is raised when the others have been cancelled and have ended.
+    """Run all until the first failure, which is raised when the others have been cancelled and have
+    ended.
 
     A loop may return.
     """
@@ -153,13 +158,21 @@ async def run(
         for service in services:
             service.hang_up()
 
-    acts: dict[int, Callable[[], None]] = {signal.SIGTERM: signalled.set, signal.SIGINT: signalled.set}
+    acts: dict[int, Callable[[], None]] = {
+        signal.SIGTERM: signalled.set,
+        signal.SIGINT: signalled.set,
+    }
     if not ends_on_hangup:
         acts[signal.SIGHUP] = hang_up
     elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         acts[signal.SIGHUP] = signalled.set
     with _heeding(acts), suppress(_StopRequested):
-        await together(*(service.run() for service in services), *loops, _announce(services, on_ready), _end(signalled))
+        await together(
+            *(service.run() for service in services),
+            *loops,
+            _announce(services, on_ready),
+            _end(signalled),
+        )
 
 
 class _StopRequested(Exception):
@@ -184,7 +197,8 @@ def _heeding(acts: Mapping[int, Callable[[], None]]) -> Iterator[None]:
     """Signals are handled until the last loop has ended."""
     loop = asyncio.get_running_loop()
     for number, act in acts.items():
-        with suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead
+        # not the main thread (tests): the caller cancels instead
+        with suppress(ValueError, RuntimeError):
             loop.add_signal_handler(number, act)
     try:
         yield

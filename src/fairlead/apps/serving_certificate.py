@@ -35,7 +35,9 @@ class ServingCertificate:
             trust_clients(self.context, client_ca)
 
     async def follow(self) -> None:
-        """Check every `RELOAD_SECONDS`; a pair that does not fit is logged, and the old one stays."""
+        """Check every `RELOAD_SECONDS`; a pair that does not fit
+        is logged, and the old one stays.
+        """
         while True:
             await asyncio.sleep(RELOAD_SECONDS)
             self.reload()
@@ -53,18 +55,25 @@ class ServingCertificate:
     def _load(self) -> None:
         certificate, key = self._files
         try:
-            for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.context):  # a bad pair must not spoil the one in use
+            # a bad pair must not spoil the one in use
+            for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.context):
                 context.load_cert_chain(certificate, key, password="")  # never ask a terminal
         except (OSError, ssl.SSLError, ValueError) as error:
             raise UserError(
-                f"`{certificate}` and `{key}` are no certificate and its key: {error}", "both in PEM, the key without password"
+                f"`{certificate}` and `{key}` are no certificate and its key: {error}",
+                "both in PEM, the key without password",
             ) from error
 
     def _state(self) -> tuple[tuple[int, int], ...]:
         try:
-            return tuple((found.st_mtime_ns, found.st_ino) for found in (file.stat() for file in self._files))
+            return tuple(
+                (found.st_mtime_ns, found.st_ino) for found in (file.stat() for file in self._files)
+            )
         except OSError as error:
-            raise UserError(f"cannot read `{error.filename}`: {(error.strerror or str(error)).lower()}", "name a PEM file") from error
+            raise UserError(
+                f"cannot read `{error.filename}`: {(error.strerror or str(error)).lower()}",
+                "name a PEM file",
+            ) from error
 
 
 def trust_clients(context: ssl.SSLContext, authority: Path) -> None:
@@ -74,5 +83,7 @@ def trust_clients(context: ssl.SSLContext, authority: Path) -> None:
     try:
         context.load_verify_locations(authority)
     except (OSError, ssl.SSLError) as error:
-        raise UserError(f"`{authority}` is no certificate authority: {error}", "name a PEM file") from error
+        raise UserError(
+            (f"`{authority}` is no certificate authority: {error}"), ("name a PEM file")
+        ) from error
     context.verify_mode = ssl.CERT_OPTIONAL

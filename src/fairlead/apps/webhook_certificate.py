@@ -31,17 +31,32 @@ SECRET: Final = ObjectRef("v1", "Secret", NAME, SYSTEM_NAMESPACE, plural="secret
 _REGISTRATION: Final = "admissionregistration.k8s.io/v1"
 CONFIGURATIONS: Final = (
     *(
-        ObjectRef(_REGISTRATION, "MutatingWebhookConfiguration", name, plural="mutatingwebhookconfigurations")
+        ObjectRef(
+            _REGISTRATION,
+            "MutatingWebhookConfiguration",
+            name,
+            plural="mutatingwebhookconfigurations",
+        )
         for name in ("fairlead-gpu-scheduler", "fairlead-quota-gate")
     ),
     *(
-        ObjectRef(_REGISTRATION, "ValidatingWebhookConfiguration", name, plural="validatingwebhookconfigurations")
+        ObjectRef(
+            _REGISTRATION,
+            "ValidatingWebhookConfiguration",
+            name,
+            plural="validatingwebhookconfigurations",
+        )
         for name in ("fairlead-gpu-grants", "fairlead-quota-guard", "fairlead-quota-tree")
     ),
 )
 LOOK_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 1.0
-_FIELDS: Final = {"ca.crt": "bundle", "ca.key": "authority_key", "tls.crt": "certificate", "tls.key": "key"}
+_FIELDS: Final = {
+    "ca.crt": "bundle",
+    "ca.key": "authority_key",
+    "tls.crt": "certificate",
+    "tls.key": "key",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +65,9 @@ class WebhookCertificate:
     server has its bundle. `now`: epoch seconds.
     """
 
-    def __init__(self, api: AdmissionApi, now: Callable[[], float], look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(
+        self, api: AdmissionApi, now: Callable[[], float], look_seconds: float = LOOK_SECONDS
+    ) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.is_ready = asyncio.Event()
@@ -105,13 +122,27 @@ class WebhookCertificate:
         """
         return structs.replace(self._shown, authority_key=b"") if self._shown is not None else None
 
-    async def _renew(self, secret: Manifest | None, before: IssuedCertificate | None) -> IssuedCertificate | None:
+    async def _renew(
+        self, secret: Manifest | None, before: IssuedCertificate | None
+    ) -> IssuedCertificate | None:
         """None: another replica has written the Secret in the meantime."""
         issued = await asyncio.to_thread(issue, HOST, self._now(), before)
         data = render_data(issued)
         if secret is None:
-            metadata = {"name": NAME, "namespace": SYSTEM_NAMESPACE, "labels": {"app.kubernetes.io/part-of": "fairlead"}}
-            made = CreateObject({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls", "data": data})
+            metadata = {
+                "name": NAME,
+                "namespace": SYSTEM_NAMESPACE,
+                "labels": {"app.kubernetes.io/part-of": "fairlead"},
+            }
+            made = CreateObject(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": metadata,
+                    "type": "kubernetes.io/tls",
+                    "data": data,
+                }
+            )
             outcome = await self._api.apply(made)
             return None if outcome.expect(Result.THERE).result == Result.THERE else issued
         version = {"resourceVersion": secret["metadata"]["resourceVersion"]}
@@ -133,7 +164,9 @@ class WebhookCertificate:
         if hooks == (found.get("webhooks") or []):
             return
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-        (await self._api.apply(PatchObject(target, {"metadata": version, "webhooks": hooks}))).expect(Result.GONE)
+        (
+            await self._api.apply(PatchObject(target, {"metadata": version, "webhooks": hooks}))
+        ).expect(Result.GONE)
         _log.info("certificate: %s %s trusts it", target.kind, target.name)
 
 
@@ -141,17 +174,23 @@ def parse_secret(secret: Manifest | None) -> IssuedCertificate | None:
     """None for an incomplete one."""
     data = (secret or {}).get("data") or {}
     try:
-        return IssuedCertificate(**{field: base64.b64decode(data[key], validate=True) for key, field in _FIELDS.items()})
+        return IssuedCertificate(
+            **{field: base64.b64decode(data[key], validate=True) for key, field in _FIELDS.items()}
+        )
     except (KeyError, binascii.Error):
         return None
 
 
 def render_data(issued: IssuedCertificate) -> Mapping[str, str]:
-    return {key: base64.b64encode(getattr(issued, field)).decode() for key, field in _FIELDS.items()}
+    return {
+        key: base64.b64encode(getattr(issued, field)).decode() for key, field in _FIELDS.items()
+    }
 
 
 def show(context: ssl.SSLContext, issued: IssuedCertificate) -> None:
-    """New connections get it from now on. The TLS library only reads files: this one is in memory."""
+    """New connections get it from now on. The TLS library only
+    reads files: this one is in memory.
+    """
     file = os.memfd_create("certificate")
     try:
         os.write(file, issued.certificate + issued.key)

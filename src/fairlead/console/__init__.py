@@ -1,1 +1,3 @@
-"""The web console without its sockets: the forms of pages, boards made from a snapshot, charts, and HTTP."""
+"""The web console without its sockets: the forms of pages, boards made from a snapshot, charts, and
+HTTP.
+"""

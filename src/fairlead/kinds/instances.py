@@ -12,7 +12,9 @@ def instances_of(job: Job, snapshot: ClusterSnapshot) -> JobInstances:
     """The job with its pods, sorted by name; raises KeyError for an unregistered type."""
     kind = kind_of(job)
     pods = kind.pods_of(job, snapshot)
-    return JobInstances(job, tuple(pods), tuple(kind.role_of(pod) for pod in pods), kind.chief_of(job, pods))
+    return JobInstances(
+        job, tuple(pods), tuple(kind.role_of(pod) for pod in pods), kind.chief_of(job, pods)
+    )
 
 
 def all_instances(snapshot: ClusterSnapshot) -> tuple[JobInstances, ...]:

@@ -8,10 +8,28 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.kinds.parts.kind import JobKind
-from fairlead.kinds.training import deepspeedjob, etjob, mpijob, pytorchjob, rayjob, sparkjob, tfjob, volcanojob
+from fairlead.kinds.training import (
+    deepspeedjob,
+    etjob,
+    mpijob,
+    pytorchjob,
+    rayjob,
+    sparkjob,
+    tfjob,
+    volcanojob,
+)
 from fairlead.model.jobs.job import Job
 
-KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob, rayjob, volcanojob, etjob, deepspeedjob, sparkjob)
+KINDS: Final[tuple[JobKind, ...]] = (
+    mpijob,
+    tfjob,
+    pytorchjob,
+    rayjob,
+    volcanojob,
+    etjob,
+    deepspeedjob,
+    sparkjob,
+)
 _BY_TYPE: Final = {kind.TYPE: kind for kind in KINDS}
 
 
@@ -45,4 +63,11 @@ def type_of_word(word: str) -> str | None:
     ('tfjob', 'etjob', None)
     """
     wanted = word.lower()
-    return next((type_ for type_, words in TYPE_WORDS.items() if wanted in (type_, *(each.lower() for each in words))), None)
+    return next(
+        (
+            type_
+            for type_, words in TYPE_WORDS.items()
+            if wanted in (type_, *(each.lower() for each in words))
+        ),
+        None,
+    )

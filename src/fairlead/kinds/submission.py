@@ -35,10 +35,16 @@ class Submission(Struct, frozen=True):
         """The best version that the cluster serves and Fairlead can write; None = there is none."""
         return next((each for each in self.kind.CREATED_VERSIONS if each in served.versions), None)
 
-    def objects(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> list[Manifest]:
+    def objects(
+        self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None
+    ) -> list[Manifest]:
         """The job's prerequisites, the job, and its companions, in the order in which they are
         created.
         """
         job = self.kind.manifest(spec, version, spec_fields)
         before = prerequisites(spec, self.kind.TYPE, self.kind.KIND)
-        return [*before, job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.kind.chief_labels(spec))]
+        return [
+            *before,
+            job,
+            *companions(spec, self.kind.TYPE, self.kind.KIND, self.kind.chief_labels(spec)),
+        ]

@@ -26,7 +26,12 @@ from fairlead.wire.kube.workloads import (
     times,
 )
 
-_SUSPENDABLE: Final = {"MPIJob": ("v2beta1", "v1"), "TFJob": ("v1",), "PyTorchJob": ("v1",), "RayJob": ("v1",)}
+_SUSPENDABLE: Final = {
+    "MPIJob": ("v2beta1", "v1"),
+    "TFJob": ("v1",),
+    "PyTorchJob": ("v1",),
+    "RayJob": ("v1",),
+}
 """Kinds whose pods must run together, and their versions that can be suspended
 (docs/spec/quota.md#units-and-gangs).
 """
@@ -87,7 +92,14 @@ def _asked(roles: list[Role] | tuple[Role, ...]) -> Amounts:
     return sum_of(times(role.replicas, role.requests) for role in roles)
 
 
-def _own(group: str, version: str, kind: str, wire: type[Any], parse: Callable[[Any, str, str], Workload], name: str = "") -> WorkloadKind:
+def _own(
+    group: str,
+    version: str,
+    kind: str,
+    wire: type[Any],
+    parse: Callable[[Any, str, str], Workload],
+    name: str = "",
+) -> WorkloadKind:
     def read(item: Any, version: str) -> Workload:
         return parse(item, kind, f"{group}/{version}")
 
@@ -99,7 +111,9 @@ def _training(kind: JobKind) -> WorkloadKind:
     def read(item: Any, version: str) -> Workload:
         return workload_of(kind.parse(item, version))
 
-    return WorkloadKind(source_of(kind), kind.GROUP, kind.VERSIONS, kind.KIND, kind.PLURAL, kind.WIRE, read)
+    return WorkloadKind(
+        source_of(kind), kind.GROUP, kind.VERSIONS, kind.KIND, kind.PLURAL, kind.WIRE, read
+    )
 
 
 OWNER_KINDS: Final = (
@@ -110,8 +124,22 @@ OWNER_KINDS: Final = (
     _own("batch", "v1", "CronJob", WireOwnerObject, parse_owner_object),
     _own("ray.io", "v1", "RayCluster", WireOwnerObject, parse_owner_object),
     _own("apps.kubedl.io", "v1alpha1", "Cron", WireOwnerObject, parse_owner_object),
-    _own("scheduling.x-k8s.io", "v1alpha1", "PodGroup", WirePodGroup, parse_pod_group, "podgroups.scheduling.x-k8s.io"),
-    _own("scheduling.volcano.sh", "v1beta1", "PodGroup", WirePodGroup, parse_pod_group, "podgroups.scheduling.volcano.sh"),
+    _own(
+        "scheduling.x-k8s.io",
+        "v1alpha1",
+        "PodGroup",
+        WirePodGroup,
+        parse_pod_group,
+        "podgroups.scheduling.x-k8s.io",
+    ),
+    _own(
+        "scheduling.volcano.sh",
+        "v1beta1",
+        "PodGroup",
+        WirePodGroup,
+        parse_pod_group,
+        "podgroups.scheduling.volcano.sh",
+    ),
 )
 """Owners that are no training jobs."""
 WORKLOAD_KINDS: Final = (*OWNER_KINDS, *(_training(kind) for kind in one_per_resource(KINDS)))

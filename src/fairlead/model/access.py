@@ -50,7 +50,11 @@ def named_account(user: str) -> tuple[str, str] | None:
     users.
     """
     namespace, colon, name = user.removeprefix(_ACCOUNT_PREFIX).partition(":")
-    return (namespace, name) if user.startswith(_ACCOUNT_PREFIX) and colon and namespace and name and ":" not in name else None
+    return (
+        (namespace, name)
+        if user.startswith(_ACCOUNT_PREFIX) and colon and namespace and name and ":" not in name
+        else None
+    )
 
 
 class AccessRequest(Struct, frozen=True):

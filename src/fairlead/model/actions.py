@@ -49,7 +49,14 @@ def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> Obj
     """
     meta = manifest["metadata"]
     place = str(meta.get("namespace") or namespace)
-    return ObjectRef(manifest["apiVersion"], manifest["kind"], str(meta.get("name") or ""), place, meta.get("uid") or "", plural)
+    return ObjectRef(
+        manifest["apiVersion"],
+        manifest["kind"],
+        str(meta.get("name") or ""),
+        place,
+        meta.get("uid") or "",
+        plural,
+    )
 
 
 class CreateObject(Struct, frozen=True):
@@ -189,7 +196,16 @@ class WriteTreeStatus(Struct, frozen=True):
 
 ObjectAction = CreateObject | PatchObject | DeleteObject
 SharingAction = BindPod | WriteGrants | TouchPod | RecordEvent
-QuotaAction = AdmitPod | EvictPod | ScaleJob | SetPodCondition | RecordObjectEvent | WriteTreeStatus | PatchObject | DeleteObject
+QuotaAction = (
+    AdmitPod
+    | EvictPod
+    | ScaleJob
+    | SetPodCondition
+    | RecordObjectEvent
+    | WriteTreeStatus
+    | PatchObject
+    | DeleteObject
+)
 Action = ObjectAction | SharingAction | QuotaAction
 
 

@@ -1,8 +1,9 @@
 """What a list or a watch of the API server reports, as one value per kind: rows by uid.
 
-A process that follows the cluster has one method, `observe(changes)`. Changes of one kind arrive in the
-order in which the API server reported them; between kinds there is no order. After a failure, or when the
-Lease comes anew, a kind is listed again: a whole list replaces all that was known of the kind.
+A process that follows the cluster has one method, `observe(changes)`. Changes of one kind arrive in
+the order in which the API server reported them; between kinds there is no order. After a failure,
+or when the Lease comes anew, a kind is listed again: a whole list replaces all that was known of
+the kind.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class ChangeType(StrEnum):
 class Changes(Struct, Generic[Row], frozen=True):
     """Rows of one kind by uid; None: the object is gone.
 
-    `is_list`: these are all rows that exist, and what is missing is gone, but for the uids in `unreadable`:
-    these objects exist, cannot be read, and keep the row they had. `rows` belongs to the observer, which may
-    keep and change it.
+    `is_list`: these are all rows that exist, and what is missing is gone, but for the uids in
+    `unreadable`: these objects exist, cannot be read, and keep the row they had. `rows` belongs to
+    the observer, which may keep and change it.
     """
 
     kind: str

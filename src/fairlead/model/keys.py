@@ -35,7 +35,10 @@ QUOTA_ENFORCED: Final = "enforced"
 ANNOTATION_LEAF: Final = "fairlead.io/leaf"
 LABEL_MANAGED: Final = "fairlead.io/managed"
 LABEL_QUOTA_NAME: Final = "quota.scheduling.alibabacloud.com/name"
-LABELS_PREEMPTIBLE: Final = ("quota.scheduling.alibabacloud.com/preemptible", "quota.scheduling.koordinator.sh/preemptible")
+LABELS_PREEMPTIBLE: Final = (
+    "quota.scheduling.alibabacloud.com/preemptible",
+    "quota.scheduling.koordinator.sh/preemptible",
+)
 LABEL_POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io/name"
 LABEL_POD_GROUP_SIZE: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
 LABEL_GANG: Final = "scheduling.x-k8s.io/pod-group"
@@ -73,8 +76,9 @@ LONGEST_GRACE: Final = "fairlead.io/longest-grace"
 BARE_PODS_PREEMPTIBLE: Final = "fairlead.io/bare-pods-preemptible"
 MAX_JOBS: Final = "kube-queue/max-jobs"
 
-# Sharing a GPU: what users set on a pod (docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment).
-# `resources.GPU_COUNT` is the label that splits a pod over GPUs.
+# Sharing a GPU: what users set on a pod
+# (docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment). `resources.GPU_COUNT` is the
+# label that splits a pod over GPUs.
 ANNOTATION_GPU_PLACEMENT: Final = "fairlead.io/gpu-placement"
 ANNOTATION_GPU_SPLIT: Final = "fairlead.io/gpu-split"
 

@@ -102,7 +102,11 @@ class CardOccupancy(Struct, frozen=True, gc=False):
         known = [mib for mib in granted if mib is not None]
         if len(known) < len(granted):
             return None
-        if len(known) > 1 and self.memory_total_mib is not None and any(holder.mode in BY_TURNS for holder in self.holders):
+        if (
+            len(known) > 1
+            and self.memory_total_mib is not None
+            and any(holder.mode in BY_TURNS for holder in self.holders)
+        ):
             return min(self.memory_total_mib, sum(known))
         return sum(known)
 

@@ -152,7 +152,9 @@ class Pod(Struct, frozen=True, gc=False):
 
         The phase shows it; while init containers run, only the statuses do.
         """
-        return self.phase != _PENDING or any(each.has_begun for each in (*self.init_statuses, *self.statuses))
+        return self.phase != _PENDING or any(
+            each.has_begun for each in (*self.init_statuses, *self.statuses)
+        )
 
     @property
     def is_holding(self) -> bool:
@@ -169,7 +171,11 @@ class Pod(Struct, frozen=True, gc=False):
         """
         if not self.node:
             return None
-        bound = (each.at for each in self.conditions if each.type == "PodScheduled" and each.status == "True")
+        bound = (
+            each.at
+            for each in self.conditions
+            if each.type == "PodScheduled" and each.status == "True"
+        )
         return next(bound, None) or self.started_at or self.created_at
 
     @property
@@ -182,9 +188,16 @@ class Pod(Struct, frozen=True, gc=False):
         overhead).
         """
         if self.whole:
-            parts = needed_by(self.containers, self.init_containers, lambda container: container.requests)
+            parts = needed_by(
+                self.containers, self.init_containers, lambda container: container.requests
+            )
             return sum_of(({**parts, **self.whole}, self.overhead))
-        return needed_by(self.containers, self.init_containers, lambda container: container.requests, self.overhead)
+        return needed_by(
+            self.containers,
+            self.init_containers,
+            lambda container: container.requests,
+            self.overhead,
+        )
 
     @property
     def limits(self) -> Amounts:
@@ -219,7 +232,11 @@ def needed_by(
     {'cpu': 1000}
     """
     if not init_containers and not overhead:
-        return amounts(containers[0]) if len(containers) == 1 else sum_of(amounts(container) for container in containers)
+        return (
+            amounts(containers[0])
+            if len(containers) == 1
+            else sum_of(amounts(container) for container in containers)
+        )
     sidecars: Amounts = NOTHING
     peaks: list[Amounts] = []
     for container in init_containers:
@@ -237,6 +254,10 @@ def without_report(pod: Pod) -> Pod:
 
     Returns the same pod if it has none.
     """
-    if not (pod.statuses or pod.init_statuses or pod.host_ip or pod.pod_ip or pod.reason or pod.message):
+    if not (
+        pod.statuses or pod.init_statuses or pod.host_ip or pod.pod_ip or pod.reason or pod.message
+    ):
         return pod
-    return structs.replace(pod, statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")
+    return structs.replace(
+        pod, statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message=""
+    )

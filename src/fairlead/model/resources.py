@@ -29,7 +29,9 @@ MEMORY: Final = "memory"
 PODS: Final = "pods"
 NVIDIA_GPU: Final = "nvidia.com/gpu"
 NVIDIA_GPU_SHARED: Final = "nvidia.com/gpu.shared"
-"""The name that NVIDIA's device plugin gives to time slices of GPUs with `renameByDefault: true`."""
+"""The name that NVIDIA's device plugin gives to time slices of
+GPUs with `renameByDefault: true`.
+"""
 ALIYUN_GPU: Final = "aliyun.com/gpu"
 SHARED_GPU_PREFIX: Final = "aliyun.com/gpu-"
 GPU_MEMORY: Final = "aliyun.com/gpu-mem"
@@ -58,7 +60,13 @@ def is_byte_resource(name: str) -> bool:
 
 def is_gpu_resource(name: str) -> bool:
     """Whether the resource makes a node a GPU node (docs/spec/telemetry.md#definitions)."""
-    return name in (NVIDIA_GPU, NVIDIA_GPU_SHARED, ALIYUN_GPU, GPU_MEMORY, GPU_COUNT) or name.startswith(MIG_PREFIX)
+    return name in (
+        NVIDIA_GPU,
+        NVIDIA_GPU_SHARED,
+        ALIYUN_GPU,
+        GPU_MEMORY,
+        GPU_COUNT,
+    ) or name.startswith(MIG_PREFIX)
 
 
 def counted(amounts: Amounts, name: str) -> int:
@@ -131,7 +139,10 @@ def amount_of(resource: str, text: str) -> int:
     """
     if resource == CPU:
         return int(text.removesuffix("m")) if text.endswith("m") else int(text) * 1000
-    bits = next((bits for bits, suffix in _BINARY if is_byte_resource(resource) and text.endswith(suffix)), 0)
+    bits = next(
+        (bits for bits, suffix in _BINARY if is_byte_resource(resource) and text.endswith(suffix)),
+        0,
+    )
     return int(text[:-2] if bits else text) << bits
 
 

@@ -138,12 +138,18 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     def without(self, victims: Iterable[Pod]) -> ClusterSnapshot:
         """The same cluster without these pods: for planning before acting."""
         gone = {pod.uid for pod in victims}
-        return msgspec.structs.replace(self, pods=tuple(pod for pod in self.pods if pod.uid not in gone))
+        return msgspec.structs.replace(
+            self, pods=tuple(pod for pod in self.pods if pod.uid not in gone)
+        )
 
     @property
     def main_sources(self) -> Mapping[str, Source]:
         """All sources except the optional ones: without these a page or a metric is incomplete."""
-        return {name: source for name, source in self.sources.items() if name not in OPTIONAL and not source.is_optional}
+        return {
+            name: source
+            for name, source in self.sources.items()
+            if name not in OPTIONAL and not source.is_optional
+        }
 
     def was_read(self, source: str) -> bool:
         """Whether the source was read, so that what is absent here is absent in the cluster."""
@@ -161,10 +167,14 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         fresh.__dict__.update(self.__dict__)
         return fresh
 
-    def with_gpus(self, gpus: Iterable[GpuReading], source: Source | None = None) -> ClusterSnapshot:
+    def with_gpus(
+        self, gpus: Iterable[GpuReading], source: Source | None = None
+    ) -> ClusterSnapshot:
         """The same cluster with these GPU readings."""
         sources = {**self.sources, source.name: source} if source else self.sources
-        return msgspec.structs.replace(self, gpus=tuple(sorted(gpus, key=_by_node_and_index)), sources=sources)
+        return msgspec.structs.replace(
+            self, gpus=tuple(sorted(gpus, key=_by_node_and_index)), sources=sources
+        )
 
 
 def build_snapshot(
@@ -193,7 +203,9 @@ def build_snapshot(
     entries with an index are kept.
     """
     nodes = _in_order(nodes, _by_name)
-    labelled = {node.name for node in nodes if node.labels.get(LABEL_GPU_SCHEDULE) == TOPOLOGY_SCHEDULE}
+    labelled = {
+        node.name for node in nodes if node.labels.get(LABEL_GPU_SCHEDULE) == TOPOLOGY_SCHEDULE
+    }
     return ClusterSnapshot(
         nodes=nodes,
         pods=_in_order(pods, _by_namespace_and_name),
@@ -220,7 +232,11 @@ def _in_order(rows: Iterable[Item], key: Callable[[Item], object]) -> tuple[Item
 
 def _by_source(reported: Iterable[Source]) -> dict[str, Source]:
     found = {source.name: source for source in reported}
-    return {name: Source(name, SourceState.OFF, "not asked for") for name in OPTIONAL if name not in found} | found
+    return {
+        name: Source(name, SourceState.OFF, ("not asked for"))
+        for name in OPTIONAL
+        if name not in found
+    } | found
 
 
 def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:

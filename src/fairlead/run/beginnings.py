@@ -54,7 +54,9 @@ def scenario_beginning(name: str) -> Beginning:
         to_the_present(made)
         return made
 
-    return Beginning("--scenario", f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world)
+    return Beginning(
+        "--scenario", (f"scenario {name}"), hashlib.sha256(text.encode()).hexdigest(), text, world
+    )
 
 
 def to_the_present(world: World) -> None:
@@ -69,16 +71,28 @@ def snapshot_beginning(name: str) -> Beginning:
     """
     saved = load_snapshot(name)
     if saved.objects is None:
-        what = f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can start from it"
+        what = (
+            f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can "
+            "start from it"
+        )
         raise UserError(what, "write a new one with `fairlead snapshot save FILE`")
     try:
         for obj in saved.objects:
             check_object(obj)
         imported = imported_world(saved.objects, saved.snapshot)
     except ValueError as error:
-        raise UserError(f"snapshot `{name}` is damaged: {error}", "write a new one with `fairlead snapshot save FILE`") from error
+        raise UserError(
+            f"snapshot `{name}` is damaged: {error}",
+            "write a new one with `fairlead snapshot save FILE`",
+        ) from error
     origin, digest = f"snapshot {name}", hashlib.sha256(msgspec.json.encode(saved)).hexdigest()
-    return Beginning("--from-snapshot", origin, digest, "", lambda seed: resumed_world("", origin, seed, imported))
+    return Beginning(
+        "--from-snapshot",
+        origin,
+        digest,
+        "",
+        lambda seed: resumed_world("", origin, seed, imported),
+    )
 
 
 def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> World:

@@ -27,7 +27,15 @@ from fairlead.wire.text.printable_address import without_userinfo
 HIDDEN: Final = "***"
 _WORDS_OF_PYTHON: Final = frozenset(
     {
-        *(AttributeError, ImportError, IndexError, MemoryError, ModuleNotFoundError, NameError, OverflowError),
+        *(
+            AttributeError,
+            ImportError,
+            IndexError,
+            MemoryError,
+            ModuleNotFoundError,
+            NameError,
+            OverflowError,
+        ),
         *(RecursionError, RuntimeError, TypeError, UnboundLocalError, ZeroDivisionError),
     }
 )
@@ -35,7 +43,9 @@ _WORDS_OF_PYTHON: Final = frozenset(
 _LEFT_OUT: Final = "(its words are left out, because they may hold values)"
 
 
-def write_bug_report(program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]) -> Path | None:
+def write_bug_report(
+    program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]
+) -> Path | None:
     """The path of the report, a file that only its owner may read; None if no directory can be
     written.
     """
@@ -58,7 +68,8 @@ def write_bug_report(program: str, argv: Sequence[str], error: BaseException, en
 
 def bug_report(program: str, argv: Sequence[str], error: BaseException) -> str:
     return (
-        f"fairlead {__version__}, Python {sys.version.split()[0]}, {' '.join(os.uname()[i] for i in (0, 2, 4))}\n"
+        f"fairlead {__version__}, Python {sys.version.split()[0]}, "
+        f"{' '.join(os.uname()[i] for i in (0, 2, 4))}\n"
         f"command: {' '.join([program, *shown_words(program, argv)])}\n\n"
         f"{_traceback(error)}"
     )
@@ -75,7 +86,10 @@ def shown_words(program: str, argv: Sequence[str]) -> list[str]:
         if verb is None:
             return [HIDDEN] * len(argv)
         module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
-        return [*verb.words, *_shown_rest(rest, make_parser(module, program)._option_string_actions)]
+        return [
+            *verb.words,
+            *_shown_rest(rest, make_parser(module, program)._option_string_actions),
+        ]
     except Exception:  # noqa: BLE001 - no such verb, or the bug is in what reads the command line: the report comes all the same
         return [HIDDEN] * len(argv)
 
@@ -96,7 +110,9 @@ def _shown_rest(words: Sequence[str], flags: Mapping[str, argparse.Action]) -> I
             if flag is not None:
                 yield f"{name}={_shown_value(flag, value)}" if equals else name
                 waiting = flag if _takes_value(flag) and not equals else None
-            elif not word.startswith("--") and (flag := flags.get(word[:2])) is not None:  # `-eKEY=VALUE`
+            elif (
+                not word.startswith("--") and (flag := flags.get(word[:2])) is not None
+            ):  # `-eKEY=VALUE`
                 yield f"{word[:2]}{HIDDEN}"
             else:
                 yield HIDDEN
@@ -117,7 +133,10 @@ def _traceback(error: BaseException) -> str:
     import traceback
 
     return "".join(
-        f"Traceback (most recent call last):\n{''.join(traceback.format_tb(each.__traceback__))}{_class_and_words(each)}\n"
+        (
+            "Traceback (most recent call "
+            f"last):\n{''.join(traceback.format_tb(each.__traceback__))}{_class_and_words(each)}\n"
+        )
         for each in reversed(list(_chain(error, set())))
     )
 
@@ -136,7 +155,11 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
 
 def _class_and_words(error: BaseException) -> str:
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    name = (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
     return f"{name}: {_harmless_words(error)}"
 
 

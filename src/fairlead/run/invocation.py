@@ -20,7 +20,13 @@ class Invocation:
     messages to the user.
     """
 
-    def __init__(self, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> None:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        options: GlobalOptions,
+        env: Mapping[str, str],
+        messages: Messages,
+    ) -> None:
         self.args = args
         self.options = options
         self.env = env
@@ -42,13 +48,20 @@ def needing_simulation(what: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] != "fairlead_sim":
             raise
         reason = f"{what} needs the simulated cluster, which this installation is without"
-        raise UserError(reason, "name a real cluster (`--kubeconfig FILE`), or run it from a checkout (`make up`)") from error
+        raise UserError(
+            reason,
+            "name a real cluster (`--kubeconfig FILE`), or run it from a checkout (`make up`)",
+        ) from error
 
 
 def url_of(sock: socket.socket, scheme: str = "http") -> str:
-    """An address of the socket that a user can open; for a socket on all addresses it is loopback."""
+    """An address of the socket that a user can open; for a socket
+    on all addresses it is loopback.
+    """
     host, port = sock.getsockname()[:2]
-    shown = {"0.0.0.0": settings.LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    shown = {"0.0.0.0": settings.LOOPBACK, "::": "[::1]"}.get(
+        host, f"[{host}]" if ":" in host else host
+    )
     return f"{scheme}://{shown}:{port}"
 
 
@@ -58,7 +71,8 @@ def free_or_named(asked: Invocation) -> socket.socket:
 
     Without a flag it is the default; if its port is in use, a free port, with a warning.
     """
-    from fairlead.apps.server import bind_socket, parse_address  # commands read this module, and start no server
+    # commands read this module, and start no server
+    from fairlead.apps.server import bind_socket, parse_address
 
     args = asked.args
     host, port = parse_address(args.listen)

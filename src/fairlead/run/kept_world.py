@@ -21,7 +21,12 @@ from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
 from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning, to_the_present
-from fairlead_sim.api.credentials import ServerCredentials, make_credentials, parse_credentials, render_credentials
+from fairlead_sim.api.credentials import (
+    ServerCredentials,
+    make_credentials,
+    parse_credentials,
+    render_credentials,
+)
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.saved import HeldCard, SavedWorld, check_object
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
@@ -67,7 +72,15 @@ class Header(Struct, frozen=True, kw_only=True):
 class KeptWorld:
     """`world` with the `file` in which it is kept. Close it at the end."""
 
-    def __init__(self, file: WorldFile, world: World, header: Header, credentials: ServerCredentials, *, is_restored: bool) -> None:
+    def __init__(
+        self,
+        file: WorldFile,
+        world: World,
+        header: Header,
+        credentials: ServerCredentials,
+        *,
+        is_restored: bool,
+    ) -> None:
         self.world = world
         self.origin = header.origin
         self.credentials = credentials
@@ -82,7 +95,9 @@ class KeptWorld:
 
     @property
     def is_of_the_present(self) -> bool:
-        """Whether its clock follows the machine's; the clock of a world from a snapshot does not."""
+        """Whether its clock follows the machine's; the clock of
+        a world from a snapshot does not.
+        """
         return bool(self._header.scenario)
 
     def save(self) -> None:
@@ -125,14 +140,31 @@ class KeptWorld:
     def _unsaved(self, since: int) -> dict[Key, Any]:
         """Objects with versions later than `since`, in order."""
         cluster = self.world.cluster
-        found = [(ref, obj) for ref in cluster.kinds() for obj in cluster.scan(ref) if int(obj["metadata"]["resourceVersion"]) > since]
-        found.sort(key=lambda item: (item[1]["metadata"]["creationTimestamp"], int(item[1]["metadata"]["resourceVersion"])))
-        return {(ref.group_resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj for ref, obj in found}
+        found = [
+            (ref, obj)
+            for ref in cluster.kinds()
+            for obj in cluster.scan(ref)
+            if int(obj["metadata"]["resourceVersion"]) > since
+        ]
+        found.sort(
+            key=lambda item: (
+                item[1]["metadata"]["creationTimestamp"],
+                int(item[1]["metadata"]["resourceVersion"]),
+            )
+        )
+        return {
+            (ref.group_resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj
+            for ref, obj in found
+        }
 
     def _note(self, event: LoggedChange) -> None:
         obj = event.object
         metadata = obj["metadata"]
-        key = (self.world.cluster.kind_of(obj).group_resource, metadata.get("namespace", ""), metadata["name"])
+        key = (
+            self.world.cluster.kind_of(obj).group_resource,
+            metadata.get("namespace", ""),
+            metadata["name"],
+        )
         if event.type == DELETED:
             self._changed.pop(key, None)
             self._dropped.add(key)
@@ -159,16 +191,25 @@ class KeptWorld:
             now=world.clock.now(),
             names_counter=world.cluster.names.counter,
             submitted={stream.key: stream.number for stream in world.arrivals},
-            resource_version=max(self._header.resource_version, world.cluster.resource_version + RESERVED_VERSIONS // 2),
+            resource_version=max(
+                self._header.resource_version,
+                world.cluster.resource_version + RESERVED_VERSIONS // 2,
+            ),
             saved_by=__version__,
         )
-        self.file.write(self._dropped, (self._row(key, obj) for key, obj in self._changed.items()), msgspec.json.encode(header))
+        self.file.write(
+            self._dropped,
+            (self._row(key, obj) for key, obj in self._changed.items()),
+            msgspec.json.encode(header),
+        )
         self._header = header
         self._dropped.clear()
         self._changed.clear()
 
     def _row(self, key: Key, obj: Any) -> Row:
-        held = self.world.devices.held_by(obj["metadata"]["uid"]) if obj["kind"] == PODS.kind else ()
+        held = (
+            self.world.devices.held_by(obj["metadata"]["uid"]) if obj["kind"] == PODS.kind else ()
+        )
         return Row(*key, msgspec.json.encode(obj), msgspec.json.encode(held) if held else b"")
 
 
@@ -211,7 +252,9 @@ def _begun(file: WorldFile, beginning: Beginning, seed: int) -> KeptWorld:
         raise UserError(error.what, error.hint) from error
 
 
-def _restored(file: WorldFile, directory: Path, asked: Beginning | None, seed: int | None) -> KeptWorld:
+def _restored(
+    file: WorldFile, directory: Path, asked: Beginning | None, seed: int | None
+) -> KeptWorld:
     try:
         header = msgspec.json.decode(file.header(), type=Header)
         _check_asked(directory, header, asked, seed)
@@ -246,17 +289,42 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
             held[obj["metadata"]["uid"]] = msgspec.json.decode(cards, type=list[HeldCard])
     now = max(time.time(), header.now) if header.scenario else header.now
     epoch, names = header.epoch + now - header.now, header.names_counter + LIFE
-    saved = SavedWorld(objects, header.now, now, epoch, header.resource_version, names, held, header.submitted, header.standstills)
+    saved = SavedWorld(
+        objects,
+        header.now,
+        now,
+        epoch,
+        header.resource_version,
+        names,
+        held,
+        header.submitted,
+        header.standstills,
+    )
     standstills = (*header.standstills, (header.now, now))[-STANDSTILLS:]
     return saved, replace(header, epoch=epoch, standstills=standstills)
 
 
-def _check_asked(directory: Path, header: Header, asked: Beginning | None, seed: int | None) -> None:
+def _check_asked(
+    directory: Path, header: Header, asked: Beginning | None, seed: int | None
+) -> None:
     kept = f"state directory `{directory}` keeps a world of {header.origin}"
     if asked is not None and asked.digest != header.digest:
         is_changed = asked.origin == header.origin
-        problem = f"{kept} as it was before it changed" if is_changed else f"{kept}, not of {asked.origin}"
-        raise UserError(problem, f"leave out {asked.flag} to go on with it, or give another directory with --state-dir")
+        problem = (
+            f"{kept} as it was before it changed"
+            if is_changed
+            else (f"{kept}, not of {asked.origin}")
+        )
+        raise UserError(
+            problem,
+            (
+                f"leave out {asked.flag} to go on with it, or give "
+                "another directory with --state-dir"
+            ),
+        )
     if seed is not None and seed != header.seed:
         problem = f"{kept} with seed {header.seed}, not {seed}"
-        raise UserError(problem, "leave out --seed to go on with it, or give another directory with --state-dir")
+        raise UserError(
+            problem,
+            "leave out --seed to go on with it, or give another directory with --state-dir",
+        )

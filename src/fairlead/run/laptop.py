@@ -60,7 +60,9 @@ class Sockets(Struct, frozen=True):
     api: socket.socket
 
 
-async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
+async def run_laptop(
+    args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output
+) -> None:
     """Serve until SIGTERM or Ctrl-C.
 
     Raises UserError for a port, a scenario or a file that cannot be used.
@@ -68,7 +70,10 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     with interruptible():
         asked = asked_beginning(args)
         if args.use_context and not args.kubeconfig:
-            raise UserError("--use-context has no effect without --kubeconfig", "name the file whose current context it shall be")
+            raise UserError(
+                "--use-context has no effect without --kubeconfig",
+                "name the file whose current context it shall be",
+            )
         files = LaptopFiles(args, env, messages)
         files.check()
         sockets, moved = bind_sockets(args)
@@ -77,7 +82,9 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     simulation.loads = simulated_loads(load_folder(env), messages.warn)
     simulation.world.accounts.publish(credentials.authority.decode())
     api_url = url_of(sockets.api, "https")
-    pages = LaptopPages(console=url_of(sockets.console), gpu_exporter=url_of(sockets.gpu_exporter) + "/metrics")
+    pages = LaptopPages(
+        console=url_of(sockets.console), gpu_exporter=url_of(sockets.gpu_exporter) + "/metrics"
+    )
     try:
         files.write_kubeconfig(api_url, credentials, pages)
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
@@ -85,7 +92,10 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             exported = exporter_settings(is_large=simulation.is_large)
             page = url_of(sockets.gpu_exporter) + "/metrics"
             readings = ExporterPages(
-                [page], simulation, interval_seconds=exported.interval_seconds, stale_after_seconds=2 * exported.stale_after_seconds
+                [page],
+                simulation,
+                interval_seconds=exported.interval_seconds,
+                stale_after_seconds=2 * exported.stale_after_seconds,
             )
             world = Ports(
                 cluster,
@@ -110,9 +120,15 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             api_app = life.served(api_server)
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
-                ServedApp(app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop),
-                GpuExporter(simulation.devices(exported.interval_seconds), simulation, exported).service(sockets.gpu_exporter),
-                ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(sockets.cluster_exporter),
+                ServedApp(
+                    app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop
+                ),
+                GpuExporter(
+                    simulation.devices(exported.interval_seconds), simulation, exported
+                ).service(sockets.gpu_exporter),
+                ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(
+                    sockets.cluster_exporter
+                ),
                 ConsoleServer(world, ConsoleSettings(), past).service(sockets.console),
                 loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout),
@@ -131,7 +147,9 @@ def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
     chosen = GpuExporterSettings(collectors=usual_file(), node=socket.gethostname())
     if not is_large:
         return chosen
-    return structs.replace(chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS)
+    return structs.replace(
+        chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS
+    )
 
 
 async def read_cards(readings: ExporterPages, cluster: KubeCluster, *, is_large: bool) -> None:
@@ -156,7 +174,11 @@ def bind_sockets(args: argparse.Namespace) -> tuple[Sockets, list[str]]:
     moved: list[str] = []
     try:
         for name, (asked, default) in wanted.items():
-            bound[name] = bind_socket(HOST, asked) if asked is not None else _bind_default(name, default, moved)
+            bound[name] = (
+                bind_socket(HOST, asked)
+                if asked is not None
+                else _bind_default(name, default, moved)
+            )
     except UserError:
         for sock in bound.values():
             sock.close()
@@ -169,11 +191,15 @@ def _bind_default(name: str, port: int, moved: list[str]) -> socket.socket:
         return bind_socket(HOST, port)
     except UserError:
         sock = bind_socket(HOST, 0)
-        moved.append(f"port {port} is taken: the {name.replace('_', ' ')} listens on {port_of(sock)}")
+        moved.append(
+            f"port {port} is taken: the {name.replace('_', ' ')} listens on {port_of(sock)}"
+        )
         return sock
 
 
-def announce(sockets: Sockets, files: LaptopFiles, moved: Sequence[str], messages: Messages, stdout: Output) -> None:
+def announce(
+    sockets: Sockets, files: LaptopFiles, moved: Sequence[str], messages: Messages, stdout: Output
+) -> None:
     """Once all is ready: write the files for programs, and the addresses for the user to stdout."""
     files.write_ready(
         {

@@ -1,4 +1,6 @@
-"""The files of a running laptop: its kubeconfigs, the state file for commands, and the ready file."""
+"""The files of a running laptop: its kubeconfigs, the state file
+for commands, and the ready file.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,27 @@ from fairlead import settings
 from fairlead.cli.frame.messages import Messages
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files import laptop_state
-from fairlead.edge.files.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
+from fairlead.edge.files.own_files import (
+    FileKind,
+    OwnFile,
+    absolute,
+    json_with,
+    remove_folder,
+    render_json,
+    replace_whole,
+)
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.run.laptop_kubeconfig import OWN_KUBECONFIG, SharedKubeconfig, end_kubeconfig
 from fairlead_sim.api.credentials import ServerCredentials, kubeconfig_entries, render_kubeconfig
 
-STATE_FILE: Final = FileKind("state file", laptop_state.FILE, json_with("pid", "kubeconfig", "console"))
-READY_FILE: Final = FileKind("ready file", "ready.json", json_with("kubeconfig", "console", "cluster_exporter", "gpu_exporter"))
+STATE_FILE: Final = FileKind(
+    ("state file"), laptop_state.FILE, json_with("pid", "kubeconfig", "console")
+)
+READY_FILE: Final = FileKind(
+    "ready file",
+    "ready.json",
+    json_with("kubeconfig", "console", "cluster_exporter", "gpu_exporter"),
+)
 
 
 class LaptopFiles:
@@ -34,20 +50,34 @@ class LaptopFiles:
     clusters, too.
     """
 
-    def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
+    def __init__(
+        self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages
+    ) -> None:
         default = laptop_state.laptop_home(env).absolute()
         laptop_state.forget_killed(default)
         home = _own_home(absolute(args.state_dir) if args.state_dir else default, messages)
         self._own = OwnFile(home / laptop_state.KUBECONFIG, OWN_KUBECONFIG)
         self._state = OwnFile(home / laptop_state.FILE, STATE_FILE, 0o644)
         is_elsewhere = default not in (home, *home.parents)
-        self._sign = OwnFile(laptop_state.own_folder(default) / laptop_state.FILE, STATE_FILE, 0o644) if is_elsewhere else None
+        self._sign = (
+            OwnFile(laptop_state.own_folder(default) / laptop_state.FILE, STATE_FILE, 0o644)
+            if is_elsewhere
+            else None
+        )
         """The sign of a laptop with another state directory: commands without a directory find it
         by this file.
         """
-        self._ready = OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
-        self._named = SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context) if args.kubeconfig else None
-        self._is_own_named = self._named is not None and os.path.realpath(self._named.path) == os.path.realpath(self._own.path)
+        self._ready = (
+            OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
+        )
+        self._named = (
+            SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context)
+            if args.kubeconfig
+            else None
+        )
+        self._is_own_named = self._named is not None and os.path.realpath(
+            self._named.path
+        ) == os.path.realpath(self._own.path)
         self._env = env
         self._messages = messages
         self._temporary: Path | None = None
@@ -58,7 +88,11 @@ class LaptopFiles:
     @property
     def shared(self) -> Path | None:
         """The kubeconfig with the laptop's context beside another current one."""
-        return self._named.path if self._named is not None and not self._named.opens_the_laptop else None
+        return (
+            self._named.path
+            if self._named is not None and not self._named.opens_the_laptop
+            else None
+        )
 
     def check(self) -> None:
         """Raises UserError for a file that the user named and that must not be replaced."""
@@ -67,7 +101,9 @@ class LaptopFiles:
         if self._named is not None:
             self._named.check(laptop_state.running_laptops(self._env))
 
-    def write_kubeconfig(self, server: str, credentials: ServerCredentials, pages: LaptopPages) -> None:
+    def write_kubeconfig(
+        self, server: str, credentials: ServerCredentials, pages: LaptopPages
+    ) -> None:
         """In the state directory, else among the temporary files: kubectl must work on a full disk,
         too.
         """
@@ -88,7 +124,11 @@ class LaptopFiles:
         except FairleadError as error:
             if is_needed:
                 self.kubeconfig = self._write_temporary(text)
-                instead = f"the kubeconfig is `{self.kubeconfig}`" if self.kubeconfig else "there is no kubeconfig, so no kubectl"
+                instead = (
+                    f"the kubeconfig is `{self.kubeconfig}`"
+                    if self.kubeconfig
+                    else ("there is no kubeconfig, so no kubectl")
+                )
                 self._messages.warn(f"{error.what}; {instead}")
 
     def _write_temporary(self, text: bytes) -> Path | None:
@@ -109,7 +149,10 @@ class LaptopFiles:
                 self._state.write(render_json(state), with_folder=True)
                 self._write_sign(render_json(state))
         except FairleadError as error:
-            self._messages.warn(f"commands will not find this laptop: {error.what}; give them --kubeconfig {self.kubeconfig}")
+            self._messages.warn(
+                f"commands will not find this laptop: {error.what}; give them --kubeconfig "
+                f"{self.kubeconfig}"
+            )
         if self._ready is not None:
             try:
                 self._ready.write(render_json(addresses), with_folder=True)
@@ -129,15 +172,26 @@ class LaptopFiles:
 
         A kubeconfig that the user named is kept, if it has nothing else in it.
         """
-        for file in (self._state, self._sign, self._ready, None if self._is_own_named else self._own):
+        for file in (
+            self._state,
+            self._sign,
+            self._ready,
+            None if self._is_own_named else self._own,
+        ):
             if file is not None:
                 file.remove()
         if self._temporary is not None:
             (self._temporary / laptop_state.KUBECONFIG).unlink(missing_ok=True)
         if self._named is not None:
             end_kubeconfig(self._named, self._messages)
-        own_home = self._state.path.parent if self._state.path.parent.name == str(os.getpid()) else None
-        for folder in (own_home, self._sign.path.parent if self._sign is not None else None, self._temporary):
+        own_home = (
+            self._state.path.parent if self._state.path.parent.name == str(os.getpid()) else None
+        )
+        for folder in (
+            own_home,
+            self._sign.path.parent if self._sign is not None else None,
+            self._temporary,
+        ):
             if folder is not None:
                 remove_folder(folder)
 
@@ -152,7 +206,8 @@ def _own_home(home: Path, messages: Messages) -> Path:
         return home
     own = laptop_state.own_folder(home)
     messages.info(
-        f"another laptop (process {other.pid}) keeps its files in `{home}`, this one in `{own}`. Commands find the other; for this one:\n"
+        f"another laptop (process {other.pid}) keeps its files in `{home}`, this one in "
+        f"`{own}`. Commands find the other; for this one:\n"
         f'    eval "$(fairlead env --state-dir {shlex.quote(str(own))})"'
     )
     return own

@@ -26,7 +26,13 @@ from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigClust
 from fairlead.edge.files.laptop_state import RunningLaptop
 from fairlead.edge.files.own_files import FileKind, make_private, replace_whole
 from fairlead.errors import FairleadError, OutsideError, UserError
-from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
+from fairlead.settings import (
+    CONTEXT_BEFORE_EXTENSION,
+    LAPTOP_AUTHORITY,
+    LAPTOP_CONTEXT,
+    LAPTOP_EXTENSION,
+    LAPTOP_USER,
+)
 from fairlead.wire.files.bounded import load_yaml
 from fairlead.wire.files.kubeconfig_text import CURRENT, SECTIONS, with_entries, without_entries
 from fairlead_sim.api.credentials import render_kubeconfig
@@ -45,7 +51,13 @@ class SharedKubeconfig:
     Call `check` first; `write` adds the entries, `end` removes them from a file with other entries.
     """
 
-    def __init__(self, path: Path, *, is_made_current: bool = False, sleep: Callable[[float], object] = time.sleep) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        is_made_current: bool = False,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
         self.path = path
         self.is_own = False
         """Whether the file has nothing but the laptop's entries."""
@@ -73,12 +85,22 @@ class SharedKubeconfig:
             text = self._read()
             found = parse_kubeconfig(self.path, text)
             _refuse_namesakes(self.path, found)
-            self.is_own = not text.strip() or (_has_only_laptop_entries(found) and not _has_more(text))
+            self.is_own = not text.strip() or (
+                _has_only_laptop_entries(found) and not _has_more(text)
+            )
             self._current_before = _current_before(found)
             current = LAPTOP_CONTEXT if self._is_made_current or not found.current_context else ""
             is_current = (current or found.current_context) == LAPTOP_CONTEXT
-            noted = _with_note(entries, self._current_before) if is_current and self._current_before else entries
-            after = render_kubeconfig(entries).decode() if self.is_own else self._merged(text, noted, current)
+            noted = (
+                _with_note(entries, self._current_before)
+                if is_current and self._current_before
+                else entries
+            )
+            after = (
+                render_kubeconfig(entries).decode()
+                if self.is_own
+                else self._merged(text, noted, current)
+            )
             self._replace(after)
         self._before, self._written = text, after
         self.opens_the_laptop = self.is_own or is_current
@@ -93,10 +115,18 @@ class SharedKubeconfig:
         with self._locked():
             text = self._read()
             found = parse_kubeconfig(self.path, text)
-            if not text or (self.is_own and _has_only_laptop_entries(found)) or not self._is_as_written(found):
+            if (
+                not text
+                or (self.is_own and _has_only_laptop_entries(found))
+                or not self._is_as_written(found)
+            ):
                 return
             untouched = text == self._written and not self.is_own
-            self._replace(self._before if untouched and not _has_ours(self._before, self.path) else self._parted(text))
+            self._replace(
+                self._before
+                if untouched and not _has_ours(self._before, self.path)
+                else self._parted(text)
+            )
 
     def _is_as_written(self, found: Kubeconfig) -> bool:
         """Whether the entries are still this laptop's: another laptop may have written its own."""
@@ -107,15 +137,24 @@ class SharedKubeconfig:
         try:
             return with_entries(text, entries, current)
         except (ValueError, yaml.YAMLError) as error:
-            problem = f"the entries of the laptop cannot be put into kubeconfig `{self.path}`: {error}"
-            raise UserError(problem, f"{_ELSEWHERE}; `KUBECONFIG={self.path}:FILE` reads both") from error
+            problem = (
+                f"the entries of the laptop cannot be put into kubeconfig `{self.path}`: {error}"
+            )
+            raise UserError(
+                problem, (f"{_ELSEWHERE}; `KUBECONFIG={self.path}:FILE` reads both")
+            ) from error
 
     def _parted(self, text: str) -> str:
         try:
             return without_entries(text, _NAMES, self._current_before)
         except (ValueError, yaml.YAMLError) as error:
-            problem = f"the entries of the laptop cannot be taken out of kubeconfig `{self.path}`: {error}"
-            raise UserError(problem, f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out") from error
+            problem = (
+                f"the entries of the laptop cannot be taken out of kubeconfig `{self.path}`: "
+                f"{error}"
+            )
+            raise UserError(
+                problem, (f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out")
+            ) from error
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -123,14 +162,21 @@ class SharedKubeconfig:
         """The text of the file; "" if there is none."""
         try:
             if self.path.exists() and not self.path.is_file():
-                raise UserError(f"kubeconfig `{self.path}` cannot be written: it is no regular file", _ELSEWHERE)
+                raise UserError(
+                    f"kubeconfig `{self.path}` cannot be written: it is no regular file",
+                    _ELSEWHERE,
+                )
             return self.path.read_bytes().decode()
         except (FileNotFoundError, NotADirectoryError):
             return ""
         except UnicodeDecodeError as error:
-            raise UserError(f"kubeconfig `{self.path}` is not UTF-8 text (byte {error.start})", _ELSEWHERE) from error
+            raise UserError(
+                (f"kubeconfig `{self.path}` is not UTF-8 text (byte {error.start})"), _ELSEWHERE
+            ) from error
         except OSError as error:
-            raise UserError(f"kubeconfig `{self.path}` cannot be read: {_reason(error)}", _ELSEWHERE) from error
+            raise UserError(
+                (f"kubeconfig `{self.path}` cannot be read: {_reason(error)}"), _ELSEWHERE
+            ) from error
 
     def _replace(self, text: str) -> None:
         """Replace the file in one step, with the mode and the owner of the old one."""
@@ -143,7 +189,10 @@ class SharedKubeconfig:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> UserError:
-        return UserError(f"kubeconfig `{self.path}` cannot be written: {_reason(error)}", "give a file that you may write")
+        return UserError(
+            f"kubeconfig `{self.path}` cannot be written: {_reason(error)}",
+            "give a file that you may write",
+        )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -170,7 +219,10 @@ class SharedKubeconfig:
                 raise self._unwritable(error) from error
         raise OutsideError(
             "disk",
-            f"kubeconfig `{self.path}` is locked: `{lock}` has been there for {LOCK_SECONDS:g} s and longer",
+            (
+                f"kubeconfig `{self.path}` is locked: `{lock}` has been there for "
+                f"{LOCK_SECONDS:g} s and longer"
+            ),
             "see whether a kubectl is at work; if none is, remove that file",
         )
 
@@ -180,7 +232,9 @@ def end_kubeconfig(kubeconfig: SharedKubeconfig, messages: Messages) -> None:
     try:
         kubeconfig.end()
     except FairleadError as error:
-        messages.warn(f"the laptop's entries stay in kubeconfig `{kubeconfig.path}`: {error.log_line}")
+        messages.warn(
+            f"the laptop's entries stay in kubeconfig `{kubeconfig.path}`: {error.log_line}"
+        )
 
 
 # --- laptop entries -------------------------------------------------------------------------------
@@ -199,15 +253,23 @@ OWN_KUBECONFIG: Final = FileKind("kubeconfig", "laptop.kubeconfig", _is_a_laptop
 
 def _has_only_laptop_entries(found: Kubeconfig) -> bool:
     """Whether it has a laptop's entries and no others."""
-    names = {*found.clusters, *found.contexts} - {LAPTOP_CONTEXT} | found.users.keys() - {LAPTOP_USER}
-    return not names and LAPTOP_CONTEXT in found.clusters and _is_laptop_cluster(found.clusters[LAPTOP_CONTEXT])
+    names = {*found.clusters, *found.contexts} - {LAPTOP_CONTEXT} | found.users.keys() - {
+        LAPTOP_USER
+    }
+    return (
+        not names
+        and LAPTOP_CONTEXT in found.clusters
+        and _is_laptop_cluster(found.clusters[LAPTOP_CONTEXT])
+    )
 
 
 def _current_before(found: Kubeconfig) -> str:
     """The current context, or the previous one that a killed laptop has noted."""
     if found.current_context != LAPTOP_CONTEXT:
         return found.current_context
-    extensions = found.contexts[LAPTOP_CONTEXT].extensions if LAPTOP_CONTEXT in found.contexts else None
+    extensions = (
+        found.contexts[LAPTOP_CONTEXT].extensions if LAPTOP_CONTEXT in found.contexts else None
+    )
     notes = [each.extension for each in extensions or () if each.name == CONTEXT_BEFORE_EXTENSION]
     name = notes[0].get("name") if notes and isinstance(notes[0], dict) else None
     return name if name in found.contexts and name != LAPTOP_CONTEXT else ""
@@ -232,7 +294,10 @@ def _has_ours(text: str, path: Path) -> bool:
 def _refuse_namesakes(path: Path, found: Kubeconfig) -> None:
     """Raises UserError for a foreign entry with one of the laptop's names."""
     cluster, context = found.clusters.get(LAPTOP_CONTEXT), found.contexts.get(LAPTOP_CONTEXT)
-    is_our_context = context is not None and (context.cluster, context.user) == (LAPTOP_CONTEXT, LAPTOP_USER)
+    is_our_context = context is not None and (context.cluster, context.user) == (
+        LAPTOP_CONTEXT,
+        LAPTOP_USER,
+    )
     if cluster is not None and not _is_laptop_cluster(cluster):
         raise _namesake(path, "cluster", LAPTOP_CONTEXT)
     if context is not None and not is_our_context:
@@ -242,10 +307,15 @@ def _refuse_namesakes(path: Path, found: Kubeconfig) -> None:
 
 
 def _refuse_running(path: Path, found: Kubeconfig, running: Iterable[RunningLaptop]) -> None:
-    pages = laptop_pages(found.clusters[LAPTOP_CONTEXT]) if LAPTOP_CONTEXT in found.clusters else None
+    pages = (
+        laptop_pages(found.clusters[LAPTOP_CONTEXT]) if LAPTOP_CONTEXT in found.clusters else None
+    )
     for laptop in running:
         if pages is not None and laptop.console.rstrip("/") == pages.console.rstrip("/"):
-            problem = f"the context `{LAPTOP_CONTEXT}` of kubeconfig `{path}` belongs to another laptop, which runs (process {laptop.pid})"
+            problem = (
+                f"the context `{LAPTOP_CONTEXT}` of kubeconfig `{path}` belongs to another "
+                f"laptop, which runs (process {laptop.pid})"
+            )
             raise UserError(problem, f"end that laptop first, or {_ELSEWHERE}")
 
 
@@ -259,7 +329,10 @@ def _is_laptop_cluster(cluster: KubeconfigCluster) -> bool:
     if any(extension.name == LAPTOP_EXTENSION for extension in cluster.extensions or ()):
         return True
     try:
-        return common_name(base64.b64decode(cluster.certificate_authority_data or "")) == LAPTOP_AUTHORITY
+        return (
+            common_name(base64.b64decode(cluster.certificate_authority_data or ""))
+            == LAPTOP_AUTHORITY
+        )
     except ValueError:
         return False
 

@@ -66,9 +66,16 @@ def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Mess
         if kept.is_restored:
             messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
         has_past = not kept.is_restored and not args.from_snapshot
-        return Life(Simulation(kept.world, args.speed, has_past=has_past), kept.credentials, kept.origin, kept)
+        return Life(
+            Simulation(kept.world, args.speed, has_past=has_past),
+            kept.credentials,
+            kept.origin,
+            kept,
+        )
     beginning = asked or scenario_beginning(DEFAULT_SCENARIO)
-    simulation = Simulation(beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot)
+    simulation = Simulation(
+        beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot
+    )
     return Life(simulation, make_credentials(), beginning.origin)
 
 
@@ -76,7 +83,10 @@ def asked_beginning(args: argparse.Namespace) -> Beginning | None:
     """The beginning that the user named; None = none. Raises UserError if it cannot be read."""
     if args.from_snapshot and args.scenario:
         raise UserError(
-            f"a world begins with scenario `{args.scenario}` or with snapshot `{args.from_snapshot}`, not with both",
+            (
+                f"a world begins with scenario `{args.scenario}` or with snapshot "
+                f"`{args.from_snapshot}`, not with both"
+            ),
             "leave out --scenario or --from-snapshot",
         )
     if args.from_snapshot:

@@ -12,7 +12,12 @@ import msgspec
 from fairlead.wire.text.printable_address import without_userinfo
 from fairlead.wire.text.terminal_text import escape_terminal
 
-_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
 
 
 class LogLine(logging.Formatter):
@@ -28,9 +33,12 @@ class LogLine(logging.Formatter):
 def log_to_stderr(level: str) -> None:
     """Servers log lines with the local time, for a terminal or `kubectl logs`."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    handler.setFormatter(
+        LogLine(("%(asctime)s %(levelname)s %(name)s: %(message)s"), "%Y-%m-%dT%H:%M:%S%z")
+    )
     logging.basicConfig(handlers=[handler], level=_LEVELS[level])
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it logs its start and end once per port
+    # it logs its start and end once per port
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 
 def log_as_json() -> None:
@@ -43,9 +51,18 @@ class JsonLine(logging.Formatter):
     """Time with zone, level, logger, message, and a trace if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        at = (
+            datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
         level = {"WARNING": "WARN", "CRITICAL": "ERROR"}.get(record.levelname, record.levelname)
-        line = {"time": at, "level": level, "logger": record.name, "msg": without_userinfo(record.getMessage())}
+        line = {
+            "time": at,
+            "level": level,
+            "logger": record.name,
+            "msg": without_userinfo(record.getMessage()),
+        }
         if record.exc_info:
             line["stacktrace"] = without_userinfo(self.formatException(record.exc_info))
         return msgspec.json.encode(line).decode()

@@ -26,7 +26,9 @@ class OwnMachine:
     def read(self, name: str) -> bytes:
         return Path(name).expanduser().read_bytes()
 
-    def new_file(self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]) -> OwnFile:
+    def new_file(
+        self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]
+    ) -> OwnFile:
         from fairlead.edge.files.own_files import FileKind, OwnFile
 
         return OwnFile(Path(name), FileKind(what, example, is_own))
@@ -54,7 +56,9 @@ class OwnMachine:
     def laptop(self, state_dir: str) -> RunningLaptop | None:
         from fairlead.edge.files.laptop_state import laptop_in, running_laptop
 
-        return laptop_in(Path(self.laptop_home(state_dir))) if state_dir else running_laptop(self._env)
+        return (
+            laptop_in(Path(self.laptop_home(state_dir))) if state_dir else running_laptop(self._env)
+        )
 
     def commit(self) -> str:
         return checkout_commit(Path(__file__).parents[3])
@@ -89,7 +93,9 @@ def checkout_commit(root: Path) -> str:
     return next((line.split()[0] for line in packed if line.endswith(f" {reference}")), "")
 
 
-def load_backend(name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matrices: bool) -> LoadBackend:
+def load_backend(
+    name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matrices: bool
+) -> LoadBackend:
     """The backend `cuda` or `sim`; `auto` is the CUDA library that is installed.
 
     Raises OutsideError if there is none, UserError for unknown models.
@@ -101,7 +107,9 @@ def load_backend(name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matri
         from fairlead.edge.files.simulated_backend import SimulatedBackend
         from fairlead.edge.files.simulated_loads import load_folder
 
-        return SimulatedBackend(load_folder(env), _simulated(sim_gpus, env), env.get("NODE_NAME", ""))
+        return SimulatedBackend(
+            load_folder(env), _simulated(sim_gpus, env), env.get("NODE_NAME", "")
+        )
     from fairlead.edge.cuda.array_library import find_array_library
     from fairlead.edge.cuda.backend import CudaBackend
 
@@ -123,16 +131,24 @@ def _simulated(text: str, env: Mapping[str, str]) -> list[LoadCard]:
 
     from fairlead.model.devices.gpu_chip import CHIPS, LoadCard
 
-    given = [each for each in env.get("NVIDIA_VISIBLE_DEVICES", "").split(",") if each.startswith("GPU-")]
+    given = [
+        each for each in env.get("NVIDIA_VISIBLE_DEVICES", "").split(",") if each.startswith("GPU-")
+    ]
     spelled = {model.replace(" ", "-"): model for model in CHIPS}
     models: list[str] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,2})x(\S+)", part.strip(), re.ASCII)
         if match is None or match[2] not in spelled:
-            raise UserError(f"`{part.strip()}` names no simulated GPUs", f"write for example `1xTesla-T4`; known are {', '.join(spelled)}")
+            raise UserError(
+                f"`{part.strip()}` names no simulated GPUs",
+                f"write for example `1xTesla-T4`; known are {', '.join(spelled)}",
+            )
         models += [spelled[match[2]]] * int(match[1])
     if given:
         models = (models * len(given))[: len(given)]
     if not 0 < len(models) <= _MOST_CARDS:
         raise UserError(f"`{text}` are {len(models)} GPUs", f"write from 1 to {_MOST_CARDS}")
-    return [LoadCard(index, given[index] if given else "", model, CHIPS[model]) for index, model in enumerate(models)]
+    return [
+        LoadCard(index, given[index] if given else "", model, CHIPS[model])
+        for index, model in enumerate(models)
+    ]

@@ -18,7 +18,14 @@ from typing import cast
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.messages import LEVELS, Messages
-from fairlead.cli.frame.parser import HelpWanted, VerbModule, global_options, make_parser, overview, split_verb
+from fairlead.cli.frame.parser import (
+    HelpWanted,
+    VerbModule,
+    global_options,
+    make_parser,
+    overview,
+    split_verb,
+)
 from fairlead.cli.frame.standard_streams import Stdout, fill_standard_streams
 from fairlead.errors import INTERRUPTED, FairleadError
 
@@ -55,7 +62,11 @@ def _run_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Std
 def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
     verb, rest = split_verb(argv, program)
     if verb is None:
-        raise HelpWanted(overview(program, [word for word in argv if not word.startswith("-") and word != "help"]))
+        raise HelpWanted(
+            overview(
+                program, [word for word in argv if not word.startswith("-") and word != "help"]
+            )
+        )
     with _without_typing_extensions():
         module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
@@ -69,8 +80,18 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
     from fairlead.run.worlds import ChosenWorld
 
     machine = OwnMachine(os.environ)
-    world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
-    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep, machine))
+    world = ChosenWorld(
+        options,
+        os.environ,
+        messages,
+        is_writing=verb.is_writing and not getattr(args, "dry_run", False),
+    )
+    return module.run(
+        args,
+        Context(
+            program, options, messages, world, stdout, os.environ, time.time, time.sleep, machine
+        ),
+    )
 
 
 @contextmanager
@@ -95,6 +116,10 @@ def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Ex
     from fairlead.run.bug_report import write_bug_report
 
     path = write_bug_report(program, argv, error, os.environ)
-    where = f"attach `{path}` to an issue" if path else "run it again with a writable XDG_STATE_HOME to get a report file"
+    where = (
+        f"attach `{path}` to an issue"
+        if path
+        else ("run it again with a writable XDG_STATE_HOME to get a report file")
+    )
     messages.error(f"this is a bug in {program}: {type(error).__name__}: {error}", f"{where}")
     return 3

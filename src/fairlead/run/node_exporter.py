@@ -14,7 +14,12 @@ from socket import gethostname, socket
 from typing import TYPE_CHECKING, Final
 
 from fairlead.apps.configuration.card_jobs import CardJobs
-from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce, WrittenCounters, usual_file
+from fairlead.apps.configuration.counters_file import (
+    CountersFile,
+    CountersInForce,
+    WrittenCounters,
+    usual_file,
+)
 from fairlead.apps.configuration.counters_map import KEY, CountersMap
 from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.apps.configuration.web_guard import WebGuard
@@ -78,7 +83,11 @@ async def run_gpu_exporter(asked: Invocation) -> None:
         counters = await _counters(asked, config, chosen, ending)
         names = await _names(asked, chosen, ending)
         guard = WebGuard(absolute(args.web_config_file)) if args.web_config_file else None
-        sock = systemd_socket(asked.env) if args.web_systemd_socket else bind_socket(*parse_address(args.listen))
+        sock = (
+            systemd_socket(asked.env)
+            if args.web_systemd_socket
+            else bind_socket(*parse_address(args.listen))
+        )
         if args.backend == "sim" and not args.sim_gpus:
             with needing_simulation("`fairlead gpu-exporter --backend sim`"):
                 from fairlead.run.simulated_servers import run_simulated_exporter
@@ -125,13 +134,19 @@ def read_config_file(asked: Invocation) -> ExporterConfig:
     args = asked.args
     if not args.config_file:
         return ExporterConfig()
-    path, hint = absolute(args.config_file), "name a file as dcgm-exporter has it with `--config-file`"
+    path, hint = (
+        absolute(args.config_file),
+        "name a file as dcgm-exporter has it with `--config-file`",
+    )
     config = parse_exporter_config(read_regular_file(path, CONFIG_BYTES_MAX, "configuration", hint))
     if isinstance(config, Refusal):
         raise UserError(f"configuration `{path}`: {config.reason}", hint)
     if config.groups:
         names = ", ".join(f"`{name}`" for name in config.groups)
-        asked.messages.warn(f"{names} of `{path}`: no effect: fields are sampled in the groups fast, slow and static")
+        asked.messages.warn(
+            f"{names} of `{path}`: no effect: fields are sampled in the groups fast, slow and "
+            "static"
+        )
     if config.interval_ms is not None and "collect_interval" not in args.given_flags:
         args.collect_interval = config.interval_ms
     if not (config.file or config.rows):
@@ -139,26 +154,41 @@ def read_config_file(asked: Invocation) -> ExporterConfig:
     told = {"collectors"} & args.given_flags
     told |= {"configmap_data"} & args.given_flags if args.configmap_data != NO_CONFIG_MAP else set()
     if told:
-        asked.messages.warn(f"the counters of `{path}` have no effect: `--{sorted(told)[0].replace('_', '-')}` is given, too")
+        asked.messages.warn(
+            f"the counters of `{path}` have no effect: "
+            f"`--{sorted(told)[0].replace('_', '-')}` is "
+            "given, too"
+        )
         return ExporterConfig()
     args.collectors = config.file
     return config
 
 
-async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExporterSettings, ending: AsyncExitStack) -> CountersInForce:
+async def _counters(
+    asked: Invocation, config: ExporterConfig, chosen: GpuExporterSettings, ending: AsyncExitStack
+) -> CountersInForce:
     """Counters of a ConfigMap, of the configuration file, or of a CSV file. Raises UserError."""
     args, is_strict = asked.args, chosen.is_strict_csv
     if config.rows:
-        return WrittenCounters(config.rows, f"configuration `{args.config_file}`", is_strict=is_strict)
+        return WrittenCounters(
+            config.rows, (f"configuration `{args.config_file}`"), is_strict=is_strict
+        )
     file = CountersFile(chosen.collectors, is_strict=is_strict)
     if args.configmap_data == NO_CONFIG_MAP:
         return file
     namespace, _, name = args.configmap_data.partition(":")
     if not namespace or not name or ":" in name:
-        raise UserError(f"`--configmap-data {args.configmap_data}` names no ConfigMap", "write `NAMESPACE:NAME`, or `none`")
+        raise UserError(
+            f"`--configmap-data {args.configmap_data}` names no ConfigMap",
+            "write `NAMESPACE:NAME`, or `none`",
+        )
     api = await _api(asked, ending)
     if api is None:
-        asked.messages.warn(f"`--configmap-data {args.configmap_data}`: no kubeconfig and no service account: the counters file counts")
+        asked.messages.warn(
+            f"`--configmap-data {args.configmap_data}`: no kubeconfig and no service "
+            "account: the "
+            "counters file counts"
+        )
         return file
     from fairlead.edge.queries.config_map import ConfigMapText
 
@@ -171,29 +201,47 @@ async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExport
     return found
 
 
-async def _names(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack) -> OwnerNames:
+async def _names(
+    asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack
+) -> OwnerNames:
     """Labels and UIDs of the node's pods from the API server, if requested, and HPC jobs."""
     args = asked.args
     jobs = CardJobs(absolute(args.hpc_job_mapping_dir)).jobs if args.hpc_job_mapping_dir else None
-    allowed = label_patterns(args.kubernetes_pod_label_allowlist_regex) if args.kubernetes_enable_pod_labels else None
-    if not args.kubernetes or not (args.kubernetes_enable_pod_labels or args.kubernetes_enable_pod_uid):
+    allowed = (
+        label_patterns(args.kubernetes_pod_label_allowlist_regex)
+        if args.kubernetes_enable_pod_labels
+        else None
+    )
+    if not args.kubernetes or not (
+        args.kubernetes_enable_pod_labels or args.kubernetes_enable_pod_uid
+    ):
         return OwnerNames(jobs=jobs)
     api = await _api(asked, ending)
     if api is None:
-        asked.messages.warn("labels and UIDs of pods: no kubeconfig and no service account tell which API server to ask")
+        asked.messages.warn(
+            "labels and UIDs of pods: no kubeconfig and no service account tell which API "
+            "server "
+            "to ask"
+        )
         return OwnerNames(jobs=jobs)
     from fairlead.edge.node.pod_identities import NodePods
 
     return OwnerNames(NodePods(api, chosen.node), allowed, jobs)
 
 
-async def _claimable(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack) -> NodeSlices | None:
+async def _claimable(
+    asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack
+) -> NodeSlices | None:
     """The cards that resource claims can name, from the API server, if requested."""
     if not (asked.args.kubernetes and asked.args.kubernetes_enable_dra):
         return None
     api = await _api(asked, ending)
     if api is None:
-        asked.messages.warn("cards of resource claims: no kubeconfig and no service account tell which API server to ask")
+        asked.messages.warn(
+            "cards of resource claims: no kubeconfig and no service account tell which "
+            "API server "
+            "to ask"
+        )
         return None
     from fairlead.edge.node.claimable_cards import NodeSlices
 
@@ -208,7 +256,9 @@ async def _api(asked: Invocation, ending: AsyncExitStack) -> KubeApi | None:
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube.kube_api import KubeApi
 
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    connection = find_connection(
+        asked.options.kubeconfig or None, asked.options.context or None, env=asked.env
+    )
     return None if connection is None else await ending.enter_async_context(KubeApi(connection))
 
 
@@ -218,22 +268,35 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
         with needing_simulation("`--sim-gpus`"):
             from fairlead_sim.gpus.node_cards import parse_models, simulated_node
         told = simulated_loads(load_folder(asked.env), asked.messages.warn)
-        return simulated_node(chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, told)
+        return simulated_node(
+            chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, told
+        )
     beat = NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout)
     log = KernelLog() if args.kmsg == "on" else None
     return NvmlDevices(chosen.node, CardReader, beat, args.nvml_library, log, joined_reports)
 
 
 async def _run_node_exporter(
-    asked: Invocation, chosen: GpuExporterSettings, sock: socket, guard: WebGuard | None, counters: CountersInForce, names: OwnerNames
+    asked: Invocation,
+    chosen: GpuExporterSettings,
+    sock: socket,
+    guard: WebGuard | None,
+    counters: CountersInForce,
+    names: OwnerNames,
 ) -> None:
     args = asked.args
     devices = _devices(asked, chosen)
     own_socket = args.pod_resources_kubelet_socket
-    resources = PodResources(absolute(own_socket) if own_socket else absolute(args.kubelet_dir) / "pod-resources" / "kubelet.sock")
+    resources = PodResources(
+        absolute(own_socket)
+        if own_socket
+        else absolute(args.kubelet_dir) / "pod-resources" / "kubelet.sock"
+    )
     async with AsyncExitStack() as ending:
         ending.push_async_callback(resources.close)
-        lists = KubeletLists(resources, absolute(args.kubelet_dir) / "device-plugins", needs_names=True)
+        lists = KubeletLists(
+            resources, absolute(args.kubelet_dir) / "device-plugins", needs_names=True
+        )
         pods = PodMap(
             lists,
             GrantsFile(absolute(args.grants_file)),
@@ -245,6 +308,11 @@ async def _run_node_exporter(
             is_wanted=args.kubernetes,
             identities=names.identities,
         )
-        exporter = GpuExporter(devices, WallClock(), chosen, pods=pods, counters=counters, names=names)
-        said = f"GPU metrics of node {chosen.node} on {url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
+        exporter = GpuExporter(
+            devices, WallClock(), chosen, pods=pods, counters=counters, names=names
+        )
+        said = (
+            f"GPU metrics of node {chosen.node} on "
+            f"{url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
+        )
         await run(exporter.service(sock, guard), on_ready=lambda: asked.messages.info(said))

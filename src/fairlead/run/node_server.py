@@ -23,7 +23,8 @@ from fairlead.rules.devices.watchdog import OverGrantPolicy
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.wiring import required_connection
 
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
+# read when it is imported; else it writes to stderr as it likes
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 from fairlead.edge.kubelet.device_plugin import DevicePlugin
 from fairlead.edge.kubelet.pod_resources import PodResources
@@ -38,7 +39,12 @@ async def run_device_plugin(asked: Invocation) -> None:
     args = asked.args
     address = parse_address(args.listen)
     kubelet = absolute(args.kubelet_dir)
-    folders = NodeFolders(kubelet / "device-plugins", absolute(args.cdi_dir), absolute(args.state_dir), absolute(args.run_dir))
+    folders = NodeFolders(
+        kubelet / "device-plugins",
+        absolute(args.cdi_dir),
+        absolute(args.state_dir),
+        absolute(args.run_dir),
+    )
     _check(folders.plugins)
     connection = required_connection(asked)
     sock = bind_socket(*address)
@@ -53,7 +59,9 @@ async def run_device_plugin(asked: Invocation) -> None:
         has_device_nodes=args.backend != "sim",
     )
 
-    def serve(endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool) -> ResourceServer:
+    def serve(
+        endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool
+    ) -> ResourceServer:
         return DevicePlugin(folders.plugins, endpoint, resource, answers, needs_start=needs_start)
 
     resources = PodResources(kubelet / "pod-resources" / "kubelet.sock")
@@ -62,7 +70,15 @@ async def run_device_plugin(asked: Invocation) -> None:
         driver = _driver(args.backend, args.node, args.sim_gpus, ending)
         api = await ending.enter_async_context(KubeApi(connection))
         lists = KubeletLists(resources, folders.plugins)
-        agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, NodeProcesses(), serve, chosen)
+        agent = NodeAgent(
+            KubeNodeApi(api, args.node),
+            driver,
+            NodeAgentFiles(folders),
+            lists,
+            NodeProcesses(),
+            serve,
+            chosen,
+        )
         listening = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
         await run(agent.service(sock), on_ready=lambda: asked.messages.info(listening))
 
@@ -71,9 +87,15 @@ def _check(plugins: Path) -> None:
     """Raises UserError for a directory in which no kubelet can be reached."""
     longest = plugins / "fairlead-gpu-mem.sock"
     if len(os.fsencode(longest)) > LONGEST_SOCKET:
-        raise UserError(f"`{longest}` is longer than the path of a socket may be ({LONGEST_SOCKET})", "name it by a short link")
+        raise UserError(
+            f"`{longest}` is longer than the path of a socket may be ({LONGEST_SOCKET})",
+            "name it by a short link",
+        )
     if not plugins.is_dir():
-        raise UserError(f"there is no `{plugins}`", "pass --kubelet-dir: the kubelet's directory, or where it is mounted")
+        raise UserError(
+            f"there is no `{plugins}`",
+            "pass --kubelet-dir: the kubelet's directory, or where it is mounted",
+        )
 
 
 def _driver(backend: str, node: str, sim_gpus: str, ending: AsyncExitStack) -> CardDriver:

@@ -45,12 +45,16 @@ def run_kubectl_inspect_gpushare() -> NoReturn:
 
 
 def run_dcgmproftester() -> NoReturn:
-    """`dcgmproftester11`, `12` and `13`, as manifests call NVIDIA's load generator: `fairlead gpu-load`."""
+    """`dcgmproftester11`, `12` and `13`, as manifests call NVIDIA's load generator: `fairlead
+    gpu-load`.
+    """
     sys.exit(_run(f"dcgmproftester{sys.argv[0][-2:]}"))
 
 
 def run_dcgm_exporter() -> NoReturn:
-    """`dcgm-exporter`, as its image's entry point and a node's unit call it: `fairlead gpu-exporter`."""
+    """`dcgm-exporter`, as its image's entry point and a node's unit call it: `fairlead
+    gpu-exporter`.
+    """
     sys.exit(_run("dcgm-exporter"))
 
 
@@ -62,11 +66,13 @@ def _run_shortly(program: str) -> NoReturn:
             stream.flush()
         except (OSError, ValueError):
             status = status or 120  # as Python itself ends when its last flush fails
-    os._exit(status)  # taking hundreds of modules apart takes a tenth of the life of `arena version`
+    # taking hundreds of modules apart takes a tenth of the life of `arena version`
+    os._exit(status)
 
 
 def _run(program: str) -> int:
-    is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # otherwise the parent process wants Ctrl-C ignored
+    # otherwise the parent process wants Ctrl-C ignored
+    is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_handled:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from fairlead.errors import INTERRUPTED
@@ -78,7 +84,10 @@ def _run(program: str) -> int:
         msgspec crashes when an exception comes in between.
         """
         while frame is not None:
-            if frame.f_code.co_filename.startswith("<frozen importlib") or "/msgspec/" in frame.f_code.co_filename:
+            if (
+                frame.f_code.co_filename.startswith("<frozen importlib")
+                or "/msgspec/" in frame.f_code.co_filename
+            ):
                 os._exit(INTERRUPTED)
             frame = frame.f_back
         raise KeyboardInterrupt
@@ -96,7 +105,9 @@ def _run(program: str) -> int:
 
 
 def _pass_on(lost: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C where no exception can be raised (in a finalizer): send it again, without a traceback."""
+    """Ctrl-C where no exception can be raised (in a finalizer):
+    send it again, without a traceback.
+    """
     if isinstance(lost.exc_value, KeyboardInterrupt):
         import _thread
 

@@ -57,10 +57,25 @@ def render_demo(steps: list[DemoStep]) -> str:
     rows = [("AFTER", *(name.upper() for name in SPACES), "EVICTED", "WAITING")]
     for step in steps:
         counts = Counter((space, reason) for space, reason, _ in step.waiting)
-        waits = ", ".join(f"{space} {count} {reason}" for (space, reason), count in sorted(counts.items()))
-        rows.append((step.name, *(str(step.running.get(name, "-")) for name in SPACES), str(step.evicted), waits or "nobody"))
-    lines = dict.fromkeys(f"{space}: {reason}: {sentence}" for space, reason, sentence in steps[-1].waiting)
-    return render_rows(rows) + "\nWho waits in the end, and why:\n" + "".join(f"  {each}\n" for each in lines)
+        waits = ", ".join(
+            (f"{space} {count} {reason}") for (space, reason), count in sorted(counts.items())
+        )
+        rows.append(
+            (
+                step.name,
+                *(str(step.running.get(name, "-")) for name in SPACES),
+                str(step.evicted),
+                waits or "nobody",
+            )
+        )
+    lines = dict.fromkeys(
+        (f"{space}: {reason}: {sentence}") for space, reason, sentence in steps[-1].waiting
+    )
+    return (
+        render_rows(rows)
+        + ("\nWho waits in the end, and why:\n")
+        + "".join((f"  {each}\n") for each in lines)
+    )
 
 
 def _settle(world: World) -> None:
@@ -70,12 +85,24 @@ def _settle(world: World) -> None:
 def _step(world: World, name: str, evicted: int) -> DemoStep:
     pods = [pod for space in SPACES for pod in world.cluster.scan(PODS, space)]
     running = Counter(_space(pod) for pod in pods if pod["status"].get("phase") == "Running")
-    waiting = [pod for pod in pods if any(gate["name"] == QUOTA_GATE for gate in pod["spec"].get("schedulingGates") or ())]
-    return DemoStep(name, dict(running), evicted, tuple((_space(pod), *_quota_condition(pod)) for pod in waiting))
+    waiting = [
+        pod
+        for pod in pods
+        if any(gate["name"] == QUOTA_GATE for gate in pod["spec"].get("schedulingGates") or ())
+    ]
+    return DemoStep(
+        name,
+        dict(running),
+        evicted,
+        tuple((_space(pod), *_quota_condition(pod)) for pod in waiting),
+    )
 
 
 def _quota_condition(pod: Object) -> tuple[str, str]:
-    condition: Object = next((each for each in pod["status"].get("conditions") or () if each["type"] == QUOTA_CONDITION), {})
+    condition: Object = next(
+        (each for each in pod["status"].get("conditions") or () if each["type"] == QUOTA_CONDITION),
+        {},
+    )
     return condition.get("reason", ""), condition.get("message", "")
 
 
@@ -94,9 +121,17 @@ def demo_tree(scope: str) -> Object:
         leaf["namespaces"] = [name]
     root = _node("root", 40, 40)
     root["attributes"] = {RECLAIM_SCOPE: scope}
-    root["children"] = [{**_node("root.a", 20, 40), "children": leaves[:2]}, {**_node("root.b", 20, 40), "children": leaves[2:]}]
+    root["children"] = [
+        {**_node("root.a", 20, 40), "children": leaves[:2]},
+        {**_node("root.b", 20, 40), "children": leaves[2:]},
+    ]
     meta = {"name": "elasticquotatree", "namespace": "kube-system"}
-    return {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": meta, "spec": {"root": root}}
+    return {
+        "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
+        "kind": "ElasticQuotaTree",
+        "metadata": meta,
+        "spec": {"root": root},
+    }
 
 
 def _node(name: str, least: int, most: int) -> Object:
@@ -105,7 +140,16 @@ def _node(name: str, least: int, most: int) -> Object:
 
 def demo_deployment(name: str, namespace: str) -> Object:
     labels = {"app": name}
-    container = {"name": "nginx", "image": "nginx:1.27", "resources": {"limits": {"cpu": "5"}, "requests": {"cpu": "5"}}}
+    container = {
+        "name": "nginx",
+        "image": "nginx:1.27",
+        "resources": {"limits": {"cpu": "5"}, "requests": {"cpu": "5"}},
+    }
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     spec = {"replicas": 5, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }

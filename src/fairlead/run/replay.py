@@ -58,7 +58,9 @@ class _Stood:
         return self._snapshot.gpus
 
     def source(self) -> Source:
-        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, SourceState.OFF, "the snapshot has no GPU values")
+        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(
+            GPU_TELEMETRY, SourceState.OFF, ("the snapshot has no GPU values")
+        )
 
     def tally(self) -> None:
         return

@@ -36,26 +36,52 @@ async def _run_up(asked: Invocation) -> None:
 
 
 async def run_simulated_exporter(
-    asked: Invocation, chosen: GpuExporterSettings, sock: socket, guard: WebGuard | None, counters: CountersInForce, names: OwnerNames
+    asked: Invocation,
+    chosen: GpuExporterSettings,
+    sock: socket,
+    guard: WebGuard | None,
+    counters: CountersInForce,
+    names: OwnerNames,
 ) -> None:
     """Export the cards of one node of a scenario; with `--all-nodes` those of all nodes."""
     args = asked.args
     world = scenario_beginning(args.scenario).world(args.seed)
     if not args.all_nodes:
-        chosen = structs.replace(chosen, node=_node_of(world, args.node, args.scenario), is_alone=True)
+        chosen = structs.replace(
+            chosen, node=_node_of(world, args.node, args.scenario), is_alone=True
+        )
     simulation = Simulation(world, args.speed)
     simulation.loads = simulated_loads(load_folder(asked.env), asked.messages.warn)
-    exporter = GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen, counters=counters, names=names)
-    cards = f"all nodes of scenario {args.scenario}" if args.all_nodes else f"node {chosen.node} of scenario {args.scenario}"
-    listening = f"GPU metrics of {cards}, simulated, on {url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
-    await run(exporter.service(sock, guard), loops=(simulation.driver.run(),), on_ready=lambda: asked.messages.info(listening))
+    exporter = GpuExporter(
+        simulation.devices(chosen.interval_seconds),
+        simulation,
+        chosen,
+        counters=counters,
+        names=names,
+    )
+    cards = (
+        f"all nodes of scenario {args.scenario}"
+        if args.all_nodes
+        else (f"node {chosen.node} of scenario {args.scenario}")
+    )
+    listening = (
+        f"GPU metrics of {cards}, simulated, on "
+        f"{url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
+    )
+    await run(
+        exporter.service(sock, guard),
+        loops=(simulation.driver.run(),),
+        on_ready=lambda: asked.messages.info(listening),
+    )
 
 
 def _node_of(world: World, node: str, scenario: str) -> str:
     """The node from the flag, else the first with cards. Raises UserError."""
     nodes = sorted({sample.node for sample in world.devices.sample(is_brief=True)})
     if not nodes:
-        raise UserError(f"no node of scenario {scenario} has GPUs", "name another with `--scenario`")
+        raise UserError(
+            (f"no node of scenario {scenario} has GPUs"), ("name another with `--scenario`")
+        )
     return node if node in nodes else nodes[0]
 
 
@@ -82,8 +108,16 @@ async def _run_api_server(asked: Invocation) -> None:
     )
     try:
         await run(
-            ServedApp(app=app, sock=sock, tls=credentials.ssl, stopping=app.stop, loops=(simulation.driver.run,)),
-            on_ready=lambda: asked.messages.info(f"simulated cluster on {url_of(sock, 'https')}: {command}"),
+            ServedApp(
+                app=app,
+                sock=sock,
+                tls=credentials.ssl,
+                stopping=app.stop,
+                loops=(simulation.driver.run,),
+            ),
+            on_ready=lambda: asked.messages.info(
+                f"simulated cluster on {url_of(sock, 'https')}: {command}"
+            ),
         )
     finally:
         end_kubeconfig(kubeconfig, asked.messages)

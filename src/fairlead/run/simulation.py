@@ -76,7 +76,9 @@ class Simulation:
 
     def devices(self, interval_seconds: float) -> SampledDevices:
         """The cards of all nodes, read in parts: 40,000 take a second."""
-        return SampledDevices(self._cards, self.now, interval_seconds, self.world.devices.stuck_calls)
+        return SampledDevices(
+            self._cards, self.now, interval_seconds, self.world.devices.stuck_calls
+        )
 
     def _cards(self) -> Iterator[Sequence[DeviceSample]]:
         self.driver.catch_up()

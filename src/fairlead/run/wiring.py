@@ -41,7 +41,12 @@ class NoReadings:
         return ()
 
     def source(self) -> Source:
-        return Source(GPU_TELEMETRY, SourceState.OFF, "GPU values are not read", "start it with --gpu-source exporters or prometheus")
+        return Source(
+            GPU_TELEMETRY,
+            SourceState.OFF,
+            "GPU values are not read",
+            "start it with --gpu-source exporters or prometheus",
+        )
 
     def tally(self) -> None:
         return
@@ -81,29 +86,49 @@ def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Promet
     if not address:
         return None
     token = "" if args.prometheus_token_file else env.get("PROMETHEUS_TOKEN", "")
-    return Prometheus(prometheus_connection(address, token=token, token_file=args.prometheus_token_file, ca_file=args.prometheus_ca_file))
+    return Prometheus(
+        prometheus_connection(
+            address,
+            token=token,
+            token_file=args.prometheus_token_file,
+            ca_file=args.prometheus_ca_file,
+        )
+    )
 
 
-def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock, api: KubeApi) -> GpuReadings:
+def gpu_readings(
+    args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock, api: KubeApi
+) -> GpuReadings:
     """The readings of `--gpu-source`. Raises UserError for a source without its address."""
     if args.gpu_source == "none":
         return NoReadings()
     if args.gpu_source == "prometheus":
         if prometheus is None:
-            raise UserError("`--gpu-source prometheus` needs a Prometheus, and none is named", "add --prometheus URL")
+            raise UserError(
+                "`--gpu-source prometheus` needs a Prometheus, and none is named",
+                "add --prometheus URL",
+            )
         return PrometheusReadings(prometheus, clock)
     if args.gpu_exporter and args.gpu_exporter_pods is None:
         return ExporterPages(args.gpu_exporter, clock, ca_file=args.gpu_exporter_ca_file)
     labels = args.gpu_exporter_pods or settings.GPU_EXPORTER_LABELS
     search = PodSearch(labels, args.gpu_exporter_namespace, args.gpu_exporter_port)
-    return ExporterPages(args.gpu_exporter, clock, finder=ExporterPods(api, clock, search), ca_file=args.gpu_exporter_ca_file)
+    return ExporterPages(
+        args.gpu_exporter,
+        clock,
+        finder=ExporterPods(api, clock, search),
+        ca_file=args.gpu_exporter_ca_file,
+    )
 
 
 def required_connection(asked: Invocation) -> Connection:
     """The cluster to follow. Raises UserError without one."""
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    connection = find_connection(
+        asked.options.kubeconfig or None, asked.options.context or None, env=asked.env
+    )
     if connection is None:
         raise UserError(
-            "there is no cluster to follow: no kubeconfig and no service account", "pass --kubeconfig FILE, or try `fairlead up`"
+            "there is no cluster to follow: no kubeconfig and no service account",
+            "pass --kubeconfig FILE, or try `fairlead up`",
         )
     return connection

@@ -49,7 +49,14 @@ class ChosenWorld:
     `is_writing`: the command changes something in it.
     """
 
-    def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
+    def __init__(
+        self,
+        options: GlobalOptions,
+        env: Mapping[str, str],
+        messages: Messages,
+        *,
+        is_writing: bool = False,
+    ) -> None:
         self._is_writing = is_writing
         self._options = options
         self._env = env
@@ -100,7 +107,9 @@ class ChosenWorld:
             return None
         from fairlead.edge.queries.quota_setup import read_built_in, read_setup
 
-        return read_setup(found[0]) if found[0].connection.laptop is None else read_built_in(found[0])
+        return (
+            read_setup(found[0]) if found[0].connection.laptop is None else read_built_in(found[0])
+        )
 
     def crons(self) -> ClusterCrons | None:
         found = None if self._options.snapshot else self._api()
@@ -118,13 +127,21 @@ class ChosenWorld:
         if named:
             check_namespace(named)
             return named
-        return (not self._options.snapshot and self._connection and self._connection.namespace) or "default"
+        return (
+            not self._options.snapshot and self._connection and self._connection.namespace
+        ) or "default"
 
     def console(self) -> str:
         config = self._machine.config()
         named = config.get("console_address", "")
-        connection = None if named or self._options.snapshot else self._connection or self._running_laptop
-        return connection.laptop.console if connection is not None and connection.laptop is not None else named
+        connection = (
+            None if named or self._options.snapshot else self._connection or self._running_laptop
+        )
+        return (
+            connection.laptop.console
+            if connection is not None and connection.laptop is not None
+            else named
+        )
 
     def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         from fairlead.edge.files.laptop_clock import LaptopClock
@@ -135,7 +152,10 @@ class ChosenWorld:
         laptop = self._machine.laptop(state_dir)
         if laptop is None:
             home = self._machine.laptop_home(state_dir)
-            hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
+            hint = (
+                "start one with `fairlead up`, or name its directory with --state-dir; only "
+                "simulated time can be moved"
+            )
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
         return LaptopClock(laptop.console)
 
@@ -148,12 +168,16 @@ class ChosenWorld:
     def _connection(self) -> Connection | None:
         from fairlead.edge.connection.kubeconfig import find_connection
 
-        return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
+        return find_connection(
+            self._options.kubeconfig or None, self._options.context or None, env=self._env
+        )
 
     @property
     def _is_named(self) -> bool:
         """Whether the user named a cluster."""
-        return bool(self._options.kubeconfig or self._options.context or self._env.get("KUBECONFIG"))
+        return bool(
+            self._options.kubeconfig or self._options.context or self._env.get("KUBECONFIG")
+        )
 
     @property
     def _named_laptop(self) -> LaptopPages | None:
@@ -166,7 +190,14 @@ class ChosenWorld:
         if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
             what = f"context `{self._connection.context}` of {self._connection.origin}"
             problem = f"`{self._connection.server}`, {what}, is no laptop's cluster"
-            raise UserError(problem, "only simulated time can be moved; leave out --kubeconfig and --context for the laptop that runs here")
+            raise UserError(
+                problem,
+                (
+                    "only simulated time can be moved; leave out --kubeconfig and --context "
+                    "for the "
+                    "laptop that runs here"
+                ),
+            )
         return self._connection.laptop
 
     def _announce_target(self, connection: Connection) -> None:
@@ -176,7 +207,10 @@ class ChosenWorld:
         laptop = self._machine.laptop("")
         if laptop is not None:
             where = f"context `{connection.context}` of {connection.origin}"
-            other = f'the laptop (process {laptop.pid}) is chosen by `eval "$(fairlead env)"` or --kubeconfig {laptop.kubeconfig}'
+            other = (
+                f'the laptop (process {laptop.pid}) is chosen by `eval "$(fairlead env)"` or '
+                f"--kubeconfig {laptop.kubeconfig}"
+            )
             self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
@@ -192,7 +226,11 @@ class ChosenWorld:
         from fairlead.edge.kube.kube_blocking import KubeBlocking
 
         api, laptop = KubeBlocking(connection), connection.laptop
-        return api, self._readings(api, laptop), (lambda: _laptop_now(laptop.console)) if laptop is not None else time.time
+        return (
+            api,
+            self._readings(api, laptop),
+            (lambda: _laptop_now(laptop.console)) if laptop is not None else time.time,
+        )
 
     @cached_property
     def _running_laptop(self) -> Connection | None:
@@ -201,7 +239,11 @@ class ChosenWorld:
             return None
         from fairlead.edge.connection.kubeconfig import find_connection
 
-        self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
+        self._messages.info(
+            f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig "
+            "FILE for "
+            "another"
+        )
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
@@ -215,14 +257,24 @@ class ChosenWorld:
         def ask(namespace: str) -> tuple[GpuReading, ...]:
             from fairlead.edge.prometheus.address import prometheus_connection
             from fairlead.edge.prometheus.blocking import PrometheusBlocking
-            from fairlead.edge.queries.gpu_query import named_readings, page_readings, proxied_readings
+            from fairlead.edge.queries.gpu_query import (
+                named_readings,
+                page_readings,
+                proxied_readings,
+            )
 
             config = self._machine.config()
             address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
             if not address:
-                return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api, namespace)
+                return (
+                    page_readings(laptop.gpu_exporter)
+                    if laptop is not None
+                    else proxied_readings(api, namespace)
+                )
             token = self._env.get("PROMETHEUS_TOKEN") or config.get("prometheus_token", "")
-            named = prometheus_connection(address, token=token, ca_file=config.get("prometheus_ca_file", ""))
+            named = prometheus_connection(
+                address, token=token, ca_file=config.get("prometheus_ca_file", "")
+            )
             return named_readings(PrometheusBlocking(named), namespace)
 
         return ask
@@ -231,7 +283,9 @@ class ChosenWorld:
         from fairlead.cli.snapshot.reader import SnapshotReader
 
         saved = self._machine.snapshot(name)
-        return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects)
+        return SnapshotReader(
+            saved.snapshot, (f"snapshot {name} of {saved.cluster}"), lambda: saved.objects
+        )
 
     def _embedded(self) -> ClusterReader:
         from fairlead.cli.snapshot.reader import SnapshotReader
@@ -244,7 +298,11 @@ class ChosenWorld:
         world = sharing_world(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)
         world.warm_up()
         what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
-        self._messages.info(f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a real one")
+        self._messages.info(
+            f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig "
+            "FILE for a "
+            "real one"
+        )
         return SnapshotReader(take_snapshot(world), f"the {what}", lambda: take_objects(world))
 
 

@@ -1,1 +1,3 @@
-"""Formats of other programs: `parse_…` reads one into the model, `render_…` writes the model in it."""
+"""Formats of other programs: `parse_…` reads one into the model,
+`render_…` writes the model in it.
+"""

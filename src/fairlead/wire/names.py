@@ -47,7 +47,14 @@ from fairlead.model.keys import (
     LABEL_SHARED_ALIAS,
     QUOTA_GATE,
 )
-from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
+from fairlead.model.resources import (
+    ALIYUN_GPU,
+    GPU_CORE,
+    GPU_COUNT,
+    GPU_MEMORY,
+    MIG_PREFIX,
+    NVIDIA_GPU,
+)
 
 __all__ = ["ALIYUN_GPU", "GPU_CORE", "GPU_COUNT", "GPU_MEMORY", "MIG_PREFIX", "NVIDIA_GPU"]
 __all__ += [
@@ -63,11 +70,37 @@ __all__ += [
     "LABEL_ROLE_PREFIX",
 ]
 __all__ += ["ANNOTATION_REQUESTED_GPUS", "ANNOTATION_SUSPEND", "QUOTA_GATE"]
-__all__ += ["ANNOTATION_GPU_PLACEMENT", "ANNOTATION_GPU_SPLIT", "LABEL_GPU_PLACEMENT", "LABEL_SHARED", "LABEL_SHARED_ALIAS"]
-__all__ += ["ANNOTATION_ALLOCATION", "ANNOTATION_REFERENCE_ALLOCATION", "ANNOTATION_REFERENCE_ASSIGNED", "ANNOTATION_REFERENCE_ASSUME_TIME"]
-__all__ += ["ANNOTATION_CORE_PERCENTAGE", "ANNOTATION_GPU_INDEX", "ANNOTATION_GPU_POD", "ANNOTATION_REFERENCE_ASSIGN_TIME"]
-__all__ += ["ANNOTATION_GPU_ASSIGNED", "ANNOTATION_GPU_ASSIGN_TIME", "ANNOTATION_GPU_ASSUME_TIME", "ANNOTATION_GPU_DEVICE"]
-__all__ += ["ANNOTATION_TOPOLOGY_GROUP", "GRANT_ANNOTATIONS", "LABEL_ISOLATION", "LABEL_NO_ISOLATION"]
+__all__ += [
+    "ANNOTATION_GPU_PLACEMENT",
+    "ANNOTATION_GPU_SPLIT",
+    "LABEL_GPU_PLACEMENT",
+    "LABEL_SHARED",
+    "LABEL_SHARED_ALIAS",
+]
+__all__ += [
+    "ANNOTATION_ALLOCATION",
+    "ANNOTATION_REFERENCE_ALLOCATION",
+    "ANNOTATION_REFERENCE_ASSIGNED",
+    "ANNOTATION_REFERENCE_ASSUME_TIME",
+]
+__all__ += [
+    "ANNOTATION_CORE_PERCENTAGE",
+    "ANNOTATION_GPU_INDEX",
+    "ANNOTATION_GPU_POD",
+    "ANNOTATION_REFERENCE_ASSIGN_TIME",
+]
+__all__ += [
+    "ANNOTATION_GPU_ASSIGNED",
+    "ANNOTATION_GPU_ASSIGN_TIME",
+    "ANNOTATION_GPU_ASSUME_TIME",
+    "ANNOTATION_GPU_DEVICE",
+]
+__all__ += [
+    "ANNOTATION_TOPOLOGY_GROUP",
+    "GRANT_ANNOTATIONS",
+    "LABEL_ISOLATION",
+    "LABEL_NO_ISOLATION",
+]
 
 PREFIX: Final = "fairlead.io/"
 
@@ -116,7 +149,8 @@ LABEL_ELASTIC_JOB: Final = "training-job-name"  # et-operator, as the two below
 LABEL_ELASTIC_ROLE: Final = "training-job-role"
 LABEL_VOLCANO_JOB: Final = "volcano.sh/job-name"
 LABEL_VOLCANO_TASK: Final = "volcano.sh/task-spec"
-LABEL_VOLCANO_ROLE: Final = "volcano-role"  # written by arena: `driver` on the pods of the first task
+# written by arena: `driver` on the pods of the first task
+LABEL_VOLCANO_ROLE: Final = "volcano-role"
 LABEL_SPARK_APP: Final = "sparkoperator.k8s.io/app-name"
 LABEL_SPARK_ROLE: Final = "spark-role"
 LABEL_CRON: Final = "kubedl.io/cron-name"

@@ -30,7 +30,8 @@ _EDIT: tuple[Rule, ...] = (
     (
         _WRITE,
         "core",
-        "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale secrets serviceaccounts services "
+        "configmaps persistentvolumeclaims replicationcontrollers "
+        "replicationcontrollers/scale secrets serviceaccounts services "
         "services/proxy",
     ),
     ("create", "core", "serviceaccounts/token"),
@@ -38,14 +39,18 @@ _EDIT: tuple[Rule, ...] = (
     (
         _WRITE,
         "apps",
-        "daemonsets deployments deployments/rollback deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale",
+        (
+            "daemonsets deployments deployments/rollback deployments/scale replicasets "
+            "replicasets/scale statefulsets statefulsets/scale"
+        ),
     ),
     (_WRITE, "autoscaling", "horizontalpodautoscalers"),
     (_WRITE, "batch", "cronjobs jobs"),
     (
         _WRITE,
         "extensions",
-        "daemonsets deployments deployments/rollback deployments/scale ingresses networkpolicies replicasets replicasets/scale "
+        "daemonsets deployments deployments/rollback deployments/scale ingresses "
+        "networkpolicies replicasets replicasets/scale "
         "replicationcontrollers/scale",
     ),
     (_WRITE, "policy", "poddisruptionbudgets"),
@@ -57,13 +62,17 @@ _VIEW: tuple[Rule, ...] = (
     (
         _READ,
         "core",
-        "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods replicationcontrollers "
+        "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods "
+        "replicationcontrollers "
         "replicationcontrollers/scale serviceaccounts services services/status",
     ),
     (
         _READ,
         "core",
-        "bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status",
+        (
+            "bindings limitranges namespaces/status pods/log pods/status "
+            "replicationcontrollers/status resourcequotas resourcequotas/status"
+        ),
     ),
     (_READ, "core", "namespaces"),
     (_READ, "core events.k8s.io", "events"),
@@ -71,7 +80,8 @@ _VIEW: tuple[Rule, ...] = (
     (
         _READ,
         "apps",
-        "controllerrevisions daemonsets daemonsets/status deployments deployments/scale deployments/status replicasets replicasets/scale "
+        "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
+        "deployments/status replicasets replicasets/scale "
         "replicasets/status statefulsets statefulsets/scale statefulsets/status",
     ),
     (_READ, "autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status"),
@@ -79,7 +89,8 @@ _VIEW: tuple[Rule, ...] = (
     (
         _READ,
         "extensions",
-        "daemonsets daemonsets/status deployments deployments/scale deployments/status ingresses ingresses/status networkpolicies "
+        "daemonsets daemonsets/status deployments deployments/scale deployments/status "
+        "ingresses ingresses/status networkpolicies "
         "replicasets replicasets/scale replicasets/status replicationcontrollers/scale",
     ),
     (_READ, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
@@ -95,8 +106,12 @@ _DELEGATOR: tuple[Rule, ...] = (
     ("create", "authorization.k8s.io", "subjectaccessreviews"),
 )
 _PUBLIC_PATHS = "/healthz /livez /readyz /version /version/"
-_DISCOVERY_PATHS = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"
-_MONITORING_PATHS = "/flagz /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/* /statusz"
+_DISCOVERY_PATHS = (
+    "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"
+)
+_MONITORING_PATHS = (
+    "/flagz /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/* /statusz"
+)
 
 _GROUP = "rbac.authorization.k8s.io"
 _AGGREGATE = f"{_GROUP}/aggregate-to-"
@@ -113,7 +128,10 @@ def bootstrap_objects() -> Iterator[Object]:
     yield _role("system:auth-delegator", _rules(_DELEGATOR))
     yield _role("system:basic-user", _rules(_BASIC))
     yield _role("system:discovery", [_paths("get", _DISCOVERY_PATHS)])
-    yield _role("system:monitoring", [_paths("get", _MONITORING_PATHS), *_rules((("get", "core", "nodes/metrics"),))])
+    yield _role(
+        "system:monitoring",
+        [_paths("get", _MONITORING_PATHS), *_rules((("get", "core", "nodes/metrics"),))],
+    )
     yield _role("system:public-info-viewer", [_paths("get", _PUBLIC_PATHS)])
     yield _gathered("view", part_of="edit")
     yield _gathered("edit", part_of="admin")
@@ -142,11 +160,20 @@ def _paths(verb: str, paths: str) -> Object:
 
 def _metadata(name: str, part_of: str = "") -> Object:
     labels = {**_DEFAULTS, **({f"{_AGGREGATE}{part_of}": "true"} if part_of else {})}
-    return {"name": name, "labels": labels, "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"}}
+    return {
+        "name": name,
+        "labels": labels,
+        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+    }
 
 
 def _role(name: str, rules: list[Object], part_of: str = "") -> Object:
-    return {"apiVersion": f"{_GROUP}/v1", "kind": "ClusterRole", "metadata": _metadata(name, part_of), "rules": rules}
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "ClusterRole",
+        "metadata": _metadata(name, part_of),
+        "rules": rules,
+    }
 
 
 def _gathered(name: str, part_of: str = "") -> Object:

@@ -13,9 +13,19 @@ from itertools import product
 
 from msgspec import Struct
 
-from fairlead.model.access import AccessRequest, Binding, Identity, PolicyRule, Subject, account_name
+from fairlead.model.access import (
+    AccessRequest,
+    Binding,
+    Identity,
+    PolicyRule,
+    Subject,
+    account_name,
+)
 
-EVERYTHING = (PolicyRule(verbs=("*",), groups=("*",), resources=("*",)), PolicyRule(verbs=("*",), urls=("*",)))
+EVERYTHING = (
+    PolicyRule(verbs=("*",), groups=("*",), resources=("*",)),
+    PolicyRule(verbs=("*",), urls=("*",)),
+)
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
 RoleKey = tuple[str, str]
@@ -38,9 +48,13 @@ class HeldRole(Struct, frozen=True):
 
 
 class Policy:
-    """All roles and bindings of a cluster, indexed by who is bound. Bindings apply in the order given."""
+    """All roles and bindings of a cluster, indexed by who is bound. Bindings apply in the order
+    given.
+    """
 
-    def __init__(self, roles: Mapping[RoleKey, Sequence[PolicyRule]], bindings: Iterable[Binding]) -> None:
+    def __init__(
+        self, roles: Mapping[RoleKey, Sequence[PolicyRule]], bindings: Iterable[Binding]
+    ) -> None:
         self._roles = roles
         self._bound: dict[tuple[str, str, str], list[tuple[int, Binding, Subject]]] = {}
         for number, binding in enumerate(bindings):
@@ -58,10 +72,16 @@ class Policy:
         """What `who` is given in a namespace: cluster-wide bindings first, each binding once."""
         for scope in ("", namespace) if namespace else ("",):
             keys = [(scope, "User", who.name), *((scope, "Group", group) for group in who.groups)]
-            found = {number: (binding, subject) for key in reversed(keys) for number, binding, subject in self._bound.get(key, ())}
+            found = {
+                number: (binding, subject)
+                for key in reversed(keys)
+                for number, binding, subject in self._bound.get(key, ())
+            }
             for number in sorted(found):
                 binding, subject = found[number]
-                yield HeldRole(binding, subject, self.rules_of(binding.role_kind, binding.role_name, scope))
+                yield HeldRole(
+                    binding, subject, self.rules_of(binding.role_kind, binding.role_name, scope)
+                )
 
     def held_rules(self, who: Identity, namespace: str) -> list[PolicyRule]:
         """All rules that `who` has in a namespace."""
@@ -92,16 +112,32 @@ def missing_roles(who: Identity, namespace: str, policy: Policy, resource: str =
     """
     bindings = (held.binding for held in policy.held_roles(who, namespace) if held.rules is None)
     roles = list(
-        dict.fromkeys(f'{resource or each.role_kind.lower() + "." + RBAC_GROUP} "{each.role_name}" not found' for each in bindings)
+        dict.fromkeys(
+            (
+                f"{resource or each.role_kind.lower() + '.' + RBAC_GROUP} "
+                f'"{each.role_name}" not found'
+            )
+            for each in bindings
+        )
     )
     return roles[0] if len(roles) == 1 else f"[{', '.join(roles)}]" if roles else ""
 
 
 def _joined(held: HeldRole) -> str:
     binding, subject = held.binding, held.subject
-    name = f"{subject.name}/{subject.namespace or binding.namespace}" if subject.kind == "ServiceAccount" else subject.name
-    kind, place = ("RoleBinding", f"{binding.name}/{binding.namespace}") if binding.namespace else ("ClusterRoleBinding", binding.name)
-    return f'{kind} "{place}" of {binding.role_kind} "{binding.role_name}" to {subject.kind} "{name}"'
+    name = (
+        f"{subject.name}/{subject.namespace or binding.namespace}"
+        if subject.kind == "ServiceAccount"
+        else subject.name
+    )
+    kind, place = (
+        ("RoleBinding", f"{binding.name}/{binding.namespace}")
+        if binding.namespace
+        else ("ClusterRoleBinding", binding.name)
+    )
+    return (
+        f'{kind} "{place}" of {binding.role_kind} "{binding.role_name}" to {subject.kind} "{name}"'
+    )
 
 
 def allows(rule: PolicyRule, request: AccessRequest) -> bool:
@@ -120,7 +156,10 @@ def allows(rule: PolicyRule, request: AccessRequest) -> bool:
 def _allows_resource(resources: Sequence[str], request: AccessRequest) -> bool:
     if not request.subresource:
         return _has(resources, request.resource)
-    return _has(resources, f"{request.resource}/{request.subresource}") or f"*/{request.subresource}" in resources
+    return (
+        _has(resources, f"{request.resource}/{request.subresource}")
+        or f"*/{request.subresource}" in resources
+    )
 
 
 def _has(held: Sequence[str], wanted: str) -> bool:
@@ -144,7 +183,9 @@ def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[
     for right in (right for rule in wanted for right in _single_rights(rule)):
         if not any(_covers(rule, right) for rule in held):
             verb = right.verbs if right.urls else ()
-            joined.setdefault((right.groups, right.resources, right.resource_names, right.urls, verb), []).extend(right.verbs)
+            joined.setdefault(
+                (right.groups, right.resources, right.resource_names, right.urls, verb), []
+            ).extend(right.verbs)
     return [PolicyRule(tuple(verbs), *key[:4]) for key, verbs in joined.items()]
 
 
@@ -164,6 +205,10 @@ def _covers(held: PolicyRule, right: PolicyRule) -> bool:
     if right.urls:
         return any(_covers_url(url, right.urls[0]) for url in held.urls)
     resource = right.resources[0]
-    has_resource = _has(held.resources, resource) or ("/" in resource and f"*/{resource.partition('/')[2]}" in held.resources)
-    has_name = not held.resource_names or (bool(right.resource_names) and right.resource_names[0] in held.resource_names)
+    has_resource = _has(held.resources, resource) or (
+        "/" in resource and f"*/{resource.partition('/')[2]}" in held.resources
+    )
+    has_name = not held.resource_names or (
+        bool(right.resource_names) and right.resource_names[0] in held.resource_names
+    )
     return has_resource and has_name and _has(held.groups, right.groups[0])

@@ -1,8 +1,8 @@
 """The ClusterRoles that the simulated operators bring: for each kind an editor's and a viewer's.
 
-They carry the labels by which Kubernetes gathers `admin`, `edit` and `view`, so that who may edit Deployments
-may submit jobs. Names and verbs are the operators' own (Kubeflow's, KubeRay's); that their charts label them
-is usual and not certain.
+They carry the labels by which Kubernetes gathers `admin`, `edit` and `view`, so that who may edit
+Deployments may submit jobs. Names and verbs are the operators' own (Kubeflow's, KubeRay's); that
+their charts label them is usual and not certain.
 """
 
 from __future__ import annotations
@@ -25,18 +25,30 @@ _KINDS = (
 
 
 def operator_roles(seed: int) -> Iterator[Object]:
-    """Quota trees are missing on purpose: they are the cluster's, not a team's. The uids are no part of
-    the world's own row."""
+    """Quota trees are missing on purpose: they are the cluster's, not a team's. The uids are no
+    part of the world's own row.
+    """
     names = ObjectNames(seed, 1 << 41)
     for editor, viewer, group, resources in _KINDS:
         yield _role(editor, names.uid(), "edit", group, resources.split(), _ALL)
         yield _role(viewer, names.uid(), "view", group, resources.split(), _READ)
 
 
-def _role(name: str, uid: str, part_of: str, group: str, resources: list[str], verbs: list[str]) -> Object:
+def _role(
+    name: str, uid: str, part_of: str, group: str, resources: list[str], verbs: list[str]
+) -> Object:
     rules = [
         {"apiGroups": [group], "resources": resources, "verbs": verbs},
-        {"apiGroups": [group], "resources": [f"{resource}/status" for resource in resources], "verbs": ["get"]},
+        {
+            "apiGroups": [group],
+            "resources": [f"{resource}/status" for resource in resources],
+            "verbs": ["get"],
+        },
     ]
     metadata = {"name": name, "uid": uid, "labels": {f"{_GROUP}/aggregate-to-{part_of}": "true"}}
-    return {"apiVersion": f"{_GROUP}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "ClusterRole",
+        "metadata": metadata,
+        "rules": rules,
+    }

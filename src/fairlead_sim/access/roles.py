@@ -1,8 +1,8 @@
 """The roles of a cluster in force, among them those that are gathered from others.
 
-`install_roles` gives a cluster the roles that every cluster has and keeps those with an `aggregationRule` up
-to date: their rules are those of all ClusterRoles that they select, at once and not a moment later as on a
-real cluster.
+`install_roles` gives a cluster the roles that every cluster has and keeps those with an
+`aggregationRule` up to date: their rules are those of all ClusterRoles that they select, at once
+and not a moment later as on a real cluster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def install_roles(cluster: StoredCluster) -> None:
 
 
 def install_operator_roles(cluster: StoredCluster, seed: int) -> None:
-    """Add what the installation of the operators brings on a real cluster, after `install_roles`."""
+    """Add what the installation of the operators brings on a
+    real cluster, after `install_roles`.
+    """
     for obj in operator_roles(seed):
         if cluster.get(CLUSTER_ROLES, None, obj["metadata"]["name"]) is None:
             cluster.load(obj)

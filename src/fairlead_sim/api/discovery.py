@@ -32,19 +32,36 @@ def api_versions(address: str) -> dict[str, Any]:
 
 def api_groups(kinds: Iterable[ResourceKind]) -> dict[str, Any]:
     """`/apis`."""
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group(group, kinds) for group in _groups(kinds) if group]}
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [api_group(group, kinds) for group in _groups(kinds) if group],
+    }
 
 
 def api_group(group: str, kinds: Iterable[ResourceKind]) -> dict[str, Any]:
     """`/apis/GROUP`, and an entry of `/apis`."""
-    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _groups(kinds)[group]]
-    return {"kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": versions, "preferredVersion": versions[0]}
+    versions = [
+        {"groupVersion": f"{group}/{version}", "version": version}
+        for version in _groups(kinds)[group]
+    ]
+    return {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": group,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
 
 
 def api_resources(group: str, version: str, kinds: Iterable[ResourceKind]) -> dict[str, Any]:
     """`/api/v1` and `/apis/GROUP/VERSION`."""
     here = [ref for ref in kinds if (ref.group, ref.version) == (group, version)]
-    resources = [entry for ref in here for entry in (_resource(ref), *(_subresource(ref, name) for name in ref.subresources))]
+    resources = [
+        entry
+        for ref in here
+        for entry in (_resource(ref), *(_subresource(ref, name) for name in ref.subresources))
+    ]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -56,14 +73,18 @@ def api_resources(group: str, version: str, kinds: Iterable[ResourceKind]) -> di
 def aggregated_discovery(kinds: Iterable[ResourceKind], *, core: bool) -> dict[str, Any]:
     """`/api` (core) or `/apis` in the aggregated form."""
     kinds = tuple(kinds)
-    groups = {group: versions for group, versions in _groups(kinds).items() if (group == "") is core}
+    groups = {
+        group: versions for group, versions in _groups(kinds).items() if (group == "") is core
+    }
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
         "items": [
             {
-                "metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None},
+                "metadata": {"name": group, "creationTimestamp": None}
+                if group
+                else {"creationTimestamp": None},
                 "versions": [_aggregated_version(group, version, kinds) for version in versions],
             }
             for group, versions in groups.items()
@@ -82,7 +103,8 @@ def _groups(kinds: Iterable[ResourceKind]) -> dict[str, list[str]]:
 
 
 def _seniority(version: str) -> tuple[int, int, int, str]:
-    """The order of versions: v2, v1, v2beta1, v1beta2, v1alpha1, and then all that are not named so.
+    """The order of versions: v2, v1, v2beta1, v1beta2, v1alpha1, and then all that are not named
+    so.
 
     >>> sorted(["foo", "v1beta1", "v10", "v1", "v2alpha1", "v2beta1"], key=_seniority)
     ['v10', 'v1', 'v2beta1', 'v1beta1', 'v2alpha1', 'foo']
@@ -117,19 +139,34 @@ def _verbs(ref: ResourceKind) -> list[str]:
 
 def _subresource(ref: ResourceKind, name: str) -> dict[str, Any]:
     group, version, kind, verbs = _subresource_kind(ref, name)
-    entry = {"name": f"{ref.plural}/{name}", "singularName": "", "namespaced": ref.namespaced, "kind": kind, "verbs": list(verbs)}
+    entry = {
+        "name": f"{ref.plural}/{name}",
+        "singularName": "",
+        "namespaced": ref.namespaced,
+        "kind": kind,
+        "verbs": list(verbs),
+    }
     if (group, version) != (ref.group, ref.version):
         entry |= {"group": group, "version": version}
     return entry
 
 
 def _subresource_kind(ref: ResourceKind, name: str) -> tuple[str, str, str, Sequence[str]]:
-    return _SUBRESOURCES.get(name) or (ref.group, ref.version, ref.kind, _SUBRESOURCE_VERBS.get(name, ("get",)))
+    return _SUBRESOURCES.get(name) or (
+        ref.group,
+        ref.version,
+        ref.kind,
+        _SUBRESOURCE_VERBS.get(name, ("get",)),
+    )
 
 
 def _aggregated_version(group: str, version: str, kinds: Iterable[ResourceKind]) -> dict[str, Any]:
     here = [ref for ref in kinds if (ref.group, ref.version) == (group, version)]
-    return {"version": version, "resources": [_aggregated_resource(ref) for ref in here], "freshness": "Current"}
+    return {
+        "version": version,
+        "resources": [_aggregated_resource(ref) for ref in here],
+        "freshness": "Current",
+    }
 
 
 def _aggregated_resource(ref: ResourceKind) -> dict[str, Any]:
@@ -151,7 +188,11 @@ def _aggregated_resource(ref: ResourceKind) -> dict[str, Any]:
 
 def _aggregated_subresource(ref: ResourceKind, name: str) -> dict[str, Any]:
     group, version, kind, verbs = _subresource_kind(ref, name)
-    return {"subresource": name, "responseKind": _response_kind(ref, group, version, kind), "verbs": list(verbs)}
+    return {
+        "subresource": name,
+        "responseKind": _response_kind(ref, group, version, kind),
+        "verbs": list(verbs),
+    }
 
 
 def _response_kind(ref: ResourceKind, group: str, version: str, kind: str) -> dict[str, str]:

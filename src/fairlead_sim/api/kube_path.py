@@ -1,8 +1,8 @@
 """The resource that a request path names.
 
-`/api/v1/namespaces/a/pods/b/log` is subresource `log` of pod `b`; `/api/v1/namespaces/a/status` is a
-subresource of the namespace, and `/api/v1/namespaces/a` the namespace itself: the one place where the grammar
-is not regular.
+`/api/v1/namespaces/a/pods/b/log` is subresource `log` of pod `b`; `/api/v1/namespaces/a/status` is
+a subresource of the namespace, and `/api/v1/namespaces/a` the namespace itself: the one place where
+the grammar is not regular.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ _OF_NAMESPACES = ("status", "finalize")
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """What a path addresses; `namespace` is None across namespaces and for cluster-wide kinds, `name` is
-    "" for a collection."""
+    """What a path addresses; `namespace` is None across namespaces and for cluster-wide kinds,
+    `name` is "" for a collection.
+    """
 
     group: str
     version: str
@@ -40,7 +41,11 @@ def parse_path(path: str) -> ResourcePath | None:
     else:
         return None
     namespace: str | None = None
-    if rest[0] == "namespaces" and len(rest) > 2 and not (not group and rest[2] in _OF_NAMESPACES and len(rest) == 3):
+    if (
+        rest[0] == "namespaces"
+        and len(rest) > 2
+        and not (not group and rest[2] in _OF_NAMESPACES and len(rest) == 3)
+    ):
         namespace, rest = rest[1], rest[2:]
     if len(rest) > 3 or "" in rest:
         return None

@@ -68,7 +68,9 @@ def looks_like_token(text: str) -> bool:
     """Whether it has the form of such a token, with any signature."""
     try:
         header, claims, _ = text.split(".")
-        return all(isinstance(msgspec.json.decode(_decoded(part)), dict) for part in (header, claims))
+        return all(
+            isinstance(msgspec.json.decode(_decoded(part)), dict) for part in (header, claims)
+        )
     except ValueError:
         return False
 

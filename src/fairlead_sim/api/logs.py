@@ -29,23 +29,31 @@ _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 def nothing_runs(what: str, pod: Object) -> ApiStatus:
     """The refusal of `kubectl exec` and similar requests."""
     name = pod["metadata"]["name"]
-    why = f"pod {name} runs in a simulated cluster, where containers are scripts without a process or a network: no {what}"
+    why = (
+        f"pod {name} runs in a simulated cluster, where containers are scripts without a process "
+        f"or a network: no {what}"
+    )
     return ApiStatus(501, "NotImplemented", why, {"name": name, "kind": "pods"})
 
 
 class PodLogs(Protocol):
     """What containers wrote."""
 
-    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
-        """(epoch seconds, line) oldest first; None when there is no such run of the container. It may only
-        grow at its end."""
+    def lines(
+        self, namespace: str, pod: str, container: str, previous: bool
+    ) -> Sequence[tuple[float, str]] | None:
+        """(epoch seconds, line) oldest first; None when there is no such run of the container. It
+        may only grow at its end.
+        """
         ...
 
 
 class NoLogs:
     """A cluster whose containers write nothing."""
 
-    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
+    def lines(
+        self, namespace: str, pod: str, container: str, previous: bool
+    ) -> Sequence[tuple[float, str]] | None:
         return None if previous else ()
 
 
@@ -72,7 +80,9 @@ class Logs:
             _check_started(pod, container)
         if self._lines.lines(request.namespace, request.path.name, container, previous) is None:
             name = request.path.name
-            raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
+            raise bad_request(
+                f'previous terminated container "{container}" in pod "{name}" not found'
+            )
         return LineStream(self._pieces(request, container, since), "text/plain", self._ending)
 
     def _since(self, request: ReceivedRequest) -> float:
@@ -82,11 +92,20 @@ class Logs:
         try:
             return parse_time(moment) if moment else float("-inf")
         except ValueError as error:
-            detail = f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" as "2006"'
+            detail = (
+                f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" '
+                'as "2006"'
+            )
             raise bad_request(detail) from error
 
-    async def _pieces(self, request: ReceivedRequest, container: str, since: float) -> AsyncIterator[bytes]:
-        previous, stamped, tail = request.is_true("previous"), request.is_true("timestamps"), request.number("tailLines")
+    async def _pieces(
+        self, request: ReceivedRequest, container: str, since: float
+    ) -> AsyncIterator[bytes]:
+        previous, stamped, tail = (
+            request.is_true("previous"),
+            request.is_true("timestamps"),
+            request.number("tailLines"),
+        )
 
         def lines() -> list[tuple[float, str]]:
             found = self._lines.lines(request.namespace, request.path.name, container, previous)
@@ -114,7 +133,9 @@ class Logs:
 
 
 def _render(lines: list[tuple[float, str]], stamped: bool) -> bytes:
-    return "".join(f"{render_micro_time(at)} {line}\n" if stamped else f"{line}\n" for at, line in lines).encode()
+    return "".join(
+        f"{render_micro_time(at)} {line}\n" if stamped else f"{line}\n" for at, line in lines
+    ).encode()
 
 
 def _container_name(pod: Object, asked: str) -> str:
@@ -128,18 +149,28 @@ def _container_name(pod: Object, asked: str) -> str:
     if len(names) == 1:
         return str(names[0])
     init_part = f" or one of the init containers: [{' '.join(init_names)}]" if init_names else ""
-    raise bad_request(f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]{init_part}")
+    raise bad_request(
+        f"a container name must be specified for pod {name}, choose one of: "
+        f"[{' '.join(names)}]{init_part}"
+    )
 
 
 def _state(pod: Object, container: str) -> Any:
     statuses = [status for key in _STATUS_LISTS for status in pod.get("status", {}).get(key) or ()]
-    return next((status.get("state") or {} for status in statuses if status.get("name") == container), {})
+    return next(
+        (status.get("state") or {} for status in statuses if status.get("name") == container), {}
+    )
 
 
 def _check_started(pod: Object, container: str) -> None:
     waiting = _state(pod, container).get("waiting")
     statuses = [status for key in _STATUS_LISTS for status in pod.get("status", {}).get(key) or ()]
-    has_run = any(status.get("name") == container and status.get("lastState") for status in statuses)
+    has_run = any(
+        status.get("name") == container and status.get("lastState") for status in statuses
+    )
     if waiting and not has_run:
         name = pod["metadata"]["name"]
-        raise bad_request(f'container "{container}" in pod "{name}" is waiting to start: {waiting.get("reason", "ContainerCreating")}')
+        raise bad_request(
+            f'container "{container}" in pod "{name}" is waiting to start: '
+            f"{waiting.get('reason', 'ContainerCreating')}"
+        )

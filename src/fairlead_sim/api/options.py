@@ -1,6 +1,8 @@
-"""The options of a request (its query, the body of a deletion), checked against what the verb takes.
+"""The options of a request (its query, the body of a deletion), checked against what the verb
+takes.
 
-Checked before the body is looked at, as the real server does. Unknown parameters are no fault anywhere.
+Checked before the body is looked at, as the real server does. Unknown parameters are no fault
+anywhere.
 """
 
 from __future__ import annotations
@@ -10,10 +12,19 @@ from typing import Any, Final
 
 from fairlead_sim.api.request import APPLY_PATCH, ReceivedRequest, media_type
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.schema.status import FieldError, forbidden_field, invalid, required, too_long, unsupported, wrong_value
+from fairlead_sim.schema.status import (
+    FieldError,
+    forbidden_field,
+    invalid,
+    required,
+    too_long,
+    unsupported,
+    wrong_value,
+)
 
 _KINDS: Final = {
-    name: ResourceKind("meta.k8s.io", "v1", name, "", "") for name in ("CreateOptions", "UpdateOptions", "PatchOptions", "ListOptions")
+    name: ResourceKind("meta.k8s.io", "v1", name, "", "")
+    for name in ("CreateOptions", "UpdateOptions", "PatchOptions", "ListOptions")
 }
 _DELETE: Final = ResourceKind("meta.k8s.io", "v1", "DeleteOptions", "", "")
 _LOGS: Final = ResourceKind("", "v1", "PodLogOptions", "", "")
@@ -23,7 +34,9 @@ _POLICIES: Final = ("Foreground", "Background", "Orphan", "nil")
 
 
 def check_options(request: ReceivedRequest) -> None:
-    """Raise 422 for options that the request's verb does not take, 400 for numbers that are none."""
+    """Raise 422 for options that the request's verb does not
+    take, 400 for numbers that are none.
+    """
     method = request.http.method
     if method in _BY_METHOD:
         _refuse(_KINDS[_BY_METHOD[method]], "", list(_write_errors(request)))
@@ -40,7 +53,13 @@ def check_delete_options(options: dict[str, Any]) -> None:
     errors = [*_dry_run_errors(options.get("dryRun") or [])]
     policy = options.get("propagationPolicy")
     if policy is not None and options.get("orphanDependents") is not None:
-        errors.append(wrong_value("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"))
+        errors.append(
+            wrong_value(
+                "propagationPolicy",
+                policy,
+                "orphanDependents and deletionPropagation cannot be both set",
+            )
+        )
     elif policy is not None and policy not in _POLICIES[:3]:
         errors.append(unsupported("propagationPolicy", policy, _POLICIES))
     _refuse(_DELETE, "", errors)
@@ -69,7 +88,11 @@ def _write_errors(request: ReceivedRequest) -> Iterator[FieldError]:
         yield too_long("fieldManager", _LONGEST_MANAGER)
     odd = next((index for index, letter in enumerate(manager) if not letter.isprintable()), None)
     if odd is not None:
-        yield wrong_value("fieldManager", manager, f"invalid character U+{ord(manager[odd]):04X} (at position {odd})")
+        yield wrong_value(
+            "fieldManager",
+            manager,
+            f"invalid character U+{ord(manager[odd]):04X} (at position {odd})",
+        )
     validation = query.get("fieldValidation", "")
     if validation not in ("", "Ignore", "Strict", "Warn"):
         yield unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))
@@ -82,18 +105,27 @@ def _list_errors(request: ReceivedRequest) -> Iterator[FieldError]:
         if not is_watch:
             yield forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
         elif match != "NotOlderThan":
-            yield forbidden_field(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+            yield forbidden_field(
+                field, ("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+            )
         return
     if match and is_watch:
-        yield forbidden_field(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        yield forbidden_field(
+            field,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
     elif match and not query.get("resourceVersion"):
-        yield forbidden_field(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+        yield forbidden_field(
+            field, ("resourceVersionMatch is forbidden unless resourceVersion is provided")
+        )
     elif match not in ("", "Exact", "NotOlderThan"):
         yield unsupported(field, match, ("Exact", "NotOlderThan", ""))
 
 
 def _log_errors(request: ReceivedRequest) -> Iterator[FieldError]:
-    tail, since, limit = (request.number(name) for name in ("tailLines", "sinceSeconds", "limitBytes"))
+    tail, since, limit = (
+        request.number(name) for name in ("tailLines", "sinceSeconds", "limitBytes")
+    )
     if tail is not None and tail < 0:
         yield wrong_value("tailLines", tail, "must be greater than or equal to 0")
     if limit is not None and limit < 1:

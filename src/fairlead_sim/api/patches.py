@@ -1,4 +1,5 @@
-"""Patches in requests: what they make of an object, and how those that cannot be applied are refused.
+"""Patches in requests: what they make of an object, and how those that cannot be applied are
+refused.
 
 The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils
 500.
@@ -10,12 +11,27 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.wire.kube.fields import message_of
-from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ReceivedRequest, decode_patch, media_type
+from fairlead_sim.api.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    ReceivedRequest,
+    decode_patch,
+    media_type,
+)
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead_sim.schema.schema import Unhandled, typed
-from fairlead_sim.schema.status import ApiStatus, bad_request, invalid, shown, unsupported_media_type, wrong_value
+from fairlead_sim.schema.status import (
+    ApiStatus,
+    bad_request,
+    invalid,
+    shown,
+    unsupported_media_type,
+    wrong_value,
+)
 
 _CUSTOM: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _BUILT_IN: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
@@ -23,7 +39,9 @@ _MOST_OPERATIONS: Final = 10_000
 
 
 class Patch:
-    """The patch in a request's body. Raises 415 for other dialects, 400 and 413 for what is no patch."""
+    """The patch in a request's body. Raises 415 for other dialects, 400 and 413 for what is no
+    patch.
+    """
 
     def __init__(self, request: ReceivedRequest, body: bytes) -> None:
         self._request = request
@@ -33,8 +51,15 @@ class Patch:
         if self.dialect not in _BUILT_IN:
             raise ApiStatus(415, "UnsupportedMediaType", "415: Unsupported Media Type")
         self.content = decode_patch(body, self.dialect)
-        if self.dialect == JSON_PATCH and isinstance(self.content, list) and len(self.content) > _MOST_OPERATIONS:
-            why = f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(self.content)}"
+        if (
+            self.dialect == JSON_PATCH
+            and isinstance(self.content, list)
+            and len(self.content) > _MOST_OPERATIONS
+        ):
+            why = (
+                f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got "
+                f"{len(self.content)}"
+            )
             raise ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
     @property
@@ -55,7 +80,9 @@ class Patch:
     def made(self, read: Callable[[Object], Object]) -> Object:
         """The object that an apply makes where there is none."""
         new = self._as_wish(self._request.ref.api_version)
-        new["metadata"] = {key: value for key, value in new["metadata"].items() if key != "resourceVersion"}
+        new["metadata"] = {
+            key: value for key, value in new["metadata"].items() if key != "resourceVersion"
+        }
         return self._checked(new, read)
 
     def _applied(self, old: Object) -> Object:
@@ -66,7 +93,11 @@ class Patch:
             return self._object(apply_merge_patch(old, self.content))
         if self.is_apply:
             wish = self._as_wish(old["apiVersion"])
-            return self._object(apply_merge_patch(old, wish) if self._request.ref.is_custom else apply_strategic_patch(old, wish, message))
+            return self._object(
+                apply_merge_patch(old, wish)
+                if self._request.ref.is_custom
+                else apply_strategic_patch(old, wish, message)
+            )
         return self._object(apply_strategic_patch(old, self.content, message))
 
     def _object(self, new: Any) -> Object:
@@ -75,10 +106,15 @@ class Patch:
         return new
 
     def _as_wish(self, api_version: str) -> Object:
-        """The object of an apply: of this kind, with its name, and without what only the server knows."""
+        """The object of an apply: of this kind, with its name, and without what only the server
+        knows.
+        """
         wish, ref = self.content, self._request.ref
         scale = ("autoscaling/v1", "Scale")
-        found, wanted = (wish.get("apiVersion") or "", wish.get("kind") or ""), (api_version, ref.kind)
+        found, wanted = (
+            (wish.get("apiVersion") or "", wish.get("kind") or ""),
+            (api_version, ref.kind),
+        )
         if found not in (wanted, scale):
             group, _, version = found[0].rpartition("/")
             raise bad_request(f"invalid object type: {group}/{version}, Kind={found[1]}")
@@ -90,11 +126,19 @@ class Patch:
         return {**wish, "metadata": metadata}
 
     def _nameless(self) -> ApiStatus:
-        return bad_request(f"the name of the object ({self._request.path.name} based on URL) was undeterminable: name must be provided")
+        return bad_request(
+            f"the name of the object ({self._request.path.name} based on URL) was "
+            "undeterminable: "
+            "name must be provided"
+        )
 
     def _checked(self, new: Object, read: Callable[[Object], Object]) -> Object:
         try:
-            unknown = [] if not self.is_apply or self._request.ref.is_custom else typed(new["apiVersion"], new["kind"], new)[1]
+            unknown = (
+                []
+                if not self.is_apply or self._request.ref.is_custom
+                else typed(new["apiVersion"], new["kind"], new)[1]
+            )
             if unknown:
                 raise self._refused(new, f".{unknown[0]}: field not declared in schema")
             return read(new)
@@ -106,7 +150,9 @@ class Patch:
             ref, metadata = self._request.ref, new["metadata"]
             place = f"{self.content['metadata'].get('namespace', '')}/{metadata['name']}"
             kind = f"{ref.group}/{ref.version}, Kind={ref.kind}"
-            return ApiStatus(500, "", f"failed to create typed patch object ({place}; {kind}): {why}")
+            return ApiStatus(
+                500, "", (f"failed to create typed patch object ({place}; {kind}): {why}")
+            )
         spoilt = go_value(self.content) if self.dialect == STRATEGIC_PATCH else shown(new)
         detail = f"Invalid value: {shown(spoilt)}: {why}"
         return ApiStatus(

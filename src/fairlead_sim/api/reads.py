@@ -26,9 +26,12 @@ from fairlead_sim.tables.table import partial_metadata, render_table
 OBJECT_FORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 _KEPT_LISTS = 64
 _TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
-    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token "
-    "results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and "
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without the continue "
+    "parameter, or use the continue token in this response to retrieve the remainder of the "
+    "results. Continuing with the provided token "
+    "results in an inconsistent list - objects that were created, modified, or deleted "
+    "between the time the first chunk was returned and "
     "now may show up in the list."
 )
 
@@ -57,7 +60,9 @@ class Reads:
         """A single object as the answer to any request."""
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
         if form == "Table":
-            return self.table(request, [obj], {"resourceVersion": obj["metadata"].get("resourceVersion", "")})
+            return self.table(
+                request, [obj], {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            )
         return partial_metadata(obj) if form else obj
 
     def list(self, request: ReceivedRequest) -> Object:
@@ -69,12 +74,31 @@ class Reads:
             return self.table(request, objects, metadata)
         if form:
             items = [partial_metadata(obj) for obj in objects]
-            return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}
+            return {
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata,
+                "items": items,
+            }
         return render_list(request.ref, objects, metadata)
 
-    def table(self, request: ReceivedRequest, objects: Sequence[Object], metadata: Object, *, with_headers: bool = True) -> Object:
+    def table(
+        self,
+        request: ReceivedRequest,
+        objects: Sequence[Object],
+        metadata: Object,
+        *,
+        with_headers: bool = True,
+    ) -> Object:
         include = request.query.get("includeObject", "Metadata")
-        return render_table(request.ref, objects, self._clock.now(), metadata=metadata, include=include, with_headers=with_headers)
+        return render_table(
+            request.ref,
+            objects,
+            self._clock.now(),
+            metadata=metadata,
+            include=include,
+            with_headers=with_headers,
+        )
 
     def matching(self, request: ReceivedRequest) -> Objects:
         """All objects that the selectors of the request choose."""
@@ -89,7 +113,8 @@ class Reads:
             if number not in self._lists:
                 raise gone(_TOO_OLD)
             objects, version, kept_for = self._lists[number]
-            if kept_for != _asked_list(request):  # only an identity that may begin a list may continue it
+            # only an identity that may begin a list may continue it
+            if kept_for != _asked_list(request):
                 raise bad_request("continue key is not valid: it is that of another list")
         else:
             number, start = 0, 0
@@ -97,7 +122,9 @@ class Reads:
         metadata: Object = {"resourceVersion": str(version)}
         end = start + limit if limit > 0 else len(objects)
         if end < len(objects):
-            metadata["continue"] = _render_token(number or self._keep(objects, version, _asked_list(request)), end)
+            metadata["continue"] = _render_token(
+                number or self._keep(objects, version, _asked_list(request)), end
+            )
             if not request.query.get("labelSelector") and not request.query.get("fieldSelector"):
                 metadata["remainingItemCount"] = len(objects) - end
         return objects[start:end] if start or end < len(objects) else objects, metadata
@@ -113,7 +140,12 @@ class Reads:
 def render_list(ref: ResourceKind, objects: Sequence[Object], metadata: Object) -> Object:
     """`PodList` and so on; items of the built-in kinds do not repeat their kind."""
     items = list(objects) if ref.is_custom else [_bare(obj) for obj in objects]
-    return {"kind": ref.list_kind, "apiVersion": ref.api_version, "metadata": metadata, "items": items}
+    return {
+        "kind": ref.list_kind,
+        "apiVersion": ref.api_version,
+        "metadata": metadata,
+        "items": items,
+    }
 
 
 def _bare(obj: Object) -> Object:
@@ -137,8 +169,14 @@ def request_version(request: ReceivedRequest) -> int | None:
         return parse_whole(text)
     except ValueError as error:
         why = "value out of range" if isinstance(error, OutOfRange) else "invalid syntax"
-        detail = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
-        raise (ApiStatus(500, "", detail) if request.is_true("watch") else bad_request(f"invalid resource version: {detail}")) from None
+        detail = (
+            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+        )
+        raise (
+            ApiStatus(500, "", detail)
+            if request.is_true("watch")
+            else bad_request(f"invalid resource version: {detail}")
+        ) from None
 
 
 def too_new(version: int, current: int) -> ApiStatus:
@@ -146,21 +184,34 @@ def too_new(version: int, current: int) -> ApiStatus:
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return ApiStatus(504, "Timeout", f"Too large resource version: {version}, current: {current}", details)
+    return ApiStatus(
+        504, "Timeout", (f"Too large resource version: {version}, current: {current}"), details
+    )
 
 
 def _asked_list(request: ReceivedRequest) -> Hashable:
     """Which list a request is for: the same in all of its pages."""
-    return request.ref, request.path.namespace, request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
+    return (
+        request.ref,
+        request.path.namespace,
+        request.query.get("labelSelector", ""),
+        request.query.get("fieldSelector", ""),
+    )
 
 
 def _render_token(number: int, start: int) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode({"list": number, "start": start})).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(msgspec.json.encode({"list": number, "start": start}))
+        .decode()
+        .rstrip("=")
+    )
 
 
 def _read_token(token: str) -> tuple[int, int]:
     try:
-        decoded = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=dict[str, int])
+        decoded = msgspec.json.decode(
+            base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=dict[str, int]
+        )
         return decoded["list"], decoded["start"]
     except (ValueError, KeyError, msgspec.DecodeError) as error:
         raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error

@@ -59,8 +59,9 @@ class ReceivedRequest:
         return self.path.namespace or ""
 
     def is_true(self, name: str) -> bool:
-        """Whether a switch of the query is on; as the real server reads it, every word but `false` and `0`
-        is a yes."""
+        """Whether a switch of the query is on; as the real server reads it, every word but `false`
+        and `0` is a yes.
+        """
         return name in self.query and self.query[name].lower() not in ("false", "0")
 
     def number(self, name: str) -> int | None:
@@ -79,7 +80,9 @@ class ReceivedRequest:
         return bool(self.query.getlist("dryRun") or (options or {}).get("dryRun"))
 
     def chooses(self) -> Predicate | None:
-        """The label and field selectors of the query as one predicate; None when everything is asked for."""
+        """The label and field selectors of the query as one predicate; None when everything is
+        asked for.
+        """
         labels, fields = self.query.get("labelSelector", ""), self.query.get("fieldSelector", "")
         tests = [parse_label_selector(labels)] if labels else []
         if fields:
@@ -103,8 +106,9 @@ async def read_body(request: Request) -> bytes:
 
 
 def decode_object(body: bytes, content_type: str, kind: str) -> dict[str, Any]:
-    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for
-    others, 415 for other media types."""
+    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400
+    for others, 415 for other media types.
+    """
     media = media_type(content_type)
     if media == PROTOBUF:
         return parse_protobuf(body)
@@ -117,7 +121,9 @@ def decode_object(body: bytes, content_type: str, kind: str) -> dict[str, Any]:
     if decoded is None:
         return {}
     if not isinstance(decoded, dict) or not isinstance(decoded.get("apiVersion") or "", str):
-        raise bad_request(f"the body is no object with an `apiVersion` and a `kind`, as a {kind} is")
+        raise bad_request(
+            f"the body is no object with an `apiVersion` and a `kind`, as a {kind} is"
+        )
     return decoded
 
 
@@ -132,8 +138,14 @@ def decode_patch(body: bytes, media: str) -> Any:
     if not isinstance(decoded, dict) and not (decoded is None and media == STRATEGIC_PATCH):
         if decoded is None and media == MERGE_PATCH:
             raise bad_request("Invalid JSON Patch")
-        detail = f"json: cannot unmarshal {go_type(decoded)} into Go value of type map[string]interface {{}}"
-        decoding = {APPLY_PATCH: "error decoding YAML: error unmarshaling JSON: while decoding JSON: ", STRATEGIC_PATCH: ""}
+        detail = (
+            f"json: cannot unmarshal {go_type(decoded)} into Go value of type "
+            f"map[string]interface {{}}"
+        )
+        decoding = {
+            APPLY_PATCH: ("error decoding YAML: error unmarshaling JSON: while decoding JSON: "),
+            STRATEGIC_PATCH: "",
+        }
         raise bad_request(f"{decoding.get(media, 'error decoding patch: ')}{detail}")
     return decoded or {}
 
@@ -152,7 +164,10 @@ def _yaml(body: bytes) -> Any:
 def _plain(value: Any) -> Any:
     """YAML's values as JSON has them: keys are texts, and so is what looks like a date."""
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _plain_key(key): _plain(item) for key, item in value.items()}
+        return {
+            key if isinstance(key, str) else _plain_key(key): _plain(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
@@ -178,8 +193,8 @@ def media_type(header: str) -> str:
 
 
 def wanted_form(accept: str, forms: Iterable[str]) -> str:
-    """The first form (`Table`, `PartialObjectMetadata`, …) of the Accept header that is among `forms`; "" is
-    the plain object.
+    """The first form (`Table`, `PartialObjectMetadata`, …) of the Accept header that is among
+    `forms`; "" is the plain object.
 
     Raises 406 when nothing fits: a client that takes protobuf alone, for example.
     """
@@ -187,7 +202,9 @@ def wanted_form(accept: str, forms: Iterable[str]) -> str:
         media, _, rest = part.strip().partition(";")
         if media.strip() not in _ANSWERS:
             continue
-        parameters = dict(piece.strip().partition("=")[::2] for piece in rest.split(";") if "=" in piece)
+        parameters = dict(
+            piece.strip().partition("=")[::2] for piece in rest.split(";") if "=" in piece
+        )
         form = parameters.get("as", "")
         if not form or (form in forms and parameters.get("v") in ("v1", "v1beta1", "v2")):
             return form

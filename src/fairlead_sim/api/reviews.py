@@ -1,7 +1,7 @@
 """The kinds that are questions: posted, answered, and never stored.
 
-TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the
-question of a ServiceAccount.
+TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest,
+the question of a ServiceAccount.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from fairlead_sim.schema.status import FieldError, bad_request, invalid, wrong_v
 
 
 def _kind(group: str, kind: str, *, namespaced: bool = False) -> ResourceKind:
-    return ResourceKind(group, "v1", kind, f"{kind.lower()}s", kind.lower(), namespaced=namespaced, verbs=("create",))
+    return ResourceKind(
+        group,
+        "v1",
+        kind,
+        f"{kind.lower()}s",
+        kind.lower(),
+        namespaced=namespaced,
+        verbs=("create",),
+    )
 
 
 _AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
@@ -35,7 +43,14 @@ LOCAL_ACCESS_REVIEWS: Final = _kind(_AUTHORIZATION, "LocalSubjectAccessReview", 
 SELF_ACCESS_REVIEWS: Final = _kind(_AUTHORIZATION, "SelfSubjectAccessReview")
 SELF_RULES_REVIEWS: Final = _kind(_AUTHORIZATION, "SelfSubjectRulesReview")
 ACCESS_REVIEWS: Final = _kind(_AUTHORIZATION, "SubjectAccessReview")
-REVIEWS: Final = (SELF_SUBJECT_REVIEWS, TOKEN_REVIEWS, LOCAL_ACCESS_REVIEWS, SELF_ACCESS_REVIEWS, SELF_RULES_REVIEWS, ACCESS_REVIEWS)
+REVIEWS: Final = (
+    SELF_SUBJECT_REVIEWS,
+    TOKEN_REVIEWS,
+    LOCAL_ACCESS_REVIEWS,
+    SELF_ACCESS_REVIEWS,
+    SELF_RULES_REVIEWS,
+    ACCESS_REVIEWS,
+)
 
 
 _NAMELESS: Final = _kind(_AUTHORIZATION, "")
@@ -65,7 +80,9 @@ class Reviews:
 
     def token(self, request: ReceivedRequest, body: bytes, account: Object) -> tuple[int, Object]:
         """TokenRequest, asked of a ServiceAccount."""
-        return 201, self._tokens.issue(account, _read(request, body, f"{_AUTHENTICATION}/v1", "TokenRequest"))
+        return 201, self._tokens.issue(
+            account, _read(request, body, f"{_AUTHENTICATION}/v1", "TokenRequest")
+        )
 
     def _who_am_i(self, request: ReceivedRequest, review: Object) -> Object:
         metadata = {"creationTimestamp": render_time(self._clock.now())}
@@ -79,7 +96,10 @@ class Reviews:
             who, audiences = self._tokens.read(spec["token"], spec.get("audiences") or (ISSUER,))
         except BadToken as error:
             return {**review, "status": {"user": {}, "error": str(error)}}
-        return {**review, "status": {"authenticated": True, "user": _user(who), "audiences": list(audiences)}}
+        return {
+            **review,
+            "status": {"authenticated": True, "user": _user(who), "audiences": list(audiences)},
+        }
 
     def _may_they(self, request: ReceivedRequest, review: Object) -> Object:
         spec = review.get("spec") or {}
@@ -98,21 +118,43 @@ class Reviews:
         if not namespace:
             raise bad_request("no namespace on request")
         policy = self._access.policy()
-        rules, missing = policy.held_rules(request.who, namespace), missing_roles(request.who, namespace, policy)
-        status = {"resourceRules": render_resource_rules(rules), "nonResourceRules": render_url_rules(rules), "incomplete": False}
+        rules, missing = (
+            policy.held_rules(request.who, namespace),
+            missing_roles(request.who, namespace, policy),
+        )
+        status = {
+            "resourceRules": render_resource_rules(rules),
+            "nonResourceRules": render_url_rules(rules),
+            "incomplete": False,
+        }
         if missing:
             status["evaluationError"] = missing
-        return {"kind": review["kind"], "apiVersion": review["apiVersion"], "metadata": {}, "spec": {}, "status": status}
+        return {
+            "kind": review["kind"],
+            "apiVersion": review["apiVersion"],
+            "metadata": {},
+            "spec": {},
+            "status": status,
+        }
 
 
 def _read(request: ReceivedRequest, body: bytes, api_version: str, kind: str) -> Object:
     """The body as an object of the kind, which it need not name."""
-    obj = decode_object(body, request.http.headers.get("content-type", ""), request.ref.kind) if body.strip() else {}
+    obj = (
+        decode_object(body, request.http.headers.get("content-type", ""), request.ref.kind)
+        if body.strip()
+        else {}
+    )
     found = (obj.get("apiVersion") or api_version, obj.get("kind") or kind)
     if found != (api_version, kind):
         _, _, version = found[0].rpartition("/")
-        cause = f"converting ({version}.{found[1]}) to ({request.ref.group.partition('.')[0]}.{kind}): unknown conversion"
-        raise bad_request(f'{found[1]} in version "{version}" cannot be handled as a {kind}: {cause}')
+        cause = (
+            f"converting ({version}.{found[1]}) to "
+            f"({request.ref.group.partition('.')[0]}.{kind}): unknown conversion"
+        )
+        raise bad_request(
+            f'{found[1]} in version "{version}" cannot be handled as a {kind}: {cause}'
+        )
     read, _ = typed(api_version, kind, obj)
     return {"kind": kind, "apiVersion": api_version, "metadata": {}, **read}
 
@@ -130,7 +172,9 @@ def _user(who: Identity) -> Object:
 
 def _subject(spec: Object) -> Identity:
     extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
-    return Identity(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+    return Identity(
+        spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra
+    )
 
 
 def _asked(spec: Object) -> AccessRequest:
@@ -149,29 +193,65 @@ def _faults(request: ReceivedRequest, review: Object) -> list[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         faults.append(
-            wrong_value("spec.nonResourceAttributes", _go_names(path), "cannot be specified in combination with resourceAttributes")
+            wrong_value(
+                "spec.nonResourceAttributes",
+                _go_names(path),
+                "cannot be specified in combination with resourceAttributes",
+            )
         )
     if resource is None and path is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         faults.append(wrong_value("spec.resourceAttributes", None, why))
     if request.ref is not SELF_ACCESS_REVIEWS and not spec.get("user") and not spec.get("groups"):
-        faults.append(wrong_value("spec.user", "", "at least one of user or group must be specified"))
+        faults.append(
+            wrong_value("spec.user", "", ("at least one of user or group must be specified"))
+        )
     is_local = request.ref is LOCAL_ACCESS_REVIEWS
-    metadata = {key: value for key, value in (review.get("metadata") or {}).items() if key != "managedFields"}
+    metadata = {
+        key: value
+        for key, value in (review.get("metadata") or {}).items()
+        if key != "managedFields"
+    }
     namespace = metadata.pop("namespace", "") if is_local else ""
     if metadata:
-        faults.append(wrong_value("metadata", metadata, "must be empty except for namespace" if is_local else "must be empty"))
+        faults.append(
+            wrong_value(
+                "metadata",
+                metadata,
+                ("must be empty except for namespace") if is_local else ("must be empty"),
+            )
+        )
     if is_local:
         faults += _local_faults(request, namespace or request.namespace, resource, path)
     return faults
 
 
-def _local_faults(request: ReceivedRequest, namespace: str, resource: Object | None, path: Object | None) -> Sequence[FieldError]:
+def _local_faults(
+    request: ReceivedRequest, namespace: str, resource: Object | None, path: Object | None
+) -> Sequence[FieldError]:
     if namespace != request.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     if resource is not None and resource.get("namespace", "") != namespace:
-        return [wrong_value("spec.resourceAttributes.namespace", resource.get("namespace", ""), "must match metadata.namespace")]
-    return [wrong_value("spec.nonResourceAttributes", _go_names(path), "disallowed on this kind of request")] if path is not None else []
+        return [
+            wrong_value(
+                "spec.resourceAttributes.namespace",
+                resource.get("namespace", ""),
+                "must match metadata.namespace",
+            )
+        ]
+    return (
+        [
+            wrong_value(
+                "spec.nonResourceAttributes",
+                _go_names(path),
+                "disallowed on this kind of request",
+            )
+        ]
+        if path is not None
+        else []
+    )
 
 
 def _go_names(path: Object) -> Object:

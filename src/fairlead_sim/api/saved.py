@@ -1,7 +1,7 @@
 """The API server of a kept world: no write is answered before it is on disk.
 
-Reads are not held up. When the disk does not take it, the client gets a 500 in place of the answer: the write
-may be there until the process ends, and is saved as soon as the disk works again.
+Reads are not held up. When the disk does not take it, the client gets a 500 in place of the answer:
+the write may be there until the process ends, and is saved as soon as the disk works again.
 """
 
 from __future__ import annotations

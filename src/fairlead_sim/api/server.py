@@ -1,7 +1,8 @@
 """The simulated cluster as a Kubernetes API, well enough for real `kubectl` and real clients.
 
-One ASGI callable over the store: authentication, discovery and OpenAPI, then resources by path. TLS,
-sockets and signals are the shell's that all servers share; certificate and kubeconfig are `credentials`'.
+One ASGI callable over the store: authentication, discovery and OpenAPI, then resources by path.
+TLS, sockets and signals are the shell's that all servers share; certificate and kubeconfig are
+`credentials`'.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from fairlead_sim.api.kube_path import parse_path
 from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, nothing_runs
 from fairlead_sim.api.options import check_options
 from fairlead_sim.api.reads import Reads
-from fairlead_sim.api.request import APPLY_PATCH, ReceivedRequest, media_type, read_body, wanted_form
+from fairlead_sim.api.request import (
+    APPLY_PATCH,
+    ReceivedRequest,
+    media_type,
+    read_body,
+    wanted_form,
+)
 from fairlead_sim.api.reviews import REVIEWS, Reviews
 from fairlead_sim.api.tokens import Tokens
 from fairlead_sim.api.versions import Versions
@@ -34,7 +41,13 @@ from fairlead_sim.api.writes import Writes, no_such_verb
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.openapi import openapi_index, openapi_v2, openapi_v3
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.schema.status import ApiStatus, bad_request, method_not_allowed, render_status, unknown_path
+from fairlead_sim.schema.status import (
+    ApiStatus,
+    bad_request,
+    method_not_allowed,
+    render_status,
+    unknown_path,
+)
 from fairlead_sim.store.cluster import StoredCluster
 
 KUBERNETES_VERSION: Final = "v1.36.3"
@@ -44,12 +57,12 @@ _log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """The ASGI application. `tokens` are the administrator's; `signing_key` signs those of ServiceAccounts (a
-    fresh one when not given).
+    """The ASGI application. `tokens` are the administrator's; `signing_key` signs those of
+    ServiceAccounts (a fresh one when not given).
 
-    Health and version are everybody's; any other request is served if the roles and bindings of the store
-    allow it. `catch_up` is called before each request for a resource: it lets the world live up to now, so
-    that a write happens at its time.
+    Health and version are everybody's; any other request is served if the roles and bindings of the
+    store allow it. `catch_up` is called before each request for a resource: it lets the world live
+    up to now, so that a write happens at its time.
     """
 
     def __init__(
@@ -90,7 +103,13 @@ class ApiServer:
             return
         except Exception:  # noqa: BLE001 a bug answers 500 and the server goes on; the log has the trace
             _log.exception("the API server failed on %s %.200r", request.method, request.url.path)
-            response = _refusal(ApiStatus(500, "InternalError", "Internal error occurred: see the log of the simulated API server"))
+            response = _refusal(
+                ApiStatus(
+                    500,
+                    "InternalError",
+                    "Internal error occurred: see the log of the simulated API server",
+                )
+            )
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> ASGIApp:
@@ -104,7 +123,9 @@ class ApiServer:
             # kubectl checks a `List` itself, by this form alone: the empty document, which is no
             # bytes at
             # all, has nothing against it.
-            return Response(b"", media_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+            return Response(
+                b"", media_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+            )
         if not path.startswith(("/api/", "/apis/")) and request.method not in _READS:
             raise method_not_allowed(None, "")
         if not self._is_api(request.url.path):
@@ -126,13 +147,37 @@ class ApiServer:
         kinds = self._kinds()
         steps = path.strip("/").split("/")
         if path == "/":
-            return {"paths": ["/api", "/api/v1", "/apis", *_HEALTH, "/openapi/v2", "/openapi/v3", "/version"]}, 200, _JSON
+            return (
+                {
+                    "paths": [
+                        "/api",
+                        "/api/v1",
+                        "/apis",
+                        *_HEALTH,
+                        "/openapi/v2",
+                        "/openapi/v3",
+                        "/version",
+                    ]
+                },
+                200,
+                _JSON,
+            )
         if steps[0] == "openapi":
             return _openapi(steps, kinds), 200, _JSON
         if path in ("/api", "/apis"):
             if wanted_form(request.headers.get("accept", ""), ("APIGroupDiscoveryList",)):
-                return discovery.aggregated_discovery(kinds, core=path == "/api"), 200, discovery.AGGREGATED
-            return discovery.api_versions(request.url.netloc) if path == "/api" else discovery.api_groups(kinds), 200, _JSON
+                return (
+                    discovery.aggregated_discovery(kinds, core=path == "/api"),
+                    200,
+                    discovery.AGGREGATED,
+                )
+            return (
+                discovery.api_versions(request.url.netloc)
+                if path == "/api"
+                else discovery.api_groups(kinds),
+                200,
+                _JSON,
+            )
         if path == "/api/v1":
             return discovery.api_resources("", "v1", kinds), 200, _JSON
         if steps[0] == "apis" and len(steps) in (2, 3):
@@ -144,7 +189,11 @@ class ApiServer:
         served = {ref.version for ref in kinds if ref.group == group and group}
         if not served or (version and version not in served):
             raise unknown_path()
-        return discovery.api_resources(group, version, kinds) if version else discovery.api_group(group, kinds)
+        return (
+            discovery.api_resources(group, version, kinds)
+            if version
+            else discovery.api_group(group, kinds)
+        )
 
     # --- resources --------------------------------------------------------------------------------
 
@@ -177,7 +226,9 @@ class ApiServer:
 
     def _served(self, group: str, version: str, plural: str) -> ResourceKind | None:
         wanted = (group, version, plural)
-        return next((ref for ref in self._kinds() if (ref.group, ref.version, ref.plural) == wanted), None)
+        return next(
+            (ref for ref in self._kinds() if (ref.group, ref.version, ref.plural) == wanted), None
+        )
 
     def _read(self, request: ReceivedRequest) -> ASGIApp:
         path, ref = request.path, request.ref
@@ -193,7 +244,11 @@ class ApiServer:
             raise no_such_verb(request, "get")
         if path.name:
             return _json(self._reads.get(request))
-        return self._watches.open(request) if request.is_true("watch") else _json(self._reads.list(request))
+        return (
+            self._watches.open(request)
+            if request.is_true("watch")
+            else _json(self._reads.list(request))
+        )
 
     def _write(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
@@ -203,7 +258,10 @@ class ApiServer:
             self._check_creates(request)
         shape = (request.http.method, bool(path.name), path.subresource)
         verbs = {
-            ("POST", False, ""): ("create", self._reviews.answer if request.ref in REVIEWS else writes.create),
+            ("POST", False, ""): (
+                "create",
+                self._reviews.answer if request.ref in REVIEWS else writes.create,
+            ),
             ("PUT", True, ""): ("update", writes.update),
             ("PATCH", True, ""): ("patch", writes.patch),
             ("DELETE", True, ""): ("delete", writes.delete),
@@ -228,8 +286,13 @@ class ApiServer:
     def _check_creates(self, request: ReceivedRequest) -> None:
         """An apply of a new object creates it, and needs the right to create, too."""
         is_apply = media_type(request.http.headers.get("content-type", "")) == APPLY_PATCH
-        if is_apply and self._store.get(request.ref, request.path.namespace, request.path.name) is None:
-            self._access.check(request.who, msgspec.structs.replace(asked(request.http), verb="create"))
+        if (
+            is_apply
+            and self._store.get(request.ref, request.path.namespace, request.path.name) is None
+        ):
+            self._access.check(
+                request.who, msgspec.structs.replace(asked(request.http), verb="create")
+            )
 
 
 _JSON: Final = "application/json"

@@ -1,7 +1,7 @@
 """A store in front of the store, which knows every served version of every kind.
 
-What the schema of a custom resource refuses or fills in, it does here, at the door: controllers inside the
-cluster write to the store itself. Objects that need no change pass as they are.
+What the schema of a custom resource refuses or fills in, it does here, at the door: controllers
+inside the cluster write to the store itself. Objects that need no change pass as they are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class VersionedWatch:
         self.close = watch.close
 
     def poll(self, limit: int = 500) -> list[VersionedEvent]:
-        return [VersionedEvent(event.type, _shown(event.object, self._view)) for event in self._watch.poll(limit)]
+        return [
+            VersionedEvent(event.type, _shown(event.object, self._view))
+            for event in self._watch.poll(limit)
+        ]
 
 
 Watch = Subscription | VersionedWatch
@@ -62,7 +65,7 @@ class Versions:
 
     served_kinds = kinds
 
-    # --- reading --------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def get(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
         obj = self._store.get(ref.stored_as or ref, namespace, name)
@@ -72,19 +75,29 @@ class Versions:
         objects = self._store.list(ref.stored_as or ref, namespace)
         return objects if ref.stored_as is None else [_shown(obj, ref) for obj in objects]
 
-    def watch(self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None) -> Watch:
+    def watch(
+        self,
+        ref: ResourceKind,
+        namespace: str | None = None,
+        since: int | None = None,
+        matches: Predicate | None = None,
+    ) -> Watch:
         if ref.stored_as is None:
             return self._store.watch(ref, namespace, since, matches)
         shown = matches and (lambda obj: matches(_shown(obj, ref)))
         return VersionedWatch(self._store.watch(ref.stored_as, namespace, since, shown), ref)
 
-    # --- writing --------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def create(self, obj: Object, user: str = "") -> Object:
         ref = self._kind_of(obj)
         if ref.custom is not None:
             if ref.custom.is_terminating:
-                raise forbidden(ref, obj["metadata"].get("name", ""), "create not allowed while custom resource definition is terminating")
+                raise forbidden(
+                    ref,
+                    obj["metadata"].get("name", ""),
+                    "create not allowed while custom resource definition is terminating",
+                )
             if "status" in ref.subresources:
                 obj = _without_status(obj)
             _check(ref, obj, None)
@@ -118,7 +131,9 @@ class Versions:
             self._kinds, self._named = kinds, {(ref.api_version, ref.kind): ref for ref in kinds}
         ref = self._named.get((obj.get("apiVersion"), obj.get("kind")))
         if ref is None:
-            raise bad_request(f'no kind "{obj.get("kind")}" is registered for version "{obj.get("apiVersion")}"')
+            raise bad_request(
+                f'no kind "{obj.get("kind")}" is registered for version "{obj.get("apiVersion")}"'
+            )
         return ref
 
     def _old(self, ref: ResourceKind, obj: Object) -> Object | None:
@@ -131,15 +146,18 @@ def _without_status(obj: Object) -> Object:
 
 
 def _shown(obj: Object, view: ResourceKind) -> Object:
-    """A stored object in the version of `view`, with the defaults that came into the schema after it was
-    stored."""
+    """A stored object in the version of `view`, with the defaults that came into the schema after
+    it was stored.
+    """
     if view.custom is not None:
         obj = defaulted(view.custom.stored_schema, obj)
     return from_stored(obj, view)
 
 
 def _check(ref: ResourceKind, obj: Object, old: Object | None) -> None:
-    """Raise 422 for what the schema refuses; faults that were there before the schema came are left alone."""
+    """Raise 422 for what the schema refuses; faults that were there before the schema came are left
+    alone.
+    """
     assert ref.custom is not None
     errors = schema_errors(ref.custom.schema, obj)
     if errors and old is not None:

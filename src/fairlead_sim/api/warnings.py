@@ -1,4 +1,6 @@
-"""The API server's warnings to writers of a Service: fields without effect, and fields that will go."""
+"""The API server's warnings to writers of a Service: fields without effect, and fields that will
+go.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,15 @@ def service_warnings(service: dict[str, Any]) -> list[str]:
     if is_headless and spec.get("sessionAffinity", "None") != "None":
         warnings.append("spec.SessionAffinity is ignored for headless services")
     if spec.get("externalIPs") and not is_headless and not is_name:
-        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+        warnings.append(
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+        )
     if spec.get("externalIPs") and is_name:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if spec.get("externalName") and not is_name:
         warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
-        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+        warnings.append(
+            'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+        )
     return warnings

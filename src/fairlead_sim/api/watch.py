@@ -24,7 +24,8 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, render_status
 from fairlead_sim.tables.table import partial_metadata
 
-DEFAULT_WATCH_SECONDS: Final = 2400.0  # between the 30 and 60 minutes of the real server, which rolls dice
+# between the 30 and 60 minutes of the real server, which rolls dice
+DEFAULT_WATCH_SECONDS: Final = 2400.0
 STALL_SECONDS: Final = 60.0  # a client that reads nothing for this time has gone
 PIECE_BYTES: Final = 128 * 1024
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -38,16 +39,25 @@ class LineStream:
     """An ASGI answer that streams pieces until they end, the client goes or takes nothing for
     `STALL_SECONDS`, or `ending` is set."""
 
-    def __init__(self, pieces: AsyncIterator[bytes], content_type: str, ending: asyncio.Event) -> None:
+    def __init__(
+        self, pieces: AsyncIterator[bytes], content_type: str, ending: asyncio.Event
+    ) -> None:
         self._pieces = pieces
         self._content_type = content_type
         self._ending = ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", self._content_type.encode()), (b"cache-control", b"no-cache, private")]
+        headers = [
+            (b"content-type", self._content_type.encode()),
+            (b"cache-control", (b"no-cache, private")),
+        ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         streaming = asyncio.ensure_future(self._stream(send))
-        reasons = [streaming, asyncio.ensure_future(_until_gone(receive)), asyncio.ensure_future(self._ending.wait())]
+        reasons = [
+            streaming,
+            asyncio.ensure_future(_until_gone(receive)),
+            asyncio.ensure_future(self._ending.wait()),
+        ]
         try:
             await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -56,7 +66,9 @@ class LineStream:
             outcome, *_ = await asyncio.gather(*reasons, return_exceptions=True)
         if outcome is None or self._ending.is_set():
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        elif isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError | TimeoutError):
+        elif isinstance(outcome, BaseException) and not isinstance(
+            outcome, asyncio.CancelledError | TimeoutError
+        ):
             raise outcome
 
     async def _stream(self, send: Send) -> None:
@@ -74,7 +86,9 @@ async def _until_gone(receive: Receive) -> None:
 class Watches:
     """`watch` over a store."""
 
-    def __init__(self, store: Versions, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
+    def __init__(
+        self, store: Versions, reads: Reads, bookmark_seconds: float, ending: asyncio.Event
+    ) -> None:
         self._store = store
         self._reads = reads
         self._bookmark_seconds = bookmark_seconds
@@ -87,12 +101,19 @@ class Watches:
         since = request_version(request)
         if since is not None and since > self._store.resource_version:
             raise too_new(since, self._store.resource_version)
-        wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
+        wants_initial = (
+            not since
+            if "sendInitialEvents" not in request.query
+            else request.is_true("sendInitialEvents")
+        )
         shape = self._shape(request, form)
         objects = self._reads.matching(request) if wants_initial else []
         initial: Iterable[bytes] = (_line(ChangeType.ADDED, shape(obj)) for obj in objects)
         if request.is_true("sendInitialEvents"):
-            initial = chain(initial, [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})])
+            initial = chain(
+                initial,
+                [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})],
+            )
         try:
             start = None if wants_initial else since
             watch = self._store.watch(request.ref, request.path.namespace, start, request.chooses())
@@ -101,7 +122,9 @@ class Watches:
         return LineStream(self._lines(request, watch, initial, shape), _JSON, self._ending)
 
     def _shape(self, request: ReceivedRequest, form: str) -> _Shape:
-        """What each event carries of its object. Of many tables only the first has column definitions."""
+        """What each event carries of its object. Of many tables only the first has column
+        definitions.
+        """
         if form != "Table":
             return partial_metadata if form else lambda obj: obj
         has_columns = False
@@ -114,7 +137,9 @@ class Watches:
 
         return table
 
-    async def _lines(self, request: ReceivedRequest, watch: Watch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+    async def _lines(
+        self, request: ReceivedRequest, watch: Watch, initial: Iterable[bytes], shape: _Shape
+    ) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
         wants_bookmarks = request.is_true("allowWatchBookmarks")
@@ -128,7 +153,9 @@ class Watches:
                     yield _line("ERROR", render_status(error))
                     return
                 if events:
-                    for piece in _pieces(_line(event.type, shape(event.object)) for event in events):
+                    for piece in _pieces(
+                        _line(event.type, shape(event.object)) for event in events
+                    ):
                         yield piece
                     continue
                 left = end - loop.time()
@@ -143,8 +170,9 @@ class Watches:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read
-    is one or two of them."""
+    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does
+    not read is one or two of them.
+    """
     held: list[bytes] = []
     size = 0
     for line in lines:
@@ -161,11 +189,16 @@ def _line(kind: str, obj: Object) -> bytes:
     return _encode({"type": kind, "object": obj}) + b"\n"
 
 
-def _bookmark(request: ReceivedRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
+def _bookmark(
+    request: ReceivedRequest, version: int, annotations: dict[str, str] | None = None
+) -> bytes:
     metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
     if annotations:
         metadata["annotations"] = annotations
-    return _line("BOOKMARK", {"kind": request.ref.kind, "apiVersion": request.ref.api_version, "metadata": metadata})
+    return _line(
+        "BOOKMARK",
+        {"kind": request.ref.kind, "apiVersion": request.ref.api_version, "metadata": metadata},
+    )
 
 
 async def _only(piece: bytes) -> AsyncIterator[bytes]:

@@ -1,7 +1,7 @@
 """Objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs.
 
-A patch is computed here and stored as an update of the object it was computed from; nothing can come between,
-because the store is only ever used from one event loop.
+A patch is computed here and stored as an update of the object it was computed from; nothing can
+come between, because the store is only ever used from one event loop.
 """
 
 from __future__ import annotations
@@ -20,15 +20,37 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd import ignored_parts
 from fairlead_sim.schema.crd_schema import Schema
 from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
-from fairlead_sim.schema.status import bad_request, method_not_allowed, not_found, update_without_version
+from fairlead_sim.schema.status import (
+    bad_request,
+    method_not_allowed,
+    not_found,
+    update_without_version,
+)
 
 # Kinds whose deletion answers with the object; all others answer with a Status once the object is
 # gone.
 _ANSWER_WITH_OBJECT = frozenset(
     (
-        *("pods", "podtemplates", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts"),
-        *("replicationcontrollers", "resourcequotas", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io"),
-        *("storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io"),
+        *(
+            "pods",
+            "podtemplates",
+            "services",
+            "namespaces",
+            "persistentvolumes",
+            "persistentvolumeclaims",
+            "serviceaccounts",
+        ),
+        *(
+            "replicationcontrollers",
+            "resourcequotas",
+            "csidrivers.storage.k8s.io",
+            "csinodes.storage.k8s.io",
+        ),
+        *(
+            "storageclasses.storage.k8s.io",
+            "volumeattachments.storage.k8s.io",
+            "volumeattributesclasses.storage.k8s.io",
+        ),
     )
 )
 
@@ -36,12 +58,15 @@ _ANSWER_WITH_OBJECT = frozenset(
 class Writes:
     """All verbs that change a store. Each returns (HTTP status, answer).
 
-    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what
-    their writer may not write.
+    `check` looks at whole objects before they are stored (new, and old if there is one) and raises
+    for what their writer may not write.
     """
 
     def __init__(
-        self, store: Versions, reads: Reads, check: Callable[[Identity, ReceivedRequest, Object, Object | None], None] | None = None
+        self,
+        store: Versions,
+        reads: Reads,
+        check: Callable[[Identity, ReceivedRequest, Object, Object | None], None] | None = None,
     ) -> None:
         self._store = store
         self._reads = reads
@@ -54,7 +79,11 @@ class Writes:
         decoded = self._decoded(request, body)
         obj = self._addressed(request, decoded)
         if not (decoded.get("metadata") or {}).get("name"):
-            raise bad_request(f"the name of the object ({request.path.name} based on URL) was undeterminable: name must be provided")
+            raise bad_request(
+                f"the name of the object ({request.path.name} based on URL) was "
+                "undeterminable: "
+                "name must be provided"
+            )
         self._reads.existing(request)
         if request.ref.is_custom and not obj["metadata"].get("resourceVersion"):
             raise update_without_version(request.ref, request.path.name)
@@ -69,7 +98,9 @@ class Writes:
             return 201, self._create(request, patch.made(lambda new: self._addressed(request, new)))
         if request.path.subresource == "scale":
             old = self._store.scale_of(request.ref, old)
-        return 200, self._write(request, patch.applied(old, lambda new: self._addressed(request, new)))
+        return 200, self._write(
+            request, patch.applied(old, lambda new: self._addressed(request, new))
+        )
 
     def delete(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         options = _delete_options(request, body)
@@ -78,25 +109,41 @@ class Writes:
         is_gone = self._store.get(request.ref, request.path.namespace, request.path.name) is None
         if request.ref.group_resource in _ANSWER_WITH_OBJECT or not is_gone:
             return 200, self._reads.one(request, obj)
-        details = {"name": metadata["name"], "group": request.ref.group, "kind": request.ref.plural, "uid": metadata["uid"]}
+        details = {
+            "name": metadata["name"],
+            "group": request.ref.group,
+            "kind": request.ref.plural,
+            "uid": metadata["uid"],
+        }
         return 200, _success({key: value for key, value in details.items() if value})
 
     def delete_collection(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         options = _delete_options(request, body)
-        deleted = [self._delete(request, obj["metadata"]["name"], options, obj) for obj in self._reads.matching(request)]
-        return 200, render_list(request.ref, deleted, {"resourceVersion": str(self._store.resource_version)})
+        deleted = [
+            self._delete(request, obj["metadata"]["name"], options, obj)
+            for obj in self._reads.matching(request)
+        ]
+        return 200, render_list(
+            request.ref, deleted, {"resourceVersion": str(self._store.resource_version)}
+        )
 
     def bind(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         binding = self._named_like_path(request, body, "v1", "Binding")
-        self._store_for(request).bind(request.namespace, request.path.name, binding, request.who.name)
+        self._store_for(request).bind(
+            request.namespace, request.path.name, binding, request.who.name
+        )
         return 201, _success()
 
     def evict(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
-        options = self._named_like_path(request, body, "policy/v1", "Eviction").get("deleteOptions") or {}
+        options = (
+            self._named_like_path(request, body, "policy/v1", "Eviction").get("deleteOptions") or {}
+        )
         self._store_for(request, options).evict(request.namespace, request.path.name, options)
         return 201, _success()
 
-    def _named_like_path(self, request: ReceivedRequest, body: bytes, api_version: str, kind: str) -> Object:
+    def _named_like_path(
+        self, request: ReceivedRequest, body: bytes, api_version: str, kind: str
+    ) -> Object:
         obj = decode_object(body, request.http.headers.get("content-type", ""), kind)
         check_kind(obj, api_version, kind)
         read = _typed(request, api_version, kind, obj)
@@ -126,7 +173,9 @@ class Writes:
             return store.update_status(obj)
         return _warned_of(request, store.update(obj, request.who.name))
 
-    def _delete(self, request: ReceivedRequest, name: str, options: Object, found: Object | None = None) -> Object:
+    def _delete(
+        self, request: ReceivedRequest, name: str, options: Object, found: Object | None = None
+    ) -> Object:
         conditions = options.get("preconditions") or {}
         namespace = found["metadata"].get("namespace") if found else request.path.namespace
         return self._store_for(request, options).delete(
@@ -135,7 +184,8 @@ class Writes:
             name,
             grace_seconds=options.get("gracePeriodSeconds"),
             uid=conditions.get("uid"),
-            propagation=options.get("propagationPolicy") or ("Orphan" if options.get("orphanDependents") else "Background"),
+            propagation=options.get("propagationPolicy")
+            or ("Orphan" if options.get("orphanDependents") else "Background"),
             resource_version=conditions.get("resourceVersion"),
         )
 
@@ -151,11 +201,18 @@ class Writes:
         if path.subresource != "scale":
             check_kind(obj, ref.api_version, ref.kind)
         if path.name and metadata.setdefault("name", path.name) != path.name:
-            raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({path.name})")
+            raise bad_request(
+                f"the name of the object ({metadata['name']}) does not match the name on "
+                "the URL "
+                f"({path.name})"
+            )
         if ref.namespaced and path.namespace:
             metadata["namespace"] = metadata.get("namespace") or path.namespace
             if metadata["namespace"] != path.namespace:
-                raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on "
+                    "the request"
+                )
         if path.subresource == "scale":
             return _typed(request, "autoscaling/v1", "Scale", {**obj, "metadata": metadata})
         schema = ref.custom.schema if ref.custom is not None else None
@@ -171,7 +228,9 @@ def _warned_of(request: ReceivedRequest, stored: Object) -> Object:
     return stored
 
 
-def _typed(request: ReceivedRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
+def _typed(
+    request: ReceivedRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None
+) -> Object:
     """The object with the fields that its kind has; other fields are refused, reported or dropped,
     as `fieldValidation` asks.
     """
@@ -187,7 +246,11 @@ def _typed(request: ReceivedRequest, api_version: str, kind: str, obj: Object, s
 
 def _delete_options(request: ReceivedRequest, body: bytes) -> Object:
     """`DeleteOptions` of the body and of the query."""
-    options = _read_delete_options(body, request.http.headers.get("content-type", "")) if body.strip() else {}
+    options = (
+        _read_delete_options(body, request.http.headers.get("content-type", ""))
+        if body.strip()
+        else {}
+    )
     options |= {key: request.query[key] for key in ("propagationPolicy",) if request.query.get(key)}
     if request.query.getlist("dryRun"):
         options["dryRun"] = request.query.getlist("dryRun")

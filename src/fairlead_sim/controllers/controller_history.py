@@ -1,6 +1,8 @@
-"""The numbered ControllerRevisions of StatefulSets and DaemonSets, which `kubectl rollout undo` reads.
+"""The numbered ControllerRevisions of StatefulSets and DaemonSets, which `kubectl rollout undo`
+reads.
 
-The newest number is the wanted template, also when that came back: then its old revision gets a new number.
+The newest number is the wanted template, also when that came back: then its old revision gets a new
+number.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ HASH_LABEL = "controller-revision-hash"
 
 
 def sync_history(obj: Object, view: View, plan: Plan) -> tuple[list[Object], Object]:
-    """All revisions, the oldest first, and the one of the wanted template, which is made or renumbered if
-    need be."""
-    known = sorted(claim(obj, "ControllerRevision", view, plan), key=lambda item: (item["revision"], item["metadata"]["name"]))
+    """All revisions, the oldest first, and the one of the wanted template, which is made or
+    renumbered if need be.
+    """
+    known = sorted(
+        claim(obj, "ControllerRevision", view, plan),
+        key=lambda item: (item["revision"], item["metadata"]["name"]),
+    )
     data = {"spec": {"template": {**obj["spec"]["template"], "$patch": "replace"}}}
     wanted = next((item for item in reversed(known) if item["data"] == data), None)
     newest = known[-1]["revision"] if known else 0
@@ -35,7 +41,9 @@ def sync_history(obj: Object, view: View, plan: Plan) -> tuple[list[Object], Obj
     return known, wanted
 
 
-def forget_revisions(obj: Object, revisions: list[Object], live: Collection[str], plan: Plan) -> None:
+def forget_revisions(
+    obj: Object, revisions: list[Object], live: Collection[str], plan: Plan
+) -> None:
     """Delete the oldest beyond `revisionHistoryLimit`; those named in `live` do not count."""
     limit = obj["spec"].get("revisionHistoryLimit")
     idle = [item for item in revisions if item["metadata"]["name"] not in live]
@@ -53,11 +61,20 @@ def hash_of(revision: Object) -> str:
 
 def _revision(obj: Object, data: Object, number: int) -> Object:
     label = template_hash(obj["spec"]["template"])
-    labels = {**((obj["spec"]["template"].get("metadata") or {}).get("labels") or {}), HASH_LABEL: label}
+    labels = {
+        **((obj["spec"]["template"].get("metadata") or {}).get("labels") or {}),
+        HASH_LABEL: label,
+    }
     metadata = {
         "name": f"{obj['metadata']['name']}-{label}",
         "namespace": obj["metadata"]["namespace"],
         "labels": labels,
         "ownerReferences": owned_by(obj),
     }
-    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "data": data, "revision": number}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": metadata,
+        "data": data,
+        "revision": number,
+    }

@@ -1,4 +1,6 @@
-"""The CronJob controller: a Job at every strike of the schedule, as the concurrency policy allows."""
+"""The CronJob controller: a Job at every strike of the schedule,
+as the concurrency policy allows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def reconcile(obj: Object, view: View) -> Plan:
     try:
         schedule = parse_schedule(_zoned(obj["spec"]))
     except ValueError as error:
-        plan.warning("UnparseableSchedule", f'unparseable schedule: "{obj["spec"]["schedule"]}" : {error}')
+        plan.warning(
+            "UnparseableSchedule", (f'unparseable schedule: "{obj["spec"]["schedule"]}" : {error}')
+        )
     else:
         if not obj["spec"].get("suspend"):
             _start_due(obj, schedule, active, status, view, plan)
@@ -41,14 +45,20 @@ def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
     for job in jobs:
         if is_finished(job) and job["metadata"]["uid"] in known:
             condition = "Complete" if is_true(job, "Complete") else "Failed"
-            plan.normal("SawCompletedJob", f"Saw completed job: {job['metadata']['name']}, condition: {condition}")
+            plan.normal(
+                "SawCompletedJob",
+                f"Saw completed job: {job['metadata']['name']}, condition: {condition}",
+            )
             if condition == "Complete":
                 status["lastSuccessfulTime"] = job["status"].get("completionTime", "")
     return [job for job in jobs if not is_finished(job)]
 
 
 def _forget_old(spec: Object, jobs: list[Object], plan: Plan) -> None:
-    for condition, key, default in (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1)):
+    for condition, key, default in (
+        ("Complete", "successfulJobsHistoryLimit", 3),
+        ("Failed", "failedJobsHistoryLimit", 1),
+    ):
         limit = spec.get(key)
         ended = [job for job in jobs if is_true(job, condition)]
         for job in ended[: max(0, len(ended) - int(default if limit is None else limit))]:
@@ -62,7 +72,9 @@ def _zoned(spec: Object) -> str:
     return schedule if "TZ" in schedule or zone is None else f"TZ={zone} {schedule}"
 
 
-def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan) -> None:
+def _start_due(
+    obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan
+) -> None:
     """Start the latest strike that is due and not yet served, then come back at the next one."""
     since = parse_time(status.get("lastScheduleTime") or obj["metadata"]["creationTimestamp"])
     following = latest_strike(schedule, since, view.now)[1]
@@ -78,11 +90,20 @@ def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Ob
         return
     policy = obj["spec"].get("concurrencyPolicy", "Allow")
     if policy == "Forbid" and active:
-        plan.normal("JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
+        plan.normal(
+            "JobAlreadyActive",
+            (
+                "Not starting job because prior execution is running and "
+                "concurrency policy is Forbid"
+            ),
+        )
         return
     if policy == "Replace":
         plan.delete += active
-        plan.tell += [("Normal", "SuccessfulDelete", f"Deleted job {job['metadata']['name']}") for job in active]
+        plan.tell += [
+            ("Normal", "SuccessfulDelete", (f"Deleted job {job['metadata']['name']}"))
+            for job in active
+        ]
         active.clear()
     if not _is_among(job, _jobs(obj, view)):
         plan.create.append(job)
@@ -95,12 +116,15 @@ def _is_among(job: Object, jobs: list[Object]) -> bool:
     return any(job["metadata"]["name"] == other["metadata"]["name"] for other in jobs)
 
 
-def latest_strike(schedule: Schedule, since: float, now: float) -> tuple[float | None, float | None]:
-    """The last strike after `since` and up to `now`, and the first after it; None where there is none.
+def latest_strike(
+    schedule: Schedule, since: float, now: float
+) -> tuple[float | None, float | None]:
+    """The last strike after `since` and up to `now`, and the first after it; None where there is
+    none.
 
-    Far behind, it does not count every strike: it looks from one or two of the first gaps before `now` on, as
-    `mostRecentScheduleTime` of the real controller does, and as there a strike before that (of Friday, on
-    Sunday) is lost.
+    Far behind, it does not count every strike: it looks from one or two of the first gaps before
+    `now` on, as `mostRecentScheduleTime` of the real controller does, and as there a strike before
+    that (of Friday, on Sunday) is lost.
     """
     first = schedule.next_after(since)
     if first is None or first > now:
@@ -117,9 +141,15 @@ def latest_strike(schedule: Schedule, since: float, now: float) -> tuple[float |
 
 def _job(obj: Object, due: float) -> Object:
     """Named after the minute it was due, so that no strike is served twice."""
-    template, metadata = obj["spec"]["jobTemplate"], obj["spec"]["jobTemplate"].get("metadata") or {}
+    template, metadata = (
+        obj["spec"]["jobTemplate"],
+        obj["spec"]["jobTemplate"].get("metadata") or {},
+    )
     detail = _in_zone(due, obj["spec"].get("timeZone") or "")
-    annotations = {**(metadata.get("annotations") or {}), "batch.kubernetes.io/cronjob-scheduled-timestamp": detail}
+    annotations = {
+        **(metadata.get("annotations") or {}),
+        "batch.kubernetes.io/cronjob-scheduled-timestamp": detail,
+    }
     new = {
         "name": f"{obj['metadata']['name']}-{int(due) // 60}",
         "namespace": obj["metadata"]["namespace"],
@@ -132,16 +162,27 @@ def _job(obj: Object, due: float) -> Object:
 
 def _in_zone(due: float, name: str) -> str:
     zone = find_zone(name)
-    return render_time(due) if zone in (None, UTC) else datetime.fromtimestamp(due, zone).isoformat(timespec="seconds")
+    return (
+        render_time(due)
+        if zone in (None, UTC)
+        else datetime.fromtimestamp(due, zone).isoformat(timespec="seconds")
+    )
 
 
 def with_active(status: Object, jobs: list[Object]) -> Object:
-    """The status, with references to these jobs and to no others; without the field when there are none."""
+    """The status, with references to these jobs and to no others; without the field when there are
+    none.
+    """
     others = {key: value for key, value in status.items() if key != "active"}
     return {**others, "active": [_reference(job) for job in jobs]} if jobs else others
 
 
 def _reference(job: Object) -> Object:
     metadata = job["metadata"]
-    reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "namespace": metadata["namespace"]}
+    reference = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+    }
     return {**reference, "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}

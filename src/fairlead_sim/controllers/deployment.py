@@ -1,6 +1,7 @@
 """The Deployment controller: one ReplicaSet for each template, and the rolling update between them.
 
-As the real controller it takes one small step at a time, and each step's change makes it look again.
+As the real controller it takes one small step at a time, and each step's change makes it look
+again.
 """
 
 from __future__ import annotations
@@ -8,8 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead_sim.controllers.deployment_status import Counts, progress_of, with_availability, with_pause, with_progressing
-from fairlead_sim.controllers.plan import Plan, View, claim, is_going, owned_by, scaled, template_hash
+from fairlead_sim.controllers.deployment_status import (
+    Counts,
+    progress_of,
+    with_availability,
+    with_pause,
+    with_progressing,
+)
+from fairlead_sim.controllers.plan import (
+    Plan,
+    View,
+    claim,
+    is_going,
+    owned_by,
+    scaled,
+    template_hash,
+)
 from fairlead_sim.objects.conditions import find_condition, status_of
 from fairlead_sim.schema.go_number import whole_or_none
 
@@ -17,13 +32,18 @@ Object = dict[str, Any]
 
 HASH_LABEL = "pod-template-hash"
 _PREFIX = "deployment.kubernetes.io/"
-REVISION, HISTORY, DESIRED, MOST = (f"{_PREFIX}{name}" for name in ("revision", "revision-history", "desired-replicas", "max-replicas"))
+REVISION, HISTORY, DESIRED, MOST = (
+    f"{_PREFIX}{name}"
+    for name in ("revision", "revision-history", "desired-replicas", "max-replicas")
+)
 _NOT_COPIED = (REVISION, HISTORY, DESIRED, MOST, "kubectl.kubernetes.io/last-applied-configuration")
 
 
 @dataclass(slots=True)
 class _Rollout:
-    """One look at a Deployment: `current` is the ReplicaSet of its template, `others` all older ones."""
+    """One look at a Deployment: `current` is the ReplicaSet of its template, `others` all older
+    ones.
+    """
 
     obj: Object
     view: View
@@ -53,7 +73,9 @@ def reconcile(obj: Object, view: View) -> Plan:
     sets = claim(obj, "ReplicaSet", view, plan)
     current = next((item for item in sets if _is_template_of(obj, item)), None)
     conditions = with_pause(obj, status_of(obj).get("conditions") or [], view.time)
-    rollout = _Rollout(obj, view, plan, current, [item for item in sets if item is not current], conditions)
+    rollout = _Rollout(
+        obj, view, plan, current, [item for item in sets if item is not current], conditions
+    )
     _sync_revision(rollout)
     if obj["spec"].get("paused") or _is_scaling(rollout):
         _scale_all(rollout)
@@ -74,12 +96,14 @@ def reconcile(obj: Object, view: View) -> Plan:
 
 def _is_template_of(obj: Object, item: Object) -> bool:
     metadata = item["spec"]["template"].get("metadata") or {}
-    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL}
+    labels = {
+        key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL
+    }
     template = {**item["spec"]["template"], "metadata": {**metadata, "labels": labels}}
     wanted = obj["spec"]["template"]
-    return bool(template == {**wanted, "metadata": {**(wanted.get("metadata") or {}), "labels": labels}}) and labels == (
-        (wanted.get("metadata") or {}).get("labels") or {}
-    )
+    return bool(
+        template == {**wanted, "metadata": {**(wanted.get("metadata") or {}), "labels": labels}}
+    ) and labels == ((wanted.get("metadata") or {}).get("labels") or {})
 
 
 def _annotations(item: Object) -> dict[str, str]:
@@ -143,23 +167,41 @@ def _sync_revision(rollout: _Rollout) -> None:
         rollout.replace(rollout.current, _with_annotations(rollout.current, annotations))
     seconds = rollout.obj["spec"].get("minReadySeconds")
     if rollout.current["spec"].get("minReadySeconds") != seconds:
-        spec = {key: value for key, value in rollout.current["spec"].items() if key != "minReadySeconds"}
-        rollout.replace(rollout.current, {**rollout.current, "spec": {**spec, "minReadySeconds": seconds} if seconds else spec})
+        spec = {
+            key: value for key, value in rollout.current["spec"].items() if key != "minReadySeconds"
+        }
+        rollout.replace(
+            rollout.current,
+            {**rollout.current, "spec": {**spec, "minReadySeconds": seconds} if seconds else spec},
+        )
     _note_revision(rollout, _annotations(rollout.current)[REVISION])
     if find_condition(rollout.conditions, "Progressing") is None:
-        found = ("True", "FoundNewReplicaSet", f'Found new replica set "{rollout.current["metadata"]["name"]}"')
-        rollout.conditions = with_progressing(rollout.obj, rollout.conditions, found, rollout.view.time)
+        found = (
+            "True",
+            "FoundNewReplicaSet",
+            (f'Found new replica set "{rollout.current["metadata"]["name"]}"'),
+        )
+        rollout.conditions = with_progressing(
+            rollout.obj, rollout.conditions, found, rollout.view.time
+        )
 
 
 def _noted(obj: Object, held: dict[str, str], newest: int) -> dict[str, str]:
-    """The annotations of a set: the Deployment's, its number, and the numbers that it had before."""
-    annotations = {**held, **{key: value for key, value in _annotations(obj).items() if key not in _NOT_COPIED}}
+    """The annotations of a set: the Deployment's, its number,
+    and the numbers that it had before.
+    """
+    annotations = {
+        **held,
+        **{key: value for key, value in _annotations(obj).items() if key not in _NOT_COPIED},
+    }
     before = held.get(REVISION, "")
     number = whole_or_none(before)
     if number is None or number < newest:
         annotations[REVISION] = str(newest)
         if before:
-            annotations[HISTORY] = ",".join(part for part in (held.get(HISTORY, ""), before) if part)
+            annotations[HISTORY] = ",".join(
+                part for part in (held.get(HISTORY, ""), before) if part
+            )
     return annotations
 
 
@@ -169,7 +211,12 @@ def _with_annotations(item: Object, annotations: dict[str, str]) -> Object:
 
 def _note_revision(rollout: _Rollout, revision: str) -> None:
     if _annotations(rollout.obj).get(REVISION) != revision:
-        rollout.plan.change.append((rollout.obj, _with_annotations(rollout.obj, {**_annotations(rollout.obj), REVISION: revision})))
+        rollout.plan.change.append(
+            (
+                rollout.obj,
+                _with_annotations(rollout.obj, {**_annotations(rollout.obj), REVISION: revision}),
+            )
+        )
 
 
 def _forget_old(rollout: _Rollout) -> None:
@@ -177,7 +224,9 @@ def _forget_old(rollout: _Rollout) -> None:
     limit = rollout.obj["spec"].get("revisionHistoryLimit")
     staying = sorted((item for item in rollout.others if not is_going(item)), key=_revision)
     surplus = staying[: max(0, len(staying) - int(10 if limit is None else limit))]
-    rollout.plan.delete += [item for item in surplus if not _size(item) and not status_of(item).get("replicas")]
+    rollout.plan.delete += [
+        item for item in surplus if not _size(item) and not status_of(item).get("replicas")
+    ]
 
 
 # --- sizes ----------------------------------------------------------------------------------------
@@ -193,7 +242,11 @@ def _roll(rollout: _Rollout) -> None:
 
 
 def _grow(rollout: _Rollout, current: Object) -> bool:
-    target = min(_size(current), _wanted(rollout.obj)) if _size(current) > _wanted(rollout.obj) else _allowed(rollout, _size(current))
+    target = (
+        min(_size(current), _wanted(rollout.obj))
+        if _size(current) > _wanted(rollout.obj)
+        else _allowed(rollout, _size(current))
+    )
     return _scale(rollout, current, target)
 
 
@@ -201,13 +254,18 @@ def _allowed(rollout: _Rollout, size: int) -> int:
     """How many pods the new set may have now."""
     wanted = _wanted(rollout.obj)
     rolling = (rollout.obj["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    room = wanted + scaled(rolling.get("maxSurge", "25%"), wanted, round_up=True) - sum(_size(item) for item in rollout.sets)
+    room = (
+        wanted
+        + scaled(rolling.get("maxSurge", "25%"), wanted, round_up=True)
+        - sum(_size(item) for item in rollout.sets)
+    )
     return size if room <= 0 else size + min(room, wanted - size)
 
 
 def _shrink_old(rollout: _Rollout, current: Object) -> bool:
-    """Old pods that do not work go first, then those that the new ones replace, as far as enough stay
-    available."""
+    """Old pods that do not work go first, then those that the new ones replace, as far as enough
+    stay available.
+    """
     old_total = sum(_size(item) for item in rollout.others)
     least = _wanted(rollout.obj) - _bounds(rollout.obj)[1]
     room = old_total + _size(current) - least - (_size(current) - _available(current))
@@ -233,7 +291,12 @@ def _recreate(rollout: _Rollout) -> None:
     """All old pods first end, then the new ones begin."""
     for item in [item for item in rollout.others if _size(item)]:
         _scale(rollout, item, 0)
-    still = [pod for item in rollout.others for pod in rollout.view.pods_of(item) if status_of(pod).get("phase") not in _OVER]
+    still = [
+        pod
+        for item in rollout.others
+        for pod in rollout.view.pods_of(item)
+        if status_of(pod).get("phase") not in _OVER
+    ]
     if still or any(status_of(item).get("replicas") for item in rollout.others):
         return
     if rollout.current is None:
@@ -252,7 +315,9 @@ def _forget_if_complete(rollout: _Rollout) -> None:
 
 
 def _scale_all(rollout: _Rollout) -> None:
-    """The number of replicas changed, or the rollout is paused: sets grow and shrink in proportion."""
+    """The number of replicas changed, or the rollout is paused:
+    sets grow and shrink in proportion.
+    """
     wanted, active = _wanted(rollout.obj), rollout.active
     if len(active) <= 1:
         newest = rollout.current or max(rollout.others, key=_creation, default=None)
@@ -261,7 +326,10 @@ def _scale_all(rollout: _Rollout) -> None:
             _scale(rollout, only, wanted)
         return
     current = rollout.current
-    if current is not None and _size(current) == _number(current, DESIRED) == _available(current) == wanted:
+    if (
+        current is not None
+        and _size(current) == _number(current, DESIRED) == _available(current) == wanted
+    ):
         for item in [item for item in rollout.others if _size(item)]:
             _scale(rollout, item, 0)
     elif not _is_recreated(rollout.obj):
@@ -298,16 +366,26 @@ def _fraction(obj: Object, item: Object, most: int) -> int:
 
 
 def _scale(rollout: _Rollout, item: Object, target: int, *, is_forced: bool = False) -> bool:
-    """Set the size of a set and note for which Deployment that was; forced: note it even when the size
-    stays."""
+    """Set the size of a set and note for which Deployment that was; forced: note it even when the
+    size stays.
+    """
     size, wanted = _size(item), _wanted(rollout.obj)
-    annotations = {**_annotations(item), DESIRED: str(wanted), MOST: str(wanted + _bounds(rollout.obj)[0])}
+    annotations = {
+        **_annotations(item),
+        DESIRED: str(wanted),
+        MOST: str(wanted + _bounds(rollout.obj)[0]),
+    }
     if size == target and not (is_forced and annotations != _annotations(item)):
         return False
-    rollout.replace(item, _with_annotations({**item, "spec": {**item["spec"], "replicas": target}}, annotations))
+    rollout.replace(
+        item, _with_annotations({**item, "spec": {**item["spec"], "replicas": target}}, annotations)
+    )
     if size != target:
         way = "up" if target > size else "down"
-        rollout.plan.normal("ScalingReplicaSet", f"Scaled {way} replica set {item['metadata']['name']} from {size} to {target}")
+        rollout.plan.normal(
+            "ScalingReplicaSet",
+            f"Scaled {way} replica set {item['metadata']['name']} from {size} to {target}",
+        )
     return size != target
 
 
@@ -325,7 +403,10 @@ def _create(rollout: _Rollout) -> None:
         rollout.plan.normal("ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}")
     _note_revision(rollout, str(newest))
     rollout.conditions = with_progressing(
-        obj, rollout.conditions, ("True", "NewReplicaSetCreated", f'Created new replica set "{name}"'), rollout.view.time
+        obj,
+        rollout.conditions,
+        ("True", "NewReplicaSetCreated", (f'Created new replica set "{name}"')),
+        rollout.view.time,
     )
 
 
@@ -349,7 +430,10 @@ def replica_set(obj: Object, label: str, replicas: int, revision: int) -> Object
         },
         "spec": {
             "replicas": replicas,
-            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: label}},
+            "selector": {
+                **selector,
+                "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: label},
+            },
             "template": {**template, "metadata": {**template_metadata, "labels": labels}},
             **({"minReadySeconds": spec["minReadySeconds"]} if spec.get("minReadySeconds") else {}),
         },
@@ -379,11 +463,19 @@ def _write_status(rollout: _Rollout, *, is_rolling: bool) -> None:
     counts, obj = _counts(rollout), rollout.obj
     conditions = with_availability(rollout.conditions, counts, _bounds(obj)[1], rollout.view.time)
     if is_rolling:
-        name = f'ReplicaSet "{rollout.current["metadata"]["name"]}"' if rollout.current else f'Deployment "{obj["metadata"]["name"]}"'
+        name = (
+            (f'ReplicaSet "{rollout.current["metadata"]["name"]}"')
+            if rollout.current
+            else (f'Deployment "{obj["metadata"]["name"]}"')
+        )
         conditions = progress_of(obj, conditions, counts, name, rollout.view, rollout.plan)
     rollout.plan.status = {
         "observedGeneration": obj["metadata"].get("generation", 1),
         **counts.render(),
-        **({"collisionCount": status_of(obj)["collisionCount"]} if "collisionCount" in status_of(obj) else {}),
+        **(
+            {"collisionCount": status_of(obj)["collisionCount"]}
+            if "collisionCount" in status_of(obj)
+            else {}
+        ),
         "conditions": conditions,
     }

@@ -42,23 +42,42 @@ class Counts(Struct, frozen=True, gc=False):
             "availableReplicas": self.available,
             "unavailableReplicas": max(0, self.size - self.available),
         }
-        return {**{key: value for key, value in counts.items() if value}, "terminatingReplicas": self.terminating}
+        return {
+            **{key: value for key, value in counts.items() if value},
+            "terminatingReplicas": self.terminating,
+        }
 
 
-def _with(conditions: list[Object], kind: str, state: State, time: str, *, is_progress: bool = False) -> list[Object]:
-    """The conditions with one set, at the end of the list; the same ones when status and reason stand
-    already and nothing moved on."""
+def _with(
+    conditions: list[Object], kind: str, state: State, time: str, *, is_progress: bool = False
+) -> list[Object]:
+    """The conditions with one set, at the end of the list; the same ones when status and reason
+    stand already and nothing moved on.
+    """
     old = find_condition(conditions, kind)
     if old is not None and (old["status"], old.get("reason")) == state[:2] and not is_progress:
         return conditions
     since = old["lastTransitionTime"] if old is not None and old["status"] == state[0] else time
     status, reason, message = state
-    new = {"type": kind, "status": status, "lastUpdateTime": time, "lastTransitionTime": since, "reason": reason, "message": message}
+    new = {
+        "type": kind,
+        "status": status,
+        "lastUpdateTime": time,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }
     return [*(item for item in conditions if item is not old), new]
 
 
-def with_availability(conditions: list[Object], counts: Counts, most_unavailable: int, time: str) -> list[Object]:
-    state = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+def with_availability(
+    conditions: list[Object], counts: Counts, most_unavailable: int, time: str
+) -> list[Object]:
+    state = (
+        "False",
+        "MinimumReplicasUnavailable",
+        "Deployment does not have minimum availability.",
+    )
     if counts.available >= counts.wanted - most_unavailable:
         state = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     return _with(conditions, "Available", state, time)
@@ -69,7 +88,9 @@ def _deadline(obj: Object) -> int | None:
     return None if seconds is None or seconds >= _NO_DEADLINE else int(seconds)
 
 
-def with_progressing(obj: Object, conditions: list[Object], state: State, time: str) -> list[Object]:
+def with_progressing(
+    obj: Object, conditions: list[Object], state: State, time: str
+) -> list[Object]:
     return conditions if _deadline(obj) is None else _with(conditions, "Progressing", state, time)
 
 
@@ -81,29 +102,53 @@ def with_pause(obj: Object, conditions: list[Object], time: str) -> list[Object]
     is_paused = bool(obj["spec"].get("paused"))
     if reason == "ProgressDeadlineExceeded" or is_paused == (reason == "DeploymentPaused"):
         return conditions
-    state = ("DeploymentPaused", "Deployment is paused") if is_paused else ("DeploymentResumed", "Deployment is resumed")
+    state = (
+        ("DeploymentPaused", ("Deployment is paused"))
+        if is_paused
+        else ("DeploymentResumed", ("Deployment is resumed"))
+    )
     return with_progressing(obj, conditions, ("Unknown", *state), time)
 
 
-def progress_of(obj: Object, conditions: list[Object], counts: Counts, name: str, view: View, plan: Plan) -> list[Object]:
-    """`Progressing` after a step of the rollout: done, going on, or out of time; wakes the controller for
-    the deadline."""
+def progress_of(
+    obj: Object, conditions: list[Object], counts: Counts, name: str, view: View, plan: Plan
+) -> list[Object]:
+    """`Progressing` after a step of the rollout: done, going on, or out of time; wakes the
+    controller for the deadline.
+    """
     deadline = _deadline(obj)
     if deadline is None:
         return [item for item in conditions if item["type"] != "Progressing"]
     held = find_condition(conditions, "Progressing")
-    if held is not None and held.get("reason") == "NewReplicaSetAvailable" and counts.replicas == counts.updated:
+    if (
+        held is not None
+        and held.get("reason") == "NewReplicaSetAvailable"
+        and counts.replicas == counts.updated
+    ):
         return conditions
     if counts.is_complete:
-        return _with(conditions, "Progressing", ("True", "NewReplicaSetAvailable", f"{name} has successfully progressed."), view.time)
+        return _with(
+            conditions,
+            "Progressing",
+            ("True", "NewReplicaSetAvailable", (f"{name} has successfully progressed.")),
+            view.time,
+        )
     if _moved_on(status_of(obj), counts):
         state = ("True", "ReplicaSetUpdated", f"{name} is progressing.")
         conditions = _with(conditions, "Progressing", state, view.time, is_progress=True)
         held = find_condition(conditions, "Progressing") or {}
     elif held is None:
         return conditions
-    elif held.get("reason") not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded") and _ends_at(held, deadline) < view.now:
-        return _with(conditions, "Progressing", ("False", "ProgressDeadlineExceeded", f"{name} has timed out progressing."), view.time)
+    elif (
+        held.get("reason") not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded")
+        and _ends_at(held, deadline) < view.now
+    ):
+        return _with(
+            conditions,
+            "Progressing",
+            ("False", "ProgressDeadlineExceeded", (f"{name} has timed out progressing.")),
+            view.time,
+        )
     if held.get("reason") != "ProgressDeadlineExceeded":
         plan.wake(max(view.now, _ends_at(held, deadline)) + 1.0)
     return conditions

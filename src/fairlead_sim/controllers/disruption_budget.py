@@ -18,7 +18,11 @@ DELETION_SECONDS = 120.0
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
     chooses = selects(obj["spec"].get("selector"))
-    pods = [pod for pod in view.pods_in(obj["metadata"]["namespace"]) if phase_of(pod) not in ("Succeeded", "Failed") and chooses(pod)]
+    pods = [
+        pod
+        for pod in view.pods_in(obj["metadata"]["namespace"])
+        if phase_of(pod) not in ("Succeeded", "Failed") and chooses(pod)
+    ]
     expected, desired = _desired(obj["spec"], pods, view)
     disrupted = _still_disrupted(obj, pods, view, plan)
     healthy = sum(_is_healthy(pod) and pod["metadata"]["name"] not in disrupted for pod in pods)
@@ -27,10 +31,15 @@ def reconcile(obj: Object, view: View) -> Plan:
     before = obj.get("status") or {}
     if not pods and before.get("expectedPods") != 0:
         plan.normal("NoPods", "No matching pods found")
-    conditions = with_condition(before.get("conditions") or [], "DisruptionAllowed", *state, "", view.time)
+    conditions = with_condition(
+        before.get("conditions") or [], "DisruptionAllowed", *state, "", view.time
+    )
     generation = obj["metadata"].get("generation", 1)
     plan.status = {
-        "conditions": [{"observedGeneration": generation, "message": "", **condition} for condition in conditions],
+        "conditions": [
+            {"observedGeneration": generation, "message": "", **condition}
+            for condition in conditions
+        ],
         "currentHealthy": healthy,
         "desiredHealthy": desired,
         "disruptionsAllowed": allowed,
@@ -61,22 +70,41 @@ def _wanted_by_owners(pods: list[Object], view: View) -> int:
     """The replicas that the pods' owners ask for; a pod without an owner that knows counts once."""
     total, seen = 0, set()
     for pod in pods:
-        owner = next((item for item in pod["metadata"].get("ownerReferences") or () if item.get("controller")), None)
+        owner = next(
+            (
+                item
+                for item in pod["metadata"].get("ownerReferences") or ()
+                if item.get("controller")
+            ),
+            None,
+        )
         if owner is None:
             total += 1
         elif owner["uid"] not in seen:
             seen.add(owner["uid"])
             found = view.owner(pod["metadata"]["namespace"], owner)
-            held = sum(any(item["uid"] == owner["uid"] for item in other["metadata"].get("ownerReferences") or ()) for other in pods)
+            held = sum(
+                any(
+                    item["uid"] == owner["uid"]
+                    for item in other["metadata"].get("ownerReferences") or ()
+                )
+                for other in pods
+            )
             total += int(((found or {}).get("spec") or {}).get("replicas", held))
     return total
 
 
 def _still_disrupted(obj: Object, pods: list[Object], view: View, plan: Plan) -> dict[str, str]:
     """Evictions that were allowed and have not begun."""
-    staying = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+    staying = {
+        pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]
+    }
     disrupted = ((obj.get("status") or {}).get("disruptedPods") or {}).items()
-    disrupted = {name: time for name, time in disrupted if name in staying and parse_time(time) + DELETION_SECONDS > view.now}
+    disrupted = {
+        name: time
+        for name, time in disrupted
+        if name in staying and parse_time(time) + DELETION_SECONDS > view.now
+    }
     for time in disrupted.values():
         plan.wake(parse_time(time) + DELETION_SECONDS)
     return disrupted

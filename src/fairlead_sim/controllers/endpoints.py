@@ -23,22 +23,48 @@ def reconcile(obj: Object, view: View) -> Plan:
     plan, spec, metadata = Plan(), obj["spec"], obj["metadata"]
     if not spec.get("selector") or spec.get("type") == "ExternalName" or has_controller(obj):
         return plan
-    pods = [pod for pod in view.pods_in(metadata["namespace"]) if selects_pod(obj, pod) and stand(pod)[0]]
+    pods = [
+        pod
+        for pod in view.pods_in(metadata["namespace"])
+        if selects_pod(obj, pod) and stand(pod)[0]
+    ]
     headless = {"service.kubernetes.io/headless": ""} if spec.get("clusterIP") == "None" else {}
-    labels = {**(metadata.get("labels") or {}), **_MANAGED, **headless, "kubernetes.io/service-name": metadata["name"]}
+    labels = {
+        **(metadata.get("labels") or {}),
+        **_MANAGED,
+        **headless,
+        "kubernetes.io/service-name": metadata["name"],
+    }
     wanted = {
         "addressType": "IPv4",
-        "endpoints": [_endpoint(pod, is_always_ready=bool(spec.get("publishNotReadyAddresses"))) for pod in pods] or None,
+        "endpoints": [
+            _endpoint(pod, is_always_ready=bool(spec.get("publishNotReadyAddresses")))
+            for pod in pods
+        ]
+        or None,
         "ports": [_port(port, pods[0]) for port in spec.get("ports") or ()] if pods else None,
     }
     found = view.controlled(obj, ENDPOINT_SLICES.kind)
     if not found:
         (name,) = view.names_below(obj, 1)
-        new = {"name": name, "generateName": name[:-5], "namespace": metadata["namespace"], "ownerReferences": owned_by(obj)}
+        new = {
+            "name": name,
+            "generateName": name[:-5],
+            "namespace": metadata["namespace"],
+            "ownerReferences": owned_by(obj),
+        }
         version = {"apiVersion": ENDPOINT_SLICES.api_version, "kind": ENDPOINT_SLICES.kind}
         plan.create.append({**version, "metadata": {**new, "labels": labels}, **wanted})
-    elif any(found[0].get(key) != value for key, value in wanted.items()) or found[0]["metadata"].get("labels") != labels:
-        plan.change.append((found[0], {**found[0], **wanted, "metadata": {**found[0]["metadata"], "labels": labels}}))
+    elif (
+        any(found[0].get(key) != value for key, value in wanted.items())
+        or found[0]["metadata"].get("labels") != labels
+    ):
+        plan.change.append(
+            (
+                found[0],
+                {**found[0], **wanted, "metadata": {**found[0]["metadata"], "labels": labels}},
+            )
+        )
     return plan
 
 
@@ -61,9 +87,18 @@ def _endpoint(pod: Object, *, is_always_ready: bool) -> Object:
     metadata = pod["metadata"]
     return {
         "addresses": [address],
-        "conditions": {"ready": is_always_ready or (is_ready and not is_ending), "serving": is_ready, "terminating": is_ending},
+        "conditions": {
+            "ready": is_always_ready or (is_ready and not is_ending),
+            "serving": is_ready,
+            "terminating": is_ending,
+        },
         "nodeName": pod["spec"]["nodeName"],
-        "targetRef": {"kind": "Pod", "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
+        "targetRef": {
+            "kind": "Pod",
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": metadata["uid"],
+        },
     }
 
 
@@ -71,6 +106,8 @@ def _port(port: Object, pod: Object) -> Object:
     """A port by its number; a named one as the first pod has it."""
     target = port.get("targetPort", port["port"])
     if isinstance(target, str):
-        ports = [each for container in pod["spec"]["containers"] for each in container.get("ports") or ()]
+        ports = [
+            each for container in pod["spec"]["containers"] for each in container.get("ports") or ()
+        ]
         target = next((each["containerPort"] for each in ports if each.get("name") == target), None)
     return {"name": port.get("name", ""), "port": target, "protocol": port.get("protocol", "TCP")}

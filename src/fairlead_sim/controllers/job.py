@@ -19,8 +19,21 @@ from fairlead_sim.controllers.job_indexes import (
     pending_indexes,
     render_indexes,
 )
-from fairlead_sim.controllers.job_rules import FAIL_INDEX, IGNORE, action_on, failing_message, success_message
-from fairlead_sim.controllers.plan import Plan, View, generated_pod, is_active, is_going, restarts_of
+from fairlead_sim.controllers.job_rules import (
+    FAIL_INDEX,
+    IGNORE,
+    action_on,
+    failing_message,
+    success_message,
+)
+from fairlead_sim.controllers.plan import (
+    Plan,
+    View,
+    generated_pod,
+    is_active,
+    is_going,
+    restarts_of,
+)
 from fairlead_sim.controllers.replica_set import least_valuable
 from fairlead_sim.objects.conditions import is_true, phase_of, with_condition
 from fairlead_sim.objects.pod_counts import BURST
@@ -36,8 +49,9 @@ _TARGETS = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
 
 @dataclass(slots=True)
 class _Work:
-    """One look at a Job. `status` is what will be written; `succeeded` and `failed` count indexes or pods
-    up to now."""
+    """One look at a Job. `status` is what will be written; `succeeded` and `failed` count indexes
+    or pods up to now.
+    """
 
     obj: Object
     view: View
@@ -63,7 +77,9 @@ class _Work:
 
     @property
     def replaces_only_failed(self) -> bool:
-        return bool(self.spec.get("podReplacementPolicy") == "Failed" or self.spec.get("podFailurePolicy"))
+        return bool(
+            self.spec.get("podReplacementPolicy") == "Failed" or self.spec.get("podFailurePolicy")
+        )
 
 
 def reconcile(obj: Object, view: View) -> Plan:
@@ -99,13 +115,21 @@ def _is_tracked(pod: Object) -> bool:
 
 
 def _untracked(pod: Object) -> Object:
-    return {**pod, "metadata": {**pod["metadata"], "finalizers": [name for name in pod["metadata"]["finalizers"] if name != FINALIZER]}}
+    return {
+        **pod,
+        "metadata": {
+            **pod["metadata"],
+            "finalizers": [name for name in pod["metadata"]["finalizers"] if name != FINALIZER],
+        },
+    }
 
 
 def _is_failed(work: _Work, pod: Object) -> bool:
     """Failed, or deleted before it could: unless only pods that failed are replaced."""
     phase = phase_of(pod)
-    return phase == "Failed" or (phase != "Succeeded" and is_going(pod) and not work.replaces_only_failed)
+    return phase == "Failed" or (
+        phase != "Succeeded" and is_going(pod) and not work.replaces_only_failed
+    )
 
 
 def _count_finished(work: _Work) -> None:
@@ -121,29 +145,41 @@ def _count_finished(work: _Work) -> None:
         work.succeeded = work.status["succeeded"] = work.status.get("succeeded", 0) + len(succeeded)
         return
     completions = int(work.spec.get("completions") or 0)
-    found = {index for pod in succeeded if (index := index_of(pod)) is not None and index < completions}
+    found = {
+        index for pod in succeeded if (index := index_of(pod)) is not None and index < completions
+    }
     work.succeeded_indexes = parse_indexes(work.status.get("completedIndexes", "")) | found
     work.succeeded = work.status["succeeded"] = len(work.succeeded_indexes)
     work.status["completedIndexes"] = render_indexes(work.succeeded_indexes)
     if work.spec.get("backoffLimitPerIndex") is not None:
-        lost = {index for pod in failed if _is_index_lost(work, pod) and (index := index_of(pod)) is not None}
+        lost = {
+            index
+            for pod in failed
+            if _is_index_lost(work, pod) and (index := index_of(pod)) is not None
+        }
         work.failed_indexes = parse_indexes(work.status.get("failedIndexes", "")) | lost
         work.status["failedIndexes"] = render_indexes(work.failed_indexes)
 
 
 def _is_index_lost(work: _Work, pod: Object) -> bool:
     action = action_on(work.obj, pod)
-    return action == FAIL_INDEX or (action != IGNORE and failure_count(pod) >= int(work.spec["backoffLimitPerIndex"]))
+    return action == FAIL_INDEX or (
+        action != IGNORE and failure_count(pod) >= int(work.spec["backoffLimitPerIndex"])
+    )
 
 
 # --- the end --------------------------------------------------------------------------------------
 
 
 def _target(work: _Work) -> tuple[str, str, str] | None:
-    """Condition, reason and message of the end that the Job is going to; None while it may go on."""
+    """Condition, reason and message of the end that the Job is
+    going to; None while it may go on.
+    """
     for kind in _TARGETS:
         if is_true(work.obj, kind):
-            condition = next(item for item in work.obj["status"]["conditions"] if item["type"] == kind)
+            condition = next(
+                item for item in work.obj["status"]["conditions"] if item["type"] == kind
+            )
             return kind, condition.get("reason", ""), condition.get("message", "")
     if failing := failing_message(work.obj, work.pods):
         return "FailureTarget", "PodFailurePolicy", failing
@@ -152,14 +188,22 @@ def _target(work: _Work) -> tuple[str, str, str] | None:
     if work.is_indexed and (matched := success_message(work.obj, work.succeeded_indexes)):
         return "SuccessCriteriaMet", "SuccessPolicy", matched
     if _is_complete(work):
-        return "SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"
+        return (
+            "SuccessCriteriaMet",
+            "CompletionsReached",
+            "Reached expected number of succeeded pods",
+        )
     return None
 
 
 def _failure(work: _Work) -> tuple[str, str] | None:
     limit = work.spec.get("backoffLimit")
     most = 6 if limit is None else int(limit)
-    restarts = sum(restarts_of(pod) for pod in work.active) if work.spec["template"]["spec"].get("restartPolicy") == "OnFailure" else 0
+    restarts = (
+        sum(restarts_of(pod) for pod in work.active)
+        if work.spec["template"]["spec"].get("restartPolicy") == "OnFailure"
+        else 0
+    )
     if work.status["failed"] > most or (restarts and restarts >= most):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     deadline, start = work.spec.get("activeDeadlineSeconds"), work.status.get("startTime")
@@ -168,13 +212,19 @@ def _failure(work: _Work) -> tuple[str, str] | None:
         if work.view.now >= ends_at:
             return "DeadlineExceeded", "Job was active longer than specified deadline"
         work.plan.wake(ends_at)
-    return _lost_indexes(work) if work.is_indexed and work.spec.get("backoffLimitPerIndex") is not None else None
+    return (
+        _lost_indexes(work)
+        if work.is_indexed and work.spec.get("backoffLimitPerIndex") is not None
+        else None
+    )
 
 
 def _lost_indexes(work: _Work) -> tuple[str, str] | None:
     most, lost = work.spec.get("maxFailedIndexes"), len(work.failed_indexes)
     if most is not None and lost > int(most):
-        return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
+        return "MaxFailedIndexesExceeded", (
+            "Job has exceeded the specified maximal number of failed indexes"
+        )
     if lost and lost + len(work.succeeded_indexes) >= int(work.spec.get("completions") or 0):
         return "FailedIndexes", "Job has failed indexes"
     return None
@@ -187,7 +237,9 @@ def _is_complete(work: _Work) -> bool:
 
 
 def _end(work: _Work, target: tuple[str, str, str]) -> None:
-    """Report the coming end, delete active pods, and once there are none, that the job has ended."""
+    """Report the coming end, delete active pods, and once there
+    are none, that the job has ended.
+    """
     kind, reason, message = target
     _set(work, kind, "True", reason, message)
     _delete(work, work.active)
@@ -237,8 +289,9 @@ def _resume(work: _Work) -> None:
 
 
 def _go_on(work: _Work) -> None:
-    """Delete pods that are too many, or create those that are missing, or come back when the pause after a
-    failure is over."""
+    """Delete pods that are too many, or create those that are missing, or come back when the pause
+    after a failure is over.
+    """
     active, wanted = work.active, _wanted(work)
     surplus = duplicates(active) if work.is_indexed else []
     rest = [pod for pod in least_valuable(active) if pod not in surplus]
@@ -246,7 +299,11 @@ def _go_on(work: _Work) -> None:
     if surplus:
         _remove(work, surplus)
         return
-    going = sum(is_going(pod) and phase_of(pod) not in ("Succeeded", "Failed") for pod in work.pods) if work.replaces_only_failed else 0
+    going = (
+        sum(is_going(pod) and phase_of(pod) not in ("Succeeded", "Failed") for pod in work.pods)
+        if work.replaces_only_failed
+        else 0
+    )
     missing = min(wanted - len(active) - going, BURST)
     if missing <= 0:
         return
@@ -266,13 +323,20 @@ def _wanted(work: _Work) -> int:
 
 
 def _paused_until(pods: list[Object]) -> float:
-    """10, 20, 40 … seconds after the last failure, as many times doubled as pods failed since the last
-    success."""
-    last_success = max((_finished_at(pod) for pod in pods if phase_of(pod) == "Succeeded"), default=0.0)
-    failures = [at for pod in pods if phase_of(pod) == "Failed" and (at := _finished_at(pod)) > last_success]
+    """10, 20, 40 … seconds after the last failure, as many times doubled as pods failed since the
+    last success.
+    """
+    last_success = max(
+        (_finished_at(pod) for pod in pods if phase_of(pod) == "Succeeded"), default=0.0
+    )
+    failures = [
+        at for pod in pods if phase_of(pod) == "Failed" and (at := _finished_at(pod)) > last_success
+    ]
     if not failures:
         return 0.0
-    return max(failures) + min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << min(len(failures) - 1, 6)))
+    return max(failures) + min(
+        LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << min(len(failures) - 1, 6))
+    )
 
 
 def _finished_at(pod: Object) -> float:
@@ -295,7 +359,9 @@ def _create(work: _Work, missing: int) -> None:
     taken = {index for pod in work.pods if is_active(pod) and (index := index_of(pod)) is not None}
     done = taken | work.succeeded_indexes | work.failed_indexes
     names = work.view.names_below(work.obj, missing)
-    for name, index in zip(names, pending_indexes(done, int(work.spec["completions"]), missing), strict=False):
+    for name, index in zip(
+        names, pending_indexes(done, int(work.spec["completions"]), missing), strict=False
+    ):
         _create_index(work, name, index, last_failed.get(index))
 
 
@@ -303,7 +369,9 @@ def _create_index(work: _Work, name: str, index: int, failed: Object | None) -> 
     per_index = work.spec.get("backoffLimitPerIndex") is not None
     before = failure_count(failed) + 1 if failed is not None and per_index else 0
     if failed is not None and per_index:
-        ready_at = _finished_at(failed) + min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << min(before - 1, 6)))
+        ready_at = _finished_at(failed) + min(
+            LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << min(before - 1, 6))
+        )
         if ready_at > work.view.now:
             work.plan.wake(ready_at)
             return
@@ -315,7 +383,11 @@ def _create_index(work: _Work, name: str, index: int, failed: Object | None) -> 
     labels = {**(metadata.get("labels") or {}), INDEX_KEY: str(index)}
     containers = [_with_index(container) for container in template["spec"]["containers"]]
     spec = {**template["spec"], "hostname": f"{job}-{index}", "containers": containers}
-    indexed = {**template, "metadata": {**metadata, "annotations": annotations, "labels": labels}, "spec": spec}
+    indexed = {
+        **template,
+        "metadata": {**metadata, "annotations": annotations, "labels": labels},
+        "spec": spec,
+    }
     _create_pod(work, f"{job}-{index}-{name.rpartition('-')[2]}", indexed)
 
 
@@ -362,7 +434,9 @@ def _delete(work: _Work, pods: list[Object]) -> None:
 def _set(work: _Work, kind: str, value: str, reason: str, message: str) -> None:
     work.status["conditions"] = [
         {"lastProbeTime": condition["lastTransitionTime"], **condition}
-        for condition in with_condition(work.status.get("conditions") or [], kind, value, reason, message, work.view.time)
+        for condition in with_condition(
+            work.status.get("conditions") or [], kind, value, reason, message, work.view.time
+        )
     ]
 
 
@@ -376,7 +450,12 @@ def _write_status(work: _Work) -> None:
         if not status.get(name):
             status.pop(name, None)
     status["ready"] = sum(is_true(pod, "Ready") for pod in active)
-    going = [pod for pod in work.pods if phase_of(pod) not in ("Succeeded", "Failed") and (is_going(pod) or pod in work.plan.delete)]
+    going = [
+        pod
+        for pod in work.pods
+        if phase_of(pod) not in ("Succeeded", "Failed")
+        and (is_going(pod) or pod in work.plan.delete)
+    ]
     status["terminating"] = len(going)
     status["uncountedTerminatedPods"] = {}
     work.plan.status = status

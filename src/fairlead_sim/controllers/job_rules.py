@@ -16,7 +16,9 @@ FAIL_JOB, FAIL_INDEX, IGNORE = "FailJob", "FailIndex", "Ignore"
 
 
 def action_on(obj: Object, pod: Object) -> str:
-    """What the first rule that matches a failed pod wants; "" where none does: the failure counts."""
+    """What the first rule that matches a failed pod wants; ""
+    where none does: the failure counts.
+    """
     matched = _match(obj, pod)
     return matched[0] if matched else ""
 
@@ -38,21 +40,33 @@ def _match(obj: Object, pod: Object) -> tuple[str, str] | None:
             found = _container_by_exit_code(pod, rule["onExitCodes"])
             if found is not None:
                 code = found["state"]["terminated"]["exitCode"]
-                return action, f"Container {found['name']} for pod {place} failed with exit code {code} {ending}"
+                return action, (
+                    f"Container {found['name']} for pod {place} failed with exit code {code} "
+                    f"{ending}"
+                )
         else:
             for condition in conditions_of(pod):
-                if any(_is_pattern_of(pattern, condition) for pattern in rule.get("onPodConditions") or ()):
+                if any(
+                    _is_pattern_of(pattern, condition)
+                    for pattern in rule.get("onPodConditions") or ()
+                ):
                     return action, f"Pod {place} has condition {condition['type']} {ending}"
     return None
 
 
 def _is_pattern_of(pattern: Object, condition: Object) -> bool:
-    return bool(pattern["type"] == condition["type"] and pattern.get("status", "True") == condition["status"])
+    return bool(
+        pattern["type"] == condition["type"]
+        and pattern.get("status", "True") == condition["status"]
+    )
 
 
 def _container_by_exit_code(pod: Object, wanted: Object) -> Object | None:
     status = status_of(pod)
-    for container in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
+    for container in (
+        *(status.get("containerStatuses") or ()),
+        *(status.get("initContainerStatuses") or ()),
+    ):
         code = (container["state"].get("terminated") or {}).get("exitCode", 0)
         is_named = wanted.get("containerName") in (None, container["name"])
         if code and is_named and (code in wanted["values"]) == (wanted["operator"] == "In"):

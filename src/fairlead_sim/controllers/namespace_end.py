@@ -1,5 +1,6 @@
-"""The conditions of a namespace that is being deleted: what still holds it, in the real controller's
-words."""
+"""The conditions of a namespace that is being deleted: what still holds it, in the real
+controller's words.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +14,27 @@ Object = dict[str, Any]
 
 LOOK_AGAIN_SECONDS = 5.0
 _FINE = (
-    ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
-    ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
-    ("NamespaceDeletionContentFailure", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    (
+        "NamespaceDeletionDiscoveryFailure",
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    (
+        "NamespaceDeletionGroupVersionParsingFailure",
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    (
+        "NamespaceDeletionContentFailure",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
     ("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
-    ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+    (
+        "NamespaceFinalizersRemaining",
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    ),
 )
 
 
@@ -26,13 +43,32 @@ def reconcile(obj: Object, view: View) -> Plan:
     if not is_going(obj):
         return plan
     contents = view.contents(obj["metadata"]["name"])
-    counts = sorted(f"{resource} has {len(objects)} resource instances" for resource, objects in contents.items())
-    held = Counter(name for objects in contents.values() for item in objects for name in item["metadata"].get("finalizers") or ())
+    counts = sorted(
+        f"{resource} has {len(objects)} resource instances"
+        for resource, objects in contents.items()
+    )
+    held = Counter(
+        name
+        for objects in contents.values()
+        for item in objects
+        for name in item["metadata"].get("finalizers") or ()
+    )
     finalizers = sorted(f"{name} in {count} resource instances" for name, count in held.items())
     detail = {
-        "NamespaceContentRemaining": ("SomeResourcesRemain", f"Some resources are remaining: {', '.join(counts)}") if counts else None,
+        "NamespaceContentRemaining": (
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {', '.join(counts)}",
+        )
+        if counts
+        else None,
         "NamespaceFinalizersRemaining": (
-            ("SomeFinalizersRemain", f"Some content in the namespace has finalizers remaining: {', '.join(finalizers)}")
+            (
+                "SomeFinalizersRemain",
+                (
+                    "Some content in the namespace has finalizers "
+                    f"remaining: {', '.join(finalizers)}"
+                ),
+            )
             if finalizers
             else None
         ),

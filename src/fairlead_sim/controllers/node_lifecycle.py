@@ -1,4 +1,6 @@
-"""What follows from a node that is not ready: taints, and the eviction of pods that do not tolerate them."""
+"""What follows from a node that is not ready: taints, and the eviction of pods that do not tolerate
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from fairlead_sim.scheduler.needs import tolerates
 
 Object = dict[str, Any]
 
-_NOT_READY, _UNREACHABLE, _CORDONED = (f"node.kubernetes.io/{name}" for name in ("not-ready", "unreachable", "unschedulable"))
+_NOT_READY, _UNREACHABLE, _CORDONED = (
+    f"node.kubernetes.io/{name}" for name in ("not-ready", "unreachable", "unschedulable")
+)
 _OURS = (_NOT_READY, _UNREACHABLE, _CORDONED)
 
 
@@ -28,7 +32,9 @@ def reconcile(obj: Object, view: View) -> Plan:
             continue
         if view.now >= at:
             plan.delete.append(pod)
-            plan.tell_about.append((pod, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}"))
+            plan.tell_about.append(
+                (pod, "TaintManagerEviction", (f"Marking for deletion Pod {_path(pod)}"))
+            )
         else:
             plan.wake(at)
     return plan
@@ -45,9 +51,17 @@ def _taints(node: Object, view: View) -> list[Object]:
         wanted = [(key, "NoSchedule"), (key, "NoExecute")]
     if (node.get("spec") or {}).get("unschedulable"):
         wanted.append((_CORDONED, "NoSchedule"))
-    kept = [taint for taint in held if taint["key"] not in _OURS or (taint["key"], taint["effect"]) in wanted]
+    kept = [
+        taint
+        for taint in held
+        if taint["key"] not in _OURS or (taint["key"], taint["effect"]) in wanted
+    ]
     there = {(taint["key"], taint["effect"]) for taint in kept}
-    new = [{"key": key, "effect": effect, "timeAdded": view.time} for key, effect in wanted if (key, effect) not in there]
+    new = [
+        {"key": key, "effect": effect, "timeAdded": view.time}
+        for key, effect in wanted
+        if (key, effect) not in there
+    ]
     return [*kept, *new]
 
 
@@ -55,9 +69,17 @@ def _leaves_at(pod: Object, taints: list[Object]) -> float | None:
     """When the taints drive the pod away; None: never."""
     ends: list[float] = []
     for taint in taints:
-        matching = [toleration for toleration in pod["spec"].get("tolerations") or () if tolerates(toleration, taint)]
+        matching = [
+            toleration
+            for toleration in pod["spec"].get("tolerations") or ()
+            if tolerates(toleration, taint)
+        ]
         since = parse_time(taint["timeAdded"]) if "timeAdded" in taint else 0.0
-        limits = [toleration["tolerationSeconds"] for toleration in matching if toleration.get("tolerationSeconds") is not None]
+        limits = [
+            toleration["tolerationSeconds"]
+            for toleration in matching
+            if toleration.get("tolerationSeconds") is not None
+        ]
         if not matching:
             ends.append(since)
         elif limits:

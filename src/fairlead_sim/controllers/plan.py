@@ -1,7 +1,7 @@
 """The vocabulary between the pure controllers and the loop that carries out their plans.
 
-A controller module has `reconcile(obj, view) -> Plan` and decides from what it sees alone; it never touches
-the store.
+A controller module has `reconcile(obj, view) -> Plan` and decides from what it sees alone; it never
+touches the store.
 """
 
 from __future__ import annotations
@@ -50,22 +50,29 @@ class View:
     def controlled(self, obj: Object, kind: str) -> list[Object]:
         """Objects that it controls, without those that only name it as an owner."""
         uid = obj["metadata"]["uid"]
-        return [child for child in self.owned(uid) if child["kind"] == kind and is_controlled_by(child, uid)]
+        return [
+            child
+            for child in self.owned(uid)
+            if child["kind"] == kind and is_controlled_by(child, uid)
+        ]
 
     def names_below(self, obj: Object, count: int) -> list[str]:
         """New generated names below the object's, never the same at another instant."""
         metadata = obj["metadata"]
-        suffixes = [suffix_of(self.seed, metadata.get("namespace"), metadata["name"], f"{self.now:.3f}", k) for k in range(count)]
+        suffixes = [
+            suffix_of(self.seed, metadata.get("namespace"), metadata["name"], f"{self.now:.3f}", k)
+            for k in range(count)
+        ]
         return [f"{metadata['name']}-{suffix}" for suffix in suffixes]
 
 
 @dataclass(slots=True)
 class Plan:
-    """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by `force`,
-    and come back at `wake_at`.
+    """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by
+    `force`, and come back at `wake_at`.
 
-    A change carries over all but the status and what only the store writes. `tell` are events about the
-    object itself, `tell_about` normal ones about others.
+    A change carries over all but the status and what only the store writes. `tell` are events about
+    the object itself, `tell_about` normal ones about others.
     """
 
     create: list[Object] = field(default_factory=list)
@@ -90,12 +97,20 @@ class Plan:
 def owned_by(owner: Object) -> list[Object]:
     """The ownerReferences of something the owner controls."""
     metadata = owner["metadata"]
-    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
     return [{**reference, "controller": True, "blockOwnerDeletion": True}]
 
 
 def is_controlled_by(child: Object, uid: str) -> bool:
-    return any(owner["uid"] == uid and owner.get("controller") for owner in child["metadata"].get("ownerReferences") or ())
+    return any(
+        owner["uid"] == uid and owner.get("controller")
+        for owner in child["metadata"].get("ownerReferences") or ()
+    )
 
 
 def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
@@ -108,11 +123,21 @@ def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
         if chooses(child):
             mine.append(child)
         elif not is_going(child):
-            others = [owner for owner in child["metadata"]["ownerReferences"] if owner["uid"] != obj["metadata"]["uid"]]
+            others = [
+                owner
+                for owner in child["metadata"]["ownerReferences"]
+                if owner["uid"] != obj["metadata"]["uid"]
+            ]
             plan.change.append((child, _with_owners(child, others)))
     for orphan in view.orphans(kind, obj["metadata"]["namespace"]):
-        if not is_going(orphan) and chooses(orphan) and phase_of(orphan) not in ("Succeeded", "Failed"):
-            adopted = _with_owners(orphan, [*(orphan["metadata"].get("ownerReferences") or ()), *owned_by(obj)])
+        if (
+            not is_going(orphan)
+            and chooses(orphan)
+            and phase_of(orphan) not in ("Succeeded", "Failed")
+        ):
+            adopted = _with_owners(
+                orphan, [*(orphan["metadata"].get("ownerReferences") or ()), *owned_by(obj)]
+            )
             plan.change.append((orphan, adopted))
             mine.append(adopted)
     return mine
@@ -126,17 +151,25 @@ def is_going(obj: Object) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
 
-def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] | None = None) -> Object:
+def pod_from(
+    template: Object, owner: Object, name: str, labels: dict[str, str] | None = None
+) -> Object:
     """A pod from a template, below its owner; `labels` are added to the template's."""
     metadata = template.get("metadata") or {}
-    new: Object = {"name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": owned_by(owner)}
+    new: Object = {
+        "name": name,
+        "namespace": owner["metadata"]["namespace"],
+        "ownerReferences": owned_by(owner),
+    }
     new["labels"] = {**(metadata.get("labels") or {}), **(labels or {})}
     if metadata.get("annotations"):
         new["annotations"] = dict(metadata["annotations"])
     return {"apiVersion": "v1", "kind": "Pod", "metadata": new, "spec": template["spec"]}
 
 
-def generated_pod(template: Object, owner: Object, name: str, labels: dict[str, str] | None = None) -> Object:
+def generated_pod(
+    template: Object, owner: Object, name: str, labels: dict[str, str] | None = None
+) -> Object:
     """Like `pod_from`, for a name that ends in five generated characters: the pod has
     `generateName`.
     """
@@ -169,7 +202,9 @@ def ready_since(pod: Object) -> float | None:
     condition = find_condition(conditions_of(pod), "Ready")
     if condition is None or condition["status"] != "True":
         return None
-    return parse_time(condition["lastTransitionTime"]) if condition.get("lastTransitionTime") else 0.0
+    return (
+        parse_time(condition["lastTransitionTime"]) if condition.get("lastTransitionTime") else 0.0
+    )
 
 
 def available_at(pod: Object, obj: Object) -> float | None:

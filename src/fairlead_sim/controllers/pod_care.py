@@ -25,7 +25,12 @@ def reconcile(obj: Object, view: View) -> Plan:
     node = obj["spec"].get("nodeName")
     if node and not view.has_node(node):
         conditions = with_condition(
-            conditions_of(obj), "DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists", view.time
+            conditions_of(obj),
+            "DisruptionTarget",
+            "True",
+            "DeletionByPodGC",
+            "PodGC: node no longer exists",
+            view.time,
         )
         phase = phase_of(obj) if phase_of(obj) in ("Succeeded", "Failed") else "Failed"
         plan.status = {**status_of(obj), "phase": phase, "conditions": conditions}
@@ -40,4 +45,7 @@ def is_untracked_too_late(pod: Object, view: View) -> bool:
         return False
     owners = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
     found = [view.owner(metadata["namespace"], owner) for owner in owners]
-    return not any(job is not None and job["metadata"]["uid"] == owner["uid"] for job, owner in zip(found, owners, strict=True))
+    return not any(
+        job is not None and job["metadata"]["uid"] == owner["uid"]
+        for job, owner in zip(found, owners, strict=True)
+    )

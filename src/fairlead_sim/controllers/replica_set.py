@@ -1,5 +1,6 @@
-"""The ReplicaSet controller: as many active pods as asked; it adopts or creates, and deletes the least
-valuable."""
+"""The ReplicaSet controller: as many active pods as asked; it adopts or creates, and deletes the
+least valuable.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +49,9 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def least_valuable(pods: list[Object]) -> list[Object]:
-    """Unbound before bound, pending before running, not ready before ready, cheaper ones, those on crowded
-    nodes, the younger ones."""
+    """Unbound before bound, pending before running, not ready before ready, cheaper ones, those on
+    crowded nodes, the younger ones.
+    """
     crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods)
 
     def value(item: tuple[int, Object]) -> tuple[Any, ...]:
@@ -87,9 +89,19 @@ def _status(obj: Object, active: list[Object], going: int, view: View) -> Object
 
 def settled_status(count: int) -> Object:
     """The status of a new set whose pods are all there and have long been available."""
-    return _rendered(count, 1, dict.fromkeys(("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), count), 0)
+    return _rendered(
+        count,
+        1,
+        dict.fromkeys(("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), count),
+        0,
+    )
 
 
 def _rendered(replicas: int, generation: int, counts: dict[str, int], going: int) -> Object:
     shown = {key: value for key, value in counts.items() if value}
-    return {"replicas": replicas, "observedGeneration": generation, **shown, "terminatingReplicas": going}
+    return {
+        "replicas": replicas,
+        "observedGeneration": generation,
+        **shown,
+        "terminatingReplicas": going,
+    }

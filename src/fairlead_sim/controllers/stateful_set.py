@@ -1,7 +1,8 @@
-"""The StatefulSet controller: pods 0 … n-1 with stable names, each when the one before is ready, or all at
-once.
+"""The StatefulSet controller: pods 0 … n-1 with stable names, each when the one before is ready, or
+all at once.
 
-Below the partition pods are made from the template that was current before. Volume claims are left out.
+Below the partition pods are made from the template that was current before. Volume claims are left
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead_sim.controllers.controller_history import forget_revisions, sync_history, template_of
-from fairlead_sim.controllers.plan import Plan, View, claim, is_available, is_going, pod_from, wake_when_available
+from fairlead_sim.controllers.plan import (
+    Plan,
+    View,
+    claim,
+    is_available,
+    is_going,
+    pod_from,
+    wake_when_available,
+)
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
 from fairlead_sim.objects.pod_counts import BURST
 
@@ -22,8 +31,9 @@ REVISION_LABEL = "controller-revision-hash"
 
 @dataclass(slots=True)
 class _Set:
-    """One look at a StatefulSet: its pods by ordinal, the ordinals it wants, and the revisions it had and
-    shall have."""
+    """One look at a StatefulSet: its pods by ordinal, the ordinals it wants, and the revisions it
+    had and shall have.
+    """
 
     obj: Object
     view: View
@@ -39,7 +49,12 @@ class _Set:
 
     @property
     def partition(self) -> int:
-        return int(((self.obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0)
+        return int(
+            ((self.obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}).get(
+                "partition"
+            )
+            or 0
+        )
 
     @property
     def is_on_delete(self) -> bool:
@@ -51,7 +66,11 @@ class _Set:
 
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
-    named = {ordinal: pod for pod in claim(obj, "Pod", view, plan) if (ordinal := _ordinal(obj, pod)) is not None}
+    named = {
+        ordinal: pod
+        for pod in claim(obj, "Pod", view, plan)
+        if (ordinal := _ordinal(obj, pod)) is not None
+    }
     revisions, update = sync_history(obj, view, plan)
     first = int((obj["spec"].get("ordinals") or {}).get("start", 0))
     wanted = range(first, first + int(obj["spec"].get("replicas", 1)))
@@ -61,7 +80,9 @@ def reconcile(obj: Object, view: View) -> Plan:
     plan.status = _status(look)
     if _fill(look) and _shrink(look) and not look.is_on_delete:
         _update(look)
-    live = {item["metadata"]["name"] for item in (current, update)} | {_revision_of(pod) for pod in named.values()}
+    live = {item["metadata"]["name"] for item in (current, update)} | {
+        _revision_of(pod) for pod in named.values()
+    }
     forget_revisions(obj, revisions, live, plan)
     wake_when_available(list(named.values()), obj, view, plan)
     return plan
@@ -77,14 +98,18 @@ def _revision_of(pod: Object) -> str:
 
 
 def _fill(look: _Set) -> bool:
-    """Create what is missing and delete what is finished, in order; whether the controller may go on to
-    shrink and update."""
+    """Create what is missing and delete what is finished, in order; whether the controller may go
+    on to shrink and update.
+    """
     for ordinal in look.wanted:
         pod = look.pods.get(ordinal)
         if pod is None:
             look.plan.create.append(_pod(look, ordinal))
             name = look.obj["metadata"]["name"]
-            look.plan.normal("SuccessfulCreate", f"create Pod {name}-{ordinal} in StatefulSet {name} successful")
+            look.plan.normal(
+                "SuccessfulCreate",
+                f"create Pod {name}-{ordinal} in StatefulSet {name} successful",
+            )
             if len(look.plan.create) >= BURST:
                 return False
         elif phase_of(pod) in ("Succeeded", "Failed"):
@@ -98,13 +123,21 @@ def _fill(look: _Set) -> bool:
 
 def _shrink(look: _Set) -> bool:
     """Delete the pods beyond the wanted ones, the highest first; whether there were none."""
-    surplus = [look.pods[ordinal] for ordinal in sorted(look.pods, reverse=True) if ordinal not in look.wanted]
+    surplus = [
+        look.pods[ordinal]
+        for ordinal in sorted(look.pods, reverse=True)
+        if ordinal not in look.wanted
+    ]
     if look.is_parallel:
         for pod in surplus:
             _delete(look, pod)
         return True
     unhealthy = next((pod for pod in reversed(surplus) if not look.is_healthy(pod)), None)
-    if surplus and not is_going(surplus[0]) and (look.is_healthy(surplus[0]) or surplus[0] is unhealthy):
+    if (
+        surplus
+        and not is_going(surplus[0])
+        and (look.is_healthy(surplus[0]) or surplus[0] is unhealthy)
+    ):
         _delete(look, surplus[0])
     return not surplus
 
@@ -125,7 +158,10 @@ def _update(look: _Set) -> None:
 def _delete(look: _Set, pod: Object) -> None:
     if not is_going(pod):
         look.plan.delete.append(pod)
-        message = f"delete Pod {pod['metadata']['name']} in StatefulSet {look.obj['metadata']['name']} successful"
+        message = (
+            f"delete Pod {pod['metadata']['name']} in StatefulSet {look.obj['metadata']['name']} "
+            "successful"
+        )
         look.plan.normal("SuccessfulDelete", message)
 
 
@@ -153,11 +189,25 @@ def _status(look: _Set) -> Object:
     updated = _count(staying, update)
     if updated == ready == len(pods) == count and not look.is_on_delete:
         current = update
-    counts = {"readyReplicas": ready, "currentReplicas": _count(staying, current), "updatedReplicas": updated}
+    counts = {
+        "readyReplicas": ready,
+        "currentReplicas": _count(staying, current),
+        "updatedReplicas": updated,
+    }
     available = sum(is_available(pod, look.obj, now) for pod in pods)
-    fixed = {"availableReplicas": available, "collisionCount": 0, "currentRevision": current, "updateRevision": update}
+    fixed = {
+        "availableReplicas": available,
+        "collisionCount": 0,
+        "currentRevision": current,
+        "updateRevision": update,
+    }
     generation = look.obj["metadata"].get("generation", 1)
-    return {"replicas": len(pods), "observedGeneration": generation, **fixed, **{key: value for key, value in counts.items() if value}}
+    return {
+        "replicas": len(pods),
+        "observedGeneration": generation,
+        **fixed,
+        **{key: value for key, value in counts.items() if value},
+    }
 
 
 def _count(pods: Iterable[Object], revision: str) -> int:

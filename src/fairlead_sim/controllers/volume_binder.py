@@ -17,20 +17,47 @@ Object = dict[str, Any]
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
     bound_to = obj["spec"].get("volumeName")
-    volumes = [volume for volume in view.volumes() if not bound_to or volume["metadata"]["name"] == bound_to]
+    volumes = [
+        volume
+        for volume in view.volumes()
+        if not bound_to or volume["metadata"]["name"] == bound_to
+    ]
     mine = [volume for volume in volumes if _claimed_by(volume, obj)]
-    fitting = [volume for volume in volumes if not (volume["spec"].get("claimRef") or {}).get("name") and _fits(volume, obj, not bound_to)]
-    volume = next(iter(mine), None) or min(fitting, key=lambda volume: (_size(volume), volume["metadata"]["name"]), default=None)
+    fitting = [
+        volume
+        for volume in volumes
+        if not (volume["spec"].get("claimRef") or {}).get("name")
+        and _fits(volume, obj, not bound_to)
+    ]
+    volume = next(iter(mine), None) or min(
+        fitting, key=lambda volume: (_size(volume), volume["metadata"]["name"]), default=None
+    )
     if volume is None:
         plan.status = {"phase": "Pending"}
         return plan
     spec, metadata = volume["spec"], obj["metadata"]
-    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": metadata["name"], "namespace": metadata["namespace"]}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+    }
     if not mine:
-        plan.change.append((volume, {**volume, "spec": {**spec, "claimRef": {**reference, "uid": metadata["uid"]}}}))
+        plan.change.append(
+            (
+                volume,
+                {**volume, "spec": {**spec, "claimRef": {**reference, "uid": metadata["uid"]}}},
+            )
+        )
     if not bound_to:
-        plan.change.append((obj, {**obj, "spec": {**obj["spec"], "volumeName": volume["metadata"]["name"]}}))
-    plan.status = {"phase": "Bound", "accessModes": spec.get("accessModes") or [], "capacity": spec.get("capacity") or {}}
+        plan.change.append(
+            (obj, {**obj, "spec": {**obj["spec"], "volumeName": volume["metadata"]["name"]}})
+        )
+    plan.status = {
+        "phase": "Bound",
+        "accessModes": spec.get("accessModes") or [],
+        "capacity": spec.get("capacity") or {},
+    }
     return plan
 
 
@@ -41,7 +68,10 @@ def reconcile_volume(obj: Object, view: View) -> Plan:
     if not reference:
         plan.status = {"phase": "Available"}
     else:
-        claim = view.owner(reference["namespace"], {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": reference["name"]})
+        claim = view.owner(
+            reference["namespace"],
+            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": reference["name"]},
+        )
         is_there = claim is not None and reference.get("uid") in (None, claim["metadata"]["uid"])
         plan.status = {"phase": "Bound" if is_there else "Released"}
     return plan
@@ -49,13 +79,18 @@ def reconcile_volume(obj: Object, view: View) -> Plan:
 
 def _claimed_by(volume: Object, claim: Object) -> bool:
     reference, metadata = volume["spec"].get("claimRef") or {}, claim["metadata"]
-    is_named = (reference.get("namespace"), reference.get("name")) == (metadata["namespace"], metadata["name"])
+    is_named = (reference.get("namespace"), reference.get("name")) == (
+        metadata["namespace"],
+        metadata["name"],
+    )
     return is_named and reference.get("uid") in (None, metadata["uid"])
 
 
 def _fits(volume: Object, claim: Object, by_selector: bool) -> bool:
     spec, wish = volume["spec"], claim["spec"]
-    asked = parse_quantity(((wish.get("resources") or {}).get("requests") or {}).get("storage", "0"))
+    asked = parse_quantity(
+        ((wish.get("resources") or {}).get("requests") or {}).get("storage", "0")
+    )
     return (
         (spec.get("storageClassName") or "") == (wish.get("storageClassName") or "")
         and set(wish.get("accessModes") or ()) <= set(spec.get("accessModes") or ())

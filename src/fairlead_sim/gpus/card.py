@@ -1,8 +1,8 @@
 """One simulated GPU: its holders, what runs on it, and its values at any instant.
 
-Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of time and
-counters are exact: a run that ends adds its whole integral as an integer, a live one adds its integral so
-far. A reading never changes a card.
+Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of
+time and counters are exact: a run that ends adds its whole integral as an integer, a live one adds
+its integral so far. A reading never changes a card.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class Run:
 
 @dataclass(slots=True)
 class Hold:
-    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run` is
-    None between its runs; `gpu_instance` where it has no MIG instance."""
+    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run`
+    is None between its runs; `gpu_instance` where it has no MIG instance.
+    """
 
     namespace: str
     pod: str
@@ -80,7 +81,9 @@ class Hold:
         if self.fixed_mib is not None:
             return min(self.fixed_mib, self.limit_mib)
         load = self.run.load
-        return int(self.limit_mib * load.memory_ratio * load.memory_filled(now - self.run.started_at))
+        return int(
+            self.limit_mib * load.memory_ratio * load.memory_filled(now - self.run.started_at)
+        )
 
 
 @dataclass(slots=True)
@@ -110,8 +113,9 @@ class Counters:
 @dataclass(slots=True)
 class Card:
     """`booted_at` is when its counters began. `ambient` and `efficiency` make equal models differ a
-    little, as real ones do. `others`: indexes of its node's other cards. `instances`: into which it is
-    divided by MIG, with their UUIDs by id."""
+    little, as real ones do. `others`: indexes of its node's other cards. `instances`: into which it
+    is divided by MIG, with their UUIDs by id.
+    """
 
     node: str
     index: int
@@ -149,7 +153,11 @@ class Card:
 
     def start(self, hold: Hold, load: AnyLoad, at: float) -> None:
         hold.run = Run(load, at)
-        self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
+        self._recent = [
+            run
+            for run in self._recent
+            if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER
+        ]
 
     def stop(self, hold: Hold, at: float) -> None:
         """End the container's run and book what it did."""
@@ -164,12 +172,18 @@ class Card:
     def tell(self, parts: Mapping[int, float], at: float) -> None:
         """What it shows from now on beside the work of its containers; nothing ends that."""
         before = self._outside_load
-        if (before.load.parts if before is not None and isinstance(before.load, SteadyLoad) else {}) == parts:
+        if (
+            before.load.parts if before is not None and isinstance(before.load, SteadyLoad) else {}
+        ) == parts:
             return
         if before is not None:
             before.ended_at = at
             self.counted.add(self._worked(before, at))
-            self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
+            self._recent = [
+                run
+                for run in self._recent
+                if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER
+            ]
             self._recent.append(before)
         self._outside_load = Run(SteadyLoad(parts), at) if parts else None
 
@@ -184,13 +198,24 @@ class Card:
 
     def hangs_since(self, now: float) -> float | None:
         """Since when a call has not returned; None: none hangs now."""
-        return next((since for since, until in self.hangs if since <= now and (until is None or now < until)), None)
+        return next(
+            (
+                since
+                for since, until in self.hangs
+                if since <= now and (until is None or now < until)
+            ),
+            None,
+        )
 
     def live_strangers(self, now: float) -> list[Stranger]:
         return [stranger for stranger in self.strangers if stranger.run.is_live(now)]
 
     def live_runs(self, now: float) -> list[Run]:
-        runs = (*(hold.run for hold in self.holds), self._outside_load, *(stranger.run for stranger in self.strangers))
+        runs = (
+            *(hold.run for hold in self.holds),
+            self._outside_load,
+            *(stranger.run for stranger in self.strangers),
+        )
         return [run for run in runs if run is not None and run.is_live(now)]
 
     def level(self, now: float) -> float:
@@ -210,8 +235,9 @@ class Card:
         return self.model.idle_watts + self._span_watts * worked / (now - since)
 
     def celsius(self, now: float) -> float:
-        """Temperature of the chip: a rise in proportion to the mean power, over a room that breathes
-        slowly."""
+        """Temperature of the chip: a rise in proportion to the mean power, over a room that
+        breathes slowly.
+        """
         rise = 46.0 * self.mean_watts(now) / self.model.limit_watts
         return self.ambient + rise + 0.6 * sin(now / 900.0 + self.index)
 
@@ -237,9 +263,15 @@ class Card:
     def totals(self, now: float) -> Counters:
         """All counters at `now`; they stand still from the moment the card is lost."""
         until = now if self.lost_at is None else min(now, self.lost_at)
-        total = Counters(energy_mj=int(self.model.idle_watts * max(0.0, until - self.booted_at) * 1000))
+        total = Counters(
+            energy_mj=int(self.model.idle_watts * max(0.0, until - self.booted_at) * 1000)
+        )
         total.add(self.counted)
-        ended = [stranger.run for stranger in self.strangers if stranger.run.started_at < until and not stranger.run.is_live(until)]
+        ended = [
+            stranger.run
+            for stranger in self.strangers
+            if stranger.run.started_at < until and not stranger.run.is_live(until)
+        ]
         for run in (*ended, *self.live_runs(until)):
             total.add(self._worked(run, until))
         return total

@@ -1,7 +1,7 @@
 """The GPU models that the simulated world knows, and their numbers.
 
-Memory sizes and limits are those the drivers report for the real cards; a model not listed here cannot be
-simulated.
+Memory sizes and limits are those the drivers report for the real cards; a model not listed here
+cannot be simulated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class CardModel(Struct, frozen=True, gc=False):
 
     @property
     def memory_mib(self) -> int:
-        """What containers can be given (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
+        """What containers can be given
+        (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
+        """
         return self.total_mib - self.reserved_mib
 
     @property
@@ -51,18 +53,76 @@ class CardModel(Struct, frozen=True, gc=False):
 
 _H200_SLICES, _A100_SLICES = (18, 35, 71, 141), (10, 20, 40, 80)
 _CARDS = (
-    CardModel("NVIDIA H200", 143771, 621, 76.0, 700.0, 345, 1980, 3201, 3201, 12e9, 180e9, 18, _H200_SLICES, has_gpm=True),
-    CardModel("NVIDIA A100-SXM4-80GB", 81920, 601, 58.0, 400.0, 210, 1410, 1593, 1593, 9e9, 120e9, 12, _A100_SLICES),
+    CardModel(
+        "NVIDIA H200",
+        143771,
+        621,
+        76.0,
+        700.0,
+        345,
+        1980,
+        3201,
+        3201,
+        12e9,
+        180e9,
+        18,
+        _H200_SLICES,
+        has_gpm=True,
+    ),
+    CardModel(
+        "NVIDIA A100-SXM4-80GB",
+        81920,
+        601,
+        58.0,
+        400.0,
+        210,
+        1410,
+        1593,
+        1593,
+        9e9,
+        120e9,
+        12,
+        _A100_SLICES,
+    ),
     CardModel("NVIDIA A10", 23028, 297, 21.0, 150.0, 210, 1695, 6251, 405, 6e9),
-    CardModel("Tesla V100-SXM2-16GB", 16384, 254, 42.0, 300.0, 135, 1530, 877, 877, 6e9, 60e9, 6, remaps_rows=False),
-    CardModel("Tesla T4", 15360, 281, 9.5, 70.0, 300, 1590, 5001, 405, 4e9, has_memory_sensor=False, remaps_rows=False),
+    CardModel(
+        "Tesla V100-SXM2-16GB",
+        16384,
+        254,
+        42.0,
+        300.0,
+        135,
+        1530,
+        877,
+        877,
+        6e9,
+        60e9,
+        6,
+        remaps_rows=False,
+    ),
+    CardModel(
+        "Tesla T4",
+        15360,
+        281,
+        9.5,
+        70.0,
+        300,
+        1590,
+        5001,
+        405,
+        4e9,
+        has_memory_sensor=False,
+        remaps_rows=False,
+    ),
 )
 
 CARD_MODELS = {card.name: card for card in _CARDS}
 
 
 def known_memory_mib(name: str) -> int:
-    """Memory for containers of the model called so; that of a middling card when it is not known."""
+    """Memory for containers of the model called so; that of a
+    middling card when it is not known.
+    """
     return (known_model(name) or _MIDDLING).memory_mib
 
 

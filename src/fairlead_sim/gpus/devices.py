@@ -1,7 +1,7 @@
 """The GPUs of the simulated cluster and their holders: the port `Devices`, over all nodes.
 
-Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for
-samples.
+Kubelets come here for whole cards (as to a device plugin) and report what starts and ends;
+exporters come for samples.
 """
 
 from __future__ import annotations
@@ -38,7 +38,16 @@ class SimulatedDevices:
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
         self._loaded: set[str] = set()
 
-    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False, mig: Sequence[str] = ()) -> None:
+    def add_node(
+        self,
+        node: str,
+        model: CardModel,
+        count: int,
+        *,
+        shared: bool,
+        is_silent: bool = False,
+        mig: Sequence[str] = (),
+    ) -> None:
         """A node with `count` cards, each divided into instances of the profiles `mig`; a silent
         node has no readings (its kubelet and its exporter do not answer).
         """
@@ -49,16 +58,27 @@ class SimulatedDevices:
 
     def add_cards(self, node: str, models: Sequence[CardModel]) -> None:
         """A node with these cards, each for itself."""
-        self._cards[node] = [self._new_card(node, index, model, False) for index, model in enumerate(models)]
+        self._cards[node] = [
+            self._new_card(node, index, model, False) for index, model in enumerate(models)
+        ]
         self._divide(node, ())
         insort(self._answering, node)
 
-    def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool, mig: Sequence[str] = ()) -> None:
+    def restore_node(
+        self,
+        node: str,
+        inventory: Sequence[Mapping[str, Any]],
+        *,
+        is_silent: bool,
+        mig: Sequence[str] = (),
+    ) -> None:
         """A node with the cards of its inventory (annotation `fairlead.io/gpus`); their counters
         start at zero.
         """
         self._cards[node] = [self._listed_card(node, entry) for entry in inventory]
-        self._divide(node, () if any(bad_division(card.model, mig) for card in self._cards[node]) else mig)
+        self._divide(
+            node, () if any(bad_division(card.model, mig) for card in self._cards[node]) else mig
+        )
         self.set_silent(node, is_silent)
 
     def _listed_card(self, node: str, listed: Mapping[str, Any]) -> Card:
@@ -83,7 +103,11 @@ class SimulatedDevices:
 
     def free_cards(self, node: str) -> list[Card]:
         """Healthy cards without holders that are not divided, lowest index first."""
-        return [card for card in self.cards(node) if card.is_healthy and not card.holds and not card.instances]
+        return [
+            card
+            for card in self.cards(node)
+            if card.is_healthy and not card.holds and not card.instances
+        ]
 
     def free_instances(self, node: str, profile: str) -> list[tuple[Card, CardPart]]:
         """MIG instances of healthy cards without holders, in order."""
@@ -94,7 +118,16 @@ class SimulatedDevices:
             if card.is_healthy and each.profile == profile and not card.holds_of(each)
         ]
 
-    def hold(self, card: Card, owner: Owner, container: str, *, mode: GpuMode, limit_mib: int, gpu_instance: int | None = None) -> None:
+    def hold(
+        self,
+        card: Card,
+        owner: Owner,
+        container: str,
+        *,
+        mode: GpuMode,
+        limit_mib: int,
+        gpu_instance: int | None = None,
+    ) -> None:
         """Give (a part of) a card to a container until `release`."""
         namespace, pod, uid = owner
         hold = Hold(namespace, pod, uid, container, mode, limit_mib, gpu_instance=gpu_instance)
@@ -103,12 +136,19 @@ class SimulatedDevices:
 
     def held(self, uid: str, container: str = "") -> list[tuple[Card, Hold]]:
         """The cards of a pod, or of one of its containers."""
-        return [(card, hold) for card, hold in self._holds.get(uid, ()) if not container or hold.container == container]
+        return [
+            (card, hold)
+            for card, hold in self._holds.get(uid, ())
+            if not container or hold.container == container
+        ]
 
     def held_by(self, uid: str) -> list[HeldCard]:
         """The cards of a pod, as `restore_node` and `hold` would have them again."""
         held = self._holds.get(uid, ())
-        return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib, hold.gpu_instance) for card, hold in held]
+        return [
+            HeldCard(hold.container, card.index, hold.mode, hold.limit_mib, hold.gpu_instance)
+            for card, hold in held
+        ]
 
     def start(
         self,
@@ -128,7 +168,13 @@ class SimulatedDevices:
             ceiling = _ceiling(card, hold)
             random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
             hold.fixed_mib = fixed_mib
-            card.start(hold, make_load(load, random, ceiling) if isinstance(load, str) else ProfLoad(load, ceiling), began)
+            card.start(
+                hold,
+                make_load(load, random, ceiling)
+                if isinstance(load, str)
+                else ProfLoad(load, ceiling),
+                began,
+            )
 
     def stop(self, uid: str, container: str) -> None:
         for card, hold in self.held(uid, container):
@@ -140,7 +186,11 @@ class SimulatedDevices:
         for card, hold in let_go:
             card.stop(hold, self._clock.now())
             card.holds.remove(hold)
-        kept = [each for each in self._holds.pop(uid, ()) if container and each[1].container != container]
+        kept = [
+            each
+            for each in self._holds.pop(uid, ())
+            if container and each[1].container != container
+        ]
         if kept:
             self._holds[uid] = kept
 
@@ -154,30 +204,53 @@ class SimulatedDevices:
         now, loaded = self._clock.now(), set[str]()
         for card in (card for cards in self._cards.values() for card in cards):
             mine = [load.parts for load in loads if load.is_for(card.node, card.index, card.uuid)]
-            card.tell({field: max(parts.get(field, 0.0) for parts in mine) for field in {part for parts in mine for part in parts}}, now)
+            card.tell(
+                {
+                    field: max(parts.get(field, 0.0) for parts in mine)
+                    for field in {part for parts in mine for part in parts}
+                },
+                now,
+            )
             if mine:
                 loaded.add(card.uuid)
         self._loaded = loaded
 
     def hang(self, node: str, index: int, since: float, until: float | None) -> None:
-        """The card's calls do not return between two instants (epoch seconds; `until` None: never)."""
+        """The card's calls do not return between two instants
+        (epoch seconds; `until` None: never).
+        """
         self._cards[node][index].hangs.append((since, until))
 
-    def take_memory(self, node: str, index: int, mib: int, load: str, since: float, until: float | None) -> None:
+    def take_memory(
+        self, node: str, index: int, mib: int, load: str, since: float, until: float | None
+    ) -> None:
         """A program without a grant takes `mib` of the card and works on it."""
         card = self._cards[node][index]
         random = chance(self._seed, "stranger", node, index, len(card.strangers))
-        card.strangers.append(Stranger(mib, Run(make_load(load, random, min(1.0, mib / card.model.memory_mib)), since, until)))
+        card.strangers.append(
+            Stranger(
+                mib,
+                Run(make_load(load, random, min(1.0, mib / card.model.memory_mib)), since, until),
+            )
+        )
 
     def stuck_calls(self) -> int:
         """Cards of nodes that answer whose calls hang now."""
         now = self._clock.now()
-        return sum(card.hangs_since(now) is not None for node in self._answering for card in self._cards[node])
+        return sum(
+            card.hangs_since(now) is not None
+            for node in self._answering
+            for card in self._cards[node]
+        )
 
     def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
         """All cards that answer, now; `is_brief`: only what boards show of each."""
         now = self._clock.now()
-        return [read_card(card, now, is_brief=is_brief) for node in self._answering for card in self._cards[node]]
+        return [
+            read_card(card, now, is_brief=is_brief)
+            for node in self._answering
+            for card in self._cards[node]
+        ]
 
     def in_parts(self, *, is_brief: bool = False) -> Iterator[Sequence[DeviceSample]]:
         """Like `sample`, some cards at a time: time may pass between two parts, and each part is of
@@ -201,7 +274,10 @@ class SimulatedDevices:
         for card in self._cards[node] if mig else ():
             card.instances = divided(card.model, mig)
             numbers = [each.gpu_instance for each in card.instances]
-            card.instance_uuids = {number: f"MIG-{uuid_of(self._seed, 'mig', node, card.index, number)}" for number in numbers}
+            card.instance_uuids = {
+                number: f"MIG-{uuid_of(self._seed, 'mig', node, card.index, number)}"
+                for number in numbers
+            }
 
     def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
         bus = 7 + 13 * index
@@ -211,7 +287,10 @@ class SimulatedDevices:
             minor=index,
             uuid=f"GPU-{uuid_of(self._seed, 'gpu', node, index)}",
             pci_bus_id=f"00000000:{bus:02X}:00.0",
-            serial=str(1_320_000_000_000 + int.from_bytes(digest(self._seed, "serial", node, index)[:4], "big")),
+            serial=str(
+                1_320_000_000_000
+                + int.from_bytes(digest(self._seed, "serial", node, index)[:4], "big")
+            ),
             model=model,
             is_shared=shared,
             booted_at=self._clock.now(),
@@ -224,4 +303,6 @@ def _ceiling(card: Card, hold: Hold) -> float:
     """The part of the card that the container can keep busy."""
     if hold.mode == GpuMode.SHARE:
         return hold.limit_mib / card.model.memory_mib
-    return next((each.compute for each in card.instances if each.gpu_instance == hold.gpu_instance), 1.0)
+    return next(
+        (each.compute for each in card.instances if each.gpu_instance == hold.gpu_instance), 1.0
+    )

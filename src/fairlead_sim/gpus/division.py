@@ -24,8 +24,9 @@ _FIRST_ID: Final = {7: 0, 4: 1, 3: 1, 2: 3, 1: 7}
 
 
 class CardPart(Struct, frozen=True, gc=False):
-    """One GPU instance with its one compute instance. `compute`: its part of the card's, 0..1; memory in
-    MiB."""
+    """One GPU instance with its one compute instance. `compute`: its part of the card's, 0..1;
+    memory in MiB.
+    """
 
     gpu_instance: int
     profile: str
@@ -40,14 +41,19 @@ class CardPart(Struct, frozen=True, gc=False):
 
 
 def profiles(model: CardModel) -> Mapping[str, tuple[int, int]]:
-    """Its profiles with their slices of compute and of memory; none for a card that cannot be divided.
+    """Its profiles with their slices of compute and of memory; none for a card that cannot be
+    divided.
 
     >>> from fairlead_sim.gpus.cards import CARD_MODELS
     >>> list(profiles(CARD_MODELS["NVIDIA H200"]))
     ['1g.18gb', '1g.35gb', '2g.35gb', '3g.71gb', '4g.71gb', '7g.141gb']
     """
     gigabytes = dict(zip((1, 2, 4, 8), model.slice_gigabytes, strict=False))
-    return {f"{compute}g.{gigabytes[memory]}gb": (compute, memory) for compute, memory in _SIZES if memory in gigabytes}
+    return {
+        f"{compute}g.{gigabytes[memory]}gb": (compute, memory)
+        for compute, memory in _SIZES
+        if memory in gigabytes
+    }
 
 
 def bad_division(model: CardModel, wanted: Sequence[str]) -> str:
@@ -84,8 +90,12 @@ def divided(model: CardModel, wanted: Iterable[str]) -> tuple[CardPart, ...]:
     for profile in sorted(wanted, key=lambda profile: (-known[profile][0], -known[profile][1])):
         compute, memory = known[profile]
         first = _FIRST_ID[compute]
-        total, reserved = (amount * memory // MEMORY_SLICES for amount in (model.total_mib, model.reserved_mib))
-        found.append(CardPart(first + made[first], profile, total, reserved, compute / COMPUTE_SLICES))
+        total, reserved = (
+            amount * memory // MEMORY_SLICES for amount in (model.total_mib, model.reserved_mib)
+        )
+        found.append(
+            CardPart(first + made[first], profile, total, reserved, compute / COMPUTE_SLICES)
+        )
         made[first] += 1
     return tuple(found)
 
@@ -96,5 +106,13 @@ def offered_profiles(capacity: Mapping[str, int], cards: int) -> tuple[str, ...]
     >>> offered_profiles({"cpu": 96000, "nvidia.com/mig-1g.18gb": 4}, 2)
     ('1g.18gb', '1g.18gb')
     """
-    counts = {name.removeprefix(MIG_PREFIX): amount for name, amount in capacity.items() if name.startswith(MIG_PREFIX)}
-    return tuple(profile for profile, amount in counts.items() for _ in range(min(amount // max(1, cards), COMPUTE_SLICES)))
+    counts = {
+        name.removeprefix(MIG_PREFIX): amount
+        for name, amount in capacity.items()
+        if name.startswith(MIG_PREFIX)
+    }
+    return tuple(
+        profile
+        for profile, amount in counts.items()
+        for _ in range(min(amount // max(1, cards), COMPUTE_SLICES))
+    )

@@ -56,14 +56,20 @@ class Wave(Struct, frozen=True, gc=False):
 
     def integral(self, s: float) -> float:
         """Integral from 0 to s."""
-        return self.amplitude * self.period / _TURN * (cos(self.phase) - cos(_TURN * s / self.period + self.phase))
+        return (
+            self.amplitude
+            * self.period
+            / _TURN
+            * (cos(self.phase) - cos(_TURN * s / self.period + self.phase))
+        )
 
 
 class Load(Struct, frozen=True, gc=False):
-    """One container's demand on its GPU. Seconds count from the container's start; levels are ratios 0..1.
+    """One container's demand on its GPU. Seconds count from the container's start; levels are
+    ratios 0..1.
 
-    Invariant (kept by `make_load`): low - drift >= 0 and high + ripple + drift <= 1, so no level ever needs
-    clamping, which would break the integral. Ripple periods divide `period`.
+    Invariant (kept by `make_load`): low - drift >= 0 and high + ripple + drift <= 1, so no level
+    ever needs clamping, which would break the integral. Ripple periods divide `period`.
     """
 
     warm_up: float
@@ -94,7 +100,9 @@ class Load(Struct, frozen=True, gc=False):
             return total
         t = s - self.warm_up
         periods = floor(t / self.period)
-        total += periods * self._period_integral(self.period) + self._period_integral(t - periods * self.period)
+        total += periods * self._period_integral(self.period) + self._period_integral(
+            t - periods * self.period
+        )
         return total + (self.drift.integral(t) if self.drift else 0.0)
 
     def part(self, field: int, s: float) -> float:
@@ -110,8 +118,9 @@ class Load(Struct, frozen=True, gc=False):
         return _SHARES[field] * (self.bandwidth_ratio if field in _MOVES_BYTES else 1.0)
 
     def peak_seconds(self, s: float) -> float:
-        """How many of the first s seconds were spent working at `high` (what power and thermal caps act
-        on)."""
+        """How many of the first s seconds were spent working at `high` (what power and thermal caps
+        act on).
+        """
         t = s - self.warm_up
         if t <= 0:
             return 0.0
@@ -123,8 +132,9 @@ class Load(Struct, frozen=True, gc=False):
         return s >= self.warm_up and (s - self.warm_up) % self.period < self.period - self.dip
 
     def memory_filled(self, s: float) -> float:
-        """Share of its memory that the container has taken after s seconds: it grows during the ramp, then
-        stays."""
+        """Share of its memory that the container has taken after s seconds: it grows during the
+        ramp, then stays.
+        """
         return min(1.0, max(0.0, s) / self.warm_up)
 
     def _base(self, u: float) -> float:
@@ -134,7 +144,11 @@ class Load(Struct, frozen=True, gc=False):
 
     def _period_integral(self, u: float) -> float:
         work = min(u, self.period - self.dip)
-        return self.high * work + self.low * (u - work) + sum(wave.integral(work) for wave in self.ripple)
+        return (
+            self.high * work
+            + self.low * (u - work)
+            + sum(wave.integral(work) for wave in self.ripple)
+        )
 
 
 _RAMP_TOP = 0.4
@@ -162,16 +176,25 @@ class _Shape(Struct, frozen=True, gc=False):
 
 
 _SHAPES = {
-    "training": _Shape((40, 150), (420, 1100), (18, 55), (0.82, 0.94), 0.08, 0.05, (0.62, 0.93), 0.72, 0.55),
-    "input-bound": _Shape((60, 180), (40, 90), (16, 40), (0.48, 0.70), 0.06, 0.06, (0.35, 0.60), 0.45, 0.30),
-    "inference": _Shape((20, 60), (500, 1500), (140, 420), (0.35, 0.70), 0.12, 0.10, (0.60, 0.90), 0.40, 0.35, 0.12),
-    "notebook": _Shape((30, 60), (1200, 2700), (1000, 2300), (0.30, 0.75), 0.0, 0.12, (0.10, 0.45), 0.30, 0.25),
+    "training": _Shape(
+        (40, 150), (420, 1100), (18, 55), (0.82, 0.94), 0.08, 0.05, (0.62, 0.93), 0.72, 0.55
+    ),
+    "input-bound": _Shape(
+        (60, 180), (40, 90), (16, 40), (0.48, 0.70), 0.06, 0.06, (0.35, 0.60), 0.45, 0.30
+    ),
+    "inference": _Shape(
+        (20, 60), (500, 1500), (140, 420), (0.35, 0.70), 0.12, 0.10, (0.60, 0.90), 0.40, 0.35, 0.12
+    ),
+    "notebook": _Shape(
+        (30, 60), (1200, 2700), (1000, 2300), (0.30, 0.75), 0.0, 0.12, (0.10, 0.45), 0.30, 0.25
+    ),
 }
 
 
 def make_load(name: str, random: Random, ceiling: float = 1.0) -> Load:
-    """Draw a load of the given name (one of `LOADS`). `ceiling` is the largest level: the granted part of
-    a shared card."""
+    """Draw a load of the given name (one of `LOADS`). `ceiling` is the largest level: the granted
+    part of a shared card.
+    """
     if name == "idle":
         return IDLE
     shape = _SHAPES[name]
@@ -199,4 +222,7 @@ def make_load(name: str, random: Random, ceiling: float = 1.0) -> Load:
 def _harmonics(amplitude: float, period: float, random: Random) -> tuple[Wave, ...]:
     """A slow, a middle and a fast harmonic of the period, together never above `amplitude`."""
     parts = ((0.45, 240.0), (0.30, 47.0), (0.25, 11.0))
-    return tuple(Wave(share * amplitude, period / max(1, round(period / near)), random.uniform(0, _TURN)) for share, near in parts)
+    return tuple(
+        Wave(share * amplitude, period / max(1, round(period / near)), random.uniform(0, _TURN))
+        for share, near in parts
+    )

@@ -1,7 +1,8 @@
-"""Simulated GPUs of one node, for its agent and its exporter: the port `CardDriver` without a driver.
+"""Simulated GPUs of one node, for its agent and its exporter: the port `CardDriver` without a
+driver.
 
-A text such as `2xTesla-T4` names them. The same node and text give the same UUIDs in every process, so that
-what the agent grants is what the exporter measures.
+A text such as `2xTesla-T4` names them. The same node and text give the same UUIDs in every process,
+so that what the agent grants is what the exporter measures.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def parse_models(text: str) -> tuple[CardModel, ...]:
     for part in text.split(","):
         match = _SOME.fullmatch(part.strip())
         if match is None:
-            raise UserError(f"`{part.strip()}` names no simulated GPUs", "write for example `2xTesla-T4,1xNVIDIA-H200`")
+            raise UserError(
+                f"`{part.strip()}` names no simulated GPUs",
+                "write for example `2xTesla-T4,1xNVIDIA-H200`",
+            )
         model = known_model(match[2])
         if model is None:
             known = ", ".join(name.replace(" ", "-") for name in CARD_MODELS)
@@ -59,7 +63,8 @@ class SimulatedDriver:
 
     def __init__(self, node: str, models: Sequence[CardModel]) -> None:
         self._cards = tuple(
-            GpuSlot(index, simulated_uuid(node, index), index, model.name, model.memory_mib) for index, model in enumerate(models)
+            GpuSlot(index, simulated_uuid(node, index), index, model.name, model.memory_mib)
+            for index, model in enumerate(models)
         )
 
     def cards(self) -> Sequence[GpuSlot]:
@@ -69,7 +74,9 @@ class SimulatedDriver:
         return ()
 
     def probe(self, uuid: str) -> CardAnswer:
-        return CardAnswer("" if any(card.uuid == uuid for card in self._cards) else "there is no such GPU")
+        return CardAnswer(
+            "" if any(card.uuid == uuid for card in self._cards) else ("there is no such GPU")
+        )
 
     def processes(self) -> Sequence[ProcessMemory]:
         return ()
@@ -85,8 +92,8 @@ def simulated_node(
     interval_seconds: float,
     loads: Callable[[], Sequence[SimulatedLoad]] = tuple,
 ) -> SampledDevices:
-    """`ports.Devices` of such a node: what its cards would answer that are idle, but for what they are
-    `told`.
+    """`ports.Devices` of such a node: what its cards would answer that are idle, but for what they
+    are `told`.
     """
     clock = SimClock(now())
     devices = SimulatedDevices(0, clock)

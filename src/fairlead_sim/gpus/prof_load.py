@@ -31,7 +31,16 @@ class ProfLoad(Struct, frozen=True, gc=False):
     @property
     def high(self) -> float:
         """The hardest that it works the card."""
-        return max((shown(test.field, test.ratio(test.seconds)).get(GRAPHICS, 0.0) for test in self.tests), default=0.0) * self.ceiling
+        return (
+            max(
+                (
+                    shown(test.field, test.ratio(test.seconds)).get(GRAPHICS, 0.0)
+                    for test in self.tests
+                ),
+                default=0.0,
+            )
+            * self.ceiling
+        )
 
     def level(self, s: float) -> float:
         return self.part(GRAPHICS, s)

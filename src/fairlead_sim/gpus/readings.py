@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, MigInstance, NamedProcess
+from fairlead.model.devices.device import (
+    CollectorRun,
+    DeviceProcess,
+    DeviceSample,
+    MigInstance,
+    NamedProcess,
+)
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.gpu_load import (
     DRAM,
@@ -56,7 +62,9 @@ _RATIOS = {
     "PIPE_FP32_ACTIVE": FP32,
     "PIPE_FP16_ACTIVE": FP16,
 }
-_NOT_OF_DIVIDED = frozenset(f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL"))
+_NOT_OF_DIVIDED = frozenset(
+    f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")
+)
 """The driver does not measure these of a card that is divided."""
 LINKED, NOT_LINKED = 0, 5
 """NVML's status of the way to another card over NVLink; a divided card has none."""
@@ -96,7 +104,8 @@ def _moment(card: Card, now: float) -> _Moment:
 def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample:
     """One sample; pure in (card, now). Memory adds up: containers <= used <= total - reserved.
 
-    `is_brief`: of its fields only those that boards show; of forty thousand cards all of them take seconds.
+    `is_brief`: of its fields only those that boards show; of forty thousand cards all of them take
+    seconds.
     """
     hangs_since = card.hangs_since(now)
     is_stuck, now = hangs_since is not None, now if hangs_since is None else hangs_since
@@ -123,25 +132,40 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
         sampled_at=now if is_up else card.lost_at or now,
         texts=_TEXTS,
         collectors=() if is_brief else (_run(card, now, is_up=is_up, is_stuck=is_stuck),),
-        instances=tuple(_instance(moment, each, is_brief=is_brief) for each in card.instances) if is_up else (),
+        instances=tuple(_instance(moment, each, is_brief=is_brief) for each in card.instances)
+        if is_up
+        else (),
         mig_mode="enabled" if card.instances else "disabled",
-        peers=dict.fromkeys(card.others, LINKED if card.model.links and not card.instances else NOT_LINKED) if not is_brief else {},
+        peers=dict.fromkeys(
+            card.others, LINKED if card.model.links and not card.instances else NOT_LINKED
+        )
+        if not is_brief
+        else {},
     )
 
 
 def _instance(moment: _Moment, instance: CardPart, *, is_brief: bool) -> MigInstance:
-    """What is the instance's own: memory and, of cards that can, profiling; programs on it have no time of
-    their own."""
+    """What is the instance's own: memory and, of cards that can, profiling; programs on it have no
+    time of their own.
+    """
     card, now = moment.card, moment.now
     holds = card.holds_of(instance)
-    fields = _memory_of(instance.total_mib, instance.reserved_mib, card.instance_used_mib(instance, now))
+    fields = _memory_of(
+        instance.total_mib, instance.reserved_mib, card.instance_used_mib(instance, now)
+    )
     if not is_brief:
         fields |= _named(_bar1(sum(1 for hold in holds if hold.run)))
     if card.model.has_gpm:
         runs = [hold.run for hold in holds if hold.run is not None and hold.run.is_live(now)]
         part = _Moment(card, now, runs, [], 0.0)
         ratios = {"GR_ENGINE_ACTIVE": GRAPHICS} if is_brief else _RATIOS
-        fields |= _named({name: round(min(1.0, part.part(field) / instance.compute), 6) for name, field in ratios.items()}, _PROF)
+        fields |= _named(
+            {
+                name: round(min(1.0, part.part(field) / instance.compute), 6)
+                for name, field in ratios.items()
+            },
+            _PROF,
+        )
     return MigInstance(
         instance.gpu_instance,
         0,
@@ -154,11 +178,24 @@ def _instance(moment: _Moment, instance: CardPart, *, is_brief: bool) -> MigInst
 
 def _run(card: Card, now: float, *, is_up: bool, is_stuck: bool) -> CollectorRun:
     errors = {"timeout": 1} if is_stuck else {}
-    return CollectorRun("device", str(card.index), is_up and not is_stuck, None, now if is_up else card.lost_at, errors)
+    return CollectorRun(
+        "device",
+        str(card.index),
+        is_up and not is_stuck,
+        None,
+        now if is_up else card.lost_at,
+        errors,
+    )
 
 
 def _fields(moment: _Moment) -> Values:
-    fields = {**_essentials(moment), **_pace(moment), **_memory(moment), **_counters(moment), **_faults(moment.card)}
+    fields = {
+        **_essentials(moment),
+        **_pace(moment),
+        **_memory(moment),
+        **_counters(moment),
+        **_faults(moment.card),
+    }
     fields |= _constants(moment.card.model)
     if moment.card.instances:
         return {name: value for name, value in fields.items() if name not in _NOT_OF_DIVIDED}
@@ -214,9 +251,26 @@ def _pace(moment: _Moment) -> Values:
 def _constants(model: CardModel) -> Values:
     """The constant values of all cards of a model."""
     limit = model.limit_watts
-    values: Values = dict.fromkeys(("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_MAX", "POWER_MGMT_LIMIT_DEF", "ENFORCED_POWER_LIMIT"), limit)
-    values |= {"POWER_MGMT_LIMIT_MIN": round(limit / 4, 1), "MAX_SM_CLOCK": model.sm_mhz, "MAX_MEM_CLOCK": model.memory_mhz}
-    values |= {"PCIE_LINK_GEN": 4, "PCIE_LINK_WIDTH": 16, "PCIE_MAX_LINK_GEN": 4, "PCIE_MAX_LINK_WIDTH": 16}
+    values: Values = dict.fromkeys(
+        (
+            "POWER_MGMT_LIMIT",
+            "POWER_MGMT_LIMIT_MAX",
+            "POWER_MGMT_LIMIT_DEF",
+            "ENFORCED_POWER_LIMIT",
+        ),
+        limit,
+    )
+    values |= {
+        "POWER_MGMT_LIMIT_MIN": round(limit / 4, 1),
+        "MAX_SM_CLOCK": model.sm_mhz,
+        "MAX_MEM_CLOCK": model.memory_mhz,
+    }
+    values |= {
+        "PCIE_LINK_GEN": 4,
+        "PCIE_LINK_WIDTH": 16,
+        "PCIE_MAX_LINK_GEN": 4,
+        "PCIE_MAX_LINK_WIDTH": 16,
+    }
     values |= {
         "SLOWDOWN_TEMP": 90,
         "SHUTDOWN_TEMP": 95,
@@ -225,9 +279,15 @@ def _constants(model: CardModel) -> Values:
         "VGPU_LICENSE_STATUS": 0,
     }
     never = ["ENC_UTIL", "PCIE_REPLAY_COUNTER"]
-    never += [f"{cause}_VIOLATION" for cause in ("THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY")]
+    never += [
+        f"{cause}_VIOLATION"
+        for cause in ("THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY")
+    ]
     if model.nvlink_bytes:
-        never += [f"NVLINK_{name}_ERROR_COUNT_TOTAL" for name in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")]
+        never += [
+            f"NVLINK_{name}_ERROR_COUNT_TOTAL"
+            for name in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
+        ]
     return _named(values | dict.fromkeys(never, 0))
 
 
@@ -259,7 +319,9 @@ def _counters(moment: _Moment) -> Values:
         "PCIE_RX_BYTES": totals.pcie_rx_bytes,
     }
     if card.model.nvlink_bytes:
-        values["NVLINK_BANDWIDTH_TOTAL"] = int(card.model.nvlink_bytes * (moment.part(NVLINK_TX) + moment.part(NVLINK_RX)) / 1_024_000)
+        values["NVLINK_BANDWIDTH_TOTAL"] = int(
+            card.model.nvlink_bytes * (moment.part(NVLINK_TX) + moment.part(NVLINK_RX)) / 1_024_000
+        )
         each = values["NVLINK_BANDWIDTH_TOTAL"] // card.model.links
         values |= {f"NVLINK_BANDWIDTH_L{link}": each for link in range(card.model.links)}
         values["NVLINK_TX_BYTES"] = totals.nvlink_tx_bytes
@@ -268,29 +330,42 @@ def _counters(moment: _Moment) -> Values:
 
 
 def _faults(card: Card) -> Values:
-    """Error counters follow the XIDs: 48 is a double-bit error, 63 a row that was remapped (or a page
-    retired), 64 one that was not."""
-    double_bit, remapped, failed = (card.xids[code].count if code in card.xids else 0 for code in (48, 63, 64))
-    values: Values = {"XID_ERRORS": card.last_xid, "GPU_RECOVERY_ACTION": 1 if card.failed_by else 0}
+    """Error counters follow the XIDs: 48 is a double-bit error, 63 a row that was remapped (or a
+    page retired), 64 one that was not.
+    """
+    double_bit, remapped, failed = (
+        card.xids[code].count if code in card.xids else 0 for code in (48, 63, 64)
+    )
+    values: Values = {
+        "XID_ERRORS": card.last_xid,
+        "GPU_RECOVERY_ACTION": 1 if card.failed_by else 0,
+    }
     for scope in ("VOL", "AGG"):
         values |= {f"ECC_SBE_{scope}_TOTAL": 3 * remapped, f"ECC_DBE_{scope}_TOTAL": double_bit}
     if card.model.remaps_rows:
         values |= {"UNCORRECTABLE_REMAPPED_ROWS": remapped, "CORRECTABLE_REMAPPED_ROWS": 0}
         values |= {"ROW_REMAP_FAILURE": int(failed > 0), "ROW_REMAP_PENDING": int(double_bit > 0)}
     else:
-        values |= {"RETIRED_SBE": 0, "RETIRED_DBE": remapped, "RETIRED_PENDING": int(double_bit > 0)}
+        values |= {
+            "RETIRED_SBE": 0,
+            "RETIRED_DBE": remapped,
+            "RETIRED_PENDING": int(double_bit > 0),
+        }
     return _named(values)
 
 
 def _profile(moment: _Moment) -> Values:
     """Profiling ratios: how much of the chip is at work, not only whether any of it is.
 
-    Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as
-    `0`.
+    Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the
+    other as `0`.
     """
     model = moment.card.model
     values: Values = {name: round(moment.part(field), 6) for name, field in _RATIOS.items()}
-    values |= {"PCIE_TX_BYTES": int(model.pcie_bytes * moment.part(PCIE_TX)), "PCIE_RX_BYTES": int(model.pcie_bytes * moment.part(PCIE_RX))}
+    values |= {
+        "PCIE_TX_BYTES": int(model.pcie_bytes * moment.part(PCIE_TX)),
+        "PCIE_RX_BYTES": int(model.pcie_bytes * moment.part(PCIE_RX)),
+    }
     if model.nvlink_bytes:
         values["NVLINK_TX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_TX))
         values["NVLINK_RX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_RX))
@@ -301,7 +376,9 @@ def _profile(moment: _Moment) -> Values:
 
 
 def _sm_clock(moment: _Moment) -> int:
-    """Idle clock without work; at work the full clock, a few steps lower where the power limit bites."""
+    """Idle clock without work; at work the full clock, a few steps lower where the power limit
+    bites.
+    """
     model = moment.card.model
     if moment.level < _BUSY and not moment.runs:
         return model.sm_idle_mhz
@@ -312,35 +389,57 @@ def _throttle_reasons(moment: _Moment) -> int:
     if moment.level < _BUSY:
         return GPU_IDLE
     pairs = zip(moment.runs, moment.levels, strict=True)
-    return POWER_CAP if any(_is_capped(moment.card, run, level, moment.now) for run, level in pairs) else 0
+    return (
+        POWER_CAP
+        if any(_is_capped(moment.card, run, level, moment.now) for run, level in pairs)
+        else 0
+    )
 
 
 def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
-    return card.is_near_limit(run) and run.load.is_at_peak(now - run.started_at) and level > run.load.high
+    return (
+        card.is_near_limit(run)
+        and run.load.is_at_peak(now - run.started_at)
+        and level > run.load.high
+    )
 
 
 def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
     """Processes of containers, then foreign processes."""
     strangers = zip(card.live_strangers(now), card.strange_mib(now), strict=True)
-    held = (_held(card, hold, now, card.model.total_mib) for hold in card.holds if hold.gpu_instance is None)
+    held = (
+        _held(card, hold, now, card.model.total_mib)
+        for hold in card.holds
+        if hold.gpu_instance is None
+    )
     return (*held, *(_strange(card, stranger, mib, now) for stranger, mib in strangers))
 
 
 def _strange(card: Card, stranger: Stranger, mib: int, now: float) -> DeviceProcess:
     member = _member(card, stranger.run, card.strangers.index(stranger), mib, now)
-    return DeviceProcess("", "", "", "", GpuMode.NONE, mib * _MIB, 0, member.sm_percent, members=(member,))
+    return DeviceProcess(
+        "", "", "", "", GpuMode.NONE, mib * _MIB, 0, member.sm_percent, members=(member,)
+    )
 
 
 def _member(card: Card, run: Run, place: int, used_mib: int, now: float) -> NamedProcess:
-    """The one process of a run: one that begins anew has another number. `place`: among those of its card."""
+    """The one process of a run: one that begins anew has another number. `place`: among those of
+    its card.
+    """
     pid = _FIRST_PID + (int(run.started_at) * 613 + card.index * 7919 + place) % _PIDS
     busy = round(100 * run.level(now), 1)
-    engines = EngineTime(round(100 * run.part(DRAM, now), 1), 0.0, round(100 * run.level(now) * run.load.codec_ratio, 1))
+    engines = EngineTime(
+        round(100 * run.part(DRAM, now), 1),
+        0.0,
+        round(100 * run.level(now) * run.load.codec_ratio, 1),
+    )
     return NamedProcess(pid, "python3", "C", used_mib * _MIB, busy, engines)
 
 
 def _untimed(process: DeviceProcess) -> DeviceProcess:
-    members = tuple(structs.replace(each, sm_percent=None, engines=EngineTime()) for each in process.members)
+    members = tuple(
+        structs.replace(each, sm_percent=None, engines=EngineTime()) for each in process.members
+    )
     return structs.replace(process, sm_percent=None, members=members)
 
 
@@ -355,5 +454,7 @@ def _held(card: Card, hold: Hold, now: float, whole_mib: int) -> DeviceProcess:
         memory_limit_bytes=_MIB * (hold.limit_mib if hold.mode == GpuMode.SHARE else whole_mib),
         sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
         processes=1 if hold.run else 0,
-        members=(_member(card, hold.run, card.holds.index(hold), hold.used_mib(now), now),) if hold.run else (),
+        members=(_member(card, hold.run, card.holds.index(hold), hold.used_mib(now), now),)
+        if hold.run
+        else (),
     )

@@ -1,4 +1,6 @@
-"""Simulated devices on a beat: the port `Devices` over a function that reads them, some cards at a time."""
+"""Simulated devices on a beat: the port `Devices` over a function that reads them, some cards at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _log: Final = logging.getLogger(__name__)
 class SampledDevices:
     """See `ports.Devices`. `read` gives all cards, in parts between which others have the loop.
 
-    `now` gives seconds of the world's clock; the beat is real time. `stuck_calls`: how many cards hang.
+    `now` gives seconds of the world's clock; the beat is real time. `stuck_calls`: how many cards
+    hang.
     """
 
     def __init__(
@@ -59,12 +62,26 @@ class SampledDevices:
                 await asyncio.sleep(0)
         except Exception as error:  # noqa: BLE001 - a bug costs values, never the page
             self._fail(error)
-            run = CollectorRun("device", "", False, time.monotonic() - began, self._succeeded_at(), dict(self._failures))
+            run = CollectorRun(
+                "device",
+                "",
+                False,
+                time.monotonic() - began,
+                self._succeeded_at(),
+                dict(self._failures),
+            )
         else:
-            run = CollectorRun("device", "", True, time.monotonic() - began, self._now(), dict(self._failures))
+            run = CollectorRun(
+                "device", "", True, time.monotonic() - began, self._now(), dict(self._failures)
+            )
             devices = tuple(found)
         self._snapshot = DeviceSnapshot(
-            number, self._now(), devices, collectors=(run,), stuck_calls=self._stuck_calls(), cycle_seconds=run.seconds
+            number,
+            self._now(),
+            devices,
+            collectors=(run,),
+            stuck_calls=self._stuck_calls(),
+            cycle_seconds=run.seconds,
         )
 
     def _succeeded_at(self) -> float | None:

@@ -1,5 +1,5 @@
-"""The state of a pod's containers judged by its status alone, for a kubelet that finds pods when it starts.
-Pure.
+"""The state of a pod's containers judged by its status alone, for a kubelet that finds pods when it
+starts. Pure.
 
 The back-off is not in the status: the number of restarts stands for the crashes in a row.
 """
@@ -25,11 +25,17 @@ def take_status(run: PodRun, pod: Object) -> PodRun:
     status = status_of(pod)
     run.phase = str(status.get("phase") or "Pending")
     run.reason, run.message = str(status.get("reason") or ""), str(status.get("message") or "")
-    run.pod_ip, run.host_ip = str(status.get("podIP") or ""), str(status.get("hostIP") or run.host_ip)
+    run.pod_ip, run.host_ip = (
+        str(status.get("podIP") or ""),
+        str(status.get("hostIP") or run.host_ip),
+    )
     run.is_ending = "deletionTimestamp" in pod["metadata"]
     if status.get("startTime"):
         run.admitted_at = parse_time(status["startTime"])
-    entries = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    entries = [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
     by_name = {entry["name"]: entry for entry in entries}
     run.is_rejected = run.phase == "Failed" and not entries
     for container in run.containers:
@@ -47,10 +53,19 @@ def _take_container(container: ContainerRun, entries: Object) -> None:
     elif TERMINATED in state:
         ended = state[TERMINATED]
         container.state, container.exit_code = TERMINATED, int(ended.get("exitCode") or 0)
-        container.reason, container.message = str(ended.get("reason") or ""), str(ended.get("message") or "")
-        container.started_at, container.finished_at = _time_of(ended, "startedAt"), _time_of(ended, "finishedAt")
+        container.reason, container.message = (
+            str(ended.get("reason") or ""),
+            str(ended.get("message") or ""),
+        )
+        container.started_at, container.finished_at = (
+            _time_of(ended, "startedAt"),
+            _time_of(ended, "finishedAt"),
+        )
     elif waiting := state.get("waiting"):
-        container.reason, container.message = str(waiting.get("reason") or container.reason), str(waiting.get("message") or "")
+        container.reason, container.message = (
+            str(waiting.get("reason") or container.reason),
+            str(waiting.get("message") or ""),
+        )
         ended = (container.last or {}).get(TERMINATED) or {}
         container.finished_at = _time_of(ended, "finishedAt")
         container.behaviour = _as_before(container, ended)
@@ -64,7 +79,9 @@ def _as_before(container: ContainerRun, ended: Object) -> Behaviour:
         return replace(container.behaviour, can_pull=False)
     if container.reason == "CrashLoopBackOff" and ended and container.behaviour.run_seconds is None:
         seconds = max(0.0, container.finished_at - _time_of(ended, "startedAt"))
-        return replace(container.behaviour, run_seconds=seconds, exit_code=int(ended.get("exitCode") or 0))
+        return replace(
+            container.behaviour, run_seconds=seconds, exit_code=int(ended.get("exitCode") or 0)
+        )
     return container.behaviour
 
 

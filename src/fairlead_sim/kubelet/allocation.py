@@ -25,20 +25,25 @@ Object = dict[str, Any]
 
 
 def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
-    """Take the pod's whole cards and instances, all of them or none; the reason when that is impossible, else
-    ""."""
+    """Take the pod's whole cards and instances, all of them or none; the reason when that is
+    impossible, else "".
+    """
     metadata = pod["metadata"]
     if devices.held(metadata["uid"]):
         return ""
     for container in pod["spec"]["containers"]:
-        reason = _allocate_whole(container, node, _owner(pod), devices) or _allocate_instances(container, node, _owner(pod), devices)
+        reason = _allocate_whole(container, node, _owner(pod), devices) or _allocate_instances(
+            container, node, _owner(pod), devices
+        )
         if reason:
             devices.release(metadata["uid"])
             return reason
     return ""
 
 
-def take_shares(pod: Object, name: str, node: str, devices: SimulatedDevices, agent: AgentHook) -> str:
+def take_shares(
+    pod: Object, name: str, node: str, devices: SimulatedDevices, agent: AgentHook
+) -> str:
     """Give the container its parts of shared cards, if it has not got them yet.
 
     Why not, in the kubelet's words, else "".
@@ -53,11 +58,15 @@ def take_shares(pod: Object, name: str, node: str, devices: SimulatedDevices, ag
     if isinstance(given, NoShare):
         return f"{NOT_STARTED}rpc error: code = {given.code} desc = {given.reason}"
     for share in given:
-        devices.hold(by_uuid[share.uuid], _owner(pod), name, mode=GpuMode.SHARE, limit_mib=share.mib)
+        devices.hold(
+            by_uuid[share.uuid], _owner(pod), name, mode=GpuMode.SHARE, limit_mib=share.mib
+        )
     return ""
 
 
-def take_lasting_shares(pod: Object, node: str, devices: SimulatedDevices, agent: AgentHook) -> bool:
+def take_lasting_shares(
+    pod: Object, node: str, devices: SimulatedDevices, agent: AgentHook
+) -> bool:
     """Give containers their parts of shared cards before they start. Returns whether all that ask
     may have them.
 
@@ -65,9 +74,13 @@ def take_lasting_shares(pod: Object, node: str, devices: SimulatedDevices, agent
     before the others, perhaps on the memory that they get after it.
     """
     sharing = [each for each in _containers(pod) if limit_of(each, GPU_MEMORY)]
-    inits = [each["name"] for each in pod["spec"].get("initContainers") or () if not is_sidecar(each)]
+    inits = [
+        each["name"] for each in pod["spec"].get("initContainers") or () if not is_sidecar(each)
+    ]
     if any(each["name"] in inits for each in sharing):
-        return not any(isinstance(agent(pod, each["name"], _whole(node, devices)), NoShare) for each in sharing)
+        return not any(
+            isinstance(agent(pod, each["name"], _whole(node, devices)), NoShare) for each in sharing
+        )
     return not [each for each in sharing if take_shares(pod, each["name"], node, devices, agent)]
 
 
@@ -80,7 +93,14 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Simula
         if hold.index < len(cards):
             limit = hold.limit_mib or cards[hold.index].model.memory_mib
             card, instance = cards[hold.index], hold.gpu_instance
-            devices.hold(card, _owner(pod), hold.container, mode=hold.mode, limit_mib=limit, gpu_instance=instance)
+            devices.hold(
+                card,
+                _owner(pod),
+                hold.container,
+                mode=hold.mode,
+                limit_mib=limit,
+                gpu_instance=instance,
+            )
     if not held:
         allocate(pod, node, devices)
 
@@ -103,7 +123,11 @@ def _owner(pod: Object) -> Owner:
 
 
 def _whole(node: str, devices: SimulatedDevices) -> Collection[str]:
-    return [card.uuid for card in devices.cards(node) if any(hold.mode == GpuMode.EXCLUSIVE for hold in card.holds)]
+    return [
+        card.uuid
+        for card in devices.cards(node)
+        if any(hold.mode == GpuMode.EXCLUSIVE for hold in card.holds)
+    ]
 
 
 def _allocate_whole(container: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
@@ -112,25 +136,40 @@ def _allocate_whole(container: Object, node: str, owner: Owner, devices: Simulat
     if wanted > len(free):
         return too_few_devices(NVIDIA_GPU, wanted, len(free))
     for card in free[:wanted]:
-        devices.hold(card, owner, container["name"], mode=GpuMode.EXCLUSIVE, limit_mib=card.model.memory_mib)
+        devices.hold(
+            card, owner, container["name"], mode=GpuMode.EXCLUSIVE, limit_mib=card.model.memory_mib
+        )
     return ""
 
 
-def _allocate_instances(container: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
+def _allocate_instances(
+    container: Object, node: str, owner: Owner, devices: SimulatedDevices
+) -> str:
     asked = (container.get("resources") or {}).get("limits") or {}
     for resource in [name for name in asked if name.startswith(MIG_PREFIX)]:
-        wanted, free = limit_of(container, resource), devices.free_instances(node, resource.removeprefix(MIG_PREFIX))
+        wanted, free = (
+            limit_of(container, resource),
+            devices.free_instances(node, resource.removeprefix(MIG_PREFIX)),
+        )
         if wanted > len(free):
             return too_few_devices(resource, wanted, len(free))
         for card, instance in free[:wanted]:
             limit, number = instance.memory_mib, instance.gpu_instance
-            devices.hold(card, owner, container["name"], mode=GpuMode.MIG, limit_mib=limit, gpu_instance=number)
+            devices.hold(
+                card,
+                owner,
+                container["name"],
+                mode=GpuMode.MIG,
+                limit_mib=limit,
+                gpu_instance=number,
+            )
     return ""
 
 
 def granted(pod: Object) -> dict[str, list[Object]]:
-    """The extender's choice by container (annotation `fairlead.io/gpu-allocation`); empty where there is
-    none or it is not JSON."""
+    """The extender's choice by container (annotation `fairlead.io/gpu-allocation`); empty where
+    there is none or it is not JSON.
+    """
     text = (pod["metadata"].get("annotations") or {}).get(ANNOTATION_ALLOCATION, "")
     try:
         return dict(json.loads(text)) if text else {}

@@ -39,8 +39,9 @@ CUDA_CONTEXT_MIB = 121
 """What a CUDA context itself takes (document 001: 3 GiB allocated show as 3193 MiB used)."""
 
 INIT_SECONDS = 3.0
-"""An init container without a scripted image ends well after this long: one that just ran would block its
-pod for ever."""
+"""An init container without a scripted image ends well after this long: one that just ran would
+block its pod for ever.
+"""
 
 SHORT_SECONDS, LONG_SECONDS = (5.0, 30.0), (600.0, 1800.0)
 """How long a container with unknown work runs, in a pod that is not restarted for ever: long if it
@@ -119,7 +120,11 @@ def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
     """What one container does: from its image, or its command; else it ends after a while, or runs
     on.
     """
-    image, command, arguments = container.get("image", ""), container.get("command") or (), container.get("args") or ()
+    image, command, arguments = (
+        container.get("image", ""),
+        container.get("command") or (),
+        container.get("args") or (),
+    )
     word = next(iter(command), "")
     scripted = behaviour_of(image, word)
     if scripted.is_scripted:
@@ -131,13 +136,19 @@ def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
         return replace(scripted, load="notebook", serves=True)
     program = program_of(command, arguments, _environment(container))
     if program is not None:
-        return replace(scripted, run_seconds=program.run_seconds, exit_code=program.exit_code, program=program)
+        return replace(
+            scripted, run_seconds=program.run_seconds, exit_code=program.exit_code, program=program
+        )
     if around.is_init:
         return replace(scripted, run_seconds=INIT_SECONDS)
     if scripted.serves or not around.ends:
         return scripted
     load = "training" if scripted.load == "idle" else scripted.load
-    return replace(scripted, run_seconds=between(around.draw[0], *_DRAWN[around.long], "run", *around.draw[1:]), load=load)
+    return replace(
+        scripted,
+        run_seconds=between(around.draw[0], *_DRAWN[around.long], "run", *around.draw[1:]),
+        load=load,
+    )
 
 
 def _tester(test: ProfTest) -> Behaviour:
@@ -164,12 +175,14 @@ def behaviour_of(image: str, program: str = "") -> Behaviour:
         return Behaviour(_seconds(tag), _EXIT_CODES[name], load=load, is_scripted=True)
     if word == "sshd" and load == "idle":
         load = "training"  # an MPI worker: its launcher's program works there
-    return Behaviour(load=load, serves=word in _SERVING_PROGRAMS or load in _SERVING_LOADS or name in SERVERS)
+    return Behaviour(
+        load=load, serves=word in _SERVING_PROGRAMS or load in _SERVING_LOADS or name in SERVERS
+    )
 
 
 def is_prof_tester(image: str, program: str) -> bool:
-    """Whether the container runs NVIDIA's dcgmproftester: by the word of its command, or by the name or tag
-    of its image.
+    """Whether the container runs NVIDIA's dcgmproftester: by the word of its command, or by the
+    name or tag of its image.
 
     >>> is_prof_tester("nvidia/samples:dcgmproftester-2.0.10", "")
     True
@@ -177,7 +190,10 @@ def is_prof_tester(image: str, program: str) -> bool:
     True
     """
     name, _, tag = image.rpartition("/")[2].partition(":")
-    return any(word.startswith(PROGRAM) for word in ((program.rpartition("/")[2],) if program else (name, tag)))
+    return any(
+        word.startswith(PROGRAM)
+        for word in ((program.rpartition("/")[2],) if program else (name, tag))
+    )
 
 
 def runs_our_tester(image: str, words: Sequence[str]) -> bool:
@@ -196,8 +212,8 @@ def runs_our_tester(image: str, words: Sequence[str]) -> bool:
 
 
 def starts_notebook(image: str) -> bool:
-    """Whether the image starts Jupyter where it is given no command, as TensorFlow's did up to 1.12 and those
-    for notebooks do.
+    """Whether the image starts Jupyter where it is given no command, as TensorFlow's did up to 1.12
+    and those for notebooks do.
 
     >>> [starts_notebook(f"tensorflow/tensorflow:{tag}") for tag in ("1.4.1-gpu-py3", "2.16.1-gpu")]
     [True, False]
@@ -206,12 +222,22 @@ def starts_notebook(image: str) -> bool:
     return name == "tensorflow" and bool(_JUPYTER_TAG.match(tag))
 
 
-def surroundings(pod: Object, container: Object, seed: int, *, is_init: bool, is_sidecar: bool) -> Surroundings:
+def surroundings(
+    pod: Object, container: Object, seed: int, *, is_init: bool, is_sidecar: bool
+) -> Surroundings:
     """`is_init`: it has to end before the next container begins."""
     metadata, spec = pod["metadata"], pod["spec"]
     labels = metadata.get("labels") or {}
-    ends = spec.get("restartPolicy", "Always") != "Always" and not is_sidecar and labels.get(LABEL_REPLICA_TYPE) != PARAMETER_SERVER
-    long = LABEL_JOB_NAME in labels or _has_gpu(container) or any(_SUBMITS in word for word in container.get("command") or ())
+    ends = (
+        spec.get("restartPolicy", "Always") != "Always"
+        and not is_sidecar
+        and labels.get(LABEL_REPLICA_TYPE) != PARAMETER_SERVER
+    )
+    long = (
+        LABEL_JOB_NAME in labels
+        or _has_gpu(container)
+        or any(_SUBMITS in word for word in container.get("command") or ())
+    )
     names = (seed, metadata["namespace"], metadata["name"], container["name"])
     return Surroundings(ends, long, is_init, draw=names)
 
@@ -223,16 +249,25 @@ def _has_gpu(container: Object) -> bool:
 
 def _environment(container: Object) -> dict[str, str]:
     """The variables whose values stand in the container."""
-    return {each["name"]: str(each.get("value") or "") for each in container.get("env") or () if "valueFrom" not in each}
+    return {
+        each["name"]: str(each.get("value") or "")
+        for each in container.get("env") or ()
+        if "valueFrom" not in each
+    }
 
 
 def _seconds(tag: str) -> float:
-    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(?<![\d.])([\d.]++)([smhd])", tag))
+    return sum(
+        float(number) * _SECONDS[unit]
+        for number, unit in re.findall(r"(?<![\d.])([\d.]++)([smhd])", tag)
+    )
 
 
 def _mib(tag: str) -> int | None:
     """`3G`, as people write it for GPU memory, means GiB."""
     try:
-        return parse_quantity(tag if tag.endswith("i") else f"{tag}i") // (1 << 20) + CUDA_CONTEXT_MIB
+        return (
+            parse_quantity(tag if tag.endswith("i") else f"{tag}i") // (1 << 20) + CUDA_CONTEXT_MIB
+        )
     except ValueError:
         return None

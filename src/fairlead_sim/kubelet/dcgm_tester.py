@@ -1,7 +1,8 @@
-"""NVIDIA's dcgmproftester: how long it runs, how hard it works its cards, what it prints (document 002).
+"""NVIDIA's dcgmproftester: how long it runs, how hard it works its cards, what it prints (document
+002).
 
-It tests one profiling field after another. The words of the tensor cores' test are the document's; what the
-others report is not played.
+It tests one profiling field after another. The words of the tensor cores' test are the document's;
+what the others report is not played.
 """
 
 from __future__ import annotations
@@ -13,8 +14,21 @@ from itertools import pairwise
 from msgspec import Struct
 
 from fairlead.model.devices.gpu_chip import CHIPS, REACHED, Chip
-from fairlead.model.devices.gpu_load import DEFAULT_SECONDS, FIELD_GROUPS, TENSOR, TESTED, LoadTest, WorkDone, chosen_tests
-from fairlead.wire.gpus.load_report import render_chip, render_report, render_skipped, render_unknown
+from fairlead.model.devices.gpu_load import (
+    DEFAULT_SECONDS,
+    FIELD_GROUPS,
+    TENSOR,
+    TESTED,
+    LoadTest,
+    WorkDone,
+    chosen_tests,
+)
+from fairlead.wire.gpus.load_report import (
+    render_chip,
+    render_report,
+    render_skipped,
+    render_unknown,
+)
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.kubelet.program import Line
 
@@ -22,7 +36,9 @@ PROGRAM = "dcgmproftester"
 OURS = "gpu-load"
 """The same tests are `fairlead gpu-load`."""
 MATRICES_MIB = 3 * 128
-"""What the tensor cores' test takes on the card: three matrices of 8192 x 8192 half-precision numbers."""
+"""What the tensor cores' test takes on the card: three matrices of 8192 x 8192 half-precision
+numbers.
+"""
 
 _FLAGS = {"-t": "fields", "--fieldId": "fields", "-d": "duration", "--duration": "duration"}
 
@@ -52,23 +68,32 @@ class ProfTest(Struct, frozen=True, gc=False):
 
 
 def parse_prof_test(arguments: Sequence[str]) -> ProfTest:
-    """As its command line is read: `-t 1004` may be one argument or two; what makes no sense counts as not
-    given.
+    """As its command line is read: `-t 1004` may be one argument or two; what makes no sense counts
+    as not given.
 
     >>> parse_prof_test(["--no-dcgm-validation", "-t 1004", "-d 120"])
     ProfTest(fields=(1004,), seconds=120.0, is_full=False, validates=False)
     """
     words = re.sub(r"(?<!\S)(-[td])(?=\d)", r"\1 ", " ".join(arguments).replace("=", " ")).split()
     given = {_FLAGS[flag]: value for flag, value in pairwise(words) if flag in _FLAGS}
-    fields = FIELD_GROUPS.get(given.get("fields", "all")) or tuple(int(each) for each in re.findall(r"1\d{3}", given["fields"]))
+    fields = FIELD_GROUPS.get(given.get("fields", "all")) or tuple(
+        int(each) for each in re.findall(r"1\d{3}", given["fields"])
+    )
     duration = given.get("duration", "")
     seconds = float(duration) if re.fullmatch(r"\d+(\.\d+)?", duration) else DEFAULT_SECONDS
-    return ProfTest(fields or FIELD_GROUPS["all"], max(1.0, seconds), "--target-max-value" in words, "--no-dcgm-validation" not in words)
+    return ProfTest(
+        fields or FIELD_GROUPS["all"],
+        max(1.0, seconds),
+        "--target-max-value" in words,
+        "--no-dcgm-validation" not in words,
+    )
 
 
-def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequence[float]) -> list[Line]:
-    """What it has printed after `seconds` on cards of `model`: the chip, then a line every second of the
-    tensor cores' test.
+def tester_lines(
+    test: ProfTest, model: CardModel, seconds: float, jitters: Sequence[float]
+) -> list[Line]:
+    """What it has printed after `seconds` on cards of `model`: the chip, then a line every second
+    of the tensor cores' test.
 
     `jitters` are numbers of [0, 1), taken in turn: no two seconds reach quite the same.
     """
@@ -80,7 +105,10 @@ def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequ
             lines.append((at, render_unknown(field)))
             continue
         if field == TENSOR:
-            lines += [(at + second, _tensor_line(test, chip, jitters[second % len(jitters)])) for second in range(1, int(test.seconds) + 1)]
+            lines += [
+                (at + second, _tensor_line(test, chip, jitters[second % len(jitters)]))
+                for second in range(1, int(test.seconds) + 1)
+            ]
         at += test.seconds
     if not test.validates:
         lines.append((at, render_skipped("UnwatchFields")))
@@ -88,10 +116,16 @@ def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequ
 
 
 def _beginning(test: ProfTest, chip: Chip) -> list[str]:
-    before, after = ((), ()) if test.validates else ((render_skipped("CreateDcgmGroups"),), (render_skipped("WatchFields"),))
+    before, after = (
+        ((), ())
+        if test.validates
+        else ((render_skipped("CreateDcgmGroups"),), (render_skipped("WatchFields"),))
+    )
     return [*before, *render_chip(chip), *after]
 
 
 def _tensor_line(test: ProfTest, chip: Chip, jitter: float) -> str:
     reached = (chip.peak_flops(TENSOR) or 0.0) * REACHED * (0.98 + 0.04 * jitter)
-    return render_report(TENSOR, WorkDone(1.0, flops=reached), 0.86 + 0.02 * jitter if test.validates else None)
+    return render_report(
+        TENSOR, WorkDone(1.0, flops=reached), 0.86 + 0.02 * jitter if test.validates else None
+    )

@@ -1,4 +1,6 @@
-"""The grammar of image names (`distribution/reference`), in whose words a kubelet refuses what is none."""
+"""The grammar of image names (`distribution/reference`), in whose words a kubelet refuses what is
+none.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _HOST_PART: Final = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _HOST: Final = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST: Final = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
-_is_name = re.compile(rf"{_HOST}/{_PATH_PART}(?:/{_PATH_PART})*(?::{_TAG})?(?:@{_DIGEST})?").fullmatch
+_is_name = re.compile(
+    rf"{_HOST}/{_PATH_PART}(?:/{_PATH_PART})*(?::{_TAG})?(?:@{_DIGEST})?"
+).fullmatch
 _is_identifier = re.compile("[a-f0-9]{64}").fullmatch
 _HUB: Final = "docker.io"
 
@@ -34,8 +38,9 @@ def image_name_fault(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The registry, and what it holds: a first part that looks like a host is one, everything else is the
-    Docker Hub's."""
+    """The registry, and what it holds: a first part that looks like a host is one, everything else
+    is the Docker Hub's.
+    """
     host, slash, rest = text.partition("/")
     if not slash:
         return _HUB, f"library/{text}"

@@ -1,8 +1,8 @@
 """The kubelets of all nodes: they admit, pull, start, restart and end the pods.
 
-One `PodRun` per bound pod, moved by timers; the API only ever sees the rendered status. A kubelet never looks
-at the phase it wrote: what it knows is in the run, so a status patched by a person is simply written over at
-the next change.
+One `PodRun` per bound pod, moved by timers; the API only ever sees the rendered status. A kubelet
+never looks at the phase it wrote: what it knows is in the run, so a status patched by a person is
+simply written over at the next change.
 """
 
 from __future__ import annotations
@@ -18,11 +18,24 @@ from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.load import LOADS
 from fairlead_sim.kubelet.adoption import take_status
-from fairlead_sim.kubelet.allocation import allocate, annotated_shares, hold_again, take_lasting_shares, take_shares
+from fairlead_sim.kubelet.allocation import (
+    allocate,
+    annotated_shares,
+    hold_again,
+    take_lasting_shares,
+    take_shares,
+)
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
 from fairlead_sim.kubelet.image_name import image_name_fault
 from fairlead_sim.kubelet.node_sums import UNEXPECTED, NodeSums, Rejection, unsuited
-from fairlead_sim.kubelet.pod_status import RUNNING, TERMINATED, WAITING, ContainerRun, PodRun, render_status
+from fairlead_sim.kubelet.pod_status import (
+    RUNNING,
+    TERMINATED,
+    WAITING,
+    ContainerRun,
+    PodRun,
+    render_status,
+)
 from fairlead_sim.objects.chance import between
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
 from fairlead_sim.objects.resources import NODES, PODS
@@ -45,7 +58,9 @@ LOOKUP_SECONDS = 1.0
 LOOK_AGAIN_SECONDS = 12.0
 """How often a kubelet looks for an image that it may not pull."""
 ASK_AGAIN_SECONDS = 0.7
-"""How soon a container that its node's agent refused is tried once more; then every `LOOK_AGAIN_SECONDS`."""
+"""How soon a container that its node's agent refused is tried once more; then every
+`LOOK_AGAIN_SECONDS`.
+"""
 CONFIG_ERROR = "CreateContainerConfigError"
 PULL_ERROR_SECONDS = 2.0
 """Seconds for which a pod has `ErrImagePull` before it has `ImagePullBackOff`."""
@@ -65,7 +80,14 @@ class Kubelets:
     """
 
     def __init__(
-        self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder, seed: int, *, goes_on: bool = False
+        self,
+        cluster: StoredCluster,
+        timers: Timers,
+        devices: SimulatedDevices,
+        recorder: Recorder,
+        seed: int,
+        *,
+        goes_on: bool = False,
     ) -> None:
         self._cluster = cluster
         self._timers = timers
@@ -85,7 +107,11 @@ class Kubelets:
         """A container of a pod that some kubelet has, by name."""
         found = self._cluster.get(PODS, namespace, pod)
         run = self._runs.get(found["metadata"]["uid"]) if found else None
-        return next((container for container in run.containers if container.name == name), None) if run else None
+        return (
+            next((container for container in run.containers if container.name == name), None)
+            if run
+            else None
+        )
 
     def card_model(self, namespace: str, pod: str) -> CardModel | None:
         """What kind of card the pod's node has; None without any."""
@@ -96,13 +122,18 @@ class Kubelets:
     def kill(self, uid: str, name: str, exit_code: int) -> None:
         """A program dies before its time: its GPU failed under it."""
         run = self._runs.get(uid)
-        container = next((container for container in run.containers if container.name == name), None) if run else None
+        container = (
+            next((container for container in run.containers if container.name == name), None)
+            if run
+            else None
+        )
         if run is not None and container is not None:
             self._exit(run, container, container.restarts, exit_code)
 
     def adopt(self, pod: Object, node: Object) -> Object:
-        """Take over a pod as running, with its cards; returns its status. For worlds that do not begin
-        empty."""
+        """Take over a pod as running, with its cards; returns its status. For worlds that do not
+        begin empty.
+        """
         now = self._timers.clock.now()
         run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now, self._behaviour)
         allocate(pod, run.node, self._devices)
@@ -115,7 +146,13 @@ class Kubelets:
         run.settle()
         return render_status(run, status_of(pod), now)
 
-    def take_over(self, pod: Object, node: Object, held: Sequence[HeldCard], lived_since: Callable[[float], float]) -> None:
+    def take_over(
+        self,
+        pod: Object,
+        node: Object,
+        held: Sequence[HeldCard],
+        lived_since: Callable[[float], float],
+    ) -> None:
         """Continue with a pod of an earlier life from its status, on the cards that it `held`;
         nothing is written.
 
@@ -126,7 +163,11 @@ class Kubelets:
         if run.phase == "Pending" and not status_of(pod).get("startTime"):
             return
         self._runs[run.uid] = run
-        self._images |= {(run.node, container.image) for container in run.containers if container.state != WAITING or container.restarts}
+        self._images |= {
+            (run.node, container.image)
+            for container in run.containers
+            if container.state != WAITING or container.restarts
+        }
         self._note_address(run)
         if run.is_finished:
             return
@@ -145,14 +186,22 @@ class Kubelets:
             if container.state == RUNNING:
                 self._act(run, container, pod, lived_since(container.started_at))
                 starts_afresh = starts_afresh and container in run.inits and container.is_sidecar
-            elif container.restarts or container.last or (container.state == TERMINATED and run.will_restart(container)):
+            elif (
+                container.restarts
+                or container.last
+                or (container.state == TERMINATED and run.will_restart(container))
+            ):
                 self._resume_back_off(run, container, lived_since)
                 starts_afresh = False
         if starts_afresh and not run.is_stuck:
             self._later(run, 0.5, lambda run: self._pull(run, _images(run)))
 
-    def _resume_back_off(self, run: PodRun, container: ContainerRun, lived_since: Callable[[float], float]) -> None:
-        seconds = BACK_OFF_SECONDS[min(container.failures, len(BACK_OFF_SECONDS) - 1)] - lived_since(container.finished_at)
+    def _resume_back_off(
+        self, run: PodRun, container: ContainerRun, lived_since: Callable[[float], float]
+    ) -> None:
+        seconds = BACK_OFF_SECONDS[
+            min(container.failures, len(BACK_OFF_SECONDS) - 1)
+        ] - lived_since(container.finished_at)
         container.failures += 1
         self._later(run, max(0.1, seconds), lambda run: self._restart(run, container))
 
@@ -225,7 +274,9 @@ class Kubelets:
 
     def _rejection(self, run: PodRun, pod: Object) -> Rejection | None:
         node = self._cluster.get(NODES, None, run.node)
-        short = (self._sums.rejection(pod, node) or unsuited(pod, node)) if node is not None else None
+        short = (
+            (self._sums.rejection(pod, node) or unsuited(pod, node)) if node is not None else None
+        )
         if short is not None and short.reason == UNEXPECTED:
             return short
         reason = allocate(pod, run.node, self._devices)
@@ -244,7 +295,9 @@ class Kubelets:
         pod = self._pod(run)
         if pod is None or run.is_ending:
             return
-        rest = [(image, can_pull) for image, can_pull in images if (run.node, image) not in self._images]
+        rest = [
+            (image, can_pull) for image, can_pull in images if (run.node, image) not in self._images
+        ]
         if not rest:
             self._later(run, self._delay(run, "sandbox", 0.4, 1.6), self._start_next)
             return
@@ -262,28 +315,40 @@ class Kubelets:
         seconds = between(self._seed, 4.0, 40.0, "pull", run.node, image)
         self._later(run, seconds, lambda run: self._pulled(run, image, seconds, rest[1:]))
 
-    def _refuse_name(self, run: PodRun, pod: Object, images: Sequence[tuple[str, bool]], fault: str) -> None:
+    def _refuse_name(
+        self, run: PodRun, pod: Object, images: Sequence[tuple[str, bool]], fault: str
+    ) -> None:
         """No image can have this name, however often it is looked at."""
         image = images[0][0]
-        why = f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {fault}'
+        why = (
+            f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": '
+            f"{fault}"
+        )
         self._recorder.warning(pod, "InspectFailed", why, COMPONENT, run.node)
         self._wait_for_image(run, pod, image, "InvalidImageName", why)
         self._later(run, LOOK_AGAIN_SECONDS, lambda run: self._pull(run, images))
 
-    def _refuse_pull(self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]) -> None:
+    def _refuse_pull(
+        self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]
+    ) -> None:
         """The pod forbids to pull the image: check again whether another pod has brought it."""
         why = f'Container image "{image}" is not present with pull policy of Never'
         self._recorder.warning(pod, "ErrImageNeverPull", why, COMPONENT, run.node)
         self._wait_for_image(run, pod, image, "ErrImageNeverPull", why)
         self._later(run, LOOK_AGAIN_SECONDS, lambda run: self._pull(run, images))
 
-    def _pulled(self, run: PodRun, image: str, seconds: float, images: Sequence[tuple[str, bool]]) -> None:
+    def _pulled(
+        self, run: PodRun, image: str, seconds: float, images: Sequence[tuple[str, bool]]
+    ) -> None:
         self._images.add((run.node, image))
         run.pulled.add(image)
         pod = self._pod(run)
         if pod is not None:
             took = f"{seconds:.3f}s"
-            message = f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image size: {_image_size(image)} bytes.'
+            message = (
+                f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image '
+                f"size: {_image_size(image)} bytes."
+            )
             self._recorder.normal(pod, "Pulled", message, COMPONENT, run.node)
         self._pull(run, images)
 
@@ -292,8 +357,13 @@ class Kubelets:
         pod = self._pod(run)
         if pod is None or run.is_ending:
             return
-        why = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {image}: not found'
-        self._recorder.warning(pod, "Failed", f'Failed to pull image "{image}": {why}', COMPONENT, run.node)
+        why = (
+            f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": '
+            f"{image}: not found"
+        )
+        self._recorder.warning(
+            pod, "Failed", (f'Failed to pull image "{image}": {why}'), COMPONENT, run.node
+        )
         self._wait_for_image(run, pod, image, "ErrImagePull", why)
         run.failed_pulls += 1
         seconds = BACK_OFF_SECONDS[min(run.failed_pulls, len(BACK_OFF_SECONDS) - 1)]
@@ -303,10 +373,20 @@ class Kubelets:
     def _back_off_pull(self, run: PodRun, image: str, why: str) -> None:
         pod = self._pod(run)
         if pod is not None and not run.is_ending:
-            self._recorder.normal(pod, "BackOff", f'Back-off pulling image "{image}"', COMPONENT, run.node)
-            self._wait_for_image(run, pod, image, "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {why}')
+            self._recorder.normal(
+                pod, "BackOff", (f'Back-off pulling image "{image}"'), COMPONENT, run.node
+            )
+            self._wait_for_image(
+                run,
+                pod,
+                image,
+                "ImagePullBackOff",
+                (f'Back-off pulling image "{image}": ErrImagePull: {why}'),
+            )
 
-    def _wait_for_image(self, run: PodRun, pod: Object, image: str, reason: str, message: str) -> None:
+    def _wait_for_image(
+        self, run: PodRun, pod: Object, image: str, reason: str, message: str
+    ) -> None:
         self._recorder.warning(pod, "Failed", f"Error: {reason}", COMPONENT, run.node)
         self._give_address(run, pod)
         for container in run.containers:
@@ -336,7 +416,9 @@ class Kubelets:
     def _give_address(self, run: PodRun, pod: Object) -> None:
         """The sandbox has one, before there is a container in it."""
         if not run.pod_ip:
-            run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
+            run.pod_ip = (
+                run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
+            )
 
     def _start(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
         if refusal := take_shares(pod, container.name, run.node, self._devices, self.agent):
@@ -346,7 +428,10 @@ class Kubelets:
         if container.image in run.pulled:
             run.pulled.discard(container.image)
         else:
-            message = f'Container image "{container.image}" already present on machine and can be accessed by the pod'
+            message = (
+                f'Container image "{container.image}" already present on machine and can be '
+                "accessed by the pod"
+            )
             self._recorder.normal(pod, "Pulled", message, COMPONENT, run.node)
         self._recorder.normal(pod, "Created", "Container created", COMPONENT, run.node)
         self._recorder.normal(pod, "Started", "Container started", COMPONENT, run.node)
@@ -371,24 +456,40 @@ class Kubelets:
         container.run(self._timers.clock.now())
         self._act(run, container, pod)
 
-    def _act(self, run: PodRun, container: ContainerRun, pod: Object, lived_seconds: float = 0.0) -> None:
+    def _act(
+        self, run: PodRun, container: ContainerRun, pod: Object, lived_seconds: float = 0.0
+    ) -> None:
         """What a container does from its start on, or from when it had already `lived_seconds`."""
         behaviour = self._acting(run, container, pod, lived_seconds)
         if behaviour.run_seconds is not None:
             restarts, left = container.restarts, max(0.0, behaviour.run_seconds - lived_seconds)
-            self._later(run, left, lambda run: self._exit(run, container, restarts, behaviour.exit_code))
+            self._later(
+                run, left, lambda run: self._exit(run, container, restarts, behaviour.exit_code)
+            )
 
-    def _acting(self, run: PodRun, container: ContainerRun, pod: Object, lived_seconds: float) -> Behaviour:
+    def _acting(
+        self, run: PodRun, container: ContainerRun, pod: Object, lived_seconds: float
+    ) -> Behaviour:
         """How the container behaves with the cards it got; puts its load on them."""
         behaviour = container.behaviour
         grants = self._devices.held(run.uid, container.name)
         if not grants:
-            return behaviour if behaviour.test is None else Behaviour(CUDA_ERROR_SECONDS, exit_code=NO_DEVICE)
+            return (
+                behaviour
+                if behaviour.test is None
+                else Behaviour(CUDA_ERROR_SECONDS, exit_code=NO_DEVICE)
+            )
         wanted = behaviour.gpu_mib
         if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
             return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
         named_load = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
-        load = behaviour.test.tests if behaviour.test is not None else named_load if named_load in LOADS else behaviour.load
+        load = (
+            behaviour.test.tests
+            if behaviour.test is not None
+            else named_load
+            if named_load in LOADS
+            else behaviour.load
+        )
         self._devices.start(run.uid, container.name, load, wanted, lived_seconds)
         return behaviour
 
@@ -424,7 +525,13 @@ class Kubelets:
 
     def _tell_back_off(self, run: PodRun, container: ContainerRun, seconds: float) -> None:
         pod = f"{run.name}_{run.namespace}({run.uid})"
-        container.wait("CrashLoopBackOff", f"back-off {_spell_seconds(seconds)} restarting failed container={container.name} pod={pod}")
+        container.wait(
+            "CrashLoopBackOff",
+            (
+                f"back-off {_spell_seconds(seconds)} restarting failed container={container.name} "
+                f"pod={pod}"
+            ),
+        )
         found = self._pod(run)
         if found is not None:
             message = f"Back-off restarting failed container {container.name} in pod {pod}"
@@ -479,14 +586,20 @@ class Kubelets:
 
     def _tell_killing(self, run: PodRun, pod: Object | None, container: ContainerRun) -> None:
         if pod is not None:
-            self._recorder.normal(pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node)
+            self._recorder.normal(
+                pod, "Killing", (f"Stopping container {container.name}"), COMPONENT, run.node
+            )
 
     # --- small things -----------------------------------------------------------------------------
 
     def _behaviour(self, pod: Object, container: Object, is_init: bool) -> Behaviour:
         sidecar = is_init and is_sidecar(container)
-        around = surroundings(pod, container, self._seed, is_init=is_init and not sidecar, is_sidecar=sidecar)
-        return behaviour_in(container, replace(around, ends=False, is_known=False) if self._goes_on else around)
+        around = surroundings(
+            pod, container, self._seed, is_init=is_init and not sidecar, is_sidecar=sidecar
+        )
+        return behaviour_in(
+            container, replace(around, ends=False, is_known=False) if self._goes_on else around
+        )
 
     def _pod(self, run: PodRun) -> Object | None:
         """The run's pod, unless it is gone or a namesake took its place."""
@@ -526,24 +639,52 @@ class Kubelets:
 def _new_run(pod: Object, node: Object, now: float, behaves: Behaves) -> PodRun:
     metadata, spec = pod["metadata"], pod["spec"]
     addresses = status_of(node).get("addresses") or ()
-    host_ip = next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")
-    inits = [_container_run(container, behaves(pod, container, True), is_init=True) for container in spec.get("initContainers") or ()]
-    apps = [_container_run(container, behaves(pod, container, False), is_init=False) for container in spec["containers"]]
+    host_ip = next(
+        (address["address"] for address in addresses if address["type"] == "InternalIP"), ""
+    )
+    inits = [
+        _container_run(container, behaves(pod, container, True), is_init=True)
+        for container in spec.get("initContainers") or ()
+    ]
+    apps = [
+        _container_run(container, behaves(pod, container, False), is_init=False)
+        for container in spec["containers"]
+    ]
     if inits:
         for container in (*inits, *apps):
             container.reason = "PodInitializing"
     policy = spec.get("restartPolicy", "Always")
-    return PodRun(metadata["namespace"], metadata["name"], metadata["uid"], spec["nodeName"], host_ip, policy, inits, apps, now)
+    return PodRun(
+        metadata["namespace"],
+        metadata["name"],
+        metadata["uid"],
+        spec["nodeName"],
+        host_ip,
+        policy,
+        inits,
+        apps,
+        now,
+    )
 
 
 def _container_run(container: Object, behaviour: Behaviour, *, is_init: bool) -> ContainerRun:
     may_pull = container.get("imagePullPolicy") != "Never"
-    return ContainerRun(container["name"], container.get("image", ""), behaviour, is_init and is_sidecar(container), may_pull)
+    return ContainerRun(
+        container["name"],
+        container.get("image", ""),
+        behaviour,
+        is_init and is_sidecar(container),
+        may_pull,
+    )
 
 
 def _images(run: PodRun) -> list[tuple[str, bool]]:
     """The images that the pod needs, each once, and whether it can be pulled."""
-    return list(dict.fromkeys((container.image, container.behaviour.can_pull) for container in run.containers))
+    return list(
+        dict.fromkeys(
+            (container.image, container.behaviour.can_pull) for container in run.containers
+        )
+    )
 
 
 def _assigned(pod: Object) -> Object:

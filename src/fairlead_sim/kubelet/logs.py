@@ -29,7 +29,10 @@ _LAST_WORDS = {
 }
 
 
-_NO_MEMORY = 'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)"'
+_NO_MEMORY = (
+    'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( '
+    '(void**)&dev_c, malloc_size)"'
+)
 """The last message of a program that takes more than its share (document 001)."""
 _NO_DEVICE = "no CUDA-capable device is detected"
 _JITTERS = 97
@@ -44,7 +47,9 @@ class ContainerLogs:
         self._timers = timers
         self._seed = seed
 
-    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[Line] | None:
+    def lines(
+        self, namespace: str, pod: str, container: str, previous: bool
+    ) -> Sequence[Line] | None:
         """(epoch seconds, line), oldest first; None when there is no such run of the container."""
         run = self._kubelets.container(namespace, pod, container)
         if run is None:
@@ -54,30 +59,58 @@ class ContainerLogs:
             return None if previous else ()
         return self._written(run, (namespace, pod, container), *span)
 
-    def _written(self, run: ContainerRun, names: tuple[str, str, str], start: float, end: float, exit_code: int | None) -> list[Line]:
+    def _written(
+        self,
+        run: ContainerRun,
+        names: tuple[str, str, str],
+        start: float,
+        end: float,
+        exit_code: int | None,
+    ) -> list[Line]:
         if run.behaviour.program is not None:
-            return [(start + at, _date(start + at) if text is None else text) for at, text in run.behaviour.program.printed(end - start)]
+            return [
+                (start + at, _date(start + at) if text is None else text)
+                for at, text in run.behaviour.program.printed(end - start)
+            ]
         if run.behaviour.test is not None:
             return self._tested(run.behaviour.test, names, start, end, exit_code)
         every = _EVERY_SECONDS.get(run.behaviour.load, 60.0)
         count = min(_MOST_LINES, int(max(0.0, end - start) / every))
-        body = [(start + step * every, self._line(run, names, step)) for step in range(1, count + 1)]
+        body = [
+            (start + step * every, self._line(run, names, step)) for step in range(1, count + 1)
+        ]
         lines = [(start, f"starting {run.image}"), *body]
         if exit_code and run.behaviour.gpu_mib:
             return [(end, _NO_MEMORY)]
-        return lines if exit_code is None else [*lines, (end, _LAST_WORDS.get(exit_code, f"exit status {exit_code}"))]
+        return (
+            lines
+            if exit_code is None
+            else [*lines, (end, _LAST_WORDS.get(exit_code, (f"exit status {exit_code}")))]
+        )
 
-    def _tested(self, test: ProfTest, names: tuple[str, str, str], start: float, end: float, exit_code: int | None) -> list[Line]:
+    def _tested(
+        self,
+        test: ProfTest,
+        names: tuple[str, str, str],
+        start: float,
+        end: float,
+        exit_code: int | None,
+    ) -> list[Line]:
         model = self._kubelets.card_model(*names[:2])
         if model is None or (exit_code == NO_DEVICE and not test.exit_code):
             return [(start, _NO_DEVICE)]
         jitters = [fraction(self._seed, "log", *names, step) for step in range(_JITTERS)]
-        return [(start + at, text or "") for at, text in tester_lines(test, model, end - start, jitters)]
+        return [
+            (start + at, text or "") for at, text in tester_lines(test, model, end - start, jitters)
+        ]
 
     def _line(self, run: ContainerRun, names: tuple[str, str, str], step: int) -> str:
         drawn = fraction(self._seed, "log", *names, step)
         if run.behaviour.load == "training":
-            return f"step {50 * step} loss {0.8 + 5.4 * exp(-step / 60) + 0.1 * drawn:.4f} ({38 + 8 * drawn:.1f} samples/s)"
+            return (
+                f"step {50 * step} loss {0.8 + 5.4 * exp(-step / 60) + 0.1 * drawn:.4f} "
+                f"({38 + 8 * drawn:.1f} samples/s)"
+            )
         if run.behaviour.load == "inference":
             return f"served {round(400 + 900 * drawn)} requests, p99 {18 + 40 * drawn:.1f} ms"
         return "alive"
@@ -102,4 +135,8 @@ def _present(run: ContainerRun, now: float) -> tuple[float, float, int | None] |
 
 def _previous(run: ContainerRun) -> tuple[float, float, int | None] | None:
     ended = (run.last or {}).get("terminated")
-    return (parse_time(ended["startedAt"]), parse_time(ended["finishedAt"]), int(ended["exitCode"])) if ended else None
+    return (
+        (parse_time(ended["startedAt"]), parse_time(ended["finishedAt"]), int(ended["exitCode"]))
+        if ended
+        else None
+    )

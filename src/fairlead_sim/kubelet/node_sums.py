@@ -40,11 +40,16 @@ def unsuited(pod: Object, node: Object) -> Rejection | None:
     metadata = node["metadata"]
     if suits_node(pod["spec"], metadata["name"], metadata.get("labels") or {}):
         return None
-    return Rejection("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+    return Rejection(
+        "NodeAffinity",
+        "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    )
 
 
 class NodeSums:
-    """What the pods that a node has admitted ask together, without those that are gone or have ended."""
+    """What the pods that a node has admitted ask together, without those that are gone or have
+    ended.
+    """
 
     def __init__(self, is_alive: Callable[[str], bool]) -> None:
         self._is_alive = is_alive
@@ -56,7 +61,11 @@ class NodeSums:
     def rejection(self, pod: Object, node: Object) -> Rejection | None:
         """Why the pod does not fit beside the others; None where it does."""
         name, uid, needs = node["metadata"]["name"], pod["metadata"]["uid"], pod_needs(pod)
-        there = {other: amounts for other, amounts in self._admitted.get(name, {}).items() if self._is_alive(other)}
+        there = {
+            other: amounts
+            for other, amounts in self._admitted.get(name, {}).items()
+            if self._is_alive(other)
+        }
         self._admitted[name] = there
         offered = amounts_of(status_of(node).get("allocatable"))
         asked = sorted(each for each in needs if each not in _FIRST and each in offered)
@@ -78,11 +87,17 @@ class NodeSums:
 def _rejection(resource: str, wanted: int, used: int, capacity: int) -> Rejection:
     if resource in _DEVICES:
         return Rejection(UNEXPECTED, too_few_devices(resource, wanted, max(0, capacity - used)))
-    detail = f"Node didn't have enough resource: {resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
+    detail = (
+        f"Node didn't have enough resource: {resource}, requested: {wanted}, used: {used}, "
+        f"capacity: {capacity}"
+    )
     return Rejection(f"OutOf{resource}", detail)
 
 
 def too_few_devices(resource: str, wanted: int, free: int) -> str:
     """The message of the kubelet's device manager."""
-    why = f"requested number of devices unavailable for {resource}. Requested: {wanted}, Available: {free}"
+    why = (
+        f"requested number of devices unavailable for {resource}. Requested: {wanted}, Available: "
+        f"{free}"
+    )
     return f"Allocate failed due to {why}, which is unexpected"

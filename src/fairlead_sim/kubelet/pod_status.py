@@ -19,8 +19,9 @@ WAITING, RUNNING, TERMINATED = "waiting", "running", "terminated"
 
 @dataclass(slots=True)
 class ContainerRun:
-    """One container of one pod, as its kubelet knows it. `failures` counts crashes in a row, for the
-    back-off."""
+    """One container of one pod, as its kubelet knows it. `failures` counts crashes in a row, for
+    the back-off.
+    """
 
     name: str
     image: str
@@ -56,7 +57,14 @@ class ContainerRun:
         self.reason = _REASONS.get(exit_code, "Error")
 
 
-_PASSING = ("ContainerCreating", "PodInitializing", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "CrashLoopBackOff")
+_PASSING = (
+    "ContainerCreating",
+    "PodInitializing",
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "CrashLoopBackOff",
+)
 NOT_STARTED = "device plugin PreStartContainer rpc failed with err: "
 """How a kubelet's message begins if a device plugin does not let a container start."""
 _REASONS = {0: "Completed", 137: "Error"}
@@ -64,7 +72,9 @@ _REASONS = {0: "Completed", 137: "Error"}
 
 @dataclass(slots=True)
 class PodRun:
-    """One pod on its node. `phase` only moves forward: Pending, Running, then Succeeded or Failed."""
+    """One pod on its node. `phase` only moves forward: Pending,
+    Running, then Succeeded or Failed.
+    """
 
     namespace: str
     name: str
@@ -94,7 +104,10 @@ class PodRun:
         """Whether a container waits for something that does not come here: a volume, a Secret, a
         valid image name.
         """
-        return any(run.state == WAITING and run.reason not in _PASSING and NOT_STARTED not in run.message for run in self.containers)
+        return any(
+            run.state == WAITING and run.reason not in _PASSING and NOT_STARTED not in run.message
+            for run in self.containers
+        )
 
     @property
     def is_initialized(self) -> bool:
@@ -117,7 +130,9 @@ class PodRun:
         """Move the phase on, as the state of the containers demands."""
         if self.is_finished:
             return
-        if all(run.state == TERMINATED for run in self.apps) and not any(self.will_restart(run) for run in self.apps):
+        if all(run.state == TERMINATED for run in self.apps) and not any(
+            self.will_restart(run) for run in self.apps
+        ):
             self.phase = "Succeeded" if all(run.exit_code == 0 for run in self.apps) else "Failed"
         elif self.has_begun:
             self.phase = "Running"
@@ -134,25 +149,41 @@ def render_status(run: PodRun, before: Object, now: float) -> Object:
     """The whole status; conditions keep their transition times from `before`, the status so far."""
     if run.is_rejected:
         return _rejected(run, before)
-    status: Object = {"phase": run.phase, "conditions": _conditions(run, before.get("conditions") or [], now)}
+    status: Object = {
+        "phase": run.phase,
+        "conditions": _conditions(run, before.get("conditions") or [], now),
+    }
     if "qosClass" in before:
         status["qosClass"] = before["qosClass"]
     if run.reason:
         status |= {"reason": run.reason, "message": run.message}
-    status |= {"hostIP": run.host_ip, "hostIPs": _addresses(run.host_ip), "startTime": render_time(run.admitted_at)}
+    status |= {
+        "hostIP": run.host_ip,
+        "hostIPs": _addresses(run.host_ip),
+        "startTime": render_time(run.admitted_at),
+    }
     if run.pod_ip:
         status |= {"podIP": run.pod_ip, "podIPs": [{"ip": run.pod_ip}]}
     if run.inits:
-        status["initContainerStatuses"] = [_container_status(run, container) for container in run.inits]
+        status["initContainerStatuses"] = [
+            _container_status(run, container) for container in run.inits
+        ]
     status["containerStatuses"] = [_container_status(run, container) for container in run.apps]
     return status
 
 
 def _rejected(run: PodRun, before: Object) -> Object:
-    """Of a pod that never came to its node: why, and what was known before. Containers that were never
-    tried have no status."""
+    """Of a pod that never came to its node: why, and what was known before. Containers that were
+    never tried have no status.
+    """
     kept: Object = {key: before[key] for key in ("conditions", "qosClass") if key in before}
-    return {"phase": run.phase, **kept, "reason": run.reason, "message": run.message, "startTime": render_time(run.admitted_at)}
+    return {
+        "phase": run.phase,
+        **kept,
+        "reason": run.reason,
+        "message": run.message,
+        "startTime": render_time(run.admitted_at),
+    }
 
 
 def _container_status(pod: PodRun, run: ContainerRun) -> Object:
@@ -178,7 +209,12 @@ def _state(pod: PodRun, run: ContainerRun) -> Object:
     if run.state == RUNNING:
         return _running_since(render_time(run.started_at))
     if run.state == TERMINATED:
-        return {TERMINATED: {**_terminated(run), "containerID": _container_id(pod.uid, run.name, run.restarts)}}
+        return {
+            TERMINATED: {
+                **_terminated(run),
+                "containerID": _container_id(pod.uid, run.name, run.restarts),
+            }
+        }
     waiting = {"reason": run.reason}
     return {WAITING: {**waiting, "message": run.message} if run.message else waiting}
 
@@ -188,7 +224,9 @@ def _last_state(pod: PodRun, run: ContainerRun) -> Object:
     if run.last is None:
         return {}
     ended = run.restarts if run.state == WAITING else run.restarts - 1
-    return {TERMINATED: {**run.last[TERMINATED], "containerID": _container_id(pod.uid, run.name, ended)}}
+    return {
+        TERMINATED: {**run.last[TERMINATED], "containerID": _container_id(pod.uid, run.name, ended)}
+    }
 
 
 @lru_cache(maxsize=1024)
@@ -220,7 +258,11 @@ def _conditions(run: PodRun, before: list[Object], now: float) -> list[Object]:
         ("ContainersReady", ready, reason, message),
         ("Ready", ready, reason, message),
     )
-    return _with_all(before, conditions, render_time(now)) if before else _first_conditions(conditions, render_time(now))
+    return (
+        _with_all(before, conditions, render_time(now))
+        if before
+        else _first_conditions(conditions, render_time(now))
+    )
 
 
 _ConditionRows = tuple[tuple[str, str, str, str], ...]
@@ -235,8 +277,9 @@ def _with_all(before: list[Object], conditions: _ConditionRows, time: str) -> li
 
 @lru_cache(maxsize=256)
 def _first_conditions(conditions: _ConditionRows, time: str) -> list[Object]:
-    """One list for all pods that begin alike at the same time: a settled world's fifty thousand would hold
-    five conditions each."""
+    """One list for all pods that begin alike at the same time: a settled world's fifty thousand
+    would hold five conditions each.
+    """
     return _with_all([], conditions, time)
 
 
@@ -254,7 +297,11 @@ def _not_ready(run: PodRun) -> tuple[str, str]:
         return "PodFailed", ""
     watched = (*(container for container in run.inits if container.is_sidecar), *run.apps)
     unready = " ".join(container.name for container in watched if container.state != RUNNING)
-    return ("ContainersNotReady", f"containers with unready status: [{unready}]") if unready else ("", "")
+    return (
+        ("ContainersNotReady", (f"containers with unready status: [{unready}]"))
+        if unready
+        else ("", "")
+    )
 
 
 def _container_id(uid: str, name: str, restarts: int) -> str:

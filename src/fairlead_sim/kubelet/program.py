@@ -28,20 +28,25 @@ _SLEEP = re.compile(r"([0-9]++\.?[0-9]*+|\.[0-9]++)([smhd]?)")
 _PROGRAM = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([^/]+)")
 _SHELLS = ("sh", "bash", "ash", "dash")
 _SHELL_FLAGS = re.compile(r"-[el]*c[el]*")
-_TOKEN = re.compile(  # nothing in it is ever given back: a text that it does not fit would be tried in all ways to cut names in pieces
+# nothing in it is ever given back: a text that it does not fit would be tried in all ways to cut
+# names in pieces
+_TOKEN = re.compile(
     r"""[ \t]*+(?:(?P<sign>&&|\|\||;|\n)|(?P<word>(?:'[^']*+'|"(?:[^"\\`$]|\$\w++|\$\{\w++\})*+"|[\w@%+=:,./!^-]|\$\w++|\$\{\w++\})++))"""
 )
 _PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|([^'"]+)""")
 _NAME = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _SPLIT_OR_MATCHED = re.compile(r"[\s*?\[]")
 _EXPANSION = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
-_ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\s*1\s*\])[ \t]*+(?:;|\n)\s*+do\b(?P<body>.*)\bdone\b", re.S)
+_ENDLESS = re.compile(
+    r"\bwhile\s+(?:true|:|\[\s*1\s*\])[ \t]*+(?:;|\n)\s*+do\b(?P<body>.*)\bdone\b", re.S
+)
 _LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
 
 
 class Program(Struct, frozen=True, gc=False):
-    """`run_seconds` None = for ever. `loop`: the lines of one round of an endless loop; the first begins
-    at `loop_from`, each takes `loop_seconds`."""
+    """`run_seconds` None = for ever. `loop`: the lines of one round of an endless loop; the first
+    begins at `loop_from`, each takes `loop_seconds`.
+    """
 
     run_seconds: float | None
     exit_code: int = 0
@@ -58,12 +63,19 @@ class Program(Struct, frozen=True, gc=False):
         rounds = int((seconds - self.loop_from) / self.loop_seconds) + 1
         first = max(0, rounds - MOST_LINES // len(self.loop))
         begins = (self.loop_from + number * self.loop_seconds for number in range(first, rounds))
-        return words_shown + [(begin + at, text) for begin in begins for at, text in self.loop if begin + at <= seconds]
+        return words_shown + [
+            (begin + at, text)
+            for begin in begins
+            for at, text in self.loop
+            if begin + at <= seconds
+        ]
 
 
-def program_of(command: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]) -> Program | None:
-    """What a container does with this `command` and these `args`, None when its words are not understood (or
-    there are none).
+def program_of(
+    command: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]
+) -> Program | None:
+    """What a container does with this `command` and these `args`, None when its words are not
+    understood (or there are none).
 
     >>> program_of(["sh", "-c", "echo hi; sleep 5; exit 3"], [], {})
     Program(run_seconds=5.0, exit_code=3, lines=((0.0, 'hi'),), loop=(), loop_from=0.0, loop_seconds=0.0)
@@ -113,7 +125,14 @@ def _shell(text: str, values: Mapping[str, str], *, stops_at_error: bool) -> Pro
         return Program(None)  # whatever it does, it goes on doing it
     if before.is_over or once.is_over:
         return _Script([*head, *body], stops_at_error).program()
-    return Program(None, 0, tuple(before.lines), tuple(once.lines), before.seconds, max(INSTANT_SECONDS, once.seconds))
+    return Program(
+        None,
+        0,
+        tuple(before.lines),
+        tuple(once.lines),
+        before.seconds,
+        max(INSTANT_SECONDS, once.seconds),
+    )
 
 
 _Commands = list[tuple[str, list[str]]]
@@ -135,7 +154,10 @@ def _commands(text: str, values: Mapping[str, str]) -> _Commands:
             found.append((sign, words))
         elif token["sign"] != "\n":
             raise _NotUnderstoodError
-        sign, words = ";" if token["sign"] == "\n" and words else token["sign"] if words else sign, []
+        sign, words = (
+            ";" if token["sign"] == "\n" and words else token["sign"] if words else sign,
+            [],
+        )
     if words:
         found.append((sign, words))
     elif sign in ("&&", "||"):
@@ -144,24 +166,31 @@ def _commands(text: str, values: Mapping[str, str]) -> _Commands:
 
 
 def _word(text: str, values: Mapping[str, str]) -> str:
-    """A word without its quotes, with the values of the names in it; a name without a value, or with one
-    that a shell would split, is not understood."""
+    """A word without its quotes, with the values of the names in it; a name without a value, or
+    with one that a shell would split, is not understood.
+    """
     parts = []
     for single, double, plain in _PIECE.findall(text):
         names = [braced or bare for braced, bare in _NAME.findall(double or plain)]
         if any(name not in values or (plain and not _is_one_word(values[name])) for name in names):
             raise _NotUnderstoodError
-        parts.append(single or _NAME.sub(lambda found: values[found[1] or found[2]], double or plain))
+        parts.append(
+            single or _NAME.sub(lambda found: values[found[1] or found[2]], double or plain)
+        )
     return "".join(parts)
 
 
 def _is_one_word(value: str) -> bool:
-    """Whether a shell takes it as it is: blanks would split it, patterns would become names of files."""
+    """Whether a shell takes it as it is: blanks would split it, patterns would become names of
+    files.
+    """
     return value != "" and not _SPLIT_OR_MATCHED.search(value)
 
 
 class _Script:
-    """Commands one after another, lived through. `is_over`: what comes after them is never reached."""
+    """Commands one after another, lived through. `is_over`: what
+    comes after them is never reached.
+    """
 
     def __init__(self, commands: _Commands, stops_at_error: bool) -> None:
         self.seconds = 0.0
@@ -199,7 +228,9 @@ class _Script:
     def echo(self, words: Sequence[str]) -> None:
         is_open = bool(words) and words[0] == "-n"
         words_shown = words[1:] if is_open else words
-        if any("\\" in word for word in words_shown) or (words_shown and re.fullmatch("-[neE]+", words_shown[0])):
+        if any("\\" in word for word in words_shown) or (
+            words_shown and re.fullmatch("-[neE]+", words_shown[0])
+        ):
             raise _NotUnderstoodError
         self._print(" ".join(words_shown), is_open=is_open)
 

@@ -11,7 +11,9 @@ from hashlib import blake2b
 from random import Random
 
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""The letters of generated names: no vowels, no digits that look like letters (as Kubernetes does)."""
+"""The letters of generated names: no vowels, no digits that look
+like letters (as Kubernetes does).
+"""
 
 
 def digest(seed: int, *names: object) -> bytes:

@@ -1,7 +1,7 @@
 """The conditions of an object's status, and how they change.
 
-By type; `lastTransitionTime` moves only with `status`, and an equal condition stays the same object. People
-may have patched a status away, so it is read through `status_of`.
+By type; `lastTransitionTime` moves only with `status`, and an equal condition stays the same
+object. People may have patched a status away, so it is read through `status_of`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,30 @@ Object = dict[str, Any]
 
 
 def with_condition(
-    conditions: Sequence[Object], kind: str, status: str, reason: str, message: str, time: str, *, updated: str = ""
+    conditions: Sequence[Object],
+    kind: str,
+    status: str,
+    reason: str,
+    message: str,
+    time: str,
+    *,
+    updated: str = "",
 ) -> list[Object]:
-    """The conditions with one set; a new type goes to the end. `updated` fills `lastUpdateTime` where the
-    kind has it."""
+    """The conditions with one set; a new type goes to the end. `updated` fills `lastUpdateTime`
+    where the kind has it.
+    """
     old = find_condition(conditions, kind)
     new: Object = {"type": kind, "status": status}
     if updated:
-        unchanged = old is not None and (old["status"], old.get("reason"), old.get("message")) == (status, reason, message)
+        unchanged = old is not None and (old["status"], old.get("reason"), old.get("message")) == (
+            status,
+            reason,
+            message,
+        )
         new["lastUpdateTime"] = old["lastUpdateTime"] if old is not None and unchanged else updated
-    new["lastTransitionTime"] = old.get("lastTransitionTime", time) if old is not None and old["status"] == status else time
+    new["lastTransitionTime"] = (
+        old.get("lastTransitionTime", time) if old is not None and old["status"] == status else time
+    )
     if reason:
         new["reason"] = reason
     if message:

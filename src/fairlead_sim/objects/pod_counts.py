@@ -1,7 +1,8 @@
 """How many pods one object may ask for, and how many of them its controller makes at once.
 
-Everything here runs on the event loop that answers people, so a controller that made a million pods in one
-step would stop the whole laptop. The API refuses such a number, and what it lets through is made in bursts.
+Everything here runs on the event loop that answers people, so a controller that made a million pods
+in one step would stop the whole laptop. The API refuses such a number, and what it lets through is
+made in bursts.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import FieldError
 
 MOST_PODS: Final = 2_000
-"""Of one object, or of one role of a training job: several such objects leave the laptop answering within
-a second or two."""
+"""Of one object, or of one role of a training job: several such objects leave the laptop answering
+within a second or two.
+"""
 
 BURST: Final = 500
-"""As the real ReplicaSet and Job controllers have it. Nothing wakes them for the rest: the pods they made
-do, by being changes."""
+"""As the real ReplicaSet and Job controllers have it. Nothing wakes them for the rest: the pods
+they made do, by being changes.
+"""
 
 _COUNTS: Final = {
     served.DEPLOYMENTS: "replicas",
@@ -60,7 +63,9 @@ def _group_errors(field: str, cluster: Any) -> list[FieldError]:
         error
         for number, group in enumerate(groups if isinstance(groups, list) else ())
         if isinstance(group, dict)
-        for error in replica_errors(f"{field}.workerGroupSpecs[{number}].replicas", group.get("replicas"))
+        for error in replica_errors(
+            f"{field}.workerGroupSpecs[{number}].replicas", group.get("replicas")
+        )
     ]
 
 
@@ -70,13 +75,33 @@ def replica_errors(field: str, count: Any, least: int | None = None) -> list[Fie
         return []
     if isinstance(count, bool) or not isinstance(count, int):
         found = _JSON_TYPES.get(type(count), "string")
-        return [FieldError(field, "FieldValueTypeInvalid", f'Invalid value: "{found}": {field} in body must be of type integer: "{found}"')]
+        return [
+            FieldError(
+                field,
+                "FieldValueTypeInvalid",
+                (f'Invalid value: "{found}": {field} in body must be of type integer: "{found}"'),
+            )
+        ]
     if least is not None and count < least:
-        return [FieldError(field, "FieldValueInvalid", f"Invalid value: {count}: must be greater than or equal to {least}")]
+        return [
+            FieldError(
+                field,
+                "FieldValueInvalid",
+                f"Invalid value: {count}: must be greater than or equal to {least}",
+            )
+        ]
     if count > MOST_PODS:
-        why = f"must be less than or equal to {MOST_PODS}: the simulated cluster makes no more pods for one object"
+        why = (
+            f"must be less than or equal to {MOST_PODS}: the simulated cluster makes no more pods "
+            "for one object"
+        )
         return [FieldError(field, "FieldValueInvalid", f"Invalid value: {count}: {why}")]
     return []
 
 
-_JSON_TYPES: Final[dict[type, str]] = {bool: "boolean", float: "number", dict: "object", list: "array"}
+_JSON_TYPES: Final[dict[type, str]] = {
+    bool: "boolean",
+    float: "number",
+    dict: "object",
+    list: "array",
+}

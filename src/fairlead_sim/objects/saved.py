@@ -21,8 +21,9 @@ Object = dict[str, Any]
 
 
 class HeldCard(Struct, frozen=True, gc=False, array_like=True):
-    """One card of a pod's node: `container` has it, whole or (`mode` share) a part of `limit_mib`, or (mig)
-    one of its GPU instances."""
+    """One card of a pod's node: `container` has it, whole or (`mode` share) a part of `limit_mib`,
+    or (mig) one of its GPU instances.
+    """
 
     container: str
     index: int
@@ -36,9 +37,9 @@ class SavedWorld:
     """`objects` in the order in which they came; `held` by pod uid; `submitted` jobs by stream
     (`namespace/name`).
 
-    The world stopped at `stopped_at` and goes on at `now`. `epoch` is where its history would have begun had
-    it never stood still. `standstills` are earlier ones, as (from, to). `is_whole`: whether what is not among
-    the objects was deleted; of another cluster some are not known.
+    The world stopped at `stopped_at` and goes on at `now`. `epoch` is where its history would have
+    begun had it never stood still. `standstills` are earlier ones, as (from, to). `is_whole`:
+    whether what is not among the objects was deleted; of another cluster some are not known.
     """
 
     objects: Iterable[Object]
@@ -53,8 +54,8 @@ class SavedWorld:
     is_whole: bool = True
 
     def lived_since(self, at: float) -> float:
-        """Seconds that the world has lived from `at` until it stopped; negative for an instant that it had
-        still to reach.
+        """Seconds that the world has lived from `at` until it stopped; negative for an instant that
+        it had still to reach.
 
         >>> world = SavedWorld([], stopped_at=100.0, now=500.0, epoch=0.0, standstills=[(20.0, 60.0)])
         >>> [world.lived_since(at) for at in (10.0, 30.0, 90.0, 130.0)]
@@ -64,9 +65,17 @@ class SavedWorld:
         return self.stopped_at - at - stood
 
 
-FIRST_KINDS = ("CustomResourceDefinition", "ServiceAccount", "ConfigMap", "Namespace", "PriorityClass", "Node")
-"""What others need to be there: kinds before their objects, what a namespace is given before it, machines
-before pods."""
+FIRST_KINDS = (
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "ConfigMap",
+    "Namespace",
+    "PriorityClass",
+    "Node",
+)
+"""What others need to be there: kinds before their objects, what a namespace is given before it,
+machines before pods.
+"""
 
 
 def in_order(objects: Iterable[Object]) -> list[Object]:

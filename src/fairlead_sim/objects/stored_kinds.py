@@ -40,12 +40,25 @@ class StoredKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _read() -> dict[ResourceKind, StoredKind]:
-    table = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, tuple[StoredKind, ...]])["kinds"]
+    table = msgspec.toml.decode(
+        Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, tuple[StoredKind, ...]]
+    )["kinds"]
     kinds: dict[ResourceKind, StoredKind] = {}
     for one in table:
         stored_as = next(ref for ref in kinds if ref.kind == one.kind) if one.is_view else None
-        names = (one.group, one.version, one.kind, one.plural, one.kind.lower(), one.short_names, one.namespaced)
-        shared = {key: getattr(one, key) for key in ("categories", "subresources", "note", "has_generation")}
+        names = (
+            one.group,
+            one.version,
+            one.kind,
+            one.plural,
+            one.kind.lower(),
+            one.short_names,
+            one.namespaced,
+        )
+        shared = {
+            key: getattr(one, key)
+            for key in ("categories", "subresources", "note", "has_generation")
+        }
         kinds[ResourceKind(*names, stored_as=stored_as, **shared)] = one
     return kinds
 

@@ -23,8 +23,9 @@ ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DEL
 
 @dataclass(slots=True, eq=False)
 class LoggedChange:
-    """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state
-    under a new version."""
+    """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the
+    last state under a new version.
+    """
 
     type: ChangeType
     object: Object
@@ -67,13 +68,16 @@ class EventLog:
         self.forgotten_version = dropped[-1].resource_version
 
     def read(self, cursor: int, limit: int) -> list[LoggedChange] | None:
-        """At most `limit` events from `cursor` on, or None when the log no longer reaches back that far."""
+        """At most `limit` events from `cursor` on, or None when the log no longer reaches back that
+        far.
+        """
         start = cursor - self._first
         return None if start < 0 else self._events[start : start + limit]
 
     def cursor_after(self, version: int) -> int:
-        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too long
-        ago."""
+        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too
+        long ago.
+        """
         if version < self.forgotten_version:
             raise too_old(version, self.forgotten_version)
         low, high = 0, len(self._events)
@@ -93,13 +97,16 @@ class EventLog:
 
 
 class Subscription:
-    """One reader of a log: `poll` for what is there, or iterate asynchronously for ever (until `close`).
+    """One reader of a log: `poll` for what is there, or iterate asynchronously for ever (until
+    `close`).
 
-    With a filter, an object that starts to match is ADDED and one that stops matching is DELETED, whatever
-    really happened.
+    With a filter, an object that starts to match is ADDED and one that stops matching is DELETED,
+    whatever really happened.
     """
 
-    def __init__(self, log: EventLog, cursor: int, matches: Predicate | None, version: Callable[[], int]) -> None:
+    def __init__(
+        self, log: EventLog, cursor: int, matches: Predicate | None, version: Callable[[], int]
+    ) -> None:
         self._log = log
         self._cursor = cursor
         self._matches = matches
@@ -117,16 +124,18 @@ class Subscription:
         self._news.set()
 
     def bookmark_version(self) -> int:
-        """The resourceVersion up to which this reader has seen everything, also while something waits to
-        be read."""
+        """The resourceVersion up to which this reader has seen everything, also while something
+        waits to be read.
+        """
         unread = self._log.read(self._cursor, 1)
         if unread is None:
             raise self._fallen_behind()
         return unread[0].resource_version - 1 if unread else self._version()
 
     def poll(self, limit: int = 500) -> list[LoggedChange]:
-        """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410
-        when it fell behind."""
+        """The next events, oldest first, without waiting; empty when the reader is up to date.
+        Raises 410 when it fell behind.
+        """
         changes: list[LoggedChange] = []
         while not changes:
             events = self._log.read(self._cursor, limit)
@@ -139,7 +148,11 @@ class Subscription:
         return changes
 
     def _fallen_behind(self) -> ApiStatus:
-        return ApiStatus(410, "Expired", f"too old resource version: the watcher was too slow ({self._log.forgotten_version})")
+        return ApiStatus(
+            410,
+            "Expired",
+            f"too old resource version: the watcher was too slow ({self._log.forgotten_version})",
+        )
 
     def _as_seen(self, event: LoggedChange) -> LoggedChange | None:
         matches = self._matches
@@ -152,7 +165,11 @@ class Subscription:
         if before and after:
             return event
         if after:
-            return event if event.type == ADDED else LoggedChange(ADDED, event.object, event.previous, event.resource_version)
+            return (
+                event
+                if event.type == ADDED
+                else LoggedChange(ADDED, event.object, event.previous, event.resource_version)
+            )
         if event.type == DELETED:
             return event
         return LoggedChange(DELETED, _last_matching(event), event.previous, event.resource_version)
@@ -177,7 +194,11 @@ class Subscription:
 
 
 def _last_matching(event: LoggedChange) -> Object:
-    """What a filtered watch sends when an object stops matching: the last state that matched, under the
-    new version."""
+    """What a filtered watch sends when an object stops matching: the last state that matched, under
+    the new version.
+    """
     previous = event.previous or event.object
-    return {**previous, "metadata": {**previous["metadata"], "resourceVersion": str(event.resource_version)}}
+    return {
+        **previous,
+        "metadata": {**previous["metadata"], "resourceVersion": str(event.resource_version)},
+    }

@@ -1,8 +1,8 @@
-"""KubeDL's controller of Crons: a job from the template at every strike of the schedule, and a memory of
-them.
+"""KubeDL's controller of Crons: a job from the template at every strike of the schedule, and a
+memory of them.
 
-Unlike a CronJob it deletes none of them, and it may make jobs of any kind. A time zone stands in the schedule
-itself (`TZ=…`).
+Unlike a CronJob it deletes none of them, and it may make jobs of any kind. A time zone stands in
+the schedule itself (`TZ=…`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
     known = {reference["uid"] for reference in status.get("active") or ()}
     for job in jobs:
         if is_over(job) and job["metadata"]["uid"] in known:
-            plan.normal("SawCompletedWorkload", f"Saw completed workload: {job['metadata']['name']}")
+            plan.normal(
+                "SawCompletedWorkload", (f"Saw completed workload: {job['metadata']['name']}")
+            )
     return [job for job in jobs if not is_over(job)]
 
 
@@ -57,11 +59,20 @@ def _history(spec: Object, before: list[Object], jobs: list[Object], view: View)
 
 
 def _entry(template: Object, job: Object, before: Object, view: View) -> Object:
-    """`apiGroup` holds the version, too, and the end is when the controller saw it: as the real one writes
-    them."""
+    """`apiGroup` holds the version, too, and the end is when the controller saw it: as the real one
+    writes them.
+    """
     conditions = (job.get("status") or {}).get("conditions") or [{"type": ""}]
-    named = {"apiGroup": template["apiVersion"], "kind": template["kind"], "name": job["metadata"]["name"]}
-    entry = {"object": named, "status": conditions[-1]["type"], "created": job["metadata"]["creationTimestamp"]}
+    named = {
+        "apiGroup": template["apiVersion"],
+        "kind": template["kind"],
+        "name": job["metadata"]["name"],
+    }
+    entry = {
+        "object": named,
+        "status": conditions[-1]["type"],
+        "created": job["metadata"]["creationTimestamp"],
+    }
     return {**entry, "finished": before.get("finished") or view.time} if is_over(job) else entry
 
 
@@ -73,7 +84,9 @@ def _is_too_late(spec: Object, view: View, plan: Plan) -> bool:
     return True
 
 
-def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan) -> None:
+def _start_due(
+    obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan
+) -> None:
     since = parse_time(status.get("lastScheduleTime") or obj["metadata"]["creationTimestamp"])
     due, following = latest_strike(schedule, since, view.now)
     if following is not None:
@@ -81,10 +94,15 @@ def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Ob
     if due is None:
         return
     job = _job(obj, due)
-    has_own_name = bool(((obj["spec"]["template"].get("workload") or {}).get("metadata") or {}).get("name"))
+    has_own_name = bool(
+        ((obj["spec"]["template"].get("workload") or {}).get("metadata") or {}).get("name")
+    )
     policy = "Forbid" if has_own_name else obj["spec"].get("concurrencyPolicy", "Allow")
     if policy == "Forbid" and active:
-        plan.normal("AlreadyActive", "Not starting because prior execution is running and concurrency policy is Forbid")
+        plan.normal(
+            "AlreadyActive",
+            "Not starting because prior execution is running and concurrency policy is Forbid",
+        )
         return
     if policy == "Replace":
         plan.delete += active
@@ -98,11 +116,20 @@ def _job(obj: Object, due: float) -> Object:
     """Named after the second it was due, so that no strike is served twice."""
     template = obj["spec"]["template"]
     workload = template["workload"]
-    metadata = {key: value for key, value in (workload.get("metadata") or {}).items() if key != "generateName"}
+    metadata = {
+        key: value
+        for key, value in (workload.get("metadata") or {}).items()
+        if key != "generateName"
+    }
     own = {
         "name": metadata.get("name") or f"{obj['metadata']['name']}-{int(due)}",
         "namespace": obj["metadata"]["namespace"],
         "labels": {**(metadata.get("labels") or {}), LABEL_CRON: obj["metadata"]["name"]},
         "ownerReferences": owned_by(obj),
     }
-    return {"apiVersion": template["apiVersion"], "kind": template["kind"], "metadata": {**metadata, **own}, "spec": workload["spec"]}
+    return {
+        "apiVersion": template["apiVersion"],
+        "kind": template["kind"],
+        "metadata": {**metadata, **own},
+        "spec": workload["spec"],
+    }

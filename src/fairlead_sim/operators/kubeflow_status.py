@@ -20,8 +20,8 @@ def is_over(obj: Object) -> bool:
 def set_state(status: Object, kind: str, value: str, reason: str, message: str, view: View) -> bool:
     """Set a condition as the operators do; False when one with this value and reason stood there.
 
-    What changes goes to the end. Running and Restarting take each other's place; when the job ends Running
-    becomes False where it stands.
+    What changes goes to the end. Running and Restarting take each other's place; when the job ends
+    Running becomes False where it stands.
     """
     conditions = status.get("conditions") or []
     old = find_condition(conditions, kind)
@@ -29,16 +29,22 @@ def set_state(status: Object, kind: str, value: str, reason: str, message: str, 
         return False
     others = [item for item in conditions if item["type"] not in (kind, _EXCLUDES.get(kind))]
     if kind in ("Succeeded", "Failed"):
-        others = [{**item, "status": "False"} if item["type"] == "Running" else item for item in others]
+        others = [
+            {**item, "status": "False"} if item["type"] == "Running" else item for item in others
+        ]
     since = old["lastTransitionTime"] if old is not None and old["status"] == value else view.time
     times = {"lastUpdateTime": view.time, "lastTransitionTime": since}
-    status["conditions"] = [*others, {"type": kind, "status": value, **times, "reason": reason, "message": message}]
+    status["conditions"] = [
+        *others,
+        {"type": kind, "status": value, **times, "reason": reason, "message": message},
+    ]
     return True
 
 
 def run_policy(obj: Object) -> Object:
-    """`spec.runPolicy` over the same fields of the spec itself, where manifests of MPIJob v1 write some of
-    them."""
+    """`spec.runPolicy` over the same fields of the spec itself, where manifests of MPIJob v1 write
+    some of them.
+    """
     return {**obj["spec"], **(obj["spec"].get("runPolicy") or {})}
 
 
@@ -49,7 +55,9 @@ def expire(obj: Object, view: View, plan: Plan) -> None:
         return
     status = obj["status"]
     ended = status.get("completionTime") or next(
-        item["lastTransitionTime"] for item in status["conditions"] if item["type"] in ("Succeeded", "Failed") and item["status"] == "True"
+        item["lastTransitionTime"]
+        for item in status["conditions"]
+        if item["type"] in ("Succeeded", "Failed") and item["status"] == "True"
     )
     until = parse_time(ended) + ttl
     if view.now >= until:

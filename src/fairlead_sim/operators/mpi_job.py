@@ -1,7 +1,8 @@
-"""mpi-operator (v2beta1): worker pods that serve ssh, and a launcher Job whose end is the job's end.
+"""mpi-operator (v2beta1): worker pods that serve ssh, and a launcher Job whose end is the job's
+end.
 
-One liberty: `runPolicy.ttlSecondsAfterFinished` removes the MPIJob too, not only its launcher: a world that
-runs for weeks stays small.
+One liberty: `runPolicy.ttlSecondsAfterFinished` removes the MPIJob too, not only its launcher: a
+world that runs for weeks stays small.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def reconcile(obj: Object, view: View) -> Plan:
     if not _has_ended(launcher):
         _fill(obj, children, workers, launcher, plan, view)
     if launcher is not None and bool(launcher["spec"].get("suspend")) != is_paused:
-        plan.change.append((launcher, {**launcher, "spec": {**launcher["spec"], "suspend": is_paused}}))
+        plan.change.append(
+            (launcher, {**launcher, "spec": {**launcher["spec"], "suspend": is_paused}})
+        )
     _tell_pause(obj, status, view, plan)
     if is_paused:
         _pause(obj, workers, launcher, status, view, plan)
@@ -68,13 +71,22 @@ def _message(obj: Object, what: str) -> str:
 # --- what it creates ------------------------------------------------------------------------------
 
 
-def _fill(obj: Object, children: list[Object], workers: list[Object], launcher: Object | None, plan: Plan, view: View) -> None:
+def _fill(
+    obj: Object,
+    children: list[Object],
+    workers: list[Object],
+    launcher: Object | None,
+    plan: Plan,
+    view: View,
+) -> None:
     name = obj["metadata"]["name"]
     hosts = _config_map(obj, workers)
     if not any(child["kind"] == "Service" for child in children):
         plan.create += [*_surroundings(obj), hosts]
     plan.change += [
-        (old, {**old, "data": hosts["data"]}) for old in children if old["kind"] == "ConfigMap" and old.get("data") != hosts["data"]
+        (old, {**old, "data": hosts["data"]})
+        for old in children
+        if old["kind"] == "ConfigMap" and old.get("data") != hosts["data"]
     ]
     there = {pod["metadata"]["name"] for pod in workers}
     wanted = 0 if _is_paused(obj) else _replicas(obj, "Worker")
@@ -97,7 +109,12 @@ def _labels(obj: Object, role: str) -> dict[str, str]:
 def _worker(obj: Object, index: int) -> Object:
     spec = obj["spec"]["mpiReplicaSpecs"]["Worker"]
     template = {**spec["template"], "spec": _worker_spec(obj, spec, index)}
-    return pod_from(template, obj, f"{obj['metadata']['name']}-worker-{index}", _labels(obj, "worker") | {LABEL_REPLICA_INDEX: str(index)})
+    return pod_from(
+        template,
+        obj,
+        f"{obj['metadata']['name']}-worker-{index}",
+        _labels(obj, "worker") | {LABEL_REPLICA_INDEX: str(index)},
+    )
 
 
 def _worker_spec(obj: Object, spec: Object, index: int) -> Object:
@@ -122,14 +139,24 @@ def _launcher(obj: Object) -> Object:
     template = spec["template"]
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), **_labels(obj, "launcher")}
-    pod = {**template["spec"], "hostname": f"{name}-launcher", "subdomain": name, "restartPolicy": spec.get("restartPolicy", "OnFailure")}
+    pod = {
+        **template["spec"],
+        "hostname": f"{name}-launcher",
+        "subdomain": name,
+        "restartPolicy": spec.get("restartPolicy", "OnFailure"),
+    }
     job: Object = {"template": {"metadata": {**metadata, "labels": labels}, "spec": pod}}
     for key in ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"):
         if policy.get(key) is not None:
             job[key] = policy[key]
     if _is_paused(obj):
         job["suspend"] = True
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(obj, f"{name}-launcher", {"app": name}), "spec": job}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(obj, f"{name}-launcher", {"app": name}),
+        "spec": job,
+    }
 
 
 def _surroundings(obj: Object) -> list[Object]:
@@ -157,15 +184,28 @@ def _config_map(obj: Object, workers: list[Object]) -> Object:
     """The host file, and a script that names the workers that run now."""
     name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
     slots = obj["spec"].get("slotsPerWorker", 1)
-    hosts = "".join(f"{name}-worker-{index}.{name}.{namespace}.svc slots={slots}\n" for index in range(_replicas(obj, "Worker")))
+    hosts = "".join(
+        f"{name}-worker-{index}.{name}.{namespace}.svc slots={slots}\n"
+        for index in range(_replicas(obj, "Worker"))
+    )
     at_work = sorted(pod["metadata"]["name"] for pod in workers if phase_of(pod) == "Running")
     script = "#!/bin/sh\n" + "".join(f"echo {pod}.{name}.{namespace}.svc\n" for pod in at_work)
     metadata = _metadata(obj, f"{name}-config", {"app": name})
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"hostfile": hosts, "discover_hosts.sh": script}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"hostfile": hosts, "discover_hosts.sh": script},
+    }
 
 
 def _metadata(obj: Object, name: str, labels: dict[str, str]) -> Object:
-    return {"name": name, "namespace": obj["metadata"]["namespace"], "labels": labels, "ownerReferences": owned_by(obj)}
+    return {
+        "name": name,
+        "namespace": obj["metadata"]["namespace"],
+        "labels": labels,
+        "ownerReferences": owned_by(obj),
+    }
 
 
 # --- what it sees ---------------------------------------------------------------------------------
@@ -175,12 +215,28 @@ def _running(pods: list[Object]) -> int:
     return sum(phase_of(pod) == "Running" for pod in pods)
 
 
-def _observe(obj: Object, workers: list[Object], launcher: Object | None, status: Object, view: View, plan: Plan) -> None:
+def _observe(
+    obj: Object,
+    workers: list[Object],
+    launcher: Object | None,
+    status: Object,
+    view: View,
+    plan: Plan,
+) -> None:
     at_work = launcher is not None and _running(view.pods_of(launcher)) >= 1
     # Once the launcher has ended the operator looks at the workers no more.
-    status["replicaStatuses"] = _replica_statuses(obj, [] if _has_ended(launcher) else workers, launcher, at_work)
+    status["replicaStatuses"] = _replica_statuses(
+        obj, [] if _has_ended(launcher) else workers, launcher, at_work
+    )
     if launcher is not None and is_true(launcher, "Complete"):
-        set_state(status, "Succeeded", "True", "MPIJobSucceeded", _message(obj, "successfully completed."), view)
+        set_state(
+            status,
+            "Succeeded",
+            "True",
+            "MPIJobSucceeded",
+            _message(obj, ("successfully completed.")),
+            view,
+        )
         status["completionTime"] = launcher["status"].get("completionTime", view.time)
         plan.normal("MPIJobSucceeded", _message(obj, "successfully completed."))
         _clean(obj, workers, plan)
@@ -195,7 +251,9 @@ def _observe(obj: Object, workers: list[Object], launcher: Object | None, status
     elif (
         at_work
         and _running(workers) == _replicas(obj, "Worker")
-        and set_state(status, "Running", "True", "MPIJobRunning", _message(obj, "is running."), view)
+        and set_state(
+            status, "Running", "True", "MPIJobRunning", _message(obj, ("is running.")), view
+        )
     ):
         plan.normal("MPIJobRunning", _message(obj, "is running"))
 
@@ -212,14 +270,20 @@ def _failure(launcher: Object, view: View) -> tuple[str, str]:
     return f"{reason}/{last.get('reason', '')}", f"{message}: {last.get('message', '')}"
 
 
-def _replica_statuses(obj: Object, workers: list[Object], launcher: Object | None, at_work: bool) -> Object:
+def _replica_statuses(
+    obj: Object, workers: list[Object], launcher: Object | None, at_work: bool
+) -> Object:
     statuses: Object = {"Launcher": {}}
     if launcher is not None:
         counts = {name: launcher.get("status", {}).get(name, 0) for name in ("succeeded", "failed")}
-        statuses["Launcher"] = {name: count for name, count in counts.items() if count} | ({"active": 1} if at_work else {})
+        statuses["Launcher"] = {name: count for name, count in counts.items() if count} | (
+            {"active": 1} if at_work else {}
+        )
     if _replicas(obj, "Worker"):
         phases = {"active": "Running", "succeeded": "Succeeded", "failed": "Failed"}
-        counts = {name: sum(phase_of(pod) == phase for pod in workers) for name, phase in phases.items()}
+        counts = {
+            name: sum(phase_of(pod) == phase for pod in workers) for name, phase in phases.items()
+        }
         statuses["Worker"] = {name: count for name, count in counts.items() if count}
     return statuses
 
@@ -234,18 +298,36 @@ def _tell_pause(obj: Object, status: Object, view: View, plan: Plan) -> None:
         status["startTime"] = view.time
 
 
-def _pause(obj: Object, workers: list[Object], launcher: Object | None, status: Object, view: View, plan: Plan) -> None:
-    """The launcher's Job removes its own pod. Where only running pods are to be removed, workers that have
-    ended stay."""
+def _pause(
+    obj: Object,
+    workers: list[Object],
+    launcher: Object | None,
+    status: Object,
+    view: View,
+    plan: Plan,
+) -> None:
+    """The launcher's Job removes its own pod. Where only running pods are to be removed, workers
+    that have ended stay.
+    """
     takes_all = run_policy(obj).get("cleanPodPolicy") != "Running"
-    plan.delete += [pod for pod in workers if is_active(pod) or (takes_all and "deletionTimestamp" not in pod["metadata"])]
+    plan.delete += [
+        pod
+        for pod in workers
+        if is_active(pod) or (takes_all and "deletionTimestamp" not in pod["metadata"])
+    ]
     set_state(status, "Running", "False", "MPIJobSuspended", _message(obj, "is suspended."), view)
     at_work = launcher is not None and _running(view.pods_of(launcher)) >= 1
     status["replicaStatuses"] = _replica_statuses(obj, [], launcher, at_work)
 
 
 def _clean(obj: Object, workers: list[Object], plan: Plan) -> None:
-    """After the end: `cleanPodPolicy` Running takes the workers that still run, All takes every one."""
+    """After the end: `cleanPodPolicy` Running takes the workers that still run, All takes every
+    one.
+    """
     policy = run_policy(obj).get("cleanPodPolicy", "None")
-    going = [pod for pod in workers if is_active(pod) or (policy == "All" and "deletionTimestamp" not in pod["metadata"])]
+    going = [
+        pod
+        for pod in workers
+        if is_active(pod) or (policy == "All" and "deletionTimestamp" not in pod["metadata"])
+    ]
     plan.delete += going if policy in ("Running", "All") else []

@@ -1,7 +1,8 @@
-"""kuberay-operator's RayClusters: a head pod with its Service, and workers by group; who is lost is made
-anew.
+"""kuberay-operator's RayClusters: a head pod with its Service, and workers by group; who is lost is
+made anew.
 
-Left out: autoscaling, the redis of a head that survives, ingress, and the names of hosts of one worker.
+Left out: autoscaling, the redis of a head that survives, ingress, and the names of hosts of one
+worker.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def reconcile(obj: Object, view: View) -> Plan:
         mine = [pod for pod in staying if pod["metadata"]["labels"].get(LABEL_RAY_GROUP) == group]
         plan.delete += mine[wanted:]
         missing = min(max(0, wanted - len(mine)), BURST)
-        # Names are made below the cluster's for all groups at once: the group's own part keeps them apart.
+        # Names are made below the cluster's for all groups at once: the group's own part keeps them
+        # apart.
         for name in view.names_below(obj, missing):
             _create(obj, group, kind, template, name.rpartition("-")[2], plan)
     plan.status = _status(obj, staying, view)
@@ -45,7 +47,9 @@ def groups_of(spec: Object) -> list[tuple[str, str, int, Object]]:
         replicas = group.get("replicas")
         count = int(group.get("minReplicas") or 0) if replicas is None else int(replicas)
         pods = count * max(1, int(group.get("numOfHosts") or 1))
-        groups.append((group["groupName"], "worker", 0 if group.get("suspend") else pods, group["template"]))
+        groups.append(
+            (group["groupName"], "worker", 0 if group.get("suspend") else pods, group["template"])
+        )
     return groups
 
 
@@ -62,7 +66,10 @@ def _create(obj: Object, group: str, kind: str, template: Object, suffix: str, p
         LABEL_RAY_NODE_TYPE: kind,
     }
     first, *rest = template["spec"]["containers"]
-    started = {**first, "command": ["ray", "start", *(["--head"] if kind == "head" else []), "--block"]}
+    started = {
+        **first,
+        "command": ["ray", "start", *(["--head"] if kind == "head" else []), "--block"],
+    }
     spec = {**template["spec"], "containers": [started, *rest]}
     plan.create.append(generated_pod({**template, "spec": spec}, obj, name, labels))
     event = "CreatedHeadPod" if kind == "head" else "CreatedWorkerPod"
@@ -78,12 +85,22 @@ def _service(obj: Object) -> Object:
         "labels": labels,
         "ownerReferences": owned_by(obj),
     }
-    ports = [{"name": name, "port": port} for name, port in (("gcs-server", 6379), ("dashboard", 8265), ("client", 10001))]
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None", "selector": labels, "ports": ports}}
+    ports = [
+        {"name": name, "port": port}
+        for name, port in (("gcs-server", 6379), ("dashboard", 8265), ("client", 10001))
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"clusterIP": "None", "selector": labels, "ports": ports},
+    }
 
 
 def _status(obj: Object, pods: list[Object], view: View) -> Object:
-    workers = [pod for pod in pods if pod["metadata"]["labels"].get(LABEL_RAY_NODE_TYPE) == "worker"]
+    workers = [
+        pod for pod in pods if pod["metadata"]["labels"].get(LABEL_RAY_NODE_TYPE) == "worker"
+    ]
     wanted = sum(count for _, kind, count, _ in groups_of(obj["spec"]) if kind == "worker")
     ready = sum(is_true(pod, "Ready") for pod in workers)
     head = next((pod for pod in pods if pod not in workers), None)
@@ -94,7 +111,9 @@ def _status(obj: Object, pods: list[Object], view: View) -> Object:
         "availableWorkerReplicas": sum(phase_of(pod) == "Running" for pod in workers),
         "readyWorkerReplicas": ready,
         "observedGeneration": obj["metadata"].get("generation", 1),
-        "head": {"podName": head["metadata"]["name"], "podIP": status_of(head).get("podIP", "")} if head else {},
+        "head": {"podName": head["metadata"]["name"], "podIP": status_of(head).get("podIP", "")}
+        if head
+        else {},
         **({"state": "ready"} if is_ready or before.get("state") == "ready" else {}),
     }
     same = {key: value for key, value in before.items() if key != "lastUpdateTime"}

@@ -1,9 +1,9 @@
-"""training-operator's TFJobs and PyTorchJobs: a pod and a Service per replica; the chief's end is the job's
-end.
+"""training-operator's TFJobs and PyTorchJobs: a pod and a Service per replica; the chief's end is
+the job's end.
 
-The two kinds differ in a few words (`_KINDS`, `_message`) and in the chief; everything else is the operator's
-common code. One liberty: a job that is active too long fails at that moment, not when the real one happens to
-look at it next.
+The two kinds differ in a few words (`_KINDS`, `_message`) and in the chief; everything else is the
+operator's common code. One liberty: a job that is active too long fails at that moment, not when
+the real one happens to look at it next.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.wire.kube.time import parse_time
-from fairlead.wire.names import LABEL_JOB_NAME, LABEL_JOB_ROLE, LABEL_OPERATOR, LABEL_REPLICA_INDEX, LABEL_REPLICA_TYPE
+from fairlead.wire.names import (
+    LABEL_JOB_NAME,
+    LABEL_JOB_ROLE,
+    LABEL_OPERATOR,
+    LABEL_REPLICA_INDEX,
+    LABEL_REPLICA_TYPE,
+)
 from fairlead_sim.controllers.plan import Plan, View, is_active, owned_by, pod_from, restarts_of
 from fairlead_sim.objects.conditions import find_condition, is_true, phase_of
 from fairlead_sim.objects.pod_counts import BURST
@@ -46,7 +52,13 @@ _KINDS = {
         ("Chief", "Master"),
     ),
     "PyTorchJob": _Kind(
-        "pytorchReplicaSpecs", "pytorchjob-controller", "pytorch", "pytorchjob-port", 23456, ("Master", "Worker"), ("Master",)
+        "pytorchReplicaSpecs",
+        "pytorchjob-controller",
+        "pytorch",
+        "pytorchjob-port",
+        23456,
+        ("Master", "Worker"),
+        ("Master",),
     ),
 }
 
@@ -64,7 +76,14 @@ def reconcile(obj: Object, view: View) -> Plan:
         return plan
     status: Object = {**(obj.get("status") or {})}
     if find_condition(status.get("conditions") or (), "Created") is None:
-        set_state(status, "Created", "True", f"{obj['kind']}Created", f"{obj['kind']} {obj['metadata']['name']} is created.", view)
+        set_state(
+            status,
+            "Created",
+            "True",
+            f"{obj['kind']}Created",
+            f"{obj['kind']} {obj['metadata']['name']} is created.",
+            view,
+        )
     if run_policy(obj).get("suspend"):
         _suspend(obj, pods, status, view, plan)
     else:
@@ -108,8 +127,16 @@ def _by_role(obj: Object, pods: list[Object]) -> dict[str, list[Object]]:
 
 
 def _fill(obj: Object, pods: Pods, view: View, plan: Plan) -> None:
-    there = {child["metadata"]["name"]: child["kind"] for child in view.owned(obj["metadata"]["uid"]) if child["kind"] == "Pod"}
-    services = {child["metadata"]["name"] for child in view.owned(obj["metadata"]["uid"]) if child["kind"] == "Service"}
+    there = {
+        child["metadata"]["name"]: child["kind"]
+        for child in view.owned(obj["metadata"]["uid"])
+        if child["kind"] == "Pod"
+    }
+    services = {
+        child["metadata"]["name"]
+        for child in view.owned(obj["metadata"]["uid"])
+        if child["kind"] == "Service"
+    }
     for role, spec in _roles(obj).items():
         for index in range(_replicas(spec)):
             name = f"{obj['metadata']['name']}-{role.lower()}-{index}"
@@ -142,28 +169,55 @@ def _is_chief(obj: Object, role: str, index: int) -> bool:
 
 def _pod(obj: Object, role: str, spec: Object, index: int, name: str) -> Object:
     policy = spec.get("restartPolicy", "Never")
-    pod: Object = {**spec["template"]["spec"], "restartPolicy": "Never" if policy == "ExitCode" else policy}
+    pod: Object = {
+        **spec["template"]["spec"],
+        "restartPolicy": "Never" if policy == "ExitCode" else policy,
+    }
     if obj["kind"] == "PyTorchJob" and role == "Worker" and "Master" in _roles(obj):
         pod["initContainers"] = [*pod.get("initContainers", ()), _wait_for_master(obj)]
-    labels = _labels(obj, role, index) | ({LABEL_JOB_ROLE: "master"} if _is_chief(obj, role, index) else {})
+    labels = _labels(obj, role, index) | (
+        {LABEL_JOB_ROLE: "master"} if _is_chief(obj, role, index) else {}
+    )
     return pod_from({**spec["template"], "spec": pod}, obj, name, labels)
 
 
 def _wait_for_master(obj: Object) -> Object:
     master = f"{obj['metadata']['name']}-master-0"
     script = (
-        f"err=1;for i in $(seq 100); do if nslookup {master}; then err=0 && break; fi;echo waiting for master; sleep 2; done; exit $err"
+        f"err=1;for i in $(seq 100); do if nslookup {master}; then err=0 && break; fi;echo "
+        "waiting for master; sleep 2; done; exit $err"
     )
     command = ["sh", "-c", script]
-    resources = {"limits": {"cpu": "100m", "memory": "20Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}}
-    return {"name": "init-pytorch", "image": INIT_IMAGE, "imagePullPolicy": "IfNotPresent", "command": command, "resources": resources}
+    resources = {
+        "limits": {"cpu": "100m", "memory": "20Mi"},
+        "requests": {"cpu": "50m", "memory": "10Mi"},
+    }
+    return {
+        "name": "init-pytorch",
+        "image": INIT_IMAGE,
+        "imagePullPolicy": "IfNotPresent",
+        "command": command,
+        "resources": resources,
+    }
 
 
 def _service(obj: Object, role: str, index: int, name: str) -> Object:
     labels, kind = _labels(obj, role, index), _kind(obj)
-    metadata = {"name": name, "namespace": obj["metadata"]["namespace"], "labels": labels, "ownerReferences": owned_by(obj)}
-    ports = [{"name": kind.port_name, "port": kind.port, "targetPort": kind.port, "protocol": "TCP"}]
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None", "selector": labels, "ports": ports}}
+    metadata = {
+        "name": name,
+        "namespace": obj["metadata"]["namespace"],
+        "labels": labels,
+        "ownerReferences": owned_by(obj),
+    }
+    ports = [
+        {"name": kind.port_name, "port": kind.port, "targetPort": kind.port, "protocol": "TCP"}
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"clusterIP": "None", "selector": labels, "ports": ports},
+    }
 
 
 # --- what it sees ---------------------------------------------------------------------------------
@@ -173,8 +227,9 @@ _RESTARTED = ("OnFailure", "Always")
 
 
 def _lost(obj: Object, pods: Pods) -> list[Object]:
-    """Failed pods that are deleted and made again: of an `ExitCode` role those that died of a signal (128
-    and above)."""
+    """Failed pods that are deleted and made again: of an `ExitCode` role those that died of a
+    signal (128 and above).
+    """
     policies = {role: spec.get("restartPolicy") for role, spec in _roles(obj).items()}
     return [
         pod
@@ -182,23 +237,34 @@ def _lost(obj: Object, pods: Pods) -> list[Object]:
         for pod in found
         if phase_of(pod) == "Failed"
         and "deletionTimestamp" not in pod["metadata"]
-        and (policies[role] in _RESTARTED or (policies[role] == "ExitCode" and _exit_code(pod) >= 128))
+        and (
+            policies[role] in _RESTARTED
+            or (policies[role] == "ExitCode" and _exit_code(pod) >= 128)
+        )
     ]
 
 
 def _exit_code(pod: Object) -> int:
-    codes = [status["state"].get("terminated", {}).get("exitCode", 0) for status in pod["status"].get("containerStatuses") or ()]
+    codes = [
+        status["state"].get("terminated", {}).get("exitCode", 0)
+        for status in pod["status"].get("containerStatuses") or ()
+    ]
     return max(codes, default=0)
 
 
-def _observe(obj: Object, pods: Pods, lost: list[Object], status: Object, view: View, plan: Plan) -> None:
+def _observe(
+    obj: Object, pods: Pods, lost: list[Object], status: Object, view: View, plan: Plan
+) -> None:
     ends_at = _deadline(obj, status)
     if _is_beyond_limit(obj, pods, status):
         _end(
             obj,
             status,
             "Failed",
-            f"Job {obj['metadata']['name']} has failed because it has reached the specified backoff limit",
+            (
+                f"Job {obj['metadata']['name']} has failed because it has reached the specified "
+                "backoff limit"
+            ),
             view,
             plan,
         )
@@ -208,29 +274,51 @@ def _observe(obj: Object, pods: Pods, lost: list[Object], status: Object, view: 
             obj,
             status,
             "Failed",
-            f"Job {obj['metadata']['name']} has failed because it was active longer than specified deadline",
+            (
+                f"Job {obj['metadata']['name']} has failed because it was active longer than "
+                "specified deadline"
+            ),
             view,
             plan,
         )
         _clean(obj, pods, view, plan, "All")
     else:
-        status["replicaStatuses"] = {role: _counts(obj, role, found) for role, found in pods.items()}
+        status["replicaStatuses"] = {
+            role: _counts(obj, role, found) for role, found in pods.items()
+        }
         _judge(obj, pods, lost, status, view, plan)
 
 
-def _judge(obj: Object, pods: Pods, lost: list[Object], status: Object, view: View, plan: Plan) -> None:
-    failed = {role: sum(phase_of(pod) == "Failed" and pod not in lost for pod in found) for role, found in pods.items()}
+def _judge(
+    obj: Object, pods: Pods, lost: list[Object], status: Object, view: View, plan: Plan
+) -> None:
+    failed = {
+        role: sum(phase_of(pod) == "Failed" and pod not in lost for pod in found)
+        for role, found in pods.items()
+    }
     bad_role = next((role for role, count in failed.items() if count), "")
     if bad_role:
-        _end(obj, status, "Failed", _message(obj, "failed").format(f"{failed[bad_role]} {bad_role}"), view, plan)
+        _end(
+            obj,
+            status,
+            "Failed",
+            _message(obj, "failed").format(f"{failed[bad_role]} {bad_role}"),
+            view,
+            plan,
+        )
     elif _is_done(obj, pods):
         _end(obj, status, "Succeeded", _message(obj, "succeeded"), view, plan)
     elif lost:
-        message = f"job {obj['metadata']['name']} is restarting because {_role_of(lost[0], pods)} replica(s) failed."
+        message = (
+            f"job {obj['metadata']['name']} is restarting because {_role_of(lost[0], pods)} "
+            "replica(s) failed."
+        )
         set_state(status, "Restarting", "True", f"{obj['kind']}Restarting", message, view)
         plan.warning(f"{obj['kind']}Restarting", message)
     elif _is_at_work(obj, pods):
-        set_state(status, "Running", "True", f"{obj['kind']}Running", _message(obj, "running"), view)
+        set_state(
+            status, "Running", "True", f"{obj['kind']}Running", _message(obj, "running"), view
+        )
 
 
 _WORDS = {
@@ -256,7 +344,11 @@ def _message(obj: Object, what: str) -> str:
 def _deadline(obj: Object, status: Object) -> float | None:
     """Until when the job may be active; None: for ever."""
     seconds = run_policy(obj).get("activeDeadlineSeconds")
-    return None if seconds is None or "startTime" not in status else parse_time(status["startTime"]) + int(seconds)
+    return (
+        None
+        if seconds is None or "startTime" not in status
+        else parse_time(status["startTime"]) + int(seconds)
+    )
 
 
 def _is_beyond_limit(obj: Object, pods: Pods, status: Object) -> bool:
@@ -268,14 +360,23 @@ def _is_beyond_limit(obj: Object, pods: Pods, status: Object) -> bool:
         return False
     everybody = [pod for found in pods.values() for pod in found]
     policies = {role: spec.get("restartPolicy") for role, spec in _roles(obj).items()}
-    counted = [pod for role, found in pods.items() if policies[role] in (*_RESTARTED, "ExitCode") for pod in found]
+    counted = [
+        pod
+        for role, found in pods.items()
+        if policies[role] in (*_RESTARTED, "ExitCode")
+        for pod in found
+    ]
     restarts = sum(restarts_of(pod) for pod in counted if phase_of(pod) == "Running")
     if int(limit) > 0:
         return restarts >= int(limit)
     failed = sum(phase_of(pod) == "Failed" for pod in everybody)
-    known = sum(counts.get("failed", 0) for counts in (status.get("replicaStatuses") or {}).values())
+    known = sum(
+        counts.get("failed", 0) for counts in (status.get("replicaStatuses") or {}).values()
+    )
     at_work = sum(is_active(pod) for pod in everybody)
-    return restarts > 0 or (failed > known and at_work != sum(_replicas(spec) for spec in _roles(obj).values()))
+    return restarts > 0 or (
+        failed > known and at_work != sum(_replicas(spec) for spec in _roles(obj).values())
+    )
 
 
 def _leaders(obj: Object) -> tuple[str, ...]:
@@ -289,13 +390,23 @@ def _is_at_work(obj: Object, pods: Pods) -> bool:
 
 
 def _is_done(obj: Object, pods: Pods) -> bool:
-    """All of the leaders have succeeded; of a TFJob led by its workers the first is enough, unless it
-    wants all of them."""
+    """All of the leaders have succeeded; of a TFJob led by its workers the first is enough, unless
+    it wants all of them.
+    """
     for role in _leaders(obj):
-        succeeded = [pod["metadata"]["labels"][LABEL_REPLICA_INDEX] for pod in pods.get(role, ()) if phase_of(pod) == "Succeeded"]
+        succeeded = [
+            pod["metadata"]["labels"][LABEL_REPLICA_INDEX]
+            for pod in pods.get(role, ())
+            if phase_of(pod) == "Succeeded"
+        ]
         if role in pods and len(succeeded) == _replicas(_roles(obj)[role]):
             return True
-        if obj["kind"] == "TFJob" and role == "Worker" and obj["spec"].get("successPolicy") != "AllWorkers" and "0" in succeeded:
+        if (
+            obj["kind"] == "TFJob"
+            and role == "Worker"
+            and obj["spec"].get("successPolicy") != "AllWorkers"
+            and "0" in succeeded
+        ):
             return True
     return False
 
@@ -317,10 +428,18 @@ def _counts(obj: Object, role: str, pods: list[Object]) -> Object:
 def _all_succeeded(status: Object) -> Object:
     """What still ran when the job succeeded counts as succeeded."""
     counts = {
-        role: {**each, "succeeded": each.get("succeeded", 0) + each["active"]} if each.get("active") else each
+        role: {**each, "succeeded": each.get("succeeded", 0) + each["active"]}
+        if each.get("active")
+        else each
         for role, each in (status.get("replicaStatuses") or {}).items()
     }
-    return {**status, "replicaStatuses": {role: {key: n for key, n in each.items() if key != "active"} for role, each in counts.items()}}
+    return {
+        **status,
+        "replicaStatuses": {
+            role: {key: n for key, n in each.items() if key != "active"}
+            for role, each in counts.items()
+        },
+    }
 
 
 def _end(obj: Object, status: Object, state: str, message: str, view: View, plan: Plan) -> None:
@@ -354,7 +473,10 @@ def _suspend(obj: Object, pods: Pods, status: Object, view: View, plan: Plan) ->
     _clean(obj, pods, view, plan, "All")
     for counts in (status.get("replicaStatuses") or {}).values():
         counts.pop("active", None)
-    reason, message = f"{obj['kind']}Suspended", f"{obj['kind']} {obj['metadata']['name']} is suspended."
+    reason, message = (
+        f"{obj['kind']}Suspended",
+        f"{obj['kind']} {obj['metadata']['name']} is suspended.",
+    )
     if is_true(obj, "Running"):
         set_state(status, "Running", "False", reason, message, view)
     if set_state(status, "Suspended", "True", reason, message, view):

@@ -28,11 +28,17 @@ _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=""")
 def known_scenarios() -> list[str]:
     """Names of the scenarios that come with Fairlead."""
     folder = files("fairlead_sim") / "scenarios"
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    )
 
 
 def load_scenario(name: str) -> Scenario:
-    """A scenario by its name, or by the path of a file (anything with a slash or ending in `.toml`)."""
+    """A scenario by its name, or by the path of a file (anything with a slash or ending in
+    `.toml`).
+    """
     return parse_scenario(*read_scenario(name))
 
 
@@ -43,17 +49,27 @@ def read_scenario(name: str) -> tuple[str, str]:
     try:
         return Path(name).read_text(encoding="utf-8"), name
     except OSError as error:
-        raise UserError(f"scenario file `{name}` cannot be read: {error.strerror or error}", "give the path of a TOML file") from error
+        raise UserError(
+            f"scenario file `{name}` cannot be read: {error.strerror or error}",
+            "give the path of a TOML file",
+        ) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"scenario file `{name}` is not UTF-8 text (byte {error.start})", "save it as UTF-8") from error
+        raise UserError(
+            (f"scenario file `{name}` is not UTF-8 text (byte {error.start})"), ("save it as UTF-8")
+        ) from error
 
 
 def parse_scenario(text: str, source: str) -> Scenario:
-    """The scenario of a TOML text; `source` names it in messages. Raises UserError with line and key."""
+    """The scenario of a TOML text; `source` names it in messages. Raises UserError with line and
+    key.
+    """
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"scenario `{source}` is not valid TOML: {error}", "see docs/how-to/scenarios.md for an example") from error
+        raise UserError(
+            f"scenario `{source}` is not valid TOML: {error}",
+            "see docs/how-to/scenarios.md for an example",
+        ) from error
     try:
         scenario = msgspec.convert(raw, Scenario, dec_hook=_decode)
     except msgspec.ValidationError as error:
@@ -78,13 +94,17 @@ def _written(scenario: Scenario, path: KeyPath) -> KeyPath:
     """Where the text has what stands at `path` of the expanded scenario."""
     if path[0] not in COUNTED:
         return path
-    origins = [index for index, item in enumerate(getattr(scenario, str(path[0]))) for _ in range(item.count)]
+    origins = [
+        index
+        for index, item in enumerate(getattr(scenario, str(path[0])))
+        for _ in range(item.count)
+    ]
     return (path[0], origins[int(path[1])], *path[2:])
 
 
 def locate_keys(text: str) -> dict[KeyPath, int]:
-    """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for messages,
-    not a parser.
+    """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for
+    messages, not a parser.
 
     >>> locate_keys('a = 1\\n[[b]]\\nc = 2')
     {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}
@@ -121,7 +141,10 @@ def _split_key(text: str) -> KeyPath:
 def _built_in(name: str) -> str:
     known = known_scenarios()
     if name not in known:
-        raise UserError(f"there is no scenario `{name}`", f"choose one of: {', '.join(known)}; or give the path of a TOML file")
+        raise UserError(
+            f"there is no scenario `{name}`",
+            f"choose one of: {', '.join(known)}; or give the path of a TOML file",
+        )
     return (files("fairlead_sim") / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -136,16 +159,21 @@ def _decode(kind: type, value: Any) -> Any:
 def _from_msgspec(message: str) -> tuple[str, KeyPath]:
     """Its sentence and the path it names; an unknown or missing field belongs to the path."""
     what, _, where = message.partition(" - at `$")
-    path: KeyPath = tuple(int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where))
+    path: KeyPath = tuple(
+        int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where)
+    )
     field = re.search(r"(?:unknown|missing required) field `([^`]+)`", what)
     return what, (*path, field[1]) if field else path
 
 
 def _refusal(text: str, source: str, path: KeyPath, what: str) -> UserError:
     lines = locate_keys(text)
-    line = next((lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), 1)
+    line = next(
+        (lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), 1
+    )
     return UserError(
-        f"scenario `{source}` line {line}, key `{_spell(path)}`: {what}", "see docs/how-to/scenarios.md for every key and an example"
+        f"scenario `{source}` line {line}, key `{_spell(path)}`: {what}",
+        "see docs/how-to/scenarios.md for every key and an example",
     )
 
 

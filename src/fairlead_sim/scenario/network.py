@@ -23,8 +23,15 @@ Object = dict[str, Any]
 API_SERVICE: Object = {
     "apiVersion": "v1",
     "kind": "Service",
-    "metadata": {"name": "kubernetes", "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
-    "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]},
+    "metadata": {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"component": "apiserver", "provider": "kubernetes"},
+    },
+    "spec": {
+        "clusterIP": "10.96.0.1",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+    },
 }
 """The API server's own Service, which every cluster has, and which comes back when it is deleted.
 """
@@ -33,13 +40,20 @@ BALANCER_SECONDS = 3.0
 
 
 def render_network_service(service: NetworkService) -> Object:
-    spec: Object = {"type": service.type, "ports": [_port(text, len(service.ports)) for text in service.ports]}
+    spec: Object = {
+        "type": service.type,
+        "ports": [_port(text, len(service.ports)) for text in service.ports],
+    }
     if service.cluster_ip:
         spec["clusterIP"] = service.cluster_ip
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": service.name, "namespace": service.namespace, "labels": {"app": service.name}},
+        "metadata": {
+            "name": service.name,
+            "namespace": service.namespace,
+            "labels": {"app": service.name},
+        },
         "spec": spec,
     }
 
@@ -52,8 +66,15 @@ def split_port(text: str) -> tuple[int, int | None, str]:
     """
     ports, slash, protocol = text.partition("/")
     port, colon, node_port = ports.partition(":")
-    numbers = [int(part) if part.isascii() and part.isdigit() else 0 for part in (port, *([node_port] if colon else []))]
-    if not slash or protocol not in ("TCP", "UDP", "SCTP") or not all(1 <= number <= 65535 for number in numbers):
+    numbers = [
+        int(part) if part.isascii() and part.isdigit() else 0
+        for part in (port, *([node_port] if colon else []))
+    ]
+    if (
+        not slash
+        or protocol not in ("TCP", "UDP", "SCTP")
+        or not all(1 <= number <= 65535 for number in numbers)
+    ):
         raise ValueError(f"`{text}` is not a port such as `80/TCP` or `80:30080/TCP`")
     return numbers[0], numbers[1] if colon else None, protocol
 
@@ -83,11 +104,15 @@ def keep_api_service(cluster: StoredCluster, timers: Timers) -> None:
 
 
 def _is_api_service(service: Object) -> bool:
-    return all(service["metadata"][key] == API_SERVICE["metadata"][key] for key in ("name", "namespace"))
+    return all(
+        service["metadata"][key] == API_SERVICE["metadata"][key] for key in ("name", "namespace")
+    )
 
 
 class LoadBalancers:
-    """The cloud's part of a cluster: a Service that wants a load balancer has its address after a moment."""
+    """The cloud's part of a cluster: a Service that wants a load balancer has its address after a
+    moment.
+    """
 
     def __init__(self, cluster: StoredCluster, timers: Timers, seed: int) -> None:
         self._cluster = cluster
@@ -97,8 +122,14 @@ class LoadBalancers:
 
     def _on_service(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
-        if event.type != DELETED and event.object["spec"].get("type") == "LoadBalancer" and not _addresses(event.object):
-            self._timers.after(BALANCER_SECONDS, partial(self._balance, metadata["namespace"], metadata["name"]))
+        if (
+            event.type != DELETED
+            and event.object["spec"].get("type") == "LoadBalancer"
+            and not _addresses(event.object)
+        ):
+            self._timers.after(
+                BALANCER_SECONDS, partial(self._balance, metadata["namespace"], metadata["name"])
+            )
 
     def _balance(self, namespace: str, name: str) -> None:
         one, two, three = digest(self._seed, "balancer", namespace, name)[:3]
@@ -114,4 +145,7 @@ def _with_address(service: Object, address: Object) -> Object | None:
     """None for a Service that has one, or wants none any more."""
     if _addresses(service) or service["spec"].get("type") != "LoadBalancer":
         return None
-    return {**service, "status": {**(service.get("status") or {}), "loadBalancer": {"ingress": [address]}}}
+    return {
+        **service,
+        "status": {**(service.get("status") or {}), "loadBalancer": {"ingress": [address]}},
+    }

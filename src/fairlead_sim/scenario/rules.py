@@ -1,5 +1,5 @@
-"""What in a scenario contradicts itself: names given twice, references to nothing, work that no machine
-holds.
+"""What in a scenario contradicts itself: names given twice, references to nothing, work that no
+machine holds.
 
 Each rule yields the way to the key and a sentence; `file` knows the line.
 """
@@ -44,19 +44,37 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def contradictions(scenario: Scenario) -> Faults:
     """All of them; what others are named by comes first."""
     named = (_bad_pools, _bad_node_names, _bad_teams, _bad_priorities)
-    for rule in (*named, _bad_asks, _bad_services, _bad_streams, _bad_pods, _bad_network, _bad_quota, _bad_devices, _bad_outages):
+    for rule in (
+        *named,
+        _bad_asks,
+        _bad_services,
+        _bad_streams,
+        _bad_pods,
+        _bad_network,
+        _bad_quota,
+        _bad_devices,
+        _bad_outages,
+    ):
         yield from rule(scenario)
 
 
-def _twice(section: str, names: Iterable[tuple[str, str]], pattern: re.Pattern[str] = _NAME) -> Faults:
+def _twice(
+    section: str, names: Iterable[tuple[str, str]], pattern: re.Pattern[str] = _NAME
+) -> Faults:
     """Names (each in a namespace, or "") that are no Kubernetes names, or there already."""
     seen: dict[tuple[str, str], int] = {}
     for index, (namespace, name) in enumerate(names):
         if not pattern.fullmatch(name):
-            yield (section, index, "name"), f"`{name}` is not a Kubernetes name (lower-case letters, digits and `-`)"
+            yield (
+                (section, index, "name"),
+                f"`{name}` is not a Kubernetes name (lower-case letters, digits and `-`)",
+            )
         elif (namespace, name) in seen:
             where = f" in namespace `{namespace}`" if namespace else ""
-            yield (section, index, "name"), f"`{name}` is there twice{where}: also `{section}[{seen[namespace, name]}]`"
+            yield (
+                (section, index, "name"),
+                f"`{name}` is there twice{where}: also `{section}[{seen[namespace, name]}]`",
+            )
         seen.setdefault((namespace, name), index)
 
 
@@ -69,8 +87,20 @@ def _bad_pools(scenario: Scenario) -> Faults:
         if not pool.name and not pool.names:
             yield (*here, "name"), "a pool needs a `name`, or exact `names`"
         if pool.names and pool.count != 1:
-            yield (*here, "count"), f"`names` gives {len(pool.names)} machines, `count` {pool.count}: give one of the two"
-        for field, low, high in (("count", 1, 5000), ("gpus", 0, 16), ("cpu", 1, 4096), ("pods", 0, 5000)):
+            yield (
+                (*here, "count"),
+                (
+                    f"`names` gives {len(pool.names)} machines, `count` {pool.count}: give "
+                    "one of the "
+                    "two"
+                ),
+            )
+        for field, low, high in (
+            ("count", 1, 5000),
+            ("gpus", 0, 16),
+            ("cpu", 1, 4096),
+            ("pods", 0, 5000),
+        ):
             if not low <= getattr(pool, field) <= high:
                 yield (*here, field), f"{getattr(pool, field)} is not between {low} and {high}"
         if problem := _bad_quantity(pool.memory):
@@ -80,14 +110,21 @@ def _bad_pools(scenario: Scenario) -> Faults:
 
 def _bad_cards(here: KeyPath, pool: NodePool) -> Faults:
     if pool.gpus and pool.gpu_model not in CARD_MODELS:
-        yield (*here, "gpu_model"), f"`{pool.gpu_model}` is not a known card; known are {_KNOWN_CARDS}"
+        yield (
+            (*here, "gpu_model"),
+            f"`{pool.gpu_model}` is not a known card; known are {_KNOWN_CARDS}",
+        )
     if pool.gpu_model and not pool.gpus:
         yield (*here, "gpu_model"), f"a model (`{pool.gpu_model}`) of no cards: `gpus` is 0"
     if pool.shared and not pool.gpus:
         yield (*here, "shared"), "a node without GPUs cannot share them"
     if pool.mig and pool.shared:
         yield (*here, "mig"), "a node divides its GPUs by MIG or shares them, not both"
-    elif pool.mig and pool.gpu_model in CARD_MODELS and (problem := bad_division(CARD_MODELS[pool.gpu_model], pool.mig)):
+    elif (
+        pool.mig
+        and pool.gpu_model in CARD_MODELS
+        and (problem := bad_division(CARD_MODELS[pool.gpu_model], pool.mig))
+    ):
         yield (*here, "mig"), problem
     elif pool.mig and not pool.gpus:
         yield (*here, "mig"), "a node without GPUs cannot divide them"
@@ -100,12 +137,22 @@ def _bad_node_names(scenario: Scenario) -> Faults:
         key: KeyPath = ("node_pools", index, "names" if pool.names else "name")
         for name in pool_nodes(pool):
             if not _NODE_NAME.fullmatch(name):
-                yield key, f"`{name if pool.names else pool.name}` is not a Kubernetes name (lower-case letters, digits, `-` and `.`)"
+                yield (
+                    key,
+                    (
+                        f"`{name if pool.names else pool.name}` is not a Kubernetes name "
+                        "(lower-case "
+                        "letters, digits, `-` and `.`)"
+                    ),
+                )
             elif name in nodes:
                 yield key, f"there are two nodes `{name}`: also in `node_pools[{nodes[name]}]`"
             nodes.setdefault(name, index)
         if pool.addresses and len(pool.addresses) != len(pool.names):
-            yield ("node_pools", index, "addresses"), f"there are {len(pool.addresses)} addresses for {len(pool.names)} names"
+            yield (
+                ("node_pools", index, "addresses"),
+                f"there are {len(pool.addresses)} addresses for {len(pool.names)} names",
+            )
         for address in pool.addresses:
             if problem := _bad_address(address):
                 yield ("node_pools", index, "addresses"), problem
@@ -123,11 +170,23 @@ def _bad_teams(scenario: Scenario) -> Faults:
     for index, team in enumerate(scenario.teams):
         for namespace in team.namespaces:
             if not _NAME.fullmatch(namespace):
-                yield ("teams", index, "namespaces"), f"`{namespace}` is not a Kubernetes name (lower-case letters, digits and `-`)"
+                yield (
+                    ("teams", index, "namespaces"),
+                    (
+                        f"`{namespace}` is not a Kubernetes name (lower-case "
+                        "letters, digits and `-`)"
+                    ),
+                )
             elif namespace in FIRST_NAMESPACES:
-                yield ("teams", index, "namespaces"), f"`{namespace}` belongs to the cluster and to no team"
+                yield (
+                    ("teams", index, "namespaces"),
+                    f"`{namespace}` belongs to the cluster and to no team",
+                )
             elif namespace in holders:
-                yield ("teams", index, "namespaces"), f"`{namespace}` is already of team `{holders[namespace]}`"
+                yield (
+                    ("teams", index, "namespaces"),
+                    f"`{namespace}` is already of team `{holders[namespace]}`",
+                )
             holders.setdefault(namespace, team.name)
 
 
@@ -180,7 +239,13 @@ def _bad_amounts_together(scenario: Scenario) -> Faults:
         low, high = parse_amounts(node.min), parse_amounts(node.max)
         for resource in low:
             if low[resource] > high.get(resource, low[resource]):
-                yield ("quota", index, "min"), f"min {node.min[resource]} of {resource} is more than max {node.max[resource]}"
+                yield (
+                    ("quota", index, "min"),
+                    (
+                        f"min {node.min[resource]} of {resource} is more "
+                        f"than max {node.max[resource]}"
+                    ),
+                )
         children = families.get(node.path, [])
         asked: dict[str, int] = {}
         for child in children:
@@ -188,10 +253,17 @@ def _bad_amounts_together(scenario: Scenario) -> Faults:
                 asked[resource] = asked.get(resource, 0) + amount
         for resource, amount in asked.items():
             if amount > low.get(resource, 0):
-                detail = ", ".join(f"{child.path} {child.min[resource]}" for child in children if resource in child.min)
+                detail = ", ".join(
+                    f"{child.path} {child.min[resource]}"
+                    for child in children
+                    if resource in child.min
+                )
                 yield (
                     ("quota", index, "min"),
-                    f"its children's min of {resource} ({detail}) is more than its own min {node.min.get(resource, 0)}",
+                    (
+                        f"its children's min of {resource} ({detail}) is more than its own min "
+                        f"{node.min.get(resource, 0)}"
+                    ),
                 )
 
 
@@ -207,11 +279,20 @@ def _bad_priorities(scenario: Scenario) -> Faults:
     default = ""
     for index, item in enumerate(scenario.priority_classes):
         if item.name.startswith("system-"):
-            yield ("priority_classes", index, "name"), f"`{item.name}`: names that begin with `system-` are the cluster's own"
+            yield (
+                ("priority_classes", index, "name"),
+                f"`{item.name}`: names that begin with `system-` are the cluster's own",
+            )
         if not -(2**31) <= item.value <= MOST_PRIORITY:
-            yield ("priority_classes", index, "value"), f"{item.value} is not between {-(2**31)} and {MOST_PRIORITY}"
+            yield (
+                ("priority_classes", index, "value"),
+                f"{item.value} is not between {-(2**31)} and {MOST_PRIORITY}",
+            )
         if item.global_default and default:
-            yield ("priority_classes", index, "global_default"), f"`{default}` is the default already"
+            yield (
+                ("priority_classes", index, "global_default"),
+                f"`{default}` is the default already",
+            )
         default = default or (item.name if item.global_default else "")
 
 
@@ -222,30 +303,61 @@ def _bad_asks(scenario: Scenario) -> Faults:
     """What services and streams have in common."""
     known = set(scenario.namespaces)
     classes = {item.name for item in scenario.priority_classes}
-    work: dict[str, Sequence[ScenarioService | Stream]] = {"services": scenario.services, "streams": scenario.streams}
+    work: dict[str, Sequence[ScenarioService | Stream]] = {
+        "services": scenario.services,
+        "streams": scenario.streams,
+    }
     for section, parts in work.items():
         yield from _twice(section, ((part.namespace, part.name) for part in parts))
         for index, part in enumerate(parts):
             here: KeyPath = (section, index)
             if part.namespace not in known:
-                yield (*here, "namespace"), f"no team has namespace `{part.namespace}`; known are {', '.join(sorted(known)) or 'none'}"
+                yield (
+                    (*here, "namespace"),
+                    (
+                        f"no team has namespace `{part.namespace}`; known are "
+                        f"{', '.join(sorted(known)) or 'none'}"
+                    ),
+                )
             if part.priority_class and part.priority_class not in classes:
-                yield (*here, "priority_class"), f"`{part.priority_class}` is not among `priority_classes`"
-            yield from (((*here, field), problem) for field, problem in _bad_amount(part, scenario.node_pools))
+                yield (
+                    (*here, "priority_class"),
+                    f"`{part.priority_class}` is not among `priority_classes`",
+                )
+            yield from (
+                ((*here, field), problem)
+                for field, problem in _bad_amount(part, scenario.node_pools)
+            )
 
 
 def _bad_amount(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
     if asks.gpus and asks.gpu_memory:
-        yield "gpu_memory", "a container asks for whole GPUs (`gpus`) or for a part of one (`gpu_memory`), not both"
+        yield (
+            "gpu_memory",
+            (
+                "a container asks for whole GPUs (`gpus`) or for a part of one (`gpu_memory`), not "
+                "both"
+            ),
+        )
     if asks.mig and (asks.gpus or asks.gpu_memory):
-        yield "mig", "a container asks for a MIG instance (`mig`) or for other parts of GPUs, not both"
+        yield (
+            "mig",
+            "a container asks for a MIG instance (`mig`) or for other parts of GPUs, not both",
+        )
     offered = dict.fromkeys(profile for pool in pools for profile in pool.mig)
     if asks.mig and asks.mig not in offered and not asks.oversized:
-        yield "mig", f"no machine has an instance `{asks.mig}`; there are {', '.join(offered) or 'none'}"
+        yield (
+            "mig",
+            f"no machine has an instance `{asks.mig}`; there are {', '.join(offered) or 'none'}",
+        )
     for field in ("gpus", "gpu_memory"):
         if getattr(asks, field) < 0:
             yield field, f"{getattr(asks, field)} is below 0"
-    problems = {field: problem for field in ("cpu", "memory") if (problem := _bad_quantity(getattr(asks, field)))}
+    problems = {
+        field: problem
+        for field in ("cpu", "memory")
+        if (problem := _bad_quantity(getattr(asks, field)))
+    }
     yield from problems.items()
     if not problems and not asks.oversized:
         yield from _too_large(asks, pools)
@@ -261,14 +373,25 @@ def _too_large(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, str
     cpu = max((pool.cpu for pool in pools), default=0)
     if parse_quantity(asks.cpu) > cpu:
         yield "cpu", f"`{asks.cpu}` fits on no machine; the largest has {cpu}"
-    memory = max((pool.memory for pool in pools if not _bad_quantity(pool.memory)), key=parse_quantity, default="0")
+    memory = max(
+        (pool.memory for pool in pools if not _bad_quantity(pool.memory)),
+        key=parse_quantity,
+        default="0",
+    )
     if parse_quantity(asks.memory) > parse_quantity(memory):
         yield "memory", f"`{asks.memory}` fits on no machine; the largest has `{memory}`"
 
 
 def _largest_share(pools: Sequence[NodePool]) -> int:
     """Units of the largest shared card: a container's share lies on one."""
-    return max((CARD_MODELS[pool.gpu_model].units for pool in pools if pool.shared and pool.gpu_model in CARD_MODELS), default=0)
+    return max(
+        (
+            CARD_MODELS[pool.gpu_model].units
+            for pool in pools
+            if pool.shared and pool.gpu_model in CARD_MODELS
+        ),
+        default=0,
+    )
 
 
 def _bad_services(scenario: Scenario) -> Faults:
@@ -317,7 +440,9 @@ def _bad_pods(scenario: Scenario) -> Faults:
 def _bad_network(scenario: Scenario) -> Faults:
     known = {*scenario.namespaces, *FIRST_NAMESPACES}
     held: dict[str | int, str] = {API_SERVICE["spec"]["clusterIP"]: "kubernetes"}
-    yield from _twice("network_services", ((item.namespace, item.name) for item in scenario.network_services))
+    yield from _twice(
+        "network_services", ((item.namespace, item.name) for item in scenario.network_services)
+    )
     for index, item in enumerate(scenario.network_services):
         here: KeyPath = ("network_services", index)
         if item.namespace not in known:
@@ -325,7 +450,9 @@ def _bad_network(scenario: Scenario) -> Faults:
         if (item.namespace, item.name) == ("default", "kubernetes"):
             yield (*here, "name"), "every cluster has the Service `kubernetes` already"
         address = item.cluster_ip
-        if address not in ("", "None") and (problem := _bad_address(address) or _bad_holding(address, item.name, held)):
+        if address not in ("", "None") and (
+            problem := _bad_address(address) or _bad_holding(address, item.name, held)
+        ):
             yield (*here, "cluster_ip"), problem
         if not item.ports:
             yield (*here, "ports"), "name at least one port, such as `80/TCP`"
@@ -338,7 +465,14 @@ def _bad_network(scenario: Scenario) -> Faults:
                 if node_port is None:
                     continue
                 if item.type == "ClusterIP":
-                    yield (*here, "ports"), f"`{text}` has a port on the nodes, which a Service of type `ClusterIP` does not have"
+                    yield (
+                        (*here, "ports"),
+                        (
+                            f"`{text}` has a port on the nodes, which a Service of type "
+                            "`ClusterIP` "
+                            "does not have"
+                        ),
+                    )
                 elif problem := _bad_holding(node_port, item.name, held):
                     yield (*here, "ports"), problem
 
@@ -347,29 +481,57 @@ def _bad_devices(scenario: Scenario) -> Faults:
     """Events of cards: XIDs, hangs, foreign processes."""
     pools = {node: pool for pool in scenario.node_pools for node in pool_nodes(pool)}
     for index, xid in enumerate(scenario.xids):
-        yield from ((("xids", index, field), problem) for field, problem in _no_such_card(xid, pools))
+        yield from (
+            (("xids", index, field), problem) for field, problem in _no_such_card(xid, pools)
+        )
         if xid.code < 1:
             yield ("xids", index, "code"), f"{xid.code} is no XID: they count from 1"
     hung_until: dict[tuple[str, int], float] = {}
     for index, hang in sorted(enumerate(scenario.hangs), key=lambda each: each[1].at.seconds):
-        yield from ((("hangs", index, field), problem) for field, problem in (*_no_such_card(hang, pools), *_bad_span(hang)))
+        yield from (
+            (("hangs", index, field), problem)
+            for field, problem in (*_no_such_card(hang, pools), *_bad_span(hang))
+        )
         if hang.at.seconds < hung_until.get((hang.node, hang.gpu), 0.0):
-            yield ("hangs", index, "at"), f"GPU {hang.gpu} of `{hang.node}` hangs already at that time"
-        hung_until[hang.node, hang.gpu] = hang.until.seconds if hang.until is not None else float("inf")
+            yield (
+                ("hangs", index, "at"),
+                f"GPU {hang.gpu} of `{hang.node}` hangs already at that time",
+            )
+        hung_until[hang.node, hang.gpu] = (
+            hang.until.seconds if hang.until is not None else float("inf")
+        )
     for index, process in enumerate(scenario.foreign_processes):
         here: KeyPath = ("foreign_processes", index)
-        yield from (((*here, field), problem) for field, problem in (*_no_such_card(process, pools), *_bad_span(process)))
+        yield from (
+            ((*here, field), problem)
+            for field, problem in (*_no_such_card(process, pools), *_bad_span(process))
+        )
         if problem := _bad_quantity(process.memory):
             yield (*here, "memory"), problem
         if process.node in pools and pools[process.node].mig:
-            yield (*here, "node"), f"the GPUs of `{process.node}` are divided by MIG; a foreign process takes memory of whole GPUs only"
+            yield (
+                (*here, "node"),
+                (
+                    f"the GPUs of `{process.node}` are divided by MIG; a foreign process "
+                    "takes memory "
+                    "of whole GPUs only"
+                ),
+            )
 
 
-def _no_such_card(named: Xid | Hang | ForeignProcess, pools: Mapping[str, NodePool]) -> Iterator[tuple[str, str]]:
+def _no_such_card(
+    named: Xid | Hang | ForeignProcess, pools: Mapping[str, NodePool]
+) -> Iterator[tuple[str, str]]:
     if named.node not in pools:
         yield "node", f"there is no node `{named.node}`"
     elif not 0 <= named.gpu < pools[named.node].gpus:
-        yield "gpu", f"node `{named.node}` has {pools[named.node].gpus} GPUs, there is no index {named.gpu}"
+        yield (
+            "gpu",
+            (
+                f"node `{named.node}` has {pools[named.node].gpus} GPUs, "
+                f"there is no index {named.gpu}"
+            ),
+        )
 
 
 def _bad_span(named: Hang | ForeignProcess) -> Iterator[tuple[str, str]]:
@@ -385,12 +547,17 @@ def _bad_outages(scenario: Scenario) -> Faults:
         if outage.node not in pools:
             yield (*here, "node"), f"there is no node `{outage.node}`"
         elif not pools[outage.node].ready:
-            yield (*here, "node"), f"`{outage.node}` is never heard at all (`ready = false`): it cannot fall silent"
+            yield (
+                (*here, "node"),
+                f"`{outage.node}` is never heard at all (`ready = false`): it cannot fall silent",
+            )
         if outage.until is not None and outage.until.seconds <= outage.at.seconds:
             yield (*here, "until"), "is not after `at`"
         if outage.at.seconds < silent_until.get(outage.node, 0.0):
             yield (*here, "at"), f"`{outage.node}` is silent already at that time"
-        silent_until[outage.node] = outage.until.seconds if outage.until is not None else float("inf")
+        silent_until[outage.node] = (
+            outage.until.seconds if outage.until is not None else float("inf")
+        )
 
 
 def _bad_address(text: str) -> str:
@@ -402,8 +569,9 @@ def _bad_address(text: str) -> str:
 
 
 def _bad_holding(number: str | int, name: str, held: dict[str | int, str]) -> str:
-    """Why the Service `name` cannot hold this address or port on the nodes; "" when it is among those
-    `held` now."""
+    """Why the Service `name` cannot hold this address or port on the nodes; "" when it is among
+    those `held` now.
+    """
     if isinstance(number, str) and IPv4Address(number) not in SERVICE_NETWORK:
         return f"`{number}` is not in {SERVICE_NETWORK}, where the cluster's Services are"
     if isinstance(number, int) and number not in NODE_PORTS:
@@ -425,4 +593,11 @@ def _bad_amounts(amounts: Mapping[str, str | int]) -> str:
         parse_amounts(amounts)
     except ValueError as error:
         return str(error)
-    return next((f"{amount} of {resource} is below 0" for resource, amount in amounts.items() if str(amount).startswith("-")), "")
+    return next(
+        (
+            f"{amount} of {resource} is below 0"
+            for resource, amount in amounts.items()
+            if str(amount).startswith("-")
+        ),
+        "",
+    )

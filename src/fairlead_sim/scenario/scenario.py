@@ -71,8 +71,9 @@ class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Xid(Struct, frozen=True, forbid_unknown_fields=True):
-    """A driver error on a card: `node` and `gpu` (index) name it, `at` counts from the beginning of the
-    history."""
+    """A driver error on a card: `node` and `gpu` (index) name it, `at` counts from the beginning of
+    the history.
+    """
 
     node: str
     gpu: int
@@ -92,7 +93,9 @@ class Hang(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForeignProcess(Struct, frozen=True, forbid_unknown_fields=True):
-    """A program on a card without a grant: a user logged in on the machine. `memory` as a quantity."""
+    """A program on a card without a grant: a user logged in on
+    the machine. `memory` as a quantity.
+    """
 
     node: str
     gpu: int
@@ -103,8 +106,9 @@ class ForeignProcess(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Outage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`, comes
-    back."""
+    """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`,
+    comes back.
+    """
 
     node: str
     at: Duration
@@ -119,8 +123,9 @@ class Team(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Quota(Struct, frozen=True, forbid_unknown_fields=True):
-    """One node of the quota tree. `path` is dotted and unique (`root.vision`); a key absent from `max` is
-    unlimited."""
+    """One node of the quota tree. `path` is dotted and unique (`root.vision`); a key absent from
+    `max` is unlimited.
+    """
 
     path: str
     min: Mapping[str, str | int] = {}
@@ -140,8 +145,8 @@ class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem, `mig` the
-    profile of one MIG instance.
+    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem,
+    `mig` the profile of one MIG instance.
 
     `oversized`: more than any machine has, on purpose: it waits for ever.
     """
@@ -155,7 +160,9 @@ class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class ScenarioService(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they hold."""
+    """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they
+    hold.
+    """
 
     name: str
     namespace: str
@@ -190,8 +197,8 @@ class NetworkService(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting` of them
-    wait and `max_active` exist.
+    """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting`
+    of them wait and `max_active` exist.
 
     `gpus` and the other asks are per worker. `standing` of them are there when the history begins.
     """
@@ -219,11 +226,11 @@ class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """`history` is how long the world has already run when a person first sees it; if `settled`, services run
-    from its first instant.
+    """`history` is how long the world has already run when a person first sees it; if `settled`,
+    services run from its first instant.
 
-    `load_balancers`: whether a cloud gives Services of that type an address outside; without one they wait
-    for ever.
+    `load_balancers`: whether a cloud gives Services of that type an address outside; without one
+    they wait for ever.
     """
 
     title: str
@@ -259,20 +266,34 @@ COUNTED = ("teams", "quota", "services", "streams")
 
 
 def expanded(scenario: Scenario) -> Scenario:
-    """The scenario in which an entry with `count` n stands n times: `-1` … `-n` is added to its name or
-    path, and to its namespaces."""
-    return replace(scenario, **{section: tuple(one for item in getattr(scenario, section) for one in _copies(item)) for section in COUNTED})
+    """The scenario in which an entry with `count` n stands n times: `-1` … `-n` is added to its
+    name or path, and to its namespaces.
+    """
+    return replace(
+        scenario,
+        **{
+            section: tuple(one for item in getattr(scenario, section) for one in _copies(item))
+            for section in COUNTED
+        },
+    )
 
 
 def _copies(item: Any) -> list[Any]:
     if item.count == 1:
         return [item]
     own = [key for key in ("name", "path", "namespace", "namespaces") if hasattr(item, key)]
-    return [replace(item, count=1, **{key: _numbered(getattr(item, key), number) for key in own}) for number in range(1, item.count + 1)]
+    return [
+        replace(item, count=1, **{key: _numbered(getattr(item, key), number) for key in own})
+        for number in range(1, item.count + 1)
+    ]
 
 
 def _numbered(value: str | tuple[str, ...], number: int) -> str | tuple[str, ...]:
-    return f"{value}-{number}" if isinstance(value, str) else tuple(f"{part}-{number}" for part in value)
+    return (
+        f"{value}-{number}"
+        if isinstance(value, str)
+        else tuple(f"{part}-{number}" for part in value)
+    )
 
 
 def pool_nodes(pool: NodePool) -> list[str]:

@@ -1,5 +1,6 @@
-"""The jobs and services of a scenario as objects, as `arena submit` and people's manifests write them.
-Pure."""
+"""The jobs and services of a scenario as objects, as `arena submit` and people's manifests write
+them. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +13,27 @@ from fairlead.model.resources import GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 from fairlead.wire import names
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION
 from fairlead_sim.objects.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, TF_JOBS
-from fairlead_sim.scenario.scenario import Asks, JobKind, PriorityClass, Quota, ScenarioService, StandingPod, Stream
+from fairlead_sim.scenario.scenario import (
+    Asks,
+    JobKind,
+    PriorityClass,
+    Quota,
+    ScenarioService,
+    StandingPod,
+    Stream,
+)
 from fairlead_sim.schema.resource import ResourceKind
 
 Object = dict[str, Any]
 
 REGISTRY = "registry.example.com"
 
-JOB_RESOURCES: dict[JobKind, ResourceKind] = {"mpijob": MPI_JOBS, "tfjob": TF_JOBS, "pytorchjob": PYTORCH_JOBS, "job": JOBS}
+JOB_RESOURCES: dict[JobKind, ResourceKind] = {
+    "mpijob": MPI_JOBS,
+    "tfjob": TF_JOBS,
+    "pytorchjob": PYTORCH_JOBS,
+    "job": JOBS,
+}
 
 
 def render_service(service: ScenarioService) -> Object:
@@ -63,7 +77,9 @@ def render_job(stream: Stream, number: int, random: Random) -> Object:
 
 
 def _image(stream: Stream, seconds: int, fate: float) -> str:
-    """The scripted image: most finish, some fail a while after their start, some crash again and again."""
+    """The scripted image: most finish, some fail a while after their start, some crash again and
+    again.
+    """
     if fate < stream.failing:
         return f"{REGISTRY}/{stream.namespace}/fail:{max(20, seconds // 4)}s"
     if fate < stream.failing + stream.crashing:
@@ -81,7 +97,12 @@ def _job(stream: Stream, name: str, workers: int, image: str) -> Object:
         "ttlSecondsAfterFinished": int(stream.ttl.seconds),
         "template": template,
     }
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(stream, name, workers * stream.gpus), "spec": spec}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(stream, name, workers * stream.gpus),
+        "spec": spec,
+    }
 
 
 def _mpi_job(stream: Stream, name: str, workers: int, image: str) -> Object:
@@ -93,7 +114,11 @@ def _mpi_job(stream: Stream, name: str, workers: int, image: str) -> Object:
         "runPolicy": {"cleanPodPolicy": "Running", **_policy(stream)},
         "mpiReplicaSpecs": {
             "Launcher": {"replicas": 1, "restartPolicy": "OnFailure", "template": launcher},
-            "Worker": {"replicas": workers, "restartPolicy": "Never", "template": _template(stream, name, "mpi", image, gpus=True)},
+            "Worker": {
+                "replicas": workers,
+                "restartPolicy": "Never",
+                "template": _template(stream, name, "mpi", image, gpus=True),
+            },
         },
     }
     return {
@@ -107,22 +132,55 @@ def _mpi_job(stream: Stream, name: str, workers: int, image: str) -> Object:
 def _tf_job(stream: Stream, name: str, workers: int, image: str) -> Object:
     specs: Object = {}
     if stream.parameter_servers:
-        template = _template(stream, name, "tensorflow", f"{REGISTRY}/{stream.namespace}/parameter-server:2.18", gpus=False)
-        specs["PS"] = {"replicas": stream.parameter_servers, "restartPolicy": "Never", "template": template}
+        template = _template(
+            stream,
+            name,
+            "tensorflow",
+            f"{REGISTRY}/{stream.namespace}/parameter-server:2.18",
+            gpus=False,
+        )
+        specs["PS"] = {
+            "replicas": stream.parameter_servers,
+            "restartPolicy": "Never",
+            "template": template,
+        }
     template = _template(stream, name, "tensorflow", image, gpus=True)
-    specs["Worker"] = {"replicas": workers, "restartPolicy": _restart_policy(stream), "template": template}
+    specs["Worker"] = {
+        "replicas": workers,
+        "restartPolicy": _restart_policy(stream),
+        "template": template,
+    }
     spec = {"runPolicy": {"cleanPodPolicy": "Running", **_policy(stream)}, "tfReplicaSpecs": specs}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": _metadata(stream, name, workers * stream.gpus), "spec": spec}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": _metadata(stream, name, workers * stream.gpus),
+        "spec": spec,
+    }
 
 
 def _pytorch_job(stream: Stream, name: str, workers: int, image: str) -> Object:
     """As arena writes it: one master and workers - 1 workers."""
     template = _template(stream, name, "pytorch", image, gpus=True)
-    specs: Object = {"Master": {"replicas": 1, "restartPolicy": _restart_policy(stream), "template": template}}
+    specs: Object = {
+        "Master": {"replicas": 1, "restartPolicy": _restart_policy(stream), "template": template}
+    }
     if workers > 1:
-        specs["Worker"] = {"replicas": workers - 1, "restartPolicy": _restart_policy(stream), "template": template}
-    spec = {"runPolicy": {"cleanPodPolicy": "Running", **_policy(stream)}, "pytorchReplicaSpecs": specs}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": _metadata(stream, name, workers * stream.gpus), "spec": spec}
+        specs["Worker"] = {
+            "replicas": workers - 1,
+            "restartPolicy": _restart_policy(stream),
+            "template": template,
+        }
+    spec = {
+        "runPolicy": {"cleanPodPolicy": "Running", **_policy(stream)},
+        "pytorchReplicaSpecs": specs,
+    }
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": _metadata(stream, name, workers * stream.gpus),
+        "spec": spec,
+    }
 
 
 _RENDER: dict[JobKind, Callable[[Stream, str, int, str], Object]] = {
@@ -134,28 +192,46 @@ _RENDER: dict[JobKind, Callable[[Stream, str, int, str], Object]] = {
 
 
 def _restart_policy(stream: Stream) -> str:
-    """Streams that crash want their pods made again (`ExitCode`), so that the operator restarts them."""
+    """Streams that crash want their pods made again (`ExitCode`), so that the operator restarts
+    them.
+    """
     return "ExitCode" if stream.crashing else "Never"
 
 
 def _policy(stream: Stream) -> Object:
-    return {"backoffLimit": stream.backoff_limit, "ttlSecondsAfterFinished": int(stream.ttl.seconds)}
+    return {
+        "backoffLimit": stream.backoff_limit,
+        "ttlSecondsAfterFinished": int(stream.ttl.seconds),
+    }
 
 
 def _metadata(stream: Stream, name: str, gpus: int) -> Object:
-    annotations = {names.ANNOTATION_REQUESTED_GPUS: str(gpus)} | ({names.ANNOTATION_USERNAME: stream.user} if stream.user else {})
-    return {"name": name, "namespace": stream.namespace, "labels": _labels(stream, name), "annotations": annotations}
+    annotations = {names.ANNOTATION_REQUESTED_GPUS: str(gpus)} | (
+        {names.ANNOTATION_USERNAME: stream.user} if stream.user else {}
+    )
+    return {
+        "name": name,
+        "namespace": stream.namespace,
+        "labels": _labels(stream, name),
+        "annotations": annotations,
+    }
 
 
 def _labels(stream: Stream, name: str) -> dict[str, str]:
     """The labels that arena puts on a job and its pods."""
     created_by = JOB_RESOURCES[stream.kind].kind
     labels = {"app": stream.kind, "release": name, "createdBy": created_by, "heritage": "fairlead"}
-    return labels | ({"arena.kubeflow.org/uid": md5(stream.user.encode(), usedforsecurity=False).hexdigest()} if stream.user else {})
+    return labels | (
+        {"arena.kubeflow.org/uid": md5(stream.user.encode(), usedforsecurity=False).hexdigest()}
+        if stream.user
+        else {}
+    )
 
 
 def _template(stream: Stream, name: str, container: str, image: str, *, gpus: bool) -> Object:
-    annotations = {LOAD_ANNOTATION: stream.load} | ({names.ANNOTATION_USERNAME: stream.user} if stream.user else {})
+    annotations = {LOAD_ANNOTATION: stream.load} | (
+        {names.ANNOTATION_USERNAME: stream.user} if stream.user else {}
+    )
     asks = stream if gpus else Asks(cpu="500m", memory="1Gi")
     spec: Object = {"containers": [_container(container, image, asks)]}
     if stream.priority_class:
@@ -177,8 +253,17 @@ def _container(name: str, image: str, asks: Asks) -> Object:
 
 
 def render_priority_class(priority: PriorityClass) -> Object:
-    rest = {"value": priority.value, "globalDefault": priority.global_default, "preemptionPolicy": priority.preemption_policy}
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": priority.name}, **rest}
+    rest = {
+        "value": priority.value,
+        "globalDefault": priority.global_default,
+        "preemptionPolicy": priority.preemption_policy,
+    }
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": priority.name},
+        **rest,
+    }
 
 
 def render_quota_tree(nodes: tuple[Quota, ...]) -> Object:

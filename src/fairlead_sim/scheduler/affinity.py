@@ -1,7 +1,9 @@
-"""Whether a place suits a pod by labels: node selectors and affinity, pod affinity and anti-affinity. Pure.
+"""Whether a place suits a pod by labels: node selectors and affinity, pod affinity and
+anti-affinity. Pure.
 
-Affinity to pods is about topology: "beside" means a node with the same value of the term's `topologyKey`. A
-term's namespaceSelector sees of a namespace only its name (`kubernetes.io/metadata.name`).
+Affinity to pods is about topology: "beside" means a node with the same value of the term's
+`topologyKey`. A term's namespaceSelector sees of a namespace only its name
+(`kubernetes.io/metadata.name`).
 """
 
 from __future__ import annotations
@@ -34,16 +36,21 @@ def _terms(spec: Object, kind: str, strength: str) -> Any:
 
 
 def suits_node(spec: Object, name: str, labels: Labels) -> bool:
-    """Whether nodeSelector and required node affinity allow the node: one term of several must hold, an
-    empty one never does."""
+    """Whether nodeSelector and required node affinity allow the node: one term of several must
+    hold, an empty one never does.
+    """
     if not selects(spec.get("nodeSelector") or {}, labels):
         return False
     required = _terms(spec, "nodeAffinity", _REQUIRED)
-    return not required or any(_term_holds(term, name, labels) for term in required.get("nodeSelectorTerms") or ())
+    return not required or any(
+        _term_holds(term, name, labels) for term in required.get("nodeSelectorTerms") or ()
+    )
 
 
 def has_preferences(spec: Object) -> bool:
-    return any(_terms(spec, kind, _PREFERRED) for kind in ("nodeAffinity", *_POD_KINDS)) or bool(constraints(spec, is_hard=False))
+    return any(_terms(spec, kind, _PREFERRED) for kind in ("nodeAffinity", *_POD_KINDS)) or bool(
+        constraints(spec, is_hard=False)
+    )
 
 
 def preference(spec: Object, name: str, labels: Labels) -> int:
@@ -57,7 +64,9 @@ def _term_holds(term: Object, name: str, labels: Labels) -> bool:
     if not expressions and not fields:
         return False
     own = {"metadata.name": name}
-    return all(_holds(item, labels) for item in expressions) and all(_holds(item, own) for item in fields)
+    return all(_holds(item, labels) for item in expressions) and all(
+        _holds(item, own) for item in fields
+    )
 
 
 def _holds(expression: Object, labels: Labels) -> bool:
@@ -66,7 +75,11 @@ def _holds(expression: Object, labels: Labels) -> bool:
     >>> [_holds(each, {"gpus": "8"}) for each in asked]
     [False, True, True, False]
     """
-    held, operator, values = labels.get(expression["key"]), expression["operator"], expression.get("values") or ()
+    held, operator, values = (
+        labels.get(expression["key"]),
+        expression["operator"],
+        expression.get("values") or (),
+    )
     if operator in ("In", "NotIn"):
         return bool((held in values) == (operator == "In"))
     if operator in ("Exists", "DoesNotExist"):
@@ -85,7 +98,11 @@ def keeps_others_away(spec: Object) -> bool:
 
 
 def looks_at_others(spec: Object) -> bool:
-    return bool(keeps_others_away(spec) or _terms(spec, "podAffinity", _REQUIRED) or spec.get("topologySpreadConstraints"))
+    return bool(
+        keeps_others_away(spec)
+        or _terms(spec, "podAffinity", _REQUIRED)
+        or spec.get("topologySpreadConstraints")
+    )
 
 
 def prefers_others(spec: Object) -> bool:
@@ -93,10 +110,15 @@ def prefers_others(spec: Object) -> bool:
 
 
 def leanings(pod: Object, placed: Iterable[Placed]) -> dict[tuple[str, str], int]:
-    """How much the pod would like to stand in a domain (key and value of a topology), for the sake of
-    those who stand there."""
+    """How much the pod would like to stand in a domain (key and value of a topology), for the sake
+    of those who stand there.
+    """
     wished = [
-        (sign * item["weight"], item["podAffinityTerm"]["topologyKey"], _chooser(item["podAffinityTerm"], pod))
+        (
+            sign * item["weight"],
+            item["podAffinityTerm"]["topologyKey"],
+            _chooser(item["podAffinityTerm"], pod),
+        )
         for kind, sign in zip(_POD_KINDS, (1, -1), strict=True)
         for item in _terms(pod["spec"], kind, _PREFERRED)
     ]
@@ -122,11 +144,14 @@ class Neighbourhood:
     """Spread constraints that are only wishes."""
 
     def refusal(self, labels: Labels) -> tuple[str, bool]:
-        """Why a node with these labels is out, and whether that is final (no preemption helps); "" when it
-        is not."""
+        """Why a node with these labels is out, and whether that is final (no preemption helps); ""
+        when it is not.
+        """
         if self.spreads and (uneven := spread_refusal(self.spreads, labels))[0]:
             return uneven
-        if any(key not in labels or (values and labels[key] not in values) for key, values in self.near):
+        if any(
+            key not in labels or (values and labels[key] not in values) for key, values in self.near
+        ):
             return "node(s) didn't match pod affinity rules", True
         if any(labels.get(key) == value for key, value in self.far):
             return "node(s) didn't match pod anti-affinity rules", False
@@ -135,9 +160,12 @@ class Neighbourhood:
         return "", False
 
     def liking(self, labels: Labels) -> tuple[int, int]:
-        """Smaller is better: what the pod would like for the sake of others, then how uneven it would make
-        them."""
-        wished = sum(weight for (key, value), weight in self.leanings.items() if labels.get(key) == value)
+        """Smaller is better: what the pod would like for the sake of others, then how uneven it
+        would make them.
+        """
+        wished = sum(
+            weight for (key, value), weight in self.leanings.items() if labels.get(key) == value
+        )
         return -wished, sum(spread.skew(labels) for spread in self.evenness if spread.key in labels)
 
 
@@ -159,15 +187,26 @@ def neighbourhood(pod: Object, placed: Iterable[Placed]) -> Neighbourhood:
                 values |= {labels[key]} if key in labels else set()
         avoided |= {(key, labels[key]) for key, chooses in far if key in labels and chooses(other)}
         if keeps_others_away(other["spec"]):
-            barred |= {(key, labels[key]) for key, chooses in _compiled(other, "podAntiAffinity") if key in labels and chooses(pod)}
+            barred |= {
+                (key, labels[key])
+                for key, chooses in _compiled(other, "podAntiAffinity")
+                if key in labels and chooses(pod)
+            }
     is_first = not any(beside) and all(chooses(pod) for _, chooses in near)
     wanted = [frozenset(values) or (frozenset() if is_first else _NOWHERE) for values in beside]
-    return Neighbourhood([(key, values) for (key, _), values in zip(near, wanted, strict=True)], frozenset(avoided), frozenset(barred))
+    return Neighbourhood(
+        [(key, values) for (key, _), values in zip(near, wanted, strict=True)],
+        frozenset(avoided),
+        frozenset(barred),
+    )
 
 
 def _compiled(owner: Object, kind: str) -> list[tuple[str, Callable[[Object], bool]]]:
     """The owner's required terms: the topology key, and whether the term is about a given pod."""
-    return [(term["topologyKey"], _chooser(term, owner)) for term in _terms(owner["spec"], kind, _REQUIRED)]
+    return [
+        (term["topologyKey"], _chooser(term, owner))
+        for term in _terms(owner["spec"], kind, _REQUIRED)
+    ]
 
 
 def _chooser(term: Object, owner: Object) -> Callable[[Object], bool]:
@@ -180,6 +219,8 @@ def _chooser(term: Object, owner: Object) -> Callable[[Object], bool]:
     def chooses(other: Object) -> bool:
         namespace = other["metadata"]["namespace"]
         labels = {"kubernetes.io/metadata.name": namespace}
-        return by_labels(other) and (namespace in names or by_namespace({"metadata": {"labels": labels}}))
+        return by_labels(other) and (
+            namespace in names or by_namespace({"metadata": {"labels": labels}})
+        )
 
     return chooses

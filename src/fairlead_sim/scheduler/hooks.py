@@ -22,8 +22,9 @@ Object = dict[str, Any]
 
 
 class Unfit(NamedTuple):
-    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless` not even
-    if others were pushed aside."""
+    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless`
+    not even if others were pushed aside.
+    """
 
     failed: Mapping[str, str]
     hopeless: Mapping[str, str]
@@ -37,7 +38,9 @@ class HookVictims(NamedTuple):
 
 
 class SchedulerHook(Protocol):
-    """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over HTTP."""
+    """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over
+    HTTP.
+    """
 
     def wants(self, pod: Object) -> bool:
         """Whether this pod is the extender's business at all."""
@@ -74,7 +77,9 @@ class Share(NamedTuple):
 
 
 class NoShare(NamedTuple):
-    """Why a node's agent gives a container nothing: a code of gRPC as Go spells it, and the sentence."""
+    """Why a node's agent gives a container nothing: a code of gRPC as Go spells it, and the
+    sentence.
+    """
 
     code: str
     reason: str

@@ -1,4 +1,6 @@
-"""What a pod asks of a node, and whether it tolerates it: Kubernetes' own arithmetic on plain objects."""
+"""What a pod asks of a node, and whether it tolerates it: Kubernetes' own arithmetic on plain
+objects.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ def container_needs(container: Object) -> Amounts:
 
 
 def pod_needs(pod: Object) -> Amounts:
-    """Containers and sidecars together, or the largest init container where that is more, plus overhead, plus
-    one pod.
+    """Containers and sidecars together, or the largest init container where that is more, plus
+    overhead, plus one pod.
 
     >>> pod_needs({"spec": {"containers": [{"resources": {"limits": {"cpu": "1", "nvidia.com/gpu": "2"}}}]}})
     {'cpu': 1000, 'nvidia.com/gpu': 2, 'pods': 1}
@@ -44,7 +46,12 @@ def pod_needs(pod: Object) -> Amounts:
         inits = spec["initContainers"]
         running += [container_needs(container) for container in inits if is_sidecar(container)]
         steady = sum_of(running)
-        needs = largest_of([steady, *(container_needs(container) for container in inits if not is_sidecar(container))])
+        needs = largest_of(
+            [
+                steady,
+                *(container_needs(container) for container in inits if not is_sidecar(container)),
+            ]
+        )
     else:
         needs = sum_of(running)
     return {**sum_of([needs, amounts_of(spec.get("overhead"))]), PODS: 1}
@@ -62,7 +69,9 @@ def limit_of(container: Object, resource: str) -> int:
 def untolerated(taints: Iterable[Object], tolerations: Sequence[Object]) -> Object | None:
     """The first taint that keeps the pod off (NoSchedule or NoExecute), or None."""
     for taint in taints:
-        if taint["effect"] in ("NoSchedule", "NoExecute") and not any(tolerates(toleration, taint) for toleration in tolerations):
+        if taint["effect"] in ("NoSchedule", "NoExecute") and not any(
+            tolerates(toleration, taint) for toleration in tolerations
+        ):
             return taint
     return None
 

@@ -46,7 +46,9 @@ class _Expression(Struct):
     values: list[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.operator in ("Gt", "Lt") and not (self.values and self.values[0].lstrip("-").isdigit()):
+        if self.operator in ("Gt", "Lt") and not (
+            self.values and self.values[0].lstrip("-").isdigit()
+        ):
             raise ValueError(f"operator {self.operator} wants one integer in values")
 
 
@@ -66,8 +68,12 @@ class _Preferred(Struct):
 
 
 class _NodeAffinity(Struct):
-    required: _NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
-    preferred: list[_Preferred] | None = field(name="preferredDuringSchedulingIgnoredDuringExecution", default=None)
+    required: _NodeSelector | None = field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=None
+    )
+    preferred: list[_Preferred] | None = field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=None
+    )
 
 
 class _PodTerm(Struct, rename="camel"):
@@ -91,8 +97,12 @@ class _Spread(Struct, rename="camel"):
 
 
 class _PodAffinity(Struct):
-    preferred: list[_PreferredPodTerm] | None = field(name="preferredDuringSchedulingIgnoredDuringExecution", default=None)
-    required: list[_PodTerm] | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: list[_PreferredPodTerm] | None = field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=None
+    )
+    required: list[_PodTerm] | None = field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=None
+    )
 
 
 class _Affinity(Struct, rename="camel"):

@@ -1,7 +1,7 @@
 """kube-scheduler's default preemption: lower priorities on one node, as few as will do.
 
-Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here: the
-extender corrects the victims. Pure.
+Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here:
+the extender corrects the victims. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 @dataclass(slots=True)
 class Preemption:
-    """The victims on one node, the most important first, and how many of them a budget would have kept."""
+    """The victims on one node, the most important first, and how many of them a budget would have
+    kept.
+    """
 
     room: Room
     victims: list[Lodger]
@@ -41,18 +43,29 @@ class Preemption:
 
     @property
     def cost(self) -> tuple[int, int, int, int, str]:
-        """Smaller is better: broken budgets, the most important victim, the sum of priorities, the number,
-        the later start."""
+        """Smaller is better: broken budgets, the most important victim, the sum of priorities, the
+        number, the later start.
+        """
         priorities = [victim.priority for victim in self.victims]
-        oldest = min(_started(victim) for victim in self.victims if victim.priority == priorities[0])
-        return self.violations, priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), _descending(oldest)
+        oldest = min(
+            _started(victim) for victim in self.victims if victim.priority == priorities[0]
+        )
+        return (
+            self.violations,
+            priorities[0],
+            sum(priority + 2**31 for priority in priorities),
+            len(priorities),
+            _descending(oldest),
+        )
 
 
 def refused_to_preempt(asker: Lodger, promised_room: Room | None) -> str:
     """Why the pod may not preempt (again); "" if it may."""
     if asker.pod["spec"].get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
-    if promised_room is not None and any(_is_leaving(victim, asker) for victim in promised_room.tenants.values()):
+    if promised_room is not None and any(
+        _is_leaving(victim, asker) for victim in promised_room.tenants.values()
+    ):
         return "not eligible due to a terminating pod on the nominated node."
     return ""
 
@@ -84,9 +97,15 @@ def find_candidates(
 
 
 def _victims_on(
-    room: Room, asker: Lodger, budgets: Sequence[Object], neighbours: Callable[[set[str]], Neighbourhood]
+    room: Room,
+    asker: Lodger,
+    budgets: Sequence[Object],
+    neighbours: Callable[[set[str]], Neighbourhood],
 ) -> Preemption | list[str]:
-    lower = sorted((tenant for tenant in room.tenants.values() if tenant.priority < asker.priority), key=_importance)
+    lower = sorted(
+        (tenant for tenant in room.tenants.values() if tenant.priority < asker.priority),
+        key=_importance,
+    )
     if not lower:
         return [_NO_VICTIMS]
     gone = {tenant.uid for tenant in lower}
@@ -95,7 +114,8 @@ def _victims_on(
         return refusal.reasons
     kept_by_budget = _kept_by_budget(lower, budgets)
     victims, violations = [], 0
-    for tenant in sorted(lower, key=lambda tenant: tenant.uid not in kept_by_budget):  # spare the protected ones first
+    # spare the protected ones first
+    for tenant in sorted(lower, key=lambda tenant: tenant.uid not in kept_by_budget):
         emptied.admit(tenant)
         gone.discard(tenant.uid)
         if emptied.refusal(asker, neighbours(gone)):
@@ -103,7 +123,11 @@ def _victims_on(
             gone.add(tenant.uid)
             victims.append(tenant)
             violations += tenant.uid in kept_by_budget
-    return Preemption(room, sorted(victims, key=_importance), violations) if victims else [f'{NO_VICTIM_ON}"{room.name}"']
+    return (
+        Preemption(room, sorted(victims, key=_importance), violations)
+        if victims
+        else [f'{NO_VICTIM_ON}"{room.name}"']
+    )
 
 
 def _kept_by_budget(tenants: Iterable[Lodger], budgets: Sequence[Object]) -> set[str]:
@@ -114,7 +138,9 @@ def _kept_by_budget(tenants: Iterable[Lodger], budgets: Sequence[Object]) -> set
     for tenant in tenants:
         metadata = tenant.pod["metadata"]
         for index, budget in enumerate(budgets):
-            if budget["metadata"]["namespace"] != metadata["namespace"] or not chosen[index](tenant.pod):
+            if budget["metadata"]["namespace"] != metadata["namespace"] or not chosen[index](
+                tenant.pod
+            ):
                 continue
             if metadata["name"] not in (status_of(budget).get("disruptedPods") or {}):
                 left[index] -= 1
@@ -140,7 +166,9 @@ def _started(tenant: Lodger) -> str:
 
 
 def _descending(time: str) -> str:
-    """A text that sorts the other way round: of equal nodes, the one whose victims started last is taken."""
+    """A text that sorts the other way round: of equal nodes, the one whose victims started last is
+    taken.
+    """
     return "".join(chr(0x7E - ord(letter) + 0x20) for letter in time)
 
 

@@ -80,7 +80,9 @@ class RoomLedger:
     def _sort_in(self, name: str, room: Room | None) -> None:
         """Keep the room in the group of its free GPUs."""
         before = self._free_gpus.pop(name, None)
-        free = room.free(NVIDIA_GPU) if room is not None and NVIDIA_GPU in room.allocatable else None
+        free = (
+            room.free(NVIDIA_GPU) if room is not None and NVIDIA_GPU in room.allocatable else None
+        )
         if free is not None:
             self._free_gpus[name] = free
         if before == free:
@@ -128,11 +130,15 @@ class RoomLedger:
             return NO_NEIGHBOURS
         spec = pod["spec"]
         seen = self.tenants if looks_at_others(spec) or prefers_others(spec) else self._loners
-        tenants = (tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms)
+        tenants = (
+            tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms
+        )
         placed = [(tenant.pod, self.rooms[tenant.node].labels) for tenant in tenants]
         found = neighbourhood(pod, placed)
         if not spec.get("topologySpreadConstraints") and not prefers_others(spec):
             return found
-        nodes = [room.labels for room in self.rooms.values() if suits_node(spec, room.name, room.labels)]
+        nodes = [
+            room.labels for room in self.rooms.values() if suits_node(spec, room.name, room.labels)
+        ]
         hard, soft = (spreads(pod, nodes, placed, is_hard=is_hard) for is_hard in (True, False))
         return replace(found, spreads=hard, evenness=soft, leanings=leanings(pod, placed))

@@ -21,8 +21,9 @@ _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 class Shortfall(NamedTuple):
-    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were others
-    pushed aside."""
+    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were
+    others pushed aside.
+    """
 
     reasons: list[str]
     is_final: bool
@@ -44,7 +45,9 @@ class Lodger:
 
 @dataclass(slots=True)
 class Room:
-    """One node as the scheduler sees it. `promised`: pods that wait for victims to leave this node."""
+    """One node as the scheduler sees it. `promised`: pods that
+    wait for victims to leave this node.
+    """
 
     name: str
     labels: dict[str, str]
@@ -93,22 +96,43 @@ class Room:
             return Shortfall(["node(s) didn't match Pod's node affinity/selector"], True)
         if lacking := self._lacking(asker):
             is_final = any(asker.needs[name] > self.allocatable.get(name, 0) for name in lacking)
-            return Shortfall(["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking], is_final)
+            return Shortfall(
+                [
+                    ("Too many pods") if name == "pods" else (f"Insufficient {name}")
+                    for name in lacking
+                ],
+                is_final,
+            )
         reason, is_final = neighbours.refusal(self.labels)
         return Shortfall([reason], is_final) if reason else None
 
     def _lacking(self, asker: Lodger) -> list[str]:
-        """Resources of which too little is free. What is promised to pods of equal or higher priority is
-        not free."""
+        """Resources of which too little is free. What is promised to pods of equal or higher
+        priority is not free.
+        """
         if not self.promised:
             return [name for name, amount in asker.needs.items() if amount > self.free(name)]
-        ahead = [other.needs for uid, other in self.promised.items() if uid != asker.uid and other.priority >= asker.priority]
-        return [name for name, amount in asker.needs.items() if amount > self.free(name) - sum(needs.get(name, 0) for needs in ahead)]
+        ahead = [
+            other.needs
+            for uid, other in self.promised.items()
+            if uid != asker.uid and other.priority >= asker.priority
+        ]
+        return [
+            name
+            for name, amount in asker.needs.items()
+            if amount > self.free(name) - sum(needs.get(name, 0) for needs in ahead)
+        ]
 
     def unwelcoming(self, spec: Object) -> int:
         """How many of the node's `PreferNoSchedule` taints the pod does not tolerate."""
-        soft = [{**taint, "effect": "NoSchedule"} for taint in self.taints if taint["effect"] == "PreferNoSchedule"]
-        return sum(untolerated([taint], spec.get("tolerations") or ()) is not None for taint in soft)
+        soft = [
+            {**taint, "effect": "NoSchedule"}
+            for taint in self.taints
+            if taint["effect"] == "PreferNoSchedule"
+        ]
+        return sum(
+            untolerated([taint], spec.get("tolerations") or ()) is not None for taint in soft
+        )
 
     def busy_ratio(self) -> float:
         """Share of cpu already asked for."""
@@ -120,7 +144,9 @@ def room_of(node: Object, before: Room | None) -> Room:
     """The room of a node; what is used and promised carries over from the room before."""
     spec, status = node.get("spec") or {}, status_of(node)
     taints = list(spec.get("taints") or ())
-    if not is_true(node, "Ready") and not any(taint["key"] == _NOT_READY["key"] for taint in taints):
+    if not is_true(node, "Ready") and not any(
+        taint["key"] == _NOT_READY["key"] for taint in taints
+    ):
         taints.append(_NOT_READY)
     return Room(
         name=node["metadata"]["name"],

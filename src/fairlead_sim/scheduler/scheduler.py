@@ -1,7 +1,7 @@
 """Kubernetes' default scheduler in small: a queue (`waiting_pods`), filters, a score, binding.
 
-It looks at waiting pods when something changed that could help them, never on a tick. A pod that preempted
-others is only promised its node: it is bound in a later round, when the victims are gone.
+It looks at waiting pods when something changed that could help them, never on a tick. A pod that
+preempted others is only promised its node: it is bound in a later round, when the victims are gone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,32 @@ from typing import Any
 
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.kube.time import render_time
-from fairlead_sim.objects.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
+from fairlead_sim.objects.conditions import (
+    conditions_of,
+    find_condition,
+    phase_of,
+    status_of,
+    with_condition,
+)
 from fairlead_sim.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
-from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, has_preferences, looks_at_others, preference
+from fairlead_sim.scheduler.affinity import (
+    NO_NEIGHBOURS,
+    Neighbourhood,
+    has_preferences,
+    looks_at_others,
+    preference,
+)
 from fairlead_sim.scheduler.hooks import HookVictims, SchedulerHook
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.pod_shape import unreadable
-from fairlead_sim.scheduler.preemption import NO_VICTIM_ON, PREEMPTED, Preemption, find_candidates, refused_to_preempt
+from fairlead_sim.scheduler.preemption import (
+    NO_VICTIM_ON,
+    PREEMPTED,
+    Preemption,
+    find_candidates,
+    refused_to_preempt,
+)
 from fairlead_sim.scheduler.room_ledger import RoomLedger
 from fairlead_sim.scheduler.rooms import Lodger, Room, Shortfall
 from fairlead_sim.scheduler.waiting_pods import FORGOTTEN_SECONDS, Group, WaitingPod, WaitingPods
@@ -37,7 +55,9 @@ SCHEDULERS = frozenset({COMPONENT, "fairlead-scheduler"})
 another scheduler wait for theirs.
 """
 
-NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
+NO_EXTENDER = (
+    f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
+)
 NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
 MOST_LOOKS = 20_000
@@ -49,7 +69,13 @@ MOST_ALIKE = 64
 
 
 class Scheduler:
-    def __init__(self, cluster: StoredCluster, timers: Timers, recorder: Recorder, extender: SchedulerHook | None) -> None:
+    def __init__(
+        self,
+        cluster: StoredCluster,
+        timers: Timers,
+        recorder: Recorder,
+        extender: SchedulerHook | None,
+    ) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -97,11 +123,14 @@ class Scheduler:
                 self._pods_moved |= event.previous is not None and _looks_other(event.previous, pod)
                 self.ledger.tenants[uid].pod = pod
             elif not unreadable(pod):
-                self.ledger.admit(Lodger(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"]))
+                self.ledger.admit(
+                    Lodger(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"])
+                )
                 self._pods_moved = True
                 self._wake(WAKE_SECONDS)
         elif pod["spec"].get("schedulerName", COMPONENT) in SCHEDULERS and (
-            uid not in self._waiting or (event.previous is not None and _asks_other(event.previous, pod))
+            uid not in self._waiting
+            or (event.previous is not None and _asks_other(event.previous, pod))
         ):
             self._forget(uid)
             self._queue(pod)
@@ -111,7 +140,9 @@ class Scheduler:
         self._wake(WAKE_SECONDS)
 
     def _release(self, uid: str) -> None:
-        """A pod let go of its room: that may help others, and those that look at others look anew."""
+        """A pod let go of its room: that may help others, and
+        those that look at others look anew.
+        """
         tenant, was_alone = self.ledger.tenants.get(uid), self.ledger.is_loner(uid)
         if self.ledger.release(uid) and tenant is not None:
             self._changed_rooms.setdefault(tenant.node, False)
@@ -129,13 +160,22 @@ class Scheduler:
             self._tell(pod, why)
             return
         if spec.get("schedulingGates"):
-            self._write_condition(pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
+            self._write_condition(
+                pod, "SchedulingGated", ("Scheduling is blocked due to non-empty scheduling gates")
+            )
             return
         needs, priority, uid = pod_needs(pod), _priority(pod), metadata["uid"]
         is_social = looks_at_others(spec)
         signature = (tuple(needs.items()), priority, self._alike(pod, is_social=is_social))
         waiting = WaitingPod(
-            uid, metadata["namespace"], metadata["name"], priority, metadata["creationTimestamp"], needs, signature, is_social
+            uid,
+            metadata["namespace"],
+            metadata["name"],
+            priority,
+            metadata["creationTimestamp"],
+            needs,
+            signature,
+            is_social,
         )
         self._waiting.add(waiting)
         promised = self.ledger.rooms.get(status_of(pod).get("nominatedNodeName", ""))
@@ -146,11 +186,26 @@ class Scheduler:
     def _alike(self, pod: Object, *, is_social: bool) -> str:
         """All else that decides where a pod may go: pods that agree in it share one answer."""
         metadata, spec = pod["metadata"], pod["spec"]
-        alike: tuple[Any, ...] = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
+        alike: tuple[Any, ...] = (
+            spec.get("nodeSelector"),
+            spec.get("tolerations"),
+            spec.get("affinity"),
+            spec.get("preemptionPolicy"),
+        )
         if is_social:
-            alike += (metadata["namespace"], metadata.get("labels"), spec.get("topologySpreadConstraints"))
-        if self._extender_of(pod) is not None:  # it reads more: what was written to the pod, and what each container asks
-            alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
+            alike += (
+                metadata["namespace"],
+                metadata.get("labels"),
+                spec.get("topologySpreadConstraints"),
+            )
+        # it reads more: what was written to the pod, and what each container asks
+        if self._extender_of(pod) is not None:
+            alike += (
+                metadata.get("labels"),
+                metadata.get("annotations"),
+                spec["containers"],
+                spec.get("initContainers"),
+            )
         return str(alike)
 
     # --- a round ----------------------------------------------------------------------------------
@@ -169,8 +224,9 @@ class Scheduler:
         self._round = self._timers.at(at, self._run_round)
 
     def _run_round(self) -> None:
-        """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of
-        its own."""
+        """Try who may be tried, for a short while; the rest comes at the same instant, but in a
+        step of its own.
+        """
         self._round = None
         self.looks = 0
         self._rouse()
@@ -181,10 +237,15 @@ class Scheduler:
                 return
             self._try_group(group)
         if self._pods_moved and any(
-            group.example is not None and looks_at_others(group.example.pod["spec"]) for group in self._waiting.resting()
+            group.example is not None and looks_at_others(group.example.pod["spec"])
+            for group in self._waiting.resting()
         ):
             self._wake(WAKE_SECONDS)
-        later = self._waiting.next_at(group for group in self._waiting.resting() if not self.ledger.is_lowest(_priority_of(group)))
+        later = self._waiting.next_at(
+            group
+            for group in self._waiting.resting()
+            if not self.ledger.is_lowest(_priority_of(group))
+        )
         if later is not None:
             self._wake_at(max(later, now))
 
@@ -196,7 +257,9 @@ class Scheduler:
         asks_again, self._extender_changed = self._extender_changed, False
         now = self._timers.clock.now()
         for group in list(self._waiting.resting()):
-            is_old = group.tried_at + FORGOTTEN_SECONDS <= now and not self.ledger.is_lowest(_priority_of(group))
+            is_old = group.tried_at + FORGOTTEN_SECONDS <= now and not self.ledger.is_lowest(
+                _priority_of(group)
+            )
             asker = group.example
             is_due = everybody or is_old or asker is None or (asks_again and self._is_shared(asker))
             if is_due or asker is None or self._is_helped(asker, changed, has_moved=moved):
@@ -219,8 +282,9 @@ class Scheduler:
         return False
 
     def _try_group(self, group: Group) -> None:
-        """Place the pods of a group, one after the other, until one is refused what all of them would be
-        refused."""
+        """Place the pods of a group, one after the other, until one is refused what all of them
+        would be refused.
+        """
         group.tried_at = self._timers.clock.now()
         is_refused = False
         for uid in list(group.untried):
@@ -240,8 +304,9 @@ class Scheduler:
         group.failures = group.failures + 1 if is_refused else 0
 
     def _try(self, pod: Object, waiting: WaitingPod, group: Group) -> bool:
-        """Place one pod; whether it got its place. What holds for equal pods too becomes the group's
-        answer."""
+        """Place one pod; whether it got its place. What holds for equal pods too becomes the
+        group's answer.
+        """
         asker = group.example = Lodger(pod, waiting.needs, waiting.priority)
         self.looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
@@ -251,7 +316,9 @@ class Scheduler:
             return False
         neighbours = self.ledger.neighbours(pod)
         fullest = self._fullest(asker, neighbours)
-        fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
+        fitting, refused = (
+            ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
+        )
         self.looks += len(fitting) + len(refused) + LOOKS_PER_WRITE
         if fitting:
             return self._bind(asker, waiting, self._choose(asker, fitting, neighbours))
@@ -264,23 +331,41 @@ class Scheduler:
         return False
 
     def _fullest(self, asker: Lodger, neighbours: Neighbourhood) -> Room | None:
-        """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None:
-        look at all."""
+        """For a pod with whole GPUs the fullest room that fits, found without looking at all
+        others; None: look at all.
+        """
         wanted = asker.needs.get(NVIDIA_GPU)
         spec = asker.pod["spec"]
-        if not wanted or self.ledger.promised_room(asker.uid) or self._extender_of(asker.pod) or has_preferences(spec):
+        if (
+            not wanted
+            or self.ledger.promised_room(asker.uid)
+            or self._extender_of(asker.pod)
+            or has_preferences(spec)
+        ):
             return None
         for rooms in self.ledger.by_free_gpus(wanted):
-            usable = (room for room in rooms if room.refusal(asker, neighbours) is None and not (room.taints and room.unwelcoming(spec)))
+            usable = (
+                room
+                for room in rooms
+                if room.refusal(asker, neighbours) is None
+                and not (room.taints and room.unwelcoming(spec))
+            )
             if fitting := list(islice(usable, MOST_ALIKE)):
                 return min(fitting, key=lambda room: (room.busy_ratio(), room.name))
         return None
 
-    def _filter(self, asker: Lodger, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, Shortfall]]:
-        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time
-        going on where it stopped."""
+    def _filter(
+        self, asker: Lodger, neighbours: Neighbourhood
+    ) -> tuple[list[Room], dict[str, Shortfall]]:
+        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each
+        time going on where it stopped.
+        """
         promised = self.ledger.promised_room(asker.uid)
-        if promised is not None and promised.refusal(asker, neighbours) is None and not self._refused_outside(asker.pod, [promised]):
+        if (
+            promised is not None
+            and promised.refusal(asker, neighbours) is None
+            and not self._refused_outside(asker.pod, [promised])
+        ):
             return [promised], {}
         rooms = list(self.ledger.rooms.values())
         enough, start = _enough(len(rooms)), self._start
@@ -312,8 +397,9 @@ class Scheduler:
         return refused | {name: Shortfall([reason], True) for name, reason in hopeless.items()}
 
     def _choose(self, asker: Lodger, fitting: list[Room], neighbours: Neighbourhood) -> Room:
-        """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay
-        whole), others keep off GPU nodes and spread by cpu."""
+        """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines
+        stay whole), others keep off GPU nodes and spread by cpu.
+        """
         pod = asker.pod
         extender = self._extender_of(pod)
         if extender is not None:
@@ -322,12 +408,35 @@ class Scheduler:
         spec = pod["spec"]
 
         def liking(room: Room) -> tuple[int, int, int]:
-            wished, unevenness = neighbours.liking(room.labels) if neighbours is not NO_NEIGHBOURS else (0, 0)
-            return wished - preference(spec, room.name, room.labels), unevenness, room.unwelcoming(spec) if room.taints else 0
+            wished, unevenness = (
+                neighbours.liking(room.labels) if neighbours is not NO_NEIGHBOURS else (0, 0)
+            )
+            return (
+                wished - preference(spec, room.name, room.labels),
+                unevenness,
+                room.unwelcoming(spec) if room.taints else 0,
+            )
 
         if asker.needs.get(NVIDIA_GPU):
-            return min(fitting, key=lambda room: (liking(room), room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
-        return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
+            return min(
+                fitting,
+                key=lambda room: (
+                    liking(room),
+                    room.free(NVIDIA_GPU),
+                    room.busy_ratio(),
+                    room.name,
+                ),
+            )
+        return min(
+            fitting,
+            key=lambda room: (
+                liking(room),
+                room.has_gpus,
+                room.free(GPU_MEMORY) > 0,
+                room.busy_ratio(),
+                room.name,
+            ),
+        )
 
     def _bind(self, asker: Lodger, waiting: WaitingPod, room: Room) -> bool:
         """The room counts as taken before the bind is sent, as kube-scheduler "assumes" a pod: the
@@ -339,7 +448,10 @@ class Scheduler:
         self.ledger.admit(Lodger(pod, asker.needs, asker.priority, room.name))
         extender = self._extender_of(pod)
         if extender is None:
-            binding = {"target": {"kind": "Node", "name": room.name}, "metadata": {"uid": asker.uid}}
+            binding = {
+                "target": {"kind": "Node", "name": room.name},
+                "metadata": {"uid": asker.uid},
+            }
             self._cluster.bind(metadata["namespace"], metadata["name"], binding)
         elif why := extender.bind(pod, room.name):
             self.ledger.release(asker.uid)
@@ -355,15 +467,26 @@ class Scheduler:
     # --- pushing others aside ---------------------------------------------------------------------
 
     def _preempt(self, asker: Lodger, refused: Mapping[str, Shortfall]) -> tuple[str, bool]:
-        """Make room by preemption if that can be. The sentence to write, and whether it holds for equal
-        pods too."""
+        """Make room by preemption if that can be. The sentence to write, and whether it holds for
+        equal pods too.
+        """
         sentence = _unschedulable(len(self.ledger.rooms), refused.values())
         if not self.ledger.rooms:
             return sentence, True
         if why := refused_to_preempt(asker, self.ledger.promised_room(asker.uid)):
             return f"{sentence}{_NO_CLAIMS}{why}", False
-        budgets = [] if self.ledger.is_lowest(asker.priority) else self._cluster.list(POD_DISRUPTION_BUDGETS)
-        found, why_not = find_candidates(asker, self.ledger.rooms, refused, budgets, lambda gone: self.ledger.neighbours(asker.pod, gone))
+        budgets = (
+            []
+            if self.ledger.is_lowest(asker.priority)
+            else self._cluster.list(POD_DISRUPTION_BUDGETS)
+        )
+        found, why_not = find_candidates(
+            asker,
+            self.ledger.rooms,
+            refused,
+            budgets,
+            lambda gone: self.ledger.neighbours(asker.pod, gone),
+        )
         if found and not (found := self._corrected(asker, found)):
             return f"{sentence}{_NO_CLAIMS}no candidate node for preemption", False
         if found:
@@ -371,44 +494,77 @@ class Scheduler:
             return sentence, False
         self.ledger.take_back(asker.uid)
         self._nominate(asker.pod, "")
-        strange = sorted(reason for reasons in why_not.values() for reason in reasons if reason.startswith(NO_VICTIM_ON))
+        strange = sorted(
+            reason
+            for reasons in why_not.values()
+            for reason in reasons
+            if reason.startswith(NO_VICTIM_ON)
+        )
         if strange:  # kube-scheduler treats it as an internal error and reports nothing else
             detail = ", ".join(strange)
             return f"{sentence} preemption: {detail if len(strange) == 1 else f'[{detail}]'}", False
-        return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), why_not.values())}", True
+        return (
+            f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), why_not.values())}",
+            True,
+        )
 
     def _corrected(self, asker: Lodger, found: list[Preemption]) -> list[Preemption]:
         """The candidates as the extender sees them: it may name other victims, or none."""
         extender = self._extender_of(asker.pod)
         if extender is None:
             return found
-        proposed = {item.room.name: HookVictims([victim.uid for victim in item.victims], item.violations) for item in found}
+        proposed = {
+            item.room.name: HookVictims([victim.uid for victim in item.victims], item.violations)
+            for item in found
+        }
         rooms = {item.room.name: item.room for item in found}
         answers = extender.preempt(asker.pod, proposed)
-        return [Preemption.of(rooms[name], victims.uids, victims.violations) for name, victims in answers.items()]
+        return [
+            Preemption.of(rooms[name], victims.uids, victims.violations)
+            for name, victims in answers.items()
+        ]
 
     def _promise(self, asker: Lodger, found: Preemption) -> None:
         self.ledger.promise(asker, found.room)
         self._waiting.single_out(asker, self._timers.clock.now())
         for victim in found.victims:
             metadata = victim.pod["metadata"]
-            self._recorder.normal(victim.pod, "Preempted", f"Preempted by pod {asker.uid} on node {found.room.name}", _profile(asker.pod))
-            self._cluster.mutate(PODS, metadata["namespace"], metadata["name"], partial(self._as_target, preemptor=_profile(asker.pod)))
+            self._recorder.normal(
+                victim.pod,
+                "Preempted",
+                f"Preempted by pod {asker.uid} on node {found.room.name}",
+                _profile(asker.pod),
+            )
+            self._cluster.mutate(
+                PODS,
+                metadata["namespace"],
+                metadata["name"],
+                partial(self._as_target, preemptor=_profile(asker.pod)),
+            )
             self._cluster.delete(PODS, metadata["namespace"], metadata["name"], uid=victim.uid)
         self._nominate(asker.pod, found.room.name)
 
     def _as_target(self, pod: Object, preemptor: str) -> Object:
-        time, why = render_time(self._timers.clock.now()), f"{preemptor}: preempting to accommodate a higher priority pod"
-        conditions = with_condition(conditions_of(pod), "DisruptionTarget", "True", PREEMPTED, why, time)
+        time, why = (
+            render_time(self._timers.clock.now()),
+            f"{preemptor}: preempting to accommodate a higher priority pod",
+        )
+        conditions = with_condition(
+            conditions_of(pod), "DisruptionTarget", "True", PREEMPTED, why, time
+        )
         return {**pod, "status": {**status_of(pod), "conditions": conditions}}
 
     def _nominate(self, pod: Object, node: str) -> None:
         def change(old: Object) -> Object:
-            status = {key: value for key, value in status_of(old).items() if key != "nominatedNodeName"}
+            status = {
+                key: value for key, value in status_of(old).items() if key != "nominatedNodeName"
+            }
             return {**old, "status": {**status, "nominatedNodeName": node} if node else status}
 
         if status_of(pod).get("nominatedNodeName", "") != node:
-            self._cluster.mutate(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"], change)
+            self._cluster.mutate(
+                PODS, pod["metadata"]["namespace"], pod["metadata"]["name"], change
+            )
 
     # --- what is written --------------------------------------------------------------------------
 
@@ -422,12 +578,17 @@ class Scheduler:
     def _write_condition(self, pod: Object, reason: str, message: str) -> bool:
         """Write why the pod waits; False if its condition already has it."""
         before = find_condition(conditions_of(pod), "PodScheduled")
-        if before is not None and (before.get("reason"), before.get("message")) == (reason, message):
+        if before is not None and (before.get("reason"), before.get("message")) == (
+            reason,
+            message,
+        ):
             return False
         time = render_time(self._timers.clock.now())
 
         def change(old: Object) -> Object:
-            conditions = with_condition(conditions_of(old), "PodScheduled", "False", reason, message, time)
+            conditions = with_condition(
+                conditions_of(old), "PodScheduled", "False", reason, message, time
+            )
             return {**old, "status": {**status_of(old), "conditions": conditions}}
 
         metadata = pod["metadata"]
@@ -468,7 +629,10 @@ def _looks_other(before: Object, now: Object) -> bool:
 
 def _asks_other(before: Object, now: Object) -> bool:
     """Whether a waiting pod changed what decides where it may go."""
-    return bool(before["spec"] != now["spec"] or before["metadata"].get("labels") != now["metadata"].get("labels"))
+    return bool(
+        before["spec"] != now["spec"]
+        or before["metadata"].get("labels") != now["metadata"].get("labels")
+    )
 
 
 _NO_CLAIMS = " no new claims to deallocate, preemption: "
@@ -486,6 +650,10 @@ def _unschedulable(nodes: int, refused: Iterable[Shortfall | list[str]]) -> str:
     """
     if not nodes:
         return "no nodes available to schedule pods"
-    counts = Counter(reason for item in refused for reason in (item.reasons if isinstance(item, Shortfall) else item))
+    counts = Counter(
+        reason
+        for item in refused
+        for reason in (item.reasons if isinstance(item, Shortfall) else item)
+    )
     detail = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {detail}."

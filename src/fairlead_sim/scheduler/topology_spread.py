@@ -23,7 +23,9 @@ _HARD = "DoNotSchedule"
 
 
 class Spread(Struct, frozen=True):
-    """One constraint with the pods that stand already, by domain; `own` is 1 if the pod itself counts."""
+    """One constraint with the pods that stand already, by domain; `own` is 1 if the pod itself
+    counts.
+    """
 
     key: str
     max_skew: int
@@ -32,7 +34,9 @@ class Spread(Struct, frozen=True):
 
     def skew(self, labels: Labels) -> int:
         """How many more pods than the emptiest domain the node's would have."""
-        return self.counts.get(labels[self.key], 0) + self.own - min(self.counts.values(), default=0)
+        return (
+            self.counts.get(labels[self.key], 0) + self.own - min(self.counts.values(), default=0)
+        )
 
 
 def constraints(spec: Object, *, is_hard: bool) -> list[Object]:
@@ -40,7 +44,9 @@ def constraints(spec: Object, *, is_hard: bool) -> list[Object]:
     return [item for item in found if (item.get("whenUnsatisfiable", _HARD) == _HARD) is is_hard]
 
 
-def spreads(pod: Object, nodes: Iterable[Labels], placed: Sequence[tuple[Object, Labels]], *, is_hard: bool) -> list[Spread]:
+def spreads(
+    pod: Object, nodes: Iterable[Labels], placed: Sequence[tuple[Object, Labels]], *, is_hard: bool
+) -> list[Spread]:
     """The pod's constraints over the nodes that suit it and the pods that stand on them."""
     wanted = constraints(pod["spec"], is_hard=is_hard)
     if not wanted:
@@ -50,13 +56,26 @@ def spreads(pod: Object, nodes: Iterable[Labels], placed: Sequence[tuple[Object,
     return [_spread(item, pod, domains, placed, keys) for item in wanted]
 
 
-def _spread(item: Object, pod: Object, domains: list[Labels], placed: Sequence[tuple[Object, Labels]], keys: list[str]) -> Spread:
+def _spread(
+    item: Object,
+    pod: Object,
+    domains: list[Labels],
+    placed: Sequence[tuple[Object, Labels]],
+    keys: list[str],
+) -> Spread:
     key, chooses = item["topologyKey"], _chooser(item, pod)
     counts = Counter({labels[key]: 0 for labels in domains})
     for other, labels in placed:
         if key in counts or labels.get(key) in counts:
-            is_counted = all(name in labels for name in keys) and "deletionTimestamp" not in other["metadata"]
-            if is_counted and other["metadata"]["namespace"] == pod["metadata"]["namespace"] and chooses(other):
+            is_counted = (
+                all(name in labels for name in keys)
+                and "deletionTimestamp" not in other["metadata"]
+            )
+            if (
+                is_counted
+                and other["metadata"]["namespace"] == pod["metadata"]["namespace"]
+                and chooses(other)
+            ):
                 counts[labels[key]] += 1
     return Spread(key, int(item["maxSkew"]), counts, int(chooses(pod)))
 
@@ -65,7 +84,10 @@ def _chooser(item: Object, pod: Object) -> Callable[[Object], bool]:
     """The selector, narrowed to pods that are the same as this one in `matchLabelKeys`."""
     own = pod["metadata"].get("labels") or {}
     same = {key: own[key] for key in item.get("matchLabelKeys") or () if key in own}
-    by_selector, by_keys = selects(item.get("labelSelector")), selects({"matchLabels": same}) if same else None
+    by_selector, by_keys = (
+        selects(item.get("labelSelector")),
+        selects({"matchLabels": same}) if same else None,
+    )
     return lambda other: by_selector(other) and (by_keys is None or by_keys(other))
 
 

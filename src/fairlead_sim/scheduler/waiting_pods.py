@@ -1,7 +1,7 @@
 """The scheduler's queue: by priority and age, with back-off for rejected pods.
 
-Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod,
-and a group that was refused rests until something changes that could help it.
+Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its
+first pod, and a group that was refused rests until something changes that could help it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ class Group:
         if self.answer is None:
             return
         if self.answer == self.known:
-            self.untried = {uid: None for uid in self.untried if uid in self.strangers} if self.strangers else {}
+            self.untried = (
+                {uid: None for uid in self.untried if uid in self.strangers}
+                if self.strangers
+                else {}
+            )
         elif not self.untried:
             self.known = self.answer
         if not self.untried:
@@ -112,12 +116,15 @@ class WaitingPods:
         return waiting
 
     def single_out(self, asker: Lodger, now: float) -> None:
-        """Let a pod that was tried wait for itself alone: it was promised a place, which the others of its
-        group were not."""
+        """Let a pod that was tried wait for itself alone: it was promised a place, which the others
+        of its group were not.
+        """
         waiting = self.remove(asker.uid)
         if waiting is not None:
             waiting.signature = (waiting.signature, asker.uid)
-            self._groups[waiting.signature] = Group({asker.uid: waiting}, example=asker, failures=1, tried_at=now)
+            self._groups[waiting.signature] = Group(
+                {asker.uid: waiting}, example=asker, failures=1, tried_at=now
+            )
             self._group_of[asker.uid] = waiting.signature
 
     def group_of(self, uid: str) -> Group | None:
@@ -130,7 +137,11 @@ class WaitingPods:
     def rouse(self, group: Group) -> None:
         """Try a resting group again, once its pause is over."""
         if not group.untried:
-            pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << min(group.failures - 1, 4))) if group.failures else 0.0
+            pause = (
+                min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << min(group.failures - 1, 4)))
+                if group.failures
+                else 0.0
+            )
             group.rests_until, group.answer = group.tried_at + pause, None
             self._push(next(iter(group.members.values())).signature, group, list(group.members))
 

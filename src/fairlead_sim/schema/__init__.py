@@ -1,2 +1,3 @@
-"""The forms and words of the Kubernetes API: resources, fields, validation by schema, selectors, patches,
-statuses."""
+"""The forms and words of the Kubernetes API: resources, fields, validation by schema, selectors,
+patches, statuses.
+"""

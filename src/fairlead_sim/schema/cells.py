@@ -1,5 +1,6 @@
-"""The one language of the tables that kubectl prints: columns with a JSONPath or a function each, and
-words such as `<none>`."""
+"""The one language of the tables that kubectl prints: columns with a JSONPath or a function each,
+and words such as `<none>`.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ NONE = "<none>"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a kind and how one object fills them. `condition` gives (reason, message) of a row
-    that is over and done."""
+    """The columns of a kind and how one object fills them. `condition` gives (reason, message) of a
+    row that is over and done.
+    """
 
     columns: tuple[Column, ...]
     cells: Callable[[Object, float], list[Any]]
@@ -40,7 +42,10 @@ def layout(shown: Mapping[str, str | Fill]) -> Layout:
     shown if nothing is found.
     """
     shown = shown if f"+{NAME}" in shown else {NAME: ".metadata.name", **shown}
-    fills = [fill if callable(fill) else _read(title.partition(":")[2], fill) for title, fill in shown.items()]
+    fills = [
+        fill if callable(fill) else _read(title.partition(":")[2], fill)
+        for title, fill in shown.items()
+    ]
     return Layout(columns(shown), lambda obj, now: [fill(obj, now) for fill in fills])
 
 
@@ -104,7 +109,10 @@ def count_of(path: str) -> Fill:
 
 def labels_of(path: str) -> Fill:
     """The labels at the path."""
-    return lambda obj, now: ",".join(f"{key}={value}" for key, value in sorted((find_first(path, obj) or {}).items())) or NONE
+    return lambda obj, now: (
+        ",".join(f"{key}={value}" for key, value in sorted((find_first(path, obj) or {}).items()))
+        or NONE
+    )
 
 
 def selector_of(path: str, default: str = NONE) -> Fill:
@@ -114,7 +122,9 @@ def selector_of(path: str, default: str = NONE) -> Fill:
 
 def containers_of(path: str, key: str) -> Fill:
     """A field of all containers of the pod spec at the path."""
-    return lambda obj, now: ",".join(str(container.get(key, "")) for container in find_first(f"{path}.containers", obj) or ())
+    return lambda obj, now: ",".join(
+        str(container.get(key, "")) for container in find_first(f"{path}.containers", obj) or ()
+    )
 
 
 def first_few(shown: list[str], limit: int, default: str, comma: str = ",") -> str:
@@ -141,4 +151,7 @@ def text(obj: Object, *path: str, default: str = "") -> str:
 
 
 def true_condition(obj: Object, kind: str) -> bool:
-    return any(condition.get("type") == kind and condition.get("status") == "True" for condition in part(obj, "status", "conditions") or ())
+    return any(
+        condition.get("type") == kind and condition.get("status") == "True"
+        for condition in part(obj, "status", "conditions") or ()
+    )

@@ -1,8 +1,8 @@
 """What a CustomResourceDefinition defines: its kinds and versions, each with schema, columns and
 subresources.
 
-Every served version is a `ResourceKind` of its own whose objects live in one place (`stored_as`): conversion
-is `None`, so they differ in their `apiVersion` alone.
+Every served version is a `ResourceKind` of its own whose objects live in one place (`stored_as`):
+conversion is `None`, so they differ in their `apiVersion` alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class CustomVersion:
 def condition_of(definition: Object, kind: str) -> str:
     """The status of a condition: `True`, `False`, or "" if it is absent."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
-    return next((str(condition["status"]) for condition in conditions if condition["type"] == kind), "")
+    return next(
+        (str(condition["status"]) for condition in conditions if condition["type"] == kind), ""
+    )
 
 
 def storage_version(definition: Object) -> Mapping[str, Any]:
@@ -54,7 +56,15 @@ def storage_kind(definition: Object) -> ResourceKind:
     spec, names = definition["spec"], definition["spec"]["names"]
     version = storage_version(definition)["name"]
     namespaced = spec["scope"] == "Namespaced"
-    return ResourceKind(spec["group"], version, names["kind"], names["plural"], names["singular"], namespaced=namespaced, is_custom=True)
+    return ResourceKind(
+        spec["group"],
+        version,
+        names["kind"],
+        names["plural"],
+        names["singular"],
+        namespaced=namespaced,
+        is_custom=True,
+    )
 
 
 def served_kinds(definition: Object, stored_as: ResourceKind) -> tuple[ResourceKind, ...]:
@@ -64,12 +74,19 @@ def served_kinds(definition: Object, stored_as: ResourceKind) -> tuple[ResourceK
     versions = {version["name"]: version for version in definition["spec"]["versions"]}
     stored_schema = _schema(versions.get(stored_as.version) or storage_version(definition))
     return tuple(
-        _served_kind(definition, version, stored_as, stored_schema) for version in definition["spec"]["versions"] if version.get("served")
+        _served_kind(definition, version, stored_as, stored_schema)
+        for version in definition["spec"]["versions"]
+        if version.get("served")
     )
 
 
-def _served_kind(definition: Object, version: Object, stored_as: ResourceKind, stored_schema: Mapping[str, Any]) -> ResourceKind:
-    spec, names = definition["spec"], {**definition["spec"]["names"], **definition["status"]["acceptedNames"]}
+def _served_kind(
+    definition: Object, version: Object, stored_as: ResourceKind, stored_schema: Mapping[str, Any]
+) -> ResourceKind:
+    spec, names = (
+        definition["spec"],
+        {**definition["spec"]["names"], **definition["status"]["acceptedNames"]},
+    )
     subresources = version.get("subresources") or {}
     return ResourceKind(
         group=spec["group"],
@@ -81,7 +98,9 @@ def _served_kind(definition: Object, version: Object, stored_as: ResourceKind, s
         namespaced=spec["scope"] == "Namespaced",
         verbs=ALL_VERBS,
         categories=tuple(names.get("categories") or ()),
-        subresources=tuple(name for name in ("status", "scale") if subresources.get(name) is not None),
+        subresources=tuple(
+            name for name in ("status", "scale") if subresources.get(name) is not None
+        ),
         is_custom=True,
         stored_as=stored_as,
         custom=CustomVersion(
@@ -103,14 +122,18 @@ def _schema(version: Object) -> Mapping[str, Any]:
 def _warning(group: str, kind: str, version: Object) -> str:
     if not version.get("deprecated"):
         return ""
-    return str(version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated")
+    return str(
+        version.get("deprecationWarning") or (f"{group}/{version['name']} {kind} is deprecated")
+    )
 
 
 def ignored_parts(definition: Object) -> list[str]:
     """Parts of a definition that have no effect here, as sentences for its author."""
     ignored = []
     if ((definition.get("spec") or {}).get("conversion") or {}).get("strategy") == "Webhook":
-        ignored.append("the simulated cluster calls no conversion webhook: all versions show the same fields")
+        ignored.append(
+            "the simulated cluster calls no conversion webhook: all versions show the same fields"
+        )
     if _mentions(definition.get("spec"), "x-kubernetes-validations"):
         ignored.append("the simulated cluster does not evaluate x-kubernetes-validations")
     return ignored
@@ -127,7 +150,10 @@ def _mentions(value: Any, key: str) -> bool:
 
 def _layout(shown: list[Mapping[str, Any]]) -> Layout:
     def cells(obj: Object, now: float) -> list[Any]:
-        return [obj["metadata"]["name"], *(_cell(column["type"], find_first(column["jsonPath"], obj), now) for column in shown)]
+        return [
+            obj["metadata"]["name"],
+            *(_cell(column["type"], find_first(column["jsonPath"], obj), now) for column in shown),
+        ]
 
     return Layout((*columns((NAME,)), *(_column(column) for column in shown)), cells)
 

@@ -1,7 +1,7 @@
 """What the structural schema of a CustomResourceDefinition prunes, fills in and refuses.
 
-The words are those of the real server's validator. Not here: CEL (`x-kubernetes-validations`) and string
-formats but `date-time`. Nothing is changed in place: what did not change is shared.
+The words are those of the real server's validator. Not here: CEL (`x-kubernetes-validations`) and
+string formats but `date-time`. Nothing is changed in place: what did not change is shared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ from typing import Any
 
 from fairlead.wire.kube.time import parse_time
 from fairlead_sim.schema.pattern import fits
-from fairlead_sim.schema.status import FieldError, duplicate, required, shown, too_long, unsupported, wrong_value
+from fairlead_sim.schema.status import (
+    FieldError,
+    duplicate,
+    required,
+    shown,
+    too_long,
+    unsupported,
+    wrong_value,
+)
 
 Schema = Mapping[str, Any]
 
@@ -25,8 +33,9 @@ _META = ("apiVersion", "kind", "metadata")
 
 
 def pruned(schema: Schema, obj: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
-    """The object without the fields that its schema does not have; their paths are added to `unknown`,
-    sorted."""
+    """The object without the fields that its schema does not have; their paths are added to
+    `unknown`, sorted.
+    """
     found: list[str] = []
     kept = _pruned({**schema, EMBEDDED: True}, obj, "", found)
     unknown.extend(sorted(found))
@@ -38,7 +47,9 @@ def _pruned(schema: Schema | None, value: Any, path: str, unknown: list[str]) ->
         items = schema.get("items") if schema else None
         if items is None and schema and schema.get(PRESERVE):
             return value
-        return [_pruned(items, item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+        return [
+            _pruned(items, item, f"{path}[{index}]", unknown) for index, item in enumerate(value)
+        ]
     if not isinstance(value, Mapping):
         return value
     kept = {}
@@ -74,23 +85,34 @@ def _field_schema(schema: Schema | None, key: str) -> tuple[bool, Schema | None]
 
 
 def defaulted(schema: Schema | None, value: Any) -> Any:
-    """The value with the schema's defaults where nothing was given, and without nulls that the schema does
-    not allow."""
+    """The value with the schema's defaults where nothing was given, and without nulls that the
+    schema does not allow.
+    """
     if not schema:
         return value
     if isinstance(value, list):
         items = schema.get("items")
         new_items = [defaulted(items, _unless_null(items, item)) for item in value]
-        return new_items if any(new is not old for new, old in zip(new_items, value, strict=True)) else value
+        return (
+            new_items
+            if any(new is not old for new, old in zip(new_items, value, strict=True))
+            else value
+        )
     if not isinstance(value, Mapping):
         return value
     filled = dict(_without_nulls(schema, value))
     for key, field in (schema.get("properties") or {}).items():
-        if "default" in field and filled.get(key) is None and not (key in filled and field.get("nullable")):
+        if (
+            "default" in field
+            and filled.get(key) is None
+            and not (key in filled and field.get("nullable"))
+        ):
             filled[key] = field["default"]
     for key, item in filled.items():
         filled[key] = defaulted(_described(schema, key), item)
-    is_same = len(filled) == len(value) and all(key in value and filled[key] is value[key] for key in filled)
+    is_same = len(filled) == len(value) and all(
+        key in value and filled[key] is value[key] for key in filled
+    )
     return value if is_same else filled
 
 
@@ -111,7 +133,11 @@ def _without_nulls(schema: Schema, value: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 def _unless_null(schema: Schema | None, item: Any) -> Any:
-    return schema["default"] if item is None and schema and "default" in schema and not schema.get("nullable") else item
+    return (
+        schema["default"]
+        if item is None and schema and "default" in schema and not schema.get("nullable")
+        else item
+    )
 
 
 # --- validation -----------------------------------------------------------------------------------
@@ -142,32 +168,49 @@ _TYPES = {str: "string", int: "integer", float: "number", Mapping: "object", lis
 
 
 def _type_errors(schema: Schema, value: Any, kind: str, path: str) -> list[FieldError]:
-    wanted = ["integer", "string"] if schema.get(INT_OR_STRING) else [schema["type"]] if schema.get("type") else []
+    wanted = (
+        ["integer", "string"]
+        if schema.get(INT_OR_STRING)
+        else [schema["type"]]
+        if schema.get("type")
+        else []
+    )
     if not wanted or kind in wanted or (value is None and schema.get("nullable")):
         return []
-    if (kind == "integer" and "number" in wanted) or (kind == "number" and "integer" in wanted and value.is_integer()):
+    if (kind == "integer" and "number" in wanted) or (
+        kind == "number" and "integer" in wanted and value.is_integer()
+    ):
         return []
     return [_mistyped(path, kind, ",".join(wanted))]
 
 
 def _mistyped(path: str, value: str, wanted: str) -> FieldError:
     return FieldError(
-        path, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {path} in body must be of type {wanted}: {shown(value)}"
+        path,
+        "FieldValueTypeInvalid",
+        f"Invalid value: {shown(value)}: {path} in body must be of type {wanted}: {shown(value)}",
     )
 
 
 def _composed_errors(schema: Schema, value: Any, path: str) -> list[FieldError]:
-    errors = [error for part in schema.get("allOf") or () for error in schema_errors(part, value, path)]
+    errors = [
+        error for part in schema.get("allOf") or () for error in schema_errors(part, value, path)
+    ]
     if schema.get("anyOf"):
         failures = [schema_errors(part, value, path) for part in schema["anyOf"]]
         if all(failures):
-            errors += [_nameless(f"{shown(path)} must validate at least one schema (anyOf)"), *_nearest(failures)]
+            errors += [
+                _nameless(f"{shown(path)} must validate at least one schema (anyOf)"),
+                *_nearest(failures),
+            ]
     if schema.get("oneOf"):
         failures = [schema_errors(part, value, path) for part in schema["oneOf"]]
         fitting = failures.count([])
         if fitting != 1:
             found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
-            errors.append(_nameless(f"{shown(path)} must validate one and only one schema (oneOf). {found}"))
+            errors.append(
+                _nameless(f"{shown(path)} must validate one and only one schema (oneOf). {found}")
+            )
             errors += _nearest(failures)
     if schema.get("not") and not schema_errors(schema["not"], value, path):
         errors.append(_nameless(f"{shown(path)} must not validate the schema (not)"))
@@ -196,8 +239,16 @@ def _object_errors(schema: Schema, value: Mapping[str, Any], path: str) -> list[
 
 def _array_errors(schema: Schema, value: list[Any], path: str) -> list[FieldError]:
     items = schema.get("items") or {}
-    errors = [error for index, item in enumerate(value) for error in schema_errors(items, item, f"{path}[{index}]")]
-    return [*errors, *_size_errors(schema, len(value), path, "Items", "items"), *_duplicates(schema, value, path)]
+    errors = [
+        error
+        for index, item in enumerate(value)
+        for error in schema_errors(items, item, f"{path}[{index}]")
+    ]
+    return [
+        *errors,
+        *_size_errors(schema, len(value), path, "Items", "items"),
+        *_duplicates(schema, value, path),
+    ]
 
 
 def _size_errors(schema: Schema, size: int, path: str, bound: str, things: str) -> list[FieldError]:
@@ -206,18 +257,33 @@ def _size_errors(schema: Schema, size: int, path: str, bound: str, things: str) 
         return [_unfit(path, size, f"should have at least {lowest} {things}")]
     if highest is not None and size > highest:
         items = "item" if highest == 1 else "items"
-        return [FieldError(path, "FieldValueTooMany", f"Too many: {size}: must have at most {highest} {items}")]
+        return [
+            FieldError(
+                path,
+                "FieldValueTooMany",
+                f"Too many: {size}: must have at most {highest} {items}",
+            )
+        ]
     return []
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[FieldError]:
-    """What `x-kubernetes-list-type` forbids: the same value (`set`) or the same keys (`map`) twice."""
-    kind, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or ()
+    """What `x-kubernetes-list-type` forbids: the same value
+    (`set`) or the same keys (`map`) twice.
+    """
+    kind, keys = (
+        schema.get("x-kubernetes-list-type"),
+        schema.get("x-kubernetes-list-map-keys") or (),
+    )
     if kind not in ("set", "map"):
         return []
     seen, errors = [], []
     for index, item in enumerate(value):
-        mark = {key: item[key] for key in keys if key in item} if kind == "map" and isinstance(item, Mapping) else item
+        mark = (
+            {key: item[key] for key in keys if key in item}
+            if kind == "map" and isinstance(item, Mapping)
+            else item
+        )
         if mark in seen:
             errors.append(duplicate(f"{path}[{index}]", mark))
         seen.append(mark)
@@ -225,7 +291,11 @@ def _duplicates(schema: Schema, value: list[Any], path: str) -> list[FieldError]
 
 
 def _text_errors(schema: Schema, value: str, path: str) -> list[FieldError]:
-    shortest, longest, pattern = schema.get("minLength"), schema.get("maxLength"), schema.get("pattern")
+    shortest, longest, pattern = (
+        schema.get("minLength"),
+        schema.get("maxLength"),
+        schema.get("pattern"),
+    )
     errors = []
     if longest is not None and len(value) > longest:
         errors.append(too_long(path, longest))
@@ -251,16 +321,25 @@ def _number_errors(schema: Schema, value: float, path: str) -> list[FieldError]:
     errors = []
     if step and value % step:
         errors.append(_unfit(path, value, f"should be a multiple of {_number(step)}"))
-    if highest is not None and (value >= highest if schema.get("exclusiveMaximum") else value > highest):
+    if highest is not None and (
+        value >= highest if schema.get("exclusiveMaximum") else value > highest
+    ):
         rule = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
         errors.append(_unfit(path, value, f"should be {rule} {_number(highest)}"))
-    if lowest is not None and (value <= lowest if schema.get("exclusiveMinimum") else value < lowest):
+    if lowest is not None and (
+        value <= lowest if schema.get("exclusiveMinimum") else value < lowest
+    ):
         rule = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         errors.append(_unfit(path, value, f"should be {rule} {_number(lowest)}"))
     return errors
 
 
-_CHECKS: Mapping[str, Any] = {"object": _object_errors, "array": _array_errors, "string": _text_errors, "number": _number_errors}
+_CHECKS: Mapping[str, Any] = {
+    "object": _object_errors,
+    "array": _array_errors,
+    "string": _text_errors,
+    "number": _number_errors,
+}
 
 
 def _unfit(path: str, value: Any, why: str) -> FieldError:

@@ -1,6 +1,7 @@
 """Lengths of time as kubectl prints them.
 
-Two units at most, and fewer the longer it is: `95s`, `3m20s`, `47m`, `5h10m`, `3d4h`, `412d`, `3y20d`.
+Two units at most, and fewer the longer it is: `95s`, `3m20s`, `47m`, `5h10m`, `3d4h`, `412d`,
+`3y20d`.
 """
 
 from __future__ import annotations

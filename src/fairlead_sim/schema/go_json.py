@@ -1,5 +1,5 @@
-"""JSON as Go reads it, names its values and prints them, for what `kubectl patch` shows of a patch that is
-none.
+"""JSON as Go reads it, names its values and prints them, for what `kubectl patch` shows of a patch
+that is none.
 
 Bytes that are no UTF-8 become U+FFFD instead of a fault.
 """
@@ -69,4 +69,6 @@ def go_value(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{go_value(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(go_value(item) for item in value)}]"
-    return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )

@@ -1,7 +1,7 @@
 """The JSONPath of printer columns and scale subresources.
 
-The simple paths that CustomResourceDefinitions may use: fields, indices, slices, `*` and filters. What is
-missing is no error: it finds nothing.
+The simple paths that CustomResourceDefinitions may use: fields, indices, slices, `*` and filters.
+What is missing is no error: it finds nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,21 @@ _TOKEN = re.compile(
     r"""|\[(?P<place>\*|-?\d*(?::-?\d*)?)\]"""
 )
 _FILTER = re.compile(r"@(?P<path>[^=!<>\s]*+)\s*+(?:(?P<sign>==|!=|<=|>=|<|>)\s*+(?P<value>.++))?+")
-_SIGNS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_SIGNS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @lru_cache(maxsize=1024)
 def parse_json_path(text: str) -> tuple[Step, ...]:
-    """The steps of `.status.conditions[?(@.type=="Ready")].status`. Raises ValueError for what is no such
-    path."""
+    """The steps of `.status.conditions[?(@.type=="Ready")].status`. Raises ValueError for what is
+    no such path.
+    """
     steps, at = [], 0
     while at < len(text):
         token = _TOKEN.match(text, at)
@@ -74,7 +82,9 @@ def _step(token: re.Match[str]) -> Step:
         start, stop = (int(bound) if bound else None for bound in place.split(":"))
         return lambda value: value[start:stop] if isinstance(value, list) else []
     index = int(place)
-    return lambda value: [value[index]] if isinstance(value, list) and -len(value) <= index < len(value) else []
+    return lambda value: (
+        [value[index]] if isinstance(value, list) and -len(value) <= index < len(value) else []
+    )
 
 
 def _everything(value: Any) -> Iterable[Any]:
@@ -94,7 +104,11 @@ def _filter(text: str) -> Step:
     holds, wanted = _SIGNS[parts["sign"]], _literal(parts["value"])
 
     def chosen(value: Any) -> list[Any]:
-        return [item for item in _everything(value) if any(_compares(holds, found, wanted) for found in find_all(path, item)[:1])]
+        return [
+            item
+            for item in _everything(value)
+            if any(_compares(holds, found, wanted) for found in find_all(path, item)[:1])
+        ]
 
     return chosen
 

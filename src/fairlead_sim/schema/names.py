@@ -23,19 +23,24 @@ _is_port_name = re.compile(r"[-a-z0-9]+").fullmatch
 _is_env_name = re.compile(r"[ -<>-~]+").fullmatch
 
 _SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "
+    "or '.', and must start and end with an "
     f"alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
 _LABEL_RULE: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric "
     f"character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
 )
 _LABEL_VALUE_RULE: Final = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    f"alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_LABEL_VALUE}')"
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    f"validation is '{_LABEL_VALUE}')"
 )
 _NAME_PART_RULE: Final = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character "
     f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME_PART}')"
 )
 
@@ -70,11 +75,19 @@ def qualified_name_faults(text: str) -> list[str]:
     """
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return [f"a valid label key {_NAME_PART_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [
+            (
+                f"a valid label key {_NAME_PART_RULE} with an optional DNS subdomain prefix "
+                "and '/' "
+                "(e.g. 'example.com/MyName')"
+            )
+        ]
     faults = []
     if slash:
         faults += (
-            ["prefix part must be non-empty"] if not prefix else [f"prefix part {fault}" for fault in subdomain_faults(prefix, "bytes")]
+            [("prefix part must be non-empty")]
+            if not prefix
+            else [(f"prefix part {fault}") for fault in subdomain_faults(prefix, "bytes")]
         )
     if not name:
         faults.append("name part must be non-empty")
@@ -93,7 +106,11 @@ def config_key_faults(text: str) -> list[str]:
     faults = [] if len(text) <= 253 else ["must be no more than 253 characters"]
     if not _is_config_key(text):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        faults.append(f"{rule} (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '{_CONFIG_KEY}')")
+        faults.append(
+            f"{rule} (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for "
+            "validation "
+            f"is '{_CONFIG_KEY}')"
+        )
     if text in (".", ".."):
         faults.append(f"must not be '{text}'")
     return faults
@@ -123,10 +140,13 @@ def search_domain_faults(text: str) -> list[str]:
     faults = [] if len(text) <= 253 else ["must be no more than 253 characters"]
     if not re.fullmatch(_SEARCH_DOMAIN, text):
         rule = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end "
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+            "characters, '_', '-' or '.', and must start and end "
             "with an alphanumeric character"
         )
-        faults.append(f"{rule} (e.g. 'example.com', regex used for validation is '{_SEARCH_DOMAIN}')")
+        faults.append(
+            f"{rule} (e.g. 'example.com', regex used for validation is '{_SEARCH_DOMAIN}')"
+        )
     return faults
 
 
@@ -139,5 +159,12 @@ def header_name_faults(text: str) -> list[str]:
 
 def environment_name_faults(text: str) -> list[str]:
     return (
-        [] if _is_env_name(text) else ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+        []
+        if _is_env_name(text)
+        else [
+            (
+                "a valid environment variable name must consist only of printable ASCII characters "
+                "other than '='"
+            )
+        ]
     )

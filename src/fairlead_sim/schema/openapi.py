@@ -1,8 +1,10 @@
-"""The OpenAPI documents, from which kubectl learns that the server validates and `explain` takes its fields.
+"""The OpenAPI documents, from which kubectl learns that the server validates and `explain` takes
+its fields.
 
-Names and types of the fields, which is all that we know of the built-in kinds; custom ones are described as
-their definitions do it. That `PATCH` and `POST` take `fieldValidation` is what `kubectl apply` and `create`
-look for. Request bodies are left out on purpose: kubectl then computes its patches from its own types.
+Names and types of the fields, which is all that we know of the built-in kinds; custom ones are
+described as their definitions do it. That `PATCH` and `POST` take `fieldValidation` is what
+`kubectl apply` and `create` look for. Request bodies are left out on purpose: kubectl then computes
+its patches from its own types.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from fairlead_sim.schema.resource import ResourceKind
 _INFO = {"title": "Fairlead simulated Kubernetes API", "version": "v1"}
 _QUERY = ("dryRun", "fieldManager", "fieldValidation")
 _BUILTIN_WORDS = (
-    "The simulated API server knows the fields of this kind and their types, but not what they mean: "
+    "The simulated API server knows the fields of this kind and their types, but not what "
+    "they mean: "
     "see https://kubernetes.io/docs/reference/kubernetes-api/."
 )
 _UNKNOWN_WORDS = "The simulated API server keeps this kind without knowing its fields."
@@ -37,11 +40,18 @@ def openapi_v3(place: str, kinds: Iterable[ResourceKind]) -> dict[str, Any] | No
     if not here:
         return None
     paths = {path: item for ref in here for path, item in _paths(ref, _v3_parameter)}
-    return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": _schemas(here)}}
+    return {
+        "openapi": "3.0.0",
+        "info": _INFO,
+        "paths": paths,
+        "components": {"schemas": _schemas(here)},
+    }
 
 
 def openapi_v2(kinds: Iterable[ResourceKind]) -> dict[str, Any]:
-    """`/openapi/v2`: everything in one document, without the schemas, which kubectl no longer reads there."""
+    """`/openapi/v2`: everything in one document, without the schemas, which kubectl no longer reads
+    there.
+    """
     paths = {path: item for ref in kinds for path, item in _paths(ref, _v2_parameter)}
     return {"swagger": "2.0", "info": _INFO, "paths": paths, "definitions": {}}
 
@@ -61,13 +71,20 @@ def _v2_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "type": "string", "uniqueItems": True}
 
 
-def _paths(ref: ResourceKind, parameter: Callable[[str], dict[str, Any]]) -> Iterable[tuple[str, dict[str, Any]]]:
+def _paths(
+    ref: ResourceKind, parameter: Callable[[str], dict[str, Any]]
+) -> Iterable[tuple[str, dict[str, Any]]]:
     collection = f"/{_place(ref)}/{'namespaces/{namespace}/' if ref.namespaced else ''}{ref.plural}"
     parameters = [parameter(name) for name in _QUERY]
 
     def operation(action: str) -> dict[str, Any]:
         answers = {"200": {"description": "OK"}}
-        return {"parameters": parameters, "responses": answers, "x-kubernetes-action": action, "x-kubernetes-group-version-kind": _gvk(ref)}
+        return {
+            "parameters": parameters,
+            "responses": answers,
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": _gvk(ref),
+        }
 
     yield collection, {"post": operation("post")}
     yield f"{collection}/{{name}}", {"patch": operation("patch"), "put": operation("put")}
@@ -95,16 +112,35 @@ def _schemas(kinds: tuple[ResourceKind, ...]) -> Mapping[str, Schema]:
             name = ".".join((*reversed(ref.group.split(".")), ref.version, ref.kind))
             schemas[name], words = _undescribed(ref), _UNKNOWN_WORDS
         own = schemas[name]
-        known = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, **own.get("properties", {})}
-        schemas[name] = {"description": words, **own, "properties": known, "x-kubernetes-group-version-kind": [_gvk(ref)]}
+        known = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            **own.get("properties", {}),
+        }
+        schemas[name] = {
+            "description": words,
+            **own,
+            "properties": known,
+            "x-kubernetes-group-version-kind": [_gvk(ref)],
+        }
     return {**schemas, **_SCALAR_SCHEMAS}
 
 
 def _undescribed(ref: ResourceKind) -> Schema:
     """A custom resource as its definition describes it, or a kind of which nothing is known."""
     anything: Schema = {"type": "object", "description": _UNKNOWN_WORDS}
-    own: Schema = dict(ref.custom.schema) if ref.custom is not None else {"type": "object", "properties": {"spec": anything}}
-    return {**own, "properties": {**own.get("properties", {}), "metadata": _reference(_schema_name(_OBJECT_META))}}
+    own: Schema = (
+        dict(ref.custom.schema)
+        if ref.custom is not None
+        else {"type": "object", "properties": {"spec": anything}}
+    )
+    return {
+        **own,
+        "properties": {
+            **own.get("properties", {}),
+            "metadata": _reference(_schema_name(_OBJECT_META)),
+        },
+    }
 
 
 def _describe(message: str, schemas: dict[str, Schema]) -> None:
@@ -112,9 +148,13 @@ def _describe(message: str, schemas: dict[str, Schema]) -> None:
     name = _schema_name(message)
     if name in schemas:
         return
-    schemas[name] = {"type": "object"}  # before its fields are looked at: some messages contain themselves
+    # before its fields are looked at: some messages contain themselves
+    schemas[name] = {"type": "object"}
     fields = fields_by_name(message)
-    schemas[name] = {"type": "object", "properties": {key: _field_schema(field) for key, field in fields.items()}}
+    schemas[name] = {
+        "type": "object",
+        "properties": {key: _field_schema(field) for key, field in fields.items()},
+    }
     for field in fields.values():
         if "." in field.type:
             _describe(field.type, schemas)
@@ -141,7 +181,10 @@ def _reference(name: str) -> Schema:
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-_TIMES = {letter: f"io.k8s.apimachinery.pkg.apis.meta.v1.{name}" for letter, name in (("t", "Time"), ("T", "MicroTime"))}
+_TIMES = {
+    letter: f"io.k8s.apimachinery.pkg.apis.meta.v1.{name}"
+    for letter, name in (("t", "Time"), ("T", "MicroTime"))
+}
 _SCALAR_SCHEMAS: Mapping[str, Schema] = {
     _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
     _INT_OR_STRING: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},

@@ -1,8 +1,8 @@
 """The three patch dialects of the API: what an object becomes under each.
 
-JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of
-objects by a key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared
-with the result.
+JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges
+lists of objects by a key instead of replacing them. Nothing here changes its arguments: unchanged
+parts are shared with the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from fairlead_sim.schema.go_number import whole_or_none
 from fairlead_sim.schema.status import ApiStatus, bad_request
 
 COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
-"""How much the `copy` operations of one JSON patch may add: kube-apiserver's `JSONPatchMaxCopyBytes`."""
+"""How much the `copy` operations of one JSON patch may add: kube-apiserver's
+`JSONPatchMaxCopyBytes`.
+"""
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
@@ -73,7 +75,9 @@ def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
         if key.startswith("$setElementOrder/"):
             field = key.partition("/")[2]
             if not isinstance(value, list):
-                raise ApiStatus(500, "", f"expected a []interface {{}}, but received a {go_type(value)}")
+                raise ApiStatus(
+                    500, "", (f"expected a []interface {{}}, but received a {go_type(value)}")
+                )
             if merged.get(field):
                 merge_key = fields.get(field, _UNKNOWN).merge_key
                 _check_order(value, patch.get(field), merge_key)
@@ -95,15 +99,30 @@ def _merge_field(merged: dict[str, Any], key: str, value: Any, field: Field) -> 
 
 def _merge_list(target: list[Any], patch: list[Any], field: Field) -> list[Any]:
     key = field.merge_key
-    if key is None or any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
-        return [item for item in patch if not (isinstance(item, dict) and item.get("$patch") == "replace")]
+    if key is None or any(
+        isinstance(item, dict) and item.get("$patch") == "replace" for item in patch
+    ):
+        return [
+            item
+            for item in patch
+            if not (isinstance(item, dict) and item.get("$patch") == "replace")
+        ]
     if key == "":
-        return _in_order([*target, *(item for item in patch if item not in target)], patch, target, key)
+        return _in_order(
+            [*target, *(item for item in patch if item not in target)], patch, target, key
+        )
     merged, left = list(target), []
     for item in patch:
         if not isinstance(item, dict) or key not in item:
             raise _without_key(item, key)
-        found = next((index for index, held in enumerate(merged) if isinstance(held, dict) and held.get(key) == item[key]), None)
+        found = next(
+            (
+                index
+                for index, held in enumerate(merged)
+                if isinstance(held, dict) and held.get(key) == item[key]
+            ),
+            None,
+        )
         if item.get("$patch") == "delete":
             merged = [held for held in merged if held.get(key) != item[key]]
             continue
@@ -120,10 +139,17 @@ def _check_order(order: list[Any], patch: Any, key: str | None) -> None:
     for item in order if key else ():
         if isinstance(item, dict) and key not in item:
             raise _without_key(item, key)
-    named = [item for item in patch if not (isinstance(item, dict) and "$patch" in item)] if isinstance(patch, list) else []
+    named = (
+        [item for item in patch if not (isinstance(item, dict) and "$patch" in item)]
+        if isinstance(patch, list)
+        else []
+    )
     left = iter([_identity(item, key) for item in order])
     if order and not all(_identity(item, key) in left for item in named):
-        detail = f"The order in patch list:\n{go_value(patch)}\n doesn't match $setElementOrder list:\n{go_value(order)}\n"
+        detail = (
+            f"The order in patch list:\n{go_value(patch)}\n doesn't match $setElementOrder "
+            f"list:\n{go_value(order)}\n"
+        )
         raise ApiStatus(500, "", detail)
 
 
@@ -131,12 +157,14 @@ def _without_key(item: Any, key: str | None) -> ApiStatus:
     return ApiStatus(500, "", f"map: {go_value(item)} does not contain declared merge key: {key}")
 
 
-def _in_order(items: list[Any], order: Iterable[Any], before: Iterable[Any], key: str | None) -> list[Any]:
-    """The items named by `order` in its order; each of the others keeps its place before those that it stood
-    `before`, and else follows.
+def _in_order(
+    items: list[Any], order: Iterable[Any], before: Iterable[Any], key: str | None
+) -> list[Any]:
+    """The items named by `order` in its order; each of the others keeps its place before those that
+    it stood `before`, and else follows.
 
-    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what it is
-    added to.
+    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what
+    it is added to.
 
     >>> _in_order(["a", "b", "new"], ["new"], ["a", "b"], "")
     ['new', 'a', 'b']
@@ -144,7 +172,10 @@ def _in_order(items: list[Any], order: Iterable[Any], before: Iterable[Any], key
     ['a', 'c', 'b']
     """
     places, old_places = _places(order, key), _places(before, key)
-    named = sorted((item for item in items if _identity(item, key) in places), key=lambda item: places[_identity(item, key)])
+    named = sorted(
+        (item for item in items if _identity(item, key) in places),
+        key=lambda item: places[_identity(item, key)],
+    )
     others = [item for item in items if _identity(item, key) not in places]
     merged: list[Any] = []
     for item in named:
@@ -163,7 +194,8 @@ def _places(items: Iterable[Any], key: str | None) -> dict[str, int]:
 
 
 def _identity(item: Any, key: str | None) -> str:
-    return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
+    # whatever a client sends there
+    return repr(item.get(key) if key and isinstance(item, dict) else item)
 
 
 # --- JSON patch -----------------------------------------------------------------------------------
@@ -198,7 +230,10 @@ def _size(value: Any) -> int:
 
 
 def _no_operation(found: Any, wanted: str) -> ApiStatus:
-    return bad_request(f"error decoding patch: json: cannot unmarshal {go_type(found)} into Go value of type {wanted}")
+    return bad_request(
+        f"error decoding patch: json: cannot unmarshal {go_type(found)} into Go value of type "
+        f"{wanted}"
+    )
 
 
 def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
@@ -217,13 +252,17 @@ def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
     if kind in ("move", "copy"):
         source = _pointer(str(operation.get("from", "")))
         value = _found(target, source)
-        return _with_value(_without(target, source) if kind == "move" else target, path, value, insert=True)
+        return _with_value(
+            _without(target, source) if kind == "move" else target, path, value, insert=True
+        )
     raise _rejected()
 
 
 def _rejected() -> ApiStatus:
     """The real server's whole message about an operation that does not apply."""
-    return ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request")
+    return ApiStatus(
+        422, "Invalid", ("the server rejected our request due to an error in our request")
+    )
 
 
 def _pointer(path: str) -> list[str]:
@@ -249,12 +288,15 @@ def _lookup(target: Any, path: list[str]) -> Any:
 
 
 def _found(target: Any, path: list[str]) -> Any:
-    """The value at a path; None for a field that its object does not have: the real server tests, replaces
-    and copies those, too."""
+    """The value at a path; None for a field that its object does not have: the real server tests,
+    replaces and copies those, too.
+    """
     if not path:
         return target
     parent = _lookup(target, path[:-1])
-    return _lookup(parent, path[-1:]) if not isinstance(parent, dict) or path[-1] in parent else None
+    return (
+        _lookup(parent, path[-1:]) if not isinstance(parent, dict) or path[-1] in parent else None
+    )
 
 
 def _with_value(target: Any, path: list[str], value: Any, *, insert: bool) -> Any:
@@ -269,7 +311,11 @@ def _with_value(target: Any, path: list[str], value: Any, *, insert: bool) -> An
         raise _rejected()
     if rest or not insert:
         index = _index(target, step, len(target))
-        return [*target[:index], _with_value(target[index], rest, value, insert=insert), *target[index + 1 :]]
+        return [
+            *target[:index],
+            _with_value(target[index], rest, value, insert=insert),
+            *target[index + 1 :],
+        ]
     index = len(target) if step == "-" else _index(target, step, len(target) + 1)
     return [*target[:index], value, *target[index:]]
 
@@ -280,7 +326,11 @@ def _without(target: Any, path: list[str]) -> Any:
     step, rest = path[0], path[1:]
     if isinstance(target, list):
         index = _index(target, step, len(target))
-        return [*target[:index], *([_without(target[index], rest)] if rest else []), *target[index + 1 :]]
+        return [
+            *target[:index],
+            *([_without(target[index], rest)] if rest else []),
+            *target[index + 1 :],
+        ]
     if not isinstance(target, dict) or step not in target:
         raise _rejected()
     if rest:

@@ -41,7 +41,11 @@ def fault_of(pattern: str) -> str:
     try:
         _compiled(pattern)
     except re2.error as error:
-        detail = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
+        detail = (
+            error.args[0].decode("utf-8", "replace")
+            if isinstance(error.args[0], bytes)
+            else str(error)
+        )
         what, colon, where = detail.partition(": ")
         return f"{_WORDS.get(what, what)}{colon}" + (f"`{where}`" if colon else "")
     return ""

@@ -1,7 +1,8 @@
 """Quantities as the API server writes them.
 
-Canonically: the largest suffix that leaves a whole number, in the family (decimal, binary, exponent) in which
-it came. Amounts for computing are `wire/kube/quantity`'s; here only the text changes.
+Canonically: the largest suffix that leaves a whole number, in the family (decimal, binary,
+exponent) in which it came. Amounts for computing are `wire/kube/quantity`'s; here only the text
+changes.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-_QUANTITY = re.compile(r"([+-]?)(\d++\.?\d*+|\.\d++)(?:([eE])([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|[KMGTPE]i)?)")
+_QUANTITY = re.compile(
+    r"([+-]?)(\d++\.?\d*+|\.\d++)(?:([eE])([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|[KMGTPE]i)?)"
+)
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")  # 10^-9, 10^-6, …
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 @lru_cache(maxsize=4096)
 def canonical_quantity(text: str) -> str:
-    """The canonical text of a quantity; what is finer than a thousandth is rounded up, as in resource lists.
-    ValueError when it is none.
+    """The canonical text of a quantity; what is finer than a thousandth is rounded up, as in
+    resource lists. ValueError when it is none.
 
     >>> [canonical_quantity(text) for text in ("1.5", "1024Mi", "0.5Gi", "2000m", "1000")]
     ['1500m', '1Gi', '512Mi', '2', '1k']

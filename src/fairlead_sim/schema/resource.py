@@ -1,7 +1,7 @@
 """How a kind of Kubernetes object is addressed: group, version, plural, scope, verbs.
 
-One value describes one served resource. Kinds are compared by identity (they are keys of hot dictionaries):
-take them from a registry, do not build a second one that looks the same.
+One value describes one served resource. Kinds are compared by identity (they are keys of hot
+dictionaries): take them from a registry, do not build a second one that looks the same.
 """
 
 from __future__ import annotations

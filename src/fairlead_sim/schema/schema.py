@@ -21,19 +21,32 @@ from fairlead_sim.schema.status import ApiStatus
 Object = dict[str, Any]
 
 _TYPE_META = ("kind", "apiVersion")
-_GO_NAMES = {"s": "string", "x": "[]string", "b": "bool", "i": "int32", "l": "int64", "d": "float64", "y": "[]uint8"}
-_GO_QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_GO_NAMES = {
+    "s": "string",
+    "x": "[]string",
+    "b": "bool",
+    "i": "int32",
+    "l": "int64",
+    "d": "float64",
+    "y": "[]uint8",
+}
+_GO_QUANTITY_RULE = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
 
 
 class _Mistyped(Exception):
     """Why the object is not of its kind, in the decoder's words."""
 
 
-def typed(api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> tuple[Object, list[str]]:
-    """The object as the server keeps it, and the paths of the fields that it does not know. Raises 400 for
-    wrong types.
+def typed(
+    api_version: str, kind: str, obj: Object, schema: Schema | None = None
+) -> tuple[Object, list[str]]:
+    """The object as the server keeps it, and the paths of the fields that it does not know. Raises
+    400 for wrong types.
 
-    `schema` is a custom resource's: what it does not describe goes, what it has a default for comes.
+    `schema` is a custom resource's: what it does not describe goes, what it has a default for
+    comes.
     """
     message = message_of(api_version, kind)
     unknown: list[str] = []
@@ -52,16 +65,25 @@ def _custom(kind: str, body: Object, unknown: list[str]) -> Object:
     metadata = body.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise _wrong(metadata, f"{kind}.metadata", "v1.ObjectMeta")
-    return {**body, "metadata": _message("meta.ObjectMeta", metadata, "metadata", "metadata", unknown)}
+    return {
+        **body,
+        "metadata": _message("meta.ObjectMeta", metadata, "metadata", "metadata", unknown),
+    }
 
 
 class Unhandled(ApiStatus):
-    """400: what came is not of the kind that is `wanted`; `why` alone is what other messages repeat."""
+    """400: what came is not of the kind that is `wanted`; `why` alone is what other messages
+    repeat.
+    """
 
     def __init__(self, api_version: str, kind: str, wanted: str, why: str) -> None:
         self.why = why
         version = api_version.rpartition("/")[2]
-        super().__init__(400, "BadRequest", f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
+        super().__init__(
+            400,
+            "BadRequest",
+            (f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}'),
+        )
 
 
 def strict_error(api_version: str, kind: str, faults: Sequence[str]) -> Unhandled:
@@ -77,8 +99,9 @@ def check_kind(obj: Object, api_version: str, kind: str) -> None:
 
 
 def _message(message: str, obj: Object, path: str, place: str, unknown: list[str]) -> Object:
-    """`path` names the field in errors (without indices), `place` in the list of unknown fields (with
-    them)."""
+    """`path` names the field in errors (without indices), `place` in the list of unknown fields
+    (with them).
+    """
     fields, read = fields_by_name(message), {}
     for key, value in obj.items():
         field = fields.get(key)
@@ -87,7 +110,9 @@ def _message(message: str, obj: Object, path: str, place: str, unknown: list[str
             unknown.append(here)
         elif value is not None:
             detail = f"{path}.{key}" if path else key
-            read[key] = _field(field, value, f"{message.rpartition('.')[2]}.{detail}", detail, here, unknown)
+            read[key] = _field(
+                field, value, f"{message.rpartition('.')[2]}.{detail}", detail, here, unknown
+            )
     return read
 
 
@@ -95,16 +120,23 @@ def _field(field: Field, value: Any, struct: str, path: str, place: str, unknown
     if field.shape == "*":
         if not isinstance(value, list):
             raise _wrong(value, struct, f"[]{_go_name(field.type)}")
-        return [_one(field.type, item, struct, path, f"{place}[{index}]", unknown) for index, item in enumerate(value)]
+        return [
+            _one(field.type, item, struct, path, f"{place}[{index}]", unknown)
+            for index, item in enumerate(value)
+        ]
     if field.shape == "%":
         if not isinstance(value, dict):
             raise _wrong(value, struct, f"map[string]{_go_name(field.type)}")
-        return {key: _one(field.type, item, struct, path, f"{place}.{key}", unknown) for key, item in value.items()}
+        return {
+            key: _one(field.type, item, struct, path, f"{place}.{key}", unknown)
+            for key, item in value.items()
+        }
     return _one(field.type, value, struct, path, place, unknown)
 
 
 def _one(kind: str, value: Any, struct: str, path: str, place: str, unknown: list[str]) -> Any:
-    if kind == "j" and isinstance(value, dict):  # a schema within a schema: its unknown fields are not reported
+    # a schema within a schema: its unknown fields are not reported
+    if kind == "j" and isinstance(value, dict):
         return _message("apiextensions.JSONSchemaProps", value, path, place, [])
     if kind == "j" and not isinstance(value, bool | list):
         raise _Mistyped("boolean or JSON schema expected")
@@ -126,10 +158,22 @@ def _wrong(value: Any, struct: str, wanted: str) -> _Mistyped:
     if isinstance(value, bool):
         found = "bool"
     elif isinstance(value, int | float):
-        found = f"number {value}" if isinstance(value, float) and wanted.startswith("int") else "number"
+        found = (
+            f"number {value}" if isinstance(value, float) and wanted.startswith("int") else "number"
+        )
     else:
-        found = "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object" if value is not None else "null"
-    return _Mistyped(f"json: cannot unmarshal {found} into Go struct field {struct} of type {wanted}")
+        found = (
+            "string"
+            if isinstance(value, str)
+            else "array"
+            if isinstance(value, list)
+            else "object"
+            if value is not None
+            else "null"
+        )
+    return _Mistyped(
+        f"json: cannot unmarshal {found} into Go struct field {struct} of type {wanted}"
+    )
 
 
 # --- scalars --------------------------------------------------------------------------------------
@@ -147,7 +191,11 @@ def _whole(kind: str, value: Any, struct: str) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     bits = 31 if kind == "i" else 63
-    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << bits) <= value < 1 << bits:
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or not -(1 << bits) <= value < 1 << bits
+    ):
         raise _wrong(value, struct, _GO_NAMES[kind])
     return value
 
@@ -187,7 +235,9 @@ def _moment(kind: str, value: Any, struct: str) -> str:
     try:
         parse_time(text)
     except ValueError as error:
-        cause = f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"'
+        cause = (
+            f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"'
+        )
         raise _Mistyped(cause) from error
     return text
 

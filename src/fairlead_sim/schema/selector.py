@@ -1,7 +1,7 @@
 """Label and field selectors, as predicates on objects.
 
-Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed one is a
-predicate on objects. A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
+Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed
+one is a predicate on objects. A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def _all(tests: list[_Test], labels: Labels) -> bool:
 
 
 class _LabelParser:
-    """One pass over the tokens of a selector; the grammar is that of `k8s.io/apimachinery/pkg/labels`."""
+    """One pass over the tokens of a selector; the grammar is that of
+    `k8s.io/apimachinery/pkg/labels`.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -47,12 +49,16 @@ class _LabelParser:
         tests: list[_Test] = []
         while self._peek():
             if self._peek() in _OPERATORS or self._peek() in ("(", ")", ","):
-                raise bad_request(f"found '{self._peek()}', expected: !, identifier, or 'end of string'")
+                raise bad_request(
+                    f"found '{self._peek()}', expected: !, identifier, or 'end of string'"
+                )
             tests.append(self._requirement())
             if not self._peek():
                 break
             if self._take() != ",":
-                raise bad_request(f"found '{self._tokens[self._at - 1]}', expected: ',' or 'end of string'")
+                raise bad_request(
+                    f"found '{self._tokens[self._at - 1]}', expected: ',' or 'end of string'"
+                )
             if not self._is_word() and self._peek() != "!":
                 raise bad_request(f"found '{self._peek()}', expected: identifier after ','")
         return tests
@@ -95,12 +101,20 @@ class _LabelParser:
         self._take()
         if operator in ("in", "notin"):
             values = self._values(key)
-            return (lambda labels: labels.get(key) in values) if operator == "in" else (lambda labels: labels.get(key) not in values)
+            return (
+                (lambda labels: labels.get(key) in values)
+                if operator == "in"
+                else (lambda labels: labels.get(key) not in values)
+            )
         value = "" if self._peek() in ("", ",") else self._word()
         if operator in ("<", ">"):
             return _compares(key, operator, _number(value))
         _refuse(f"values[0][{key}]", value, label_value_faults(value))
-        return (lambda labels: labels.get(key) != value) if operator == "!=" else (lambda labels: labels.get(key) == value)
+        return (
+            (lambda labels: labels.get(key) != value)
+            if operator == "!="
+            else (lambda labels: labels.get(key) == value)
+        )
 
     def _values(self, key: str) -> frozenset[str]:
         if self._peek() != "(":
@@ -126,13 +140,17 @@ _OPERATORS = ("=", "==", "!=", "<", ">")
 
 def _refuse(place: str, value: str, faults: list[str]) -> None:
     if faults:
-        raise bad_request(f'unable to parse requirement: {place}: Invalid value: "{value}": {faults[0]}')
+        raise bad_request(
+            f'unable to parse requirement: {place}: Invalid value: "{value}": {faults[0]}'
+        )
 
 
 def _number(value: str) -> int:
     if not re.fullmatch(r"-?\d+", value):
         why = "for 'Gt', 'Lt' operators, the value must be an integer"
-        raise bad_request(f'unable to parse requirement: values[0]: Invalid value: "{value}": {why}')
+        raise bad_request(
+            f'unable to parse requirement: values[0]: Invalid value: "{value}": {why}'
+        )
     return int(value)
 
 
@@ -147,8 +165,9 @@ def _compares(key: str, operator: str, bound: int) -> _Test:
 
 
 def selects(selector: Mapping[str, Any] | None) -> Predicate:
-    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing, an
-    empty one everything."""
+    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing,
+    an empty one everything.
+    """
     if selector is None:
         return lambda obj: False
     return parse_label_selector(render_label_selector(selector))
@@ -164,8 +183,17 @@ def render_label_selector(selector: Mapping[str, Any] | None) -> str:
     selector = selector or {}
     parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
     for term in selector.get("matchExpressions") or ():
-        key, operator, values = term["key"], term["operator"], ",".join(sorted(term.get("values") or ()))
-        shapes = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
+        key, operator, values = (
+            term["key"],
+            term["operator"],
+            ",".join(sorted(term.get("values") or ())),
+        )
+        shapes = {
+            "In": (f"{key} in ({values})"),
+            "NotIn": (f"{key} notin ({values})"),
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }
         parts.append((key, shapes[operator]))
     return ",".join(text for _, text in sorted(parts))
 
@@ -186,7 +214,18 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "secrets": ("type",),
     "jobs.batch": ("status.successful",),
     "events": (
-        *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")),
+        *(
+            f"involvedObject.{field}"
+            for field in (
+                "kind",
+                "namespace",
+                "name",
+                "uid",
+                "apiVersion",
+                "resourceVersion",
+                "fieldPath",
+            )
+        ),
         "reason",
         "reportingComponent",
         "source",
@@ -212,13 +251,19 @@ def _field_test(term: str, group_resource: str) -> Predicate:
     field, operator, value = found.groups()
     if "=" in value:
         raise bad_request(f"invalid field selector: unescaped character in value: {ord('=')}")
-    if field not in ("metadata.name", "metadata.namespace") and field not in _FIELDS.get(group_resource, ()):
+    if field not in ("metadata.name", "metadata.namespace") and field not in _FIELDS.get(
+        group_resource, ()
+    ):
         known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace"))
         raise bad_request(
-            f"field label not supported: {field}" if group_resource in _FIELDS else f'"{field}" is not a known field selector: only {known}'
+            f"field label not supported: {field}"
+            if group_resource in _FIELDS
+            else (f'"{field}" is not a known field selector: only {known}')
         )
     read = _field_reader(field)
-    return (lambda obj: read(obj) != value) if operator == "!=" else (lambda obj: read(obj) == value)
+    return (
+        (lambda obj: read(obj) != value) if operator == "!=" else (lambda obj: read(obj) == value)
+    )
 
 
 def _field_reader(field: str) -> Callable[[Mapping[str, Any]], str]:

@@ -1,7 +1,7 @@
 """The refusals of a Kubernetes API server.
 
-`ApiStatus` is the exception and `render_status` its JSON body. The words are those of the real API server:
-people and programs match on them, so a changed letter is a changed interface.
+`ApiStatus` is the exception and `render_status` its JSON body. The words are those of the real API
+server: people and programs match on them, so a changed letter is a changed interface.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from fairlead_sim.schema.resource import ResourceKind
 
 @dataclass(eq=False)
 class ApiStatus(Exception):
-    """A failure as the API reports it: HTTP `code`, machine `reason`, human `message`, optional `details`."""
+    """A failure as the API reports it: HTTP `code`, machine `reason`, human `message`, optional
+    `details`.
+    """
 
     code: int
     reason: str
@@ -30,7 +32,13 @@ class ApiStatus(Exception):
 
 def render_status(status: ApiStatus) -> dict[str, Any]:
     """The `Status` object of a failure."""
-    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": status.message}
+    body: dict[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": status.message,
+    }
     if status.reason:
         body["reason"] = status.reason
     if status.details:
@@ -47,34 +55,63 @@ def _details(ref: ResourceKind, name: str = "", **more: Any) -> dict[str, Any]:
 
 
 def not_found(ref: ResourceKind, name: str) -> ApiStatus:
-    return ApiStatus(404, "NotFound", f'{ref.group_resource} "{name}" not found', _details(ref, name))
+    return ApiStatus(
+        404, "NotFound", (f'{ref.group_resource} "{name}" not found'), _details(ref, name)
+    )
 
 
 def already_exists(ref: ResourceKind, name: str) -> ApiStatus:
-    return ApiStatus(409, "AlreadyExists", f'{ref.group_resource} "{name}" already exists', _details(ref, name))
+    return ApiStatus(
+        409, "AlreadyExists", (f'{ref.group_resource} "{name}" already exists'), _details(ref, name)
+    )
 
 
 def conflict(ref: ResourceKind, name: str, why: str) -> ApiStatus:
-    return ApiStatus(409, "Conflict", f'Operation cannot be fulfilled on {ref.group_resource} "{name}": {why}', _details(ref, name))
+    return ApiStatus(
+        409,
+        "Conflict",
+        (f'Operation cannot be fulfilled on {ref.group_resource} "{name}": {why}'),
+        _details(ref, name),
+    )
 
 
 def stale_write(ref: ResourceKind, name: str) -> ApiStatus:
     """The 409 of an update whose resourceVersion is no longer the stored one."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
+    why = (
+        "the object has been modified; please apply your changes to the latest version and try "
+        "again"
+    )
     return conflict(ref, name, why)
 
 
-def failed_precondition(ref: ResourceKind, name: str, what: str, wanted: str, found: str) -> ApiStatus:
-    return conflict(ref, name, f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}")
+def failed_precondition(
+    ref: ResourceKind, name: str, what: str, wanted: str, found: str
+) -> ApiStatus:
+    return conflict(
+        ref,
+        name,
+        f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}",
+    )
 
 
-def failed_delete_precondition(ref: ResourceKind, name: str, what: str, wanted: str, found: str) -> ApiStatus:
-    """As `failed_precondition`, in the words that deletion has for it (and with the kind where others name
-    the resource)."""
+def failed_delete_precondition(
+    ref: ResourceKind, name: str, what: str, wanted: str, found: str
+) -> ApiStatus:
+    """As `failed_precondition`, in the words that deletion has for it (and with the kind where
+    others name the resource).
+    """
     guess = "deleted and then recreated" if what == "UID" else "modified"
-    why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might have been {guess}"
+    why = (
+        f"the {what} in the precondition ({wanted}) does not match the {what} in record "
+        f"({found}). The object might have been {guess}"
+    )
     message = f'Operation cannot be fulfilled on {ref.group_kind} "{name}": {why}'
-    return ApiStatus(409, "Conflict", message, {"name": name, **({"group": ref.group} if ref.group else {}), "kind": ref.kind})
+    return ApiStatus(
+        409,
+        "Conflict",
+        message,
+        {"name": name, **({"group": ref.group} if ref.group else {}), "kind": ref.kind},
+    )
 
 
 def forbidden(ref: ResourceKind, name: str, why: str) -> ApiStatus:
@@ -84,7 +121,9 @@ def forbidden(ref: ResourceKind, name: str, why: str) -> ApiStatus:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault of an object. `reason` is the cause's word (`FieldValueInvalid`, `FieldValueRequired`, …)."""
+    """One fault of an object. `reason` is the cause's word (`FieldValueInvalid`,
+    `FieldValueRequired`, …).
+    """
 
     field: str
     reason: str
@@ -92,7 +131,9 @@ class FieldError:
 
 
 def required(field: str, why: str = "") -> FieldError:
-    return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
+    return FieldError(
+        field, "FieldValueRequired", (f"Required value: {why}") if why else ("Required value")
+    )
 
 
 def wrong_value(field: str, value: Any, why: str) -> FieldError:
@@ -101,7 +142,11 @@ def wrong_value(field: str, value: Any, why: str) -> FieldError:
 
 def unsupported(field: str, value: Any, known: Sequence[Any]) -> FieldError:
     detail = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in known)
-    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {detail}")
+    return FieldError(
+        field,
+        "FieldValueNotSupported",
+        f"Unsupported value: {shown(value)}: supported values: {detail}",
+    )
 
 
 def forbidden_field(field: str, why: str) -> FieldError:
@@ -117,7 +162,11 @@ def not_there(field: str, value: Any) -> FieldError:
 
 
 def too_long(field: str, limit: int) -> FieldError:
-    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {'byte' if limit == 1 else 'bytes'}")
+    return FieldError(
+        field,
+        "FieldValueTooLong",
+        f"Too long: may not be more than {limit} {'byte' if limit == 1 else 'bytes'}",
+    )
 
 
 def shown(value: Any) -> str:
@@ -126,8 +175,9 @@ def shown(value: Any) -> str:
 
 
 def shown_as_written(value: Any) -> str:
-    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of their
-    declaration."""
+    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of
+    their declaration.
+    """
     return msgspec.json.encode(value).decode()
 
 
@@ -137,20 +187,33 @@ def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiSt
     """
     detail = [f"{error.field}: {error.message}" for error in errors]
     text = detail[0] if len(detail) == 1 else f"[{', '.join(detail)}]"
-    causes = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
+    causes = [
+        {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
+    ]
     details = {"name": name, "group": ref.group, "kind": ref.kind, "causes": causes}
     return ApiStatus(
-        422, "Invalid", f'{ref.group_kind} "{name}" is invalid: {text}', {key: value for key, value in details.items() if value}
+        422,
+        "Invalid",
+        (f'{ref.group_kind} "{name}" is invalid: {text}'),
+        {key: value for key, value in details.items() if value},
     )
 
 
 def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
-    """The 422 for replacing a custom resource unconditionally; it alone names the resource where others
-    name the kind."""
+    """The 422 for replacing a custom resource unconditionally; it alone names the resource where
+    others name the kind.
+    """
     detail = "Invalid value: 0: must be specified for an update"
-    causes = [{"reason": "FieldValueInvalid", "message": detail, "field": "metadata.resourceVersion"}]
+    causes = [
+        {"reason": "FieldValueInvalid", "message": detail, "field": "metadata.resourceVersion"}
+    ]
     message = f'{ref.group_resource} "{name}" is invalid: metadata.resourceVersion: {detail}'
-    return ApiStatus(422, "Invalid", message, {"name": name, "group": ref.group, "kind": ref.plural, "causes": causes})
+    return ApiStatus(
+        422,
+        "Invalid",
+        message,
+        {"name": name, "group": ref.group, "kind": ref.plural, "causes": causes},
+    )
 
 
 def bad_request(message: str) -> ApiStatus:
@@ -159,7 +222,9 @@ def bad_request(message: str) -> ApiStatus:
 
 def internal_error(why: str) -> ApiStatus:
     """500: the server could not do what it should."""
-    return ApiStatus(500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]})
+    return ApiStatus(
+        500, "InternalError", (f"Internal error occurred: {why}"), {"causes": [{"message": why}]}
+    )
 
 
 def gone(message: str) -> ApiStatus:
@@ -185,7 +250,10 @@ def method_not_allowed(ref: ResourceKind | None, verb: str) -> ApiStatus:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiStatus:
-    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    message = (
+        "the body of the request was in an unknown format - accepted media types include: "
+        f"{', '.join(accepted)}"
+    )
     return ApiStatus(415, "UnsupportedMediaType", message)
 
 

@@ -23,8 +23,17 @@ _EVENT_FIELDS = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-_OLD_EVENT_FIELDS: Object = {"deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None, "deprecatedSource": {}}
-_AUTOSCALER_V1_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+_OLD_EVENT_FIELDS: Object = {
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+    "deprecatedSource": {},
+}
+_AUTOSCALER_V1_STATUS = (
+    "observedGeneration",
+    "lastScaleTime",
+    "currentReplicas",
+    "desiredReplicas",
+)
 _EVENTS = ("events.k8s.io/v1", "Event")
 _AUTOSCALERS = ("autoscaling/v1", "HorizontalPodAutoscaler")
 _CPU_PERCENT = "targetCPUUtilizationPercentage"
@@ -37,8 +46,16 @@ def from_stored(obj: Object, view: ResourceKind) -> Object:
     if (view.api_version, view.kind) == _EVENTS:
         obj = {**_OLD_EVENT_FIELDS, **_renamed(obj, _EVENT_FIELDS)}
     elif (view.api_version, view.kind) == _AUTOSCALERS:
-        status = {key: value for key, value in (obj.get("status") or {}).items() if key in _AUTOSCALER_V1_STATUS}
-        obj = {**obj, "spec": _autoscaler_v1(obj.get("spec") or {}), "status": {"currentReplicas": 0, "desiredReplicas": 0, **status}}
+        status = {
+            key: value
+            for key, value in (obj.get("status") or {}).items()
+            if key in _AUTOSCALER_V1_STATUS
+        }
+        obj = {
+            **obj,
+            "spec": _autoscaler_v1(obj.get("spec") or {}),
+            "status": {"currentReplicas": 0, "desiredReplicas": 0, **status},
+        }
     return _named(obj, view)
 
 
@@ -54,7 +71,9 @@ def to_stored(obj: Object, view: ResourceKind) -> Object:
 
 
 def _named(obj: Object, ref: ResourceKind) -> Object:
-    return obj if obj.get("apiVersion") == ref.api_version else {**obj, "apiVersion": ref.api_version}
+    return (
+        obj if obj.get("apiVersion") == ref.api_version else {**obj, "apiVersion": ref.api_version}
+    )
 
 
 def _renamed(obj: Mapping[str, Any], names: Mapping[str, str]) -> Object:

@@ -17,7 +17,17 @@ from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames
 from fairlead_sim.objects.resources import NAMESPACES, PODS, RESOURCES, SERVICES
-from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, LoggedChange, Object, Objects, Predicate, Subscription
+from fairlead_sim.objects.watch_log import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    EventLog,
+    LoggedChange,
+    Object,
+    Objects,
+    Predicate,
+    Subscription,
+)
 from fairlead_sim.schema.patch import apply_merge_patch
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import (
@@ -44,7 +54,14 @@ FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 LOG_CAPACITY = 10_000  # events kept per kind: about what the real watch cache keeps for a busy kind
 
 # What only the store may write; a client's values are ignored.
-_SYSTEM_METADATA = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_SYSTEM_METADATA = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
 
 
 class StoredCluster:
@@ -56,7 +73,13 @@ class StoredCluster:
     reached all listeners, so all of them see one order.
     """
 
-    def __init__(self, clock: Clock, seed: int = 0, resources: Sequence[ResourceKind] = RESOURCES, log_capacity: int = LOG_CAPACITY):
+    def __init__(
+        self,
+        clock: Clock,
+        seed: int = 0,
+        resources: Sequence[ResourceKind] = RESOURCES,
+        log_capacity: int = LOG_CAPACITY,
+    ):
         self.clock = clock
         self.resource_version = 0
         self.names = ObjectNames(seed)
@@ -100,15 +123,17 @@ class StoredCluster:
         return tuple(self._objects)
 
     def served_kinds(self) -> tuple[ResourceKind, ...]:
-        """All kinds that the API shows, in the order of discovery: custom ones only where a definition
-        stands, some in several versions."""
+        """All kinds that the API shows, in the order of discovery: custom ones only where a
+        definition stands, some in several versions.
+        """
         if self._served is None:
             self._served = (*self._builtin, *self._definitions.served)
         return self._served
 
     def set_views(self, before: Sequence[ResourceKind], now: Sequence[ResourceKind]) -> None:
-        """Let objects be named by the versions `now` of their kind instead of `before`; as they are stored
-        they keep their name."""
+        """Let objects be named by the versions `now` of their kind instead of `before`; as they are
+        stored they keep their name.
+        """
         self._served = None
         for view in before:
             if view.stored_as is None or view.api_version != view.stored_as.api_version:
@@ -117,7 +142,9 @@ class StoredCluster:
             self._kinds[view.api_version, view.kind] = view.stored_as or view
 
     def kind_of(self, obj: Object) -> ResourceKind:
-        """The kind that `apiVersion` and `kind` name. Raises 400 when nothing of that kind is served."""
+        """The kind that `apiVersion` and `kind` name. Raises 400 when nothing of that kind is
+        served.
+        """
         api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         ref = self.served(api_version, kind)
         if ref is None:
@@ -163,15 +190,15 @@ class StoredCluster:
     # --- writing ----------------------------------------------------------------------------------
 
     def create(self, obj: Object, user: str = "", *, is_trusted: bool = False) -> Object:
-        """Store a new object with system metadata and the kind's defaults; its status is kept only where the
-        kind has no status of its own.
+        """Store a new object with system metadata and the kind's defaults; its status is kept only
+        where the kind has no status of its own.
 
-        `user` sends the request, "" = the cluster itself; here and below. `is_trusted`: nothing in it
-        comes from a person, so its fields are not checked (events and leases are most of what a world
-        writes).
+        `user` sends the request, "" = the cluster itself; here and below. `is_trusted`: nothing in
+        it comes from a person, so its fields are not checked (events and leases are most of what a
+        world writes).
 
-        Raises 409 AlreadyExists, 404 for a missing namespace, 403 in a namespace that is being deleted, 422
-        for broken rules.
+        Raises 409 AlreadyExists, 404 for a missing namespace, 403 in a namespace that is being
+        deleted, 422 for broken rules.
         """
         ref = self.kind_of(obj)
         metadata = _writers_metadata(obj)
@@ -196,8 +223,9 @@ class StoredCluster:
         return self._store(ref, new, None, ADDED)
 
     def load(self, obj: Object) -> Object:
-        """Store an object as it stands (status, uid and times included), as from a saved cluster; missing
-        system metadata is filled in."""
+        """Store an object as it stands (status, uid and times included), as from a saved cluster;
+        missing system metadata is filled in.
+        """
         ref = self.kind_of(obj)
         metadata = dict(obj["metadata"])
         if "uid" not in metadata:
@@ -229,8 +257,9 @@ class StoredCluster:
         self._tell()
 
     def update(self, obj: Object, user: str = "") -> Object:
-        """Replace everything but system metadata and status. A resourceVersion, where given, must be the
-        stored one (409)."""
+        """Replace everything but system metadata and status. A resourceVersion, where given, must
+        be the stored one (409).
+        """
         ref, old = self._stored_like(obj)
         validation.check_deletion(ref, obj, old)
         new = {**obj, "metadata": self._kept_metadata(obj, old)}
@@ -243,18 +272,26 @@ class StoredCluster:
         ref, old = self._stored_like(obj)
         return self._replace(ref, old, _with_field(old, "status", obj.get("status")), is_wish=False)
 
-    def merge_patch(self, ref: ResourceKind, namespace: str | None, name: str, patch: Any, subresource: str = "") -> Object:
+    def merge_patch(
+        self, ref: ResourceKind, namespace: str | None, name: str, patch: Any, subresource: str = ""
+    ) -> Object:
         """RFC 7386 on the stored object. A patch that names a stale resourceVersion is a 409."""
         old = self._existing(ref, namespace, name)
         new = apply_merge_patch(old, patch)
         return self.update_status(new) if subresource == "status" else self.update(new)
 
-    def mutate(self, ref: ResourceKind, namespace: str | None, name: str, change: Callable[[Object], Object | None]) -> Object | None:
-        """For controllers and kubelets: store what `change` makes of the object, spec and status in one
-        write.
+    def mutate(
+        self,
+        ref: ResourceKind,
+        namespace: str | None,
+        name: str,
+        change: Callable[[Object], Object | None],
+    ) -> Object | None:
+        """For controllers and kubelets: store what `change` makes of the object, spec and status in
+        one write.
 
-        `change` must not alter its argument; None or the same object means no write. Returns the stored
-        object, None when there is none.
+        `change` must not alter its argument; None or the same object means no write. Returns the
+        stored object, None when there is none.
         """
         old = self.get(ref, namespace, name)
         if old is None:
@@ -262,7 +299,9 @@ class StoredCluster:
         new = change(old)
         if new is None or new is old:
             return old
-        return self._replace(ref, old, {**new, "metadata": self._kept_metadata(new, old)}, is_trusted=True)
+        return self._replace(
+            ref, old, {**new, "metadata": self._kept_metadata(new, old)}, is_trusted=True
+        )
 
     def delete(
         self,
@@ -281,7 +320,10 @@ class StoredCluster:
         `resource_version` are preconditions (409).
         """
         old = self._existing(ref, namespace, name)
-        for what, key, wanted in (("UID", "uid", uid), ("ResourceVersion", "resourceVersion", resource_version)):
+        for what, key, wanted in (
+            ("UID", "uid", uid),
+            ("ResourceVersion", "resourceVersion", resource_version),
+        ):
             found = old["metadata"][key]
             if wanted is not None and wanted != found:
                 raise failed_delete_precondition(ref, name, what, wanted, found)
@@ -289,8 +331,16 @@ class StoredCluster:
 
     def bind(self, namespace: str, name: str, binding: Object, user: str = "") -> Object:
         """`pods/binding`: give a pod its node."""
-        named = {**binding, "metadata": {"name": name, "namespace": namespace, **(binding.get("metadata") or {})}}
-        return subresources.bind(self, namespace, name, self._admitted(Write(CREATE, PODS, user, named, subresource="binding")))
+        named = {
+            **binding,
+            "metadata": {"name": name, "namespace": namespace, **(binding.get("metadata") or {})},
+        }
+        return subresources.bind(
+            self,
+            namespace,
+            name,
+            self._admitted(Write(CREATE, PODS, user, named, subresource="binding")),
+        )
 
     def evict(self, namespace: str, name: str, options: Object) -> None:
         """`pods/eviction`: delete a pod if its disruption budget allows."""
@@ -314,7 +364,9 @@ class StoredCluster:
     # --- what deletion and defaults build on ------------------------------------------------------
 
     def replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
-        """Store `new` as it stands over `old`: system metadata included. For the store's own parts."""
+        """Store `new` as it stands over `old`: system metadata
+        included. For the store's own parts.
+        """
         return self._store(ref, new, old, MODIFIED)
 
     def remove(self, ref: ResourceKind, old: Object) -> Object:
@@ -352,10 +404,20 @@ class StoredCluster:
         metadata["resourceVersion"] = before["resourceVersion"]
         return metadata
 
-    def _replace(self, ref: ResourceKind, old: Object, new: Object, *, is_wish: bool = True, is_trusted: bool = False) -> Object:
-        """Check and store a changed object; nothing happens when nothing changed. What is no wish (a
-        status) is no new generation."""
-        if new.get("spec") is not old.get("spec") or "spec" not in new:  # a status write, the most frequent one, has nothing to fill in
+    def _replace(
+        self,
+        ref: ResourceKind,
+        old: Object,
+        new: Object,
+        *,
+        is_wish: bool = True,
+        is_trusted: bool = False,
+    ) -> Object:
+        """Check and store a changed object; nothing happens when nothing changed. What is no wish
+        (a status) is no new generation.
+        """
+        # a status write, the most frequent one, has nothing to fill in
+        if new.get("spec") is not old.get("spec") or "spec" not in new:
             new = defaults.with_defaults(ref, new)
             if ref is SERVICES:
                 new = self._allocated(new, old)
@@ -370,7 +432,8 @@ class StoredCluster:
 
     def _allocated(self, new: Object, old: Object | None) -> Object:
         """A Service with the address and the ports on the nodes that it is given."""
-        number = self.names.counter + (self.resource_version if old else 0)  # what was given back does not come back at once
+        # what was given back does not come back at once
+        number = self.names.counter + (self.resource_version if old else 0)
         return allocated(new, old, lambda: self.scan(SERVICES), number)
 
     def _name_new(self, ref: ResourceKind, metadata: Object) -> None:
@@ -389,10 +452,15 @@ class StoredCluster:
         if namespace is None:
             raise not_found(NAMESPACES, metadata["namespace"])
         if "deletionTimestamp" in namespace["metadata"]:
-            why = f"unable to create new content in namespace {metadata['namespace']} because it is being terminated"
+            why = (
+                f"unable to create new content in namespace {metadata['namespace']} because it is "
+                "being terminated"
+            )
             raise forbidden(ref, metadata.get("name", ""), why)
 
-    def _store(self, ref: ResourceKind, new: Object, old: Object | None, event_type: ChangeType) -> Object:
+    def _store(
+        self, ref: ResourceKind, new: Object, old: Object | None, event_type: ChangeType
+    ) -> Object:
         if self._is_rehearsal:
             return new
         self.resource_version += 1
@@ -413,7 +481,9 @@ class StoredCluster:
         self._tell()
         return stored
 
-    def _index_owners(self, key: tuple[ResourceKind, str, str], old: Object | None, new: Object | None) -> None:
+    def _index_owners(
+        self, key: tuple[ResourceKind, str, str], old: Object | None, new: Object | None
+    ) -> None:
         before = old["metadata"].get("ownerReferences") if old else None
         after = new["metadata"].get("ownerReferences") if new else None
         if before is after:
@@ -428,7 +498,9 @@ class StoredCluster:
 
     # --- watching ---------------------------------------------------------------------------------
 
-    def subscribe(self, ref: ResourceKind, listener: Callable[[LoggedChange], None]) -> Callable[[], None]:
+    def subscribe(
+        self, ref: ResourceKind, listener: Callable[[LoggedChange], None]
+    ) -> Callable[[], None]:
         """Call `listener` after every write of this kind; the returned function ends it."""
         self._listeners[ref].append(listener)
         return lambda: self._listeners[ref].remove(listener)
@@ -452,13 +524,20 @@ class StoredCluster:
             self._notifying = False
 
     def watch(
-        self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None
+        self,
+        ref: ResourceKind,
+        namespace: str | None = None,
+        since: int | None = None,
+        matches: Predicate | None = None,
     ) -> Subscription:
-        """Read along from resourceVersion `since` on (None: from now on). Raises 410 when `since` is no
-        longer kept."""
+        """Read along from resourceVersion `since` on (None: from now on). Raises 410 when `since`
+        is no longer kept.
+        """
         log = self._logs[ref]
         cursor = log.end if since is None else log.cursor_after(since)
-        return Subscription(log, cursor, _in_namespace(namespace, matches), lambda: self.resource_version)
+        return Subscription(
+            log, cursor, _in_namespace(namespace, matches), lambda: self.resource_version
+        )
 
     def watchers(self, ref: ResourceKind) -> int:
         """How many read along."""
@@ -471,8 +550,14 @@ class StoredCluster:
 
 
 def _writers_metadata(obj: Object) -> Object:
-    """The metadata that is the writer's, without empty lists and maps, which the API never shows."""
-    return {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _SYSTEM_METADATA and value not in ({}, [], None)}
+    """The metadata that is the writer's, without empty lists and
+    maps, which the API never shows.
+    """
+    return {
+        key: value
+        for key, value in (obj.get("metadata") or {}).items()
+        if key not in _SYSTEM_METADATA and value not in ({}, [], None)
+    }
 
 
 def _with_field(obj: Object, field: str, value: Any) -> Object:

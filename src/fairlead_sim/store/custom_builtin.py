@@ -1,8 +1,8 @@
-"""The CustomResourceDefinitions of the kinds whose controllers live here; they stand in every simulated
-cluster.
+"""The CustomResourceDefinitions of the kinds whose controllers live here; they stand in every
+simulated cluster.
 
-On a real cluster an operator's installation brings them. Their schemas describe no field, the quota tree's
-excepted: the operators' own definitions may be applied over them.
+On a real cluster an operator's installation brings them. Their schemas describe no field, the quota
+tree's excepted: the operators' own definitions may be applied over them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd_schema import PRESERVE
 from fairlead_sim.schema.resource import ResourceKind
 
-_WORDS = "Whatever is written here is kept: the simulated cluster has no schema of this kind. Its operator's own definition brings one."
+_WORDS = (
+    "Whatever is written here is kept: the simulated cluster has no schema of this kind. Its "
+    "operator's own definition brings one."
+)
 _ANYTHING = {"type": "object", "description": _WORDS, PRESERVE: True}
 _SCHEMA = {"type": "object", "properties": {"spec": _ANYTHING, "status": _ANYTHING}}
 _AGE = {"jsonPath": ".metadata.creationTimestamp", "name": "Age", "type": "date"}
@@ -36,14 +39,19 @@ _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
     ),
     served.RAY_CLUSTERS: (
         {"jsonPath": ".status.desiredWorkerReplicas", "name": "desired workers", "type": "integer"},
-        {"jsonPath": ".status.availableWorkerReplicas", "name": "available workers", "type": "integer"},
+        {
+            "jsonPath": ".status.availableWorkerReplicas",
+            "name": ("available workers"),
+            "type": "integer",
+        },
         {"jsonPath": ".status.state", "name": "status", "type": "string"},
         _AGE,
     ),
 }
 _OTHER_VERSIONS: dict[ResourceKind, tuple[str, ...]] = {served.MPI_JOBS: ("v1",)}
-"""Served beside the stored one: the same fields, some of which people of that time wrote in other places
-(`kubeflow_status.run_policy`)."""
+"""Served beside the stored one: the same fields, some of which people of that time wrote in other
+places (`kubeflow_status.run_policy`).
+"""
 _SCALES: dict[ResourceKind, dict[str, str]] = {
     served.PYTORCH_JOBS: {
         "specReplicasPath": ".spec.pytorchReplicaSpecs.Worker.replicas",
@@ -54,8 +62,9 @@ _SCALES: dict[ResourceKind, dict[str, str]] = {
 
 
 def builtin_definitions(seed: int) -> list[Object]:
-    """One definition for every custom kind among the resources. Their uids are no part of the world's own
-    row."""
+    """One definition for every custom kind among the resources. Their uids are no part of the
+    world's own row.
+    """
     names = ObjectNames(seed, 1 << 40)
     return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]
 
@@ -78,12 +87,22 @@ def _definition(ref: ResourceKind, uid: str) -> Object:
     subresources: Object = {"status": {}} if "status" in ref.subresources else {}
     if ref in _SCALES:
         subresources["scale"] = _SCALES[ref]
-    version: Object = {"name": ref.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}
+    version: Object = {
+        "name": ref.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _SCHEMA},
+    }
     if subresources:
         version["subresources"] = subresources
     if ref in _COLUMNS:
         version["additionalPrinterColumns"] = list(_COLUMNS[ref])
-    names: dict[str, Any] = {"plural": ref.plural, "singular": ref.singular, "kind": ref.kind, "listKind": f"{ref.kind}List"}
+    names: dict[str, Any] = {
+        "plural": ref.plural,
+        "singular": ref.singular,
+        "kind": ref.kind,
+        "listKind": f"{ref.kind}List",
+    }
     if ref.short_names:
         names["shortNames"] = list(ref.short_names)
     metadata: Object = {"name": ref.group_resource, "uid": uid, "generation": 1}
@@ -96,7 +115,13 @@ def _definition(ref: ResourceKind, uid: str) -> Object:
             "group": ref.group,
             "names": names,
             "scope": "Namespaced" if ref.namespaced else "Cluster",
-            "versions": [version, *({**version, "name": name, "storage": False} for name in _OTHER_VERSIONS.get(ref, ()))],
+            "versions": [
+                version,
+                *(
+                    {**version, "name": name, "storage": False}
+                    for name in _OTHER_VERSIONS.get(ref, ())
+                ),
+            ],
         },
         "status": {"storedVersions": [ref.version]},
     }

@@ -19,7 +19,13 @@ from fairlead_sim.schema.resource import ResourceKind
 if TYPE_CHECKING:
     from fairlead_sim.store.cluster import StoredCluster
 
-_NAME_CONFLICTS = (("plural", "Plural"), ("singular", "Singular"), ("shortNames", "ShortNames"), ("kind", "Kind"), ("listKind", "ListKind"))
+_NAME_CONFLICTS = (
+    ("plural", "Plural"),
+    ("singular", "Singular"),
+    ("shortNames", "ShortNames"),
+    ("kind", "Kind"),
+    ("listKind", "ListKind"),
+)
 
 
 class CustomDefinitions:
@@ -53,23 +59,35 @@ class CustomDefinitions:
     # --- names ------------------------------------------------------------------------------------
 
     def _settle(self, definition: Object) -> None:
-        """Give the definition the names that are free. Both conditions and the names are one write."""
+        """Give the definition the names that are free. Both
+        conditions and the names are one write.
+        """
         status = status_of(definition)
         accepted, wanted = status.get("acceptedNames") or {}, definition["spec"]["names"]
         if accepted == wanted and condition_of(definition, "Established") == "True":
             return
         names, reason, message = self._free_names(definition, wanted, accepted)
         time, is_good = render_time(self._cluster.clock.now()), reason == "NoConflicts"
-        conditions = with_condition(conditions_of(definition), "NamesAccepted", str(is_good), reason, message, time)
+        conditions = with_condition(
+            conditions_of(definition), "NamesAccepted", str(is_good), reason, message, time
+        )
         if condition_of(definition, "Established") != "True":
-            reason, message = ("InitialNamesAccepted", "the initial names have been accepted") if is_good else _NOT_ACCEPTED
-            conditions = with_condition(conditions, "Established", str(is_good), reason, message, time)
+            reason, message = (
+                ("InitialNamesAccepted", ("the initial names have been accepted"))
+                if is_good
+                else _NOT_ACCEPTED
+            )
+            conditions = with_condition(
+                conditions, "Established", str(is_good), reason, message, time
+            )
         new = {**status, "acceptedNames": names, "conditions": conditions}
         if new != status:
             self._cluster.update_status({**definition, "status": new})
             self._settle_others(definition)
 
-    def _free_names(self, definition: Object, wanted: Object, accepted: Object) -> tuple[Object, str, str]:
+    def _free_names(
+        self, definition: Object, wanted: Object, accepted: Object
+    ) -> tuple[Object, str, str]:
         resources, kinds = self._names_in_use(definition)
         names, reason, message = dict(accepted), "NoConflicts", "no conflicts found"
         for key, word in _NAME_CONFLICTS:
@@ -96,30 +114,46 @@ class CustomDefinitions:
         kinds: set[str] = set()
         for other in self._others(definition):
             names = (other.get("status") or {}).get("acceptedNames") or {}
-            resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+            resources |= {
+                names.get("plural", ""),
+                names.get("singular", ""),
+                *(names.get("shortNames") or ()),
+            }
             kinds |= {names.get("kind", ""), names.get("listKind", "")}
         return resources - {""}, kinds - {""}
 
     def _others(self, definition: Object) -> list[Object]:
         own, group = definition["metadata"]["name"], definition["spec"]["group"]
         definitions = self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS)
-        return [other for other in definitions if other["spec"]["group"] == group and other["metadata"]["name"] != own]
+        return [
+            other
+            for other in definitions
+            if other["spec"]["group"] == group and other["metadata"]["name"] != own
+        ]
 
     def _settle_others(self, definition: Object) -> None:
         """Names may have become free."""
         for other in self._others(definition):
-            if condition_of(other, "NamesAccepted") == "False" and "deletionTimestamp" not in other["metadata"]:
+            if (
+                condition_of(other, "NamesAccepted") == "False"
+                and "deletionTimestamp" not in other["metadata"]
+            ):
                 self._settle(other)
 
     # --- serving ----------------------------------------------------------------------------------
 
     def _stored_kind(self, definition: Object) -> ResourceKind:
-        """Where its objects are kept: for a kind that the simulated world itself knows, the place where
-        its controllers look."""
+        """Where its objects are kept: for a kind that the simulated world itself knows, the place
+        where its controllers look.
+        """
         name = definition["metadata"]["name"]
         namespaced = definition["spec"]["scope"] == "Namespaced"
         stored = self._stored.get(name)
-        if stored is None or stored.namespaced is not namespaced or stored.kind != definition["spec"]["names"]["kind"]:
+        if (
+            stored is None
+            or stored.namespaced is not namespaced
+            or stored.kind != definition["spec"]["names"]["kind"]
+        ):
             stored = self._stored[name] = storage_kind(definition)
             self._cluster.serve(stored)
         return stored
@@ -133,8 +167,9 @@ class CustomDefinitions:
     # --- going ------------------------------------------------------------------------------------
 
     def _clean(self, definition: Object) -> None:
-        """Delete the objects; when none is left (those with finalizers may take their time), let go of the
-        definition."""
+        """Delete the objects; when none is left (those with finalizers may take their time), let go
+        of the definition.
+        """
         if FINALIZER not in definition["metadata"].get("finalizers", ()):
             return
         name, stored = definition["metadata"]["name"], self._stored_kind(definition)
@@ -144,9 +179,15 @@ class CustomDefinitions:
         held = find_condition(conditions_of(definition), "Terminating")
         if held is not None and held["reason"] == "InstanceDeletionPending":
             words = "CustomResource deletion is in progress"
-            self._cluster.update_status(_terminating(definition, "InstanceDeletionInProgress", words, self._cluster.clock.now()))
+            self._cluster.update_status(
+                _terminating(
+                    definition, "InstanceDeletionInProgress", words, self._cluster.clock.now()
+                )
+            )
             for obj in self._cluster.list(stored):
-                self._cluster.delete(stored, obj["metadata"].get("namespace"), obj["metadata"]["name"])
+                self._cluster.delete(
+                    stored, obj["metadata"].get("namespace"), obj["metadata"]["name"]
+                )
         self._finish(name, stored)
 
     def _removed(self, name: str, event: LoggedChange) -> None:
@@ -155,7 +196,11 @@ class CustomDefinitions:
 
     def _finish(self, name: str, stored: ResourceKind) -> None:
         definition = self._cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, name)
-        if definition is None or "deletionTimestamp" not in definition["metadata"] or next(self._cluster.scan(stored), None) is not None:
+        if (
+            definition is None
+            or "deletionTimestamp" not in definition["metadata"]
+            or next(self._cluster.scan(stored), None) is not None
+        ):
             return
         metadata = definition["metadata"]
         finalizers = [kept for kept in metadata.get("finalizers", ()) if kept != FINALIZER]
@@ -167,15 +212,22 @@ _NOT_ACCEPTED = ("NotAccepted", "not all names are accepted")
 
 
 def terminating(definition: Object, now: float) -> Object:
-    """The definition as its deletion leaves it: held by the finalizer until its objects are gone."""
+    """The definition as its deletion leaves it: held by the
+    finalizer until its objects are gone.
+    """
     metadata = definition["metadata"]
     if FINALIZER in metadata.get("finalizers", ()) or "deletionTimestamp" in metadata:
         return definition
     words = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     going = _terminating(definition, "InstanceDeletionPending", words, now)
-    return {**going, "metadata": {**metadata, "finalizers": [*metadata.get("finalizers", ()), FINALIZER]}}
+    return {
+        **going,
+        "metadata": {**metadata, "finalizers": [*metadata.get("finalizers", ()), FINALIZER]},
+    }
 
 
 def _terminating(definition: Object, reason: str, message: str, now: float) -> Object:
-    conditions = with_condition(conditions_of(definition), "Terminating", "True", reason, message, render_time(now))
+    conditions = with_condition(
+        conditions_of(definition), "Terminating", "True", reason, message, render_time(now)
+    )
     return {**definition, "status": {**status_of(definition), "conditions": conditions}}

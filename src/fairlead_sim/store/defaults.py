@@ -1,7 +1,7 @@
 """What the API server fills in that the writer left out, and when the generation grows.
 
-Defaults never overwrite. They are those that programs and `kubectl describe` read; the rest of the real
-server's list is left out.
+Defaults never overwrite. They are those that programs and `kubectl describe` read; the rest of the
+real server's list is left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from fairlead_sim.validation.stored_rules import first_status, stored_defaults
 
 
 def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
-    """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a rollout
-    restart is one)."""
+    """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a
+    rollout restart is one).
+    """
     if ref is served.DEPLOYMENTS and _wished_annotations(old) != _wished_annotations(new):
         return True
     if ref.is_custom:
@@ -34,7 +35,9 @@ def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
 def _wished_annotations(obj: Object) -> Object:
     """Without those of the controller, who writes them through the door of the status."""
     held = obj["metadata"].get("annotations") or {}
-    return {key: value for key, value in held.items() if not key.startswith("deployment.kubernetes.io/")}
+    return {
+        key: value for key, value in held.items() if not key.startswith("deployment.kubernetes.io/")
+    }
 
 
 def with_defaults(ref: ResourceKind, new: Object) -> Object:
@@ -44,8 +47,9 @@ def with_defaults(ref: ResourceKind, new: Object) -> Object:
 
 
 def new_status(ref: ResourceKind, obj: Object) -> Object:
-    """A fresh object under its first status: a writer's own counts only for nodes (a kubelet registers
-    itself with one)."""
+    """A fresh object under its first status: a writer's own counts only for nodes (a kubelet
+    registers itself with one).
+    """
     if ref is served.PODS:
         return {**obj, "status": {"phase": "Pending", "qosClass": qos_class(obj["spec"])}}
     if ref is served.NAMESPACES:
@@ -55,7 +59,9 @@ def new_status(ref: ResourceKind, obj: Object) -> Object:
     if ref is served.SERVICES:
         return {**obj, "status": {"loadBalancer": {}}}
     if ref is served.CUSTOM_RESOURCE_DEFINITIONS:
-        return custom_resource_definition({**obj, "status": {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None}})
+        return custom_resource_definition(
+            {**obj, "status": {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None}}
+        )
     if ref is served.NODES or "status" not in ref.subresources:
         return obj
     rest = {key: value for key, value in obj.items() if key != "status"}
@@ -70,7 +76,12 @@ def _filled(target: Mapping[str, Any] | None, **values: Any) -> Object:
 # --- pods -----------------------------------------------------------------------------------------
 
 _EVICTION_TOLERATIONS = tuple(
-    {"key": f"node.kubernetes.io/{condition}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    {
+        "key": f"node.kubernetes.io/{condition}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
     for condition in ("not-ready", "unreachable")
 )
 
@@ -94,7 +105,14 @@ def _with_requests(container: Object) -> Object:
     """What is limited and not asked for is asked for: in pods, not in templates of them."""
     resources = container["resources"]
     limits = resources.get("limits")
-    return {**container, "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}}} if limits else container
+    return (
+        {
+            **container,
+            "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}},
+        }
+        if limits
+        else container
+    )
 
 
 def _template_spec(spec: Object) -> Object:
@@ -142,14 +160,21 @@ def qos_class(spec: Object) -> str:
     containers = [*spec.get("containers", ()), *spec.get("initContainers", ())]
     resources = [container.get("resources") or {} for container in containers]
     watched = [
-        {name: amount for name, amount in (entry.get(side) or {}).items() if name in ("cpu", "memory")}
+        {
+            name: amount
+            for name, amount in (entry.get(side) or {}).items()
+            if name in ("cpu", "memory")
+        }
         for entry in resources
         for side in ("requests", "limits")
     ]
     if not any(watched):
         return "BestEffort"
     requests, limits = watched[0::2], watched[1::2]
-    guaranteed = all(len(limit) == 2 and request == limit for request, limit in zip(requests, limits, strict=True))
+    guaranteed = all(
+        len(limit) == 2 and request == limit
+        for request, limit in zip(requests, limits, strict=True)
+    )
     return "Guaranteed" if guaranteed else "Burstable"
 
 
@@ -160,19 +185,27 @@ def _templated(spec: Object, **values: Any) -> Object:
     filled = _filled(spec, **values)
     template = filled.get("template")
     if isinstance(template, dict):
-        filled["template"] = {**template, "metadata": template.get("metadata") or {}, "spec": _template_spec(template.get("spec") or {})}
+        filled["template"] = {
+            **template,
+            "metadata": template.get("metadata") or {},
+            "spec": _template_spec(template.get("spec") or {}),
+        }
     return filled
 
 
 def _rollout(strategy: Object | None) -> Object:
     filled = _filled(strategy, type="RollingUpdate")
     if filled["type"] == "RollingUpdate":
-        filled["rollingUpdate"] = _filled(filled.get("rollingUpdate"), maxSurge="25%", maxUnavailable="25%")
+        filled["rollingUpdate"] = _filled(
+            filled.get("rollingUpdate"), maxSurge="25%", maxUnavailable="25%"
+        )
     return filled
 
 
 def _deployment(obj: Object) -> Object:
-    spec = _templated(obj.get("spec") or {}, progressDeadlineSeconds=600, replicas=1, revisionHistoryLimit=10)
+    spec = _templated(
+        obj.get("spec") or {}, progressDeadlineSeconds=600, replicas=1, revisionHistoryLimit=10
+    )
     return {**obj, "spec": {**spec, "strategy": _rollout(spec.get("strategy"))}}
 
 
@@ -181,11 +214,22 @@ def _replica_set(obj: Object) -> Object:
 
 
 def _stateful_set(obj: Object) -> Object:
-    values = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10, "serviceName": ""}
+    values = {
+        "podManagementPolicy": "OrderedReady",
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+        "serviceName": "",
+    }
     spec = _templated(obj.get("spec") or {}, **values)
-    spec["updateStrategy"] = _filled(spec.get("updateStrategy") or {"rollingUpdate": {}}, type="RollingUpdate")
-    if spec["updateStrategy"]["type"] == "RollingUpdate" and isinstance(spec["updateStrategy"].get("rollingUpdate"), dict):
-        spec["updateStrategy"]["rollingUpdate"] = _filled(spec["updateStrategy"]["rollingUpdate"], partition=0)
+    spec["updateStrategy"] = _filled(
+        spec.get("updateStrategy") or {"rollingUpdate": {}}, type="RollingUpdate"
+    )
+    if spec["updateStrategy"]["type"] == "RollingUpdate" and isinstance(
+        spec["updateStrategy"].get("rollingUpdate"), dict
+    ):
+        spec["updateStrategy"]["rollingUpdate"] = _filled(
+            spec["updateStrategy"]["rollingUpdate"], partition=0
+        )
     spec["persistentVolumeClaimRetentionPolicy"] = _filled(
         spec.get("persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain"
     )
@@ -196,7 +240,9 @@ def _daemon_set(obj: Object) -> Object:
     spec = _templated(obj.get("spec") or {}, revisionHistoryLimit=10)
     spec["updateStrategy"] = _filled(spec.get("updateStrategy"), type="RollingUpdate")
     if spec["updateStrategy"]["type"] == "RollingUpdate":
-        spec["updateStrategy"]["rollingUpdate"] = _filled(spec["updateStrategy"].get("rollingUpdate"), maxSurge=0, maxUnavailable=1)
+        spec["updateStrategy"]["rollingUpdate"] = _filled(
+            spec["updateStrategy"].get("rollingUpdate"), maxSurge=0, maxUnavailable=1
+        )
     return {**obj, "spec": spec}
 
 
@@ -215,25 +261,51 @@ def _job_spec(spec: Object) -> Object:
 
 
 def _job(obj: Object) -> Object:
-    """A Job selects its pods by its own uid, so that equal names of different times never share pods."""
+    """A Job selects its pods by its own uid, so that equal names of different times never share
+    pods.
+    """
     spec = _job_spec(obj.get("spec") or {})
     uid = obj["metadata"].get("uid")
     if uid and "selector" not in spec and isinstance(spec.get("template"), dict):
         name = obj["metadata"]["name"]
-        labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name, "controller-uid": uid, "job-name": name}
+        labels = {
+            "batch.kubernetes.io/controller-uid": uid,
+            "batch.kubernetes.io/job-name": name,
+            "controller-uid": uid,
+            "job-name": name,
+        }
         metadata = spec["template"]["metadata"]
-        spec["template"] = {**spec["template"], "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}
+        spec["template"] = {
+            **spec["template"],
+            "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}},
+        }
         spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
         if not obj["metadata"].get("labels"):  # a Job without labels has those of its pods
-            obj = {**obj, "metadata": {**obj["metadata"], "labels": dict(spec["template"]["metadata"]["labels"])}}
+            obj = {
+                **obj,
+                "metadata": {
+                    **obj["metadata"],
+                    "labels": dict(spec["template"]["metadata"]["labels"]),
+                },
+            }
     return {**obj, "spec": spec}
 
 
 def _cron_job(obj: Object) -> Object:
-    spec = _filled(obj.get("spec") or {}, concurrencyPolicy="Allow", failedJobsHistoryLimit=1, successfulJobsHistoryLimit=3, suspend=False)
+    spec = _filled(
+        obj.get("spec") or {},
+        concurrencyPolicy="Allow",
+        failedJobsHistoryLimit=1,
+        successfulJobsHistoryLimit=3,
+        suspend=False,
+    )
     template = spec.get("jobTemplate")
     if isinstance(template, dict):
-        spec["jobTemplate"] = {**template, "metadata": template.get("metadata") or {}, "spec": _templated(template.get("spec") or {})}
+        spec["jobTemplate"] = {
+            **template,
+            "metadata": template.get("metadata") or {},
+            "spec": _templated(template.get("spec") or {}),
+        }
     return {**obj, "spec": spec}
 
 
@@ -242,7 +314,14 @@ def _cron_job(obj: Object) -> Object:
 
 def _pod_template(obj: Object) -> Object:
     template = obj.get("template") or {}
-    return {**obj, "template": {**template, "metadata": template.get("metadata") or {}, "spec": _template_spec(template.get("spec") or {})}}
+    return {
+        **obj,
+        "template": {
+            **template,
+            "metadata": template.get("metadata") or {},
+            "spec": _template_spec(template.get("spec") or {}),
+        },
+    }
 
 
 def _replication_controller(obj: Object) -> Object:
@@ -258,9 +337,15 @@ def _service(obj: Object) -> Object:
     """Empty fields of a Service count as absent: a `nodePort` of 0 asks for any, a `clusterIP` of
     "" for the existing one.
     """
-    held = {key: value for key, value in (obj.get("spec") or {}).items() if key in _MAY_BE_EMPTY or value not in _WORDLESS}
+    held = {
+        key: value
+        for key, value in (obj.get("spec") or {}).items()
+        if key in _MAY_BE_EMPTY or value not in _WORDLESS
+    }
     spec = _filled(held, sessionAffinity="None", type="ClusterIP")
-    if spec["type"] in ("NodePort", "LoadBalancer") or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
+    if spec["type"] in ("NodePort", "LoadBalancer") or (
+        spec["type"] == "ClusterIP" and spec.get("externalIPs")
+    ):
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
@@ -270,7 +355,9 @@ def _service(obj: Object) -> Object:
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
-    elif (((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds")) is None:
+    elif (
+        ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds")
+    ) is None:
         spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _CLIENT_SECONDS}}
     if spec.get("ports"):
         spec["ports"] = [_service_port(port) for port in spec["ports"]]
@@ -288,7 +375,11 @@ def _service_port(port: Object) -> Object:
 def _namespace(obj: Object) -> Object:
     metadata = obj["metadata"]
     labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
-    return {**obj, "metadata": {**metadata, "labels": labels}, "spec": _filled(obj.get("spec"), finalizers=["kubernetes"])}
+    return {
+        **obj,
+        "metadata": {**metadata, "labels": labels},
+        "spec": _filled(obj.get("spec"), finalizers=["kubernetes"]),
+    }
 
 
 def _claim(obj: Object) -> Object:
@@ -300,7 +391,10 @@ def _secret(obj: Object) -> Object:
     rest = {key: value for key, value in obj.items() if key != "stringData"}
     plain = obj.get("stringData") or {}
     if plain:
-        rest["data"] = {**(obj.get("data") or {}), **{key: b64encode(text.encode()).decode() for key, text in plain.items()}}
+        rest["data"] = {
+            **(obj.get("data") or {}),
+            **{key: b64encode(text.encode()).decode() for key, text in plain.items()},
+        }
     return _filled(rest, type="Opaque")
 
 

@@ -1,8 +1,8 @@
 """How an object goes away.
 
-Deleting is a request: a running pod is given its grace, finalizers hold the object, a namespace first loses
-its content, and what an object owned goes with it (`Background`), before it (`Foreground`) or stays
-(`Orphan`).
+Deleting is a request: a running pod is given its grace, finalizers hold the object, a namespace
+first loses its content, and what an object owned goes with it (`Background`), before it
+(`Foreground`) or stays (`Orphan`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ DEFAULT_GRACE_SECONDS = 30
 _IMMORTAL_NAMESPACES = ("default", "kube-public", "kube-system")
 
 
-def delete(cluster: StoredCluster, ref: ResourceKind, old: Object, grace_seconds: int | None, propagation: str) -> Object:
+def delete(
+    cluster: StoredCluster,
+    ref: ResourceKind,
+    old: Object,
+    grace_seconds: int | None,
+    propagation: str,
+) -> Object:
     """Remove the object, or mark it as going and return the marked one."""
     if ref is NAMESPACES and old["metadata"]["name"] in _IMMORTAL_NAMESPACES:
         raise forbidden(ref, old["metadata"]["name"], "this namespace may not be deleted")
@@ -34,7 +40,11 @@ def delete(cluster: StoredCluster, ref: ResourceKind, old: Object, grace_seconds
         old = terminating(old, cluster.clock.now())
     grace = _grace_seconds(ref, old, grace_seconds)
     finalizers = list(old["metadata"].get("finalizers", ()))
-    if propagation == "Foreground" and FOREGROUND not in finalizers and cluster.dependents(old["metadata"]["uid"]):
+    if (
+        propagation == "Foreground"
+        and FOREGROUND not in finalizers
+        and cluster.dependents(old["metadata"]["uid"])
+    ):
         finalizers.append(FOREGROUND)
     if not grace and not finalizers and ref not in (NAMESPACES, PODS):
         return _remove(cluster, ref, old)
@@ -48,10 +58,16 @@ def delete(cluster: StoredCluster, ref: ResourceKind, old: Object, grace_seconds
 
 
 def finish_if_free(cluster: StoredCluster, ref: ResourceKind, obj: Object) -> Object:
-    """Remove an object that is going and that nothing holds any more: no grace, no finalizers, no content."""
+    """Remove an object that is going and that nothing holds any more: no grace, no finalizers, no
+    content.
+    """
     metadata = obj["metadata"]
     current = cluster.get(ref, metadata.get("namespace"), metadata["name"])
-    if current is None or "deletionTimestamp" not in metadata or current["metadata"]["uid"] != metadata["uid"]:
+    if (
+        current is None
+        or "deletionTimestamp" not in metadata
+        or current["metadata"]["uid"] != metadata["uid"]
+    ):
         return obj
     metadata = current["metadata"]
     if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
@@ -62,20 +78,34 @@ def finish_if_free(cluster: StoredCluster, ref: ResourceKind, obj: Object) -> Ob
 
 
 def _grace_seconds(ref: ResourceKind, old: Object, asked: int | None) -> int:
-    """Only pods that a kubelet holds have a grace; the second of two requests may only shorten it."""
+    """Only pods that a kubelet holds have a grace; the second of
+    two requests may only shorten it.
+    """
     if ref is not PODS:
         return 0
     spec = old.get("spec") or {}
-    if not spec.get("nodeName") or (old.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+    if not spec.get("nodeName") or (old.get("status") or {}).get("phase") in (
+        "Succeeded",
+        "Failed",
+    ):
         return 0
-    grace = asked if asked is not None else spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
+    grace = (
+        asked
+        if asked is not None
+        else spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
+    )
     before = old["metadata"].get("deletionGracePeriodSeconds")
     return max(0, grace if before is None else min(before, grace))
 
 
-def _marked(cluster: StoredCluster, ref: ResourceKind, old: Object, grace: int, finalizers: list[str]) -> Object:
+def _marked(
+    cluster: StoredCluster, ref: ResourceKind, old: Object, grace: int, finalizers: list[str]
+) -> Object:
     before = old["metadata"]
-    if before.get("deletionGracePeriodSeconds") == grace and before.get("finalizers", []) == finalizers:
+    if (
+        before.get("deletionGracePeriodSeconds") == grace
+        and before.get("finalizers", []) == finalizers
+    ):
         return old
     metadata = {
         **before,
@@ -93,10 +123,14 @@ def _marked(cluster: StoredCluster, ref: ResourceKind, old: Object, grace: int, 
 
 
 def _asked_at(metadata: Object, now: float) -> float:
-    """When the deletion was first asked for: a second request shortens the grace, and begins no new one."""
+    """When the deletion was first asked for: a second request shortens the grace, and begins no new
+    one.
+    """
     if "deletionTimestamp" not in metadata:
         return now
-    return parse_time(metadata["deletionTimestamp"]) - float(metadata.get("deletionGracePeriodSeconds", 0))
+    return parse_time(metadata["deletionTimestamp"]) - float(
+        metadata.get("deletionGracePeriodSeconds", 0)
+    )
 
 
 def _remove(cluster: StoredCluster, ref: ResourceKind, old: Object) -> Object:
@@ -139,9 +173,12 @@ def _owned_by(obj: Object, owners: list[Object]) -> Object:
     return {**obj, "metadata": {**metadata, "ownerReferences": owners} if owners else metadata}
 
 
-def _owner(cluster: StoredCluster, namespace: str | None, reference: Object) -> tuple[ResourceKind, Object] | None:
-    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that is not
-    served."""
+def _owner(
+    cluster: StoredCluster, namespace: str | None, reference: Object
+) -> tuple[ResourceKind, Object] | None:
+    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that
+    is not served.
+    """
     ref = cluster.served(str(reference.get("apiVersion")), str(reference.get("kind")))
     found = cluster.get(ref, namespace, reference["name"]) if ref else None
     return (ref, found) if ref and found and found["metadata"]["uid"] == reference["uid"] else None
@@ -151,7 +188,9 @@ def _is_alive(cluster: StoredCluster, namespace: str | None, reference: Object) 
     return _owner(cluster, namespace, reference) is not None
 
 
-def _finish_foreground_owner(cluster: StoredCluster, namespace: str | None, reference: Object) -> None:
+def _finish_foreground_owner(
+    cluster: StoredCluster, namespace: str | None, reference: Object
+) -> None:
     owner = _owner(cluster, namespace, reference)
     if owner is None:
         return
@@ -163,16 +202,26 @@ def _without_foreground(cluster: StoredCluster, ref: ResourceKind, obj: Object) 
     """An object that waits for its dependants waits no longer once none that blocks it is left."""
     uid = obj["metadata"]["uid"]
     current = cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"])
-    if current is None or current["metadata"]["uid"] != uid or FOREGROUND not in current["metadata"].get("finalizers", []):
+    if (
+        current is None
+        or current["metadata"]["uid"] != uid
+        or FOREGROUND not in current["metadata"].get("finalizers", [])
+    ):
         return obj
     if any(_blocks(child, uid) for child in cluster.dependents(uid)):
         return current
-    metadata = {**current["metadata"], "finalizers": [kept for kept in current["metadata"]["finalizers"] if kept != FOREGROUND]}
+    metadata = {
+        **current["metadata"],
+        "finalizers": [kept for kept in current["metadata"]["finalizers"] if kept != FOREGROUND],
+    }
     return cluster.replace(ref, current, {**current, "metadata": metadata})
 
 
 def _blocks(child: Object, uid: str) -> bool:
-    return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in child["metadata"]["ownerReferences"])
+    return any(
+        owner["uid"] == uid and owner.get("blockOwnerDeletion")
+        for owner in child["metadata"]["ownerReferences"]
+    )
 
 
 def _empty_namespace(cluster: StoredCluster, namespace: str) -> None:

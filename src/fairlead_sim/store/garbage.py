@@ -28,11 +28,25 @@ class GarbageCollector:
     def _on_change(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         owners = metadata.get("ownerReferences")
-        before = event.previous["metadata"].get("ownerReferences") if event.previous is not None else None
-        if not owners or owners == before or event.type == DELETED or not self._missing(event.object):
+        before = (
+            event.previous["metadata"].get("ownerReferences")
+            if event.previous is not None
+            else None
+        )
+        if (
+            not owners
+            or owners == before
+            or event.type == DELETED
+            or not self._missing(event.object)
+        ):
             return
         ref = self._cluster.kind_of(event.object)
-        self._timers.after(DELAY_SECONDS, partial(self._collect, ref, metadata.get("namespace"), metadata["name"], metadata["uid"]))
+        self._timers.after(
+            DELAY_SECONDS,
+            partial(
+                self._collect, ref, metadata.get("namespace"), metadata["name"], metadata["uid"]
+            ),
+        )
 
     def _missing(self, obj: Object) -> list[Object]:
         """The owners that are gone; one of a kind that is not served counts as there."""
@@ -40,18 +54,29 @@ class GarbageCollector:
         missing = []
         for owner in metadata["ownerReferences"]:
             ref = self._cluster.served(str(owner.get("apiVersion")), str(owner.get("kind")))
-            found = self._cluster.get(ref, metadata.get("namespace"), owner["name"]) if ref else None
+            found = (
+                self._cluster.get(ref, metadata.get("namespace"), owner["name"]) if ref else None
+            )
             if ref is not None and (found is None or found["metadata"]["uid"] != owner["uid"]):
                 missing.append(owner)
         return missing
 
     def _collect(self, ref: ResourceKind, namespace: str | None, name: str, uid: str) -> None:
         obj = self._cluster.get(ref, namespace, name)
-        if obj is None or obj["metadata"]["uid"] != uid or not obj["metadata"].get("ownerReferences"):
+        if (
+            obj is None
+            or obj["metadata"]["uid"] != uid
+            or not obj["metadata"].get("ownerReferences")
+        ):
             return
         missing = self._missing(obj)
         kept = [owner for owner in obj["metadata"]["ownerReferences"] if owner not in missing]
         if missing and not kept:
             self._cluster.delete(ref, namespace, name, uid=uid)
         elif missing:
-            self._cluster.mutate(ref, namespace, name, lambda old: {**old, "metadata": {**old["metadata"], "ownerReferences": kept}})
+            self._cluster.mutate(
+                ref,
+                namespace,
+                name,
+                lambda old: {**old, "metadata": {**old["metadata"], "ownerReferences": kept}},
+            )

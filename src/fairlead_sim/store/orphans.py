@@ -29,7 +29,10 @@ class Orphans:
             cluster.subscribe(ref, partial(self._on_change, ref))
 
     def of(self, kind: str, namespace: str) -> list[Object]:
-        found = (self._cluster.get(KNOWN[kind], namespace, name) for name in self._names.get((kind, namespace), ()))
+        found = (
+            self._cluster.get(KNOWN[kind], namespace, name)
+            for name in self._names.get((kind, namespace), ())
+        )
         return [obj for obj in found if obj is not None]
 
     def _on_change(self, ref: ResourceKind, event: LoggedChange) -> None:

@@ -1,8 +1,8 @@
 """The ServiceAccount of a new pod, and what it gives the pod.
 
-The account must be there, and its pull secrets are the pod's unless the pod names its own. `default` counts
-as there: every namespace has it. The volume with the account's token, which a real server adds, is left out:
-nothing here would read it.
+The account must be there, and its pull secrets are the pod's unless the pod names its own.
+`default` counts as there: every namespace has it. The volume with the account's token, which a real
+server adds, is left out: nothing here would read it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ def with_account(cluster: StoredCluster, pod: Object) -> Object:
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     account = cluster.get(SERVICE_ACCOUNTS, metadata["namespace"], name)
     if account is None and name != "default":
-        why = f'error looking up service account {metadata["namespace"]}/{name}: serviceaccount "{name}" not found'
+        why = (
+            f"error looking up service account {metadata['namespace']}/{name}: serviceaccount "
+            f'"{name}" not found'
+        )
         raise forbidden(PODS, asked_name(pod), why)
     pull_secrets = (account or {}).get("imagePullSecrets")
-    return {**pod, "spec": {**spec, "imagePullSecrets": pull_secrets}} if pull_secrets and not spec.get("imagePullSecrets") else pod
+    return (
+        {**pod, "spec": {**spec, "imagePullSecrets": pull_secrets}}
+        if pull_secrets and not spec.get("imagePullSecrets")
+        else pod
+    )

@@ -1,4 +1,6 @@
-"""The Priority admission: a class's number and policy are written into the pod when it is created."""
+"""The Priority admission: a class's number and policy are written
+into the pod when it is created.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 
 
 def with_priority(cluster: StoredCluster, pod: Object) -> Object:
-    """The pod with its class's `priority` and `preemptionPolicy`. Raises 403 for an unknown class, or a
-    number that is not the class's."""
+    """The pod with its class's `priority` and `preemptionPolicy`. Raises 403 for an unknown class,
+    or a number that is not the class's.
+    """
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return pod
@@ -28,11 +31,24 @@ def with_priority(cluster: StoredCluster, pod: Object) -> Object:
     if name and found is None:
         raise forbidden(PODS, asked_name(pod), f"no PriorityClass with name {name} was found")
     found = found or {}
-    filled: Object = {"priority": int(found.get("value", 0)), "preemptionPolicy": found.get("preemptionPolicy") or "PreemptLowerPriority"}
-    for key, what in (("priority", "integer value of priority"), ("preemptionPolicy", "string value of PreemptionPolicy")):
+    filled: Object = {
+        "priority": int(found.get("value", 0)),
+        "preemptionPolicy": found.get("preemptionPolicy") or "PreemptLowerPriority",
+    }
+    for key, what in (
+        ("priority", ("integer value of priority")),
+        ("preemptionPolicy", ("string value of PreemptionPolicy")),
+    ):
         if spec.get(key) is not None and spec[key] != filled[key]:
-            why = f"priority admission controller computed {filled[key]} from the given PriorityClass name"
-            raise forbidden(PODS, asked_name(pod), f"the {what} ({spec[key]}) must not be provided in pod spec; {why}")
+            why = (
+                f"priority admission controller computed {filled[key]} from the given "
+                "PriorityClass name"
+            )
+            raise forbidden(
+                PODS,
+                asked_name(pod),
+                f"the {what} ({spec[key]}) must not be provided in pod spec; {why}",
+            )
     if found:
         filled["priorityClassName"] = found["metadata"]["name"]
     return {**pod, "spec": {**spec, **filled}}
@@ -46,5 +62,11 @@ def _named(cluster: StoredCluster, name: str) -> Object | None:
 
 
 def _default(cluster: StoredCluster) -> Object | None:
-    """The class of pods that name none: of several defaults the lowest, as the real admission chooses."""
-    return min((item for item in cluster.scan(PRIORITY_CLASSES) if item.get("globalDefault")), key=lambda item: item["value"], default=None)
+    """The class of pods that name none: of several defaults the lowest, as the real admission
+    chooses.
+    """
+    return min(
+        (item for item in cluster.scan(PRIORITY_CLASSES) if item.get("globalDefault")),
+        key=lambda item: item["value"],
+        default=None,
+    )

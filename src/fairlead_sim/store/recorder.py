@@ -1,9 +1,9 @@
 """Events, as components of a cluster record them.
 
-Equal events of one object are counted in one Event object, as client-go does; an event is forgotten an hour
-after it was last seen. Its name ends in the instant at which it was first seen, in nanoseconds and
-hexadecimal digits, as client-go's do: the order of the names of an object's events is the order of happening,
-and no two events of a world have the same instant.
+Equal events of one object are counted in one Event object, as client-go does; an event is forgotten
+an hour after it was last seen. Its name ends in the instant at which it was first seen, in
+nanoseconds and hexadecimal digits, as client-go's do: the order of the names of an object's events
+is the order of happening, and no two events of a world have the same instant.
 """
 
 from __future__ import annotations
@@ -43,36 +43,63 @@ class Recorder:
         self._stamp = 0
 
     def take_over(self) -> None:
-        """Go on with the events of an earlier life: count them on, and forget them an hour after they were
-        last seen, too."""
+        """Go on with the events of an earlier life: count them on, and forget them an hour after
+        they were last seen, too.
+        """
         now = self._timers.clock.now()
         for event in self._cluster.scan(EVENTS):
             metadata, about = event["metadata"], event.get("involvedObject") or {}
-            component = event.get("reportingComponent") or (event.get("source") or {}).get("component") or ""
-            key = (str(about.get("uid", metadata["uid"])), str(event.get("reason")), str(event.get("message")), str(component))
+            component = (
+                event.get("reportingComponent")
+                or (event.get("source") or {}).get("component")
+                or ""
+            )
+            key = (
+                str(about.get("uid", metadata["uid"])),
+                str(event.get("reason")),
+                str(event.get("message")),
+                str(component),
+            )
             at = parse_time(event.get("lastTimestamp") or metadata["creationTimestamp"])
             self._seen[key] = _Seen(metadata["namespace"], metadata["name"], at)
             self._timers.at(at + EVENT_TTL_SECONDS, partial(self._forget, key))
             self._stamp = max(self._stamp, _stamp_of(metadata["name"], now))
 
-    def normal(self, about: Object, reason: str, message: str, component: str, host: str = "") -> None:
+    def normal(
+        self, about: Object, reason: str, message: str, component: str, host: str = ""
+    ) -> None:
         self._record(about, "Normal", reason, message, component, host)
 
-    def warning(self, about: Object, reason: str, message: str, component: str, host: str = "") -> None:
+    def warning(
+        self, about: Object, reason: str, message: str, component: str, host: str = ""
+    ) -> None:
         self._record(about, "Warning", reason, message, component, host)
 
-    def _record(self, about: Object, kind: str, reason: str, message: str, component: str, host: str) -> None:
+    def _record(
+        self, about: Object, kind: str, reason: str, message: str, component: str, host: str
+    ) -> None:
         metadata = about["metadata"]
         key = (metadata["uid"], reason, message, component)
         now = self._timers.clock.now()
         seen = self._seen.get(key)
         if seen is not None:
             seen.at = now
-            if self._cluster.mutate(EVENTS, seen.namespace, seen.name, lambda event: _counted(event, now)) is not None:
+            if (
+                self._cluster.mutate(
+                    EVENTS, seen.namespace, seen.name, lambda event: _counted(event, now)
+                )
+                is not None
+            ):
                 return
-        namespace, name = metadata.get("namespace", "default"), f"{metadata['name'][:200]}.{self._next_stamp(now):x}"
+        namespace, name = (
+            metadata.get("namespace", "default"),
+            f"{metadata['name'][:200]}.{self._next_stamp(now):x}",
+        )
         try:
-            self._cluster.create(_event(about, namespace, name, kind, reason, message, component, host, now), is_trusted=True)
+            self._cluster.create(
+                _event(about, namespace, name, kind, reason, message, component, host, now),
+                is_trusted=True,
+            )
         except ApiStatus:  # its namespace is going or gone: its events are not read
             self._seen.pop(key, None)
             return
@@ -100,8 +127,9 @@ class Recorder:
 
 
 def _stamp_of(name: str, now: float) -> int:
-    """The instant in an event's name; 0 where none stands there, or one that has not come yet (a name that
-    was drawn)."""
+    """The instant in an event's name; 0 where none stands there, or one that has not come yet (a
+    name that was drawn).
+    """
     found = _STAMP.search(name)
     stamp = int(found[1], 16) if found else 0
     return stamp if stamp <= (now + 1) * 1e9 else 0
@@ -111,9 +139,24 @@ def _counted(event: Object, now: float) -> Object:
     return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": render_time(now)}
 
 
-def _event(about: Object, namespace: str, name: str, kind: str, reason: str, message: str, component: str, host: str, now: float) -> Object:
+def _event(
+    about: Object,
+    namespace: str,
+    name: str,
+    kind: str,
+    reason: str,
+    message: str,
+    component: str,
+    host: str,
+    now: float,
+) -> Object:
     metadata = about["metadata"]
-    reference = {"apiVersion": about["apiVersion"], "kind": about["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+    reference = {
+        "apiVersion": about["apiVersion"],
+        "kind": about["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
     if "namespace" in metadata:
         reference["namespace"] = metadata["namespace"]
     time = render_time(now)

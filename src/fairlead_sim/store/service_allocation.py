@@ -1,9 +1,9 @@
 """The address and the ports on the nodes that a Service gets, keeps and gives back.
 
-The real server's order: what an update leaves out is what the Service had, then families, address and ports
-are given, then what the new type has no use for is dropped. What is taken is read from the Services that are
-there, so that nothing has to be given back: a deleted Service is not among them any more, and those of a
-restored world are.
+The real server's order: what an update leaves out is what the Service had, then families, address
+and ports are given, then what the new type has no use for is dropped. What is taken is read from
+the Services that are there, so that nothing has to be given back: a deleted Service is not among
+them any more, and those of a restored world are.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class _Pool:
         if parsed not in SERVICE_NETWORK:
             return "the provided network does not match the current range"
         if parsed in (SERVICE_NETWORK[0], SERVICE_NETWORK[-1]):
-            return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {SERVICE_NETWORK}"
+            return (
+                f"the provided IP ({address}) is not in the valid range. The range of valid IPs "
+                f"is {SERVICE_NETWORK}"
+            )
         if address in self._taken_addresses():
             return "provided IP is already allocated"
         self._taken_addresses().add(address)
@@ -74,7 +77,10 @@ class _Pool:
     def take_port(self, port: int) -> str:
         """As `take_address`."""
         if port not in NODE_PORTS:
-            return f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+            return (
+                "provided port is not in the valid range. The range of valid ports is "
+                f"{NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+            )
         if port in self._taken_ports():
             return "provided port is already allocated"
         self._taken_ports().add(port)
@@ -82,13 +88,19 @@ class _Pool:
 
     def _taken_addresses(self) -> set[str]:
         if self._addresses is None:
-            self._addresses = {address for service in self._services() for address in _addresses(service)}
+            self._addresses = {
+                address for service in self._services() for address in _addresses(service)
+            }
         return self._addresses
 
     def _taken_ports(self) -> set[int]:
         if self._ports is None:
             specs = [service.get("spec") or {} for service in self._services()]
-            self._ports = {port for spec in specs for port in (*node_ports(spec), spec.get("healthCheckNodePort") or 0)}
+            self._ports = {
+                port
+                for spec in specs
+                for port in (*node_ports(spec), spec.get("healthCheckNodePort") or 0)
+            }
         return self._ports
 
 
@@ -113,11 +125,17 @@ def node_ports(spec: Object) -> list[int]:
 
 
 def allocated(new: Object, old: Object | None, services: Services, number: int) -> Object:
-    """The Service (defaults filled in) with all that it is given. Raises 422 for what cannot be had.
+    """The Service (defaults filled in) with all that it is given. Raises 422 for what cannot be
+    had.
 
-    `services` are all that are there, `old` among them. Equal `number`s begin to search at the same place.
+    `services` are all that are there, `old` among them. Equal `number`s begin to search at the same
+    place.
     """
-    spec, before, name = _own_copy(new["spec"]), None if old is None else old.get("spec") or {}, new["metadata"]["name"]
+    spec, before, name = (
+        _own_copy(new["spec"]),
+        None if old is None else old.get("spec") or {},
+        new["metadata"]["name"],
+    )
     pool = _Pool(services, number)
     if before is not None:
         _keep_what_was_given(spec, before)
@@ -140,7 +158,11 @@ def _own_copy(spec: Object) -> Object:
 
 def _status_of(spec: Object, status: Object) -> Object:
     """The addresses outside go at once with the type that has them."""
-    return status if service_type(spec) == "LoadBalancer" or not status.get("loadBalancer") else {**status, "loadBalancer": {}}
+    return (
+        status
+        if service_type(spec) == "LoadBalancer" or not status.get("loadBalancer")
+        else {**status, "loadBalancer": {}}
+    )
 
 
 # --- what was given before ------------------------------------------------------------------------
@@ -153,7 +175,9 @@ def _keep_what_was_given(spec: Object, before: Object) -> None:
                 spec[key] = before[key]
     if chooses_node_ports(before) and chooses_node_ports(spec):
         still_named = set(node_ports(before)) & set(node_ports(spec))
-        by_name = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
+        by_name = {
+            port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()
+        }
         for port in spec.get("ports") or ():
             was = by_name.get(port.get("name", ""), 0)
             if not port.get("nodePort") and was and was not in still_named:
@@ -163,8 +187,9 @@ def _keep_what_was_given(spec: Object, before: Object) -> None:
 
 
 def _even_addresses(spec: Object, before: Object | None) -> None:
-    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the other
-    was changed."""
+    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the
+    other was changed.
+    """
     one, many = spec.get("clusterIP"), spec.get("clusterIPs")
     if before is None:
         if one and not many:
@@ -188,13 +213,20 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
         return
     if spec.get("ipFamilyPolicy") is None:
         selects_no_pods = is_headless(spec) and not spec.get("selector")
-        spec["ipFamilyPolicy"] = (before or {}).get("ipFamilyPolicy") or ("RequireDualStack" if selects_no_pods else "SingleStack")
+        spec["ipFamilyPolicy"] = (before or {}).get("ipFamilyPolicy") or (
+            "RequireDualStack" if selects_no_pods else "SingleStack"
+        )
     _refuse(name, address_errors(spec))
     families = list(spec.get("ipFamilies") or ())
     addresses = () if is_headless(spec) else spec.get("clusterIPs") or ()
     for address in addresses[len(families) :]:
         if ":" in address:
-            raise _refused(name, "spec.clusterIPs[0]", spec["clusterIPs"], "IPv6 is not configured on this cluster")
+            raise _refused(
+                name,
+                "spec.clusterIPs[0]",
+                spec["clusterIPs"],
+                "IPv6 is not configured on this cluster",
+            )
         families.append("IPv4")
     policy = spec["ipFamilyPolicy"]
     if is_headless(spec) and not spec.get("selector"):
@@ -204,9 +236,14 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
         spec["ipFamilies"] = families
         return
     why = "this cluster is not configured for dual-stack services"
-    errors = [wrong_value("spec.ipFamilyPolicy", policy, why)] if policy == "RequireDualStack" else []
+    errors = (
+        [wrong_value("spec.ipFamilyPolicy", policy, why)] if policy == "RequireDualStack" else []
+    )
     others = [(index, family) for index, family in enumerate(families) if family != "IPv4"]
-    errors += [wrong_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster") for index, family in others]
+    errors += [
+        wrong_value(f"spec.ipFamilies[{index}]", family, ("not configured on this cluster"))
+        for index, family in others
+    ]
     _refuse(name, errors)
     spec["ipFamilies"] = families or ["IPv4"]
 
@@ -221,7 +258,12 @@ def _give_address(name: str, spec: Object, before: Object | None, pool: _Pool) -
     if spec.get("clusterIPs"):
         wanted = spec["clusterIPs"][0]
         if why := pool.take_address(wanted):
-            raise _refused(name, "spec.clusterIPs", spec["clusterIPs"], f"failed to allocate IP {wanted}: {why}")
+            raise _refused(
+                name,
+                "spec.clusterIPs",
+                spec["clusterIPs"],
+                f"failed to allocate IP {wanted}: {why}",
+            )
     else:
         spec["clusterIP"] = pool.any_address()
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -244,7 +286,14 @@ def _give_first_node_ports(name: str, spec: Object, pool: _Pool) -> None:
             continue
         shared = by_port.get(port.get("port"))
         if shared is None:
-            asked = next((each["nodePort"] for each in ports if each.get("port") == port.get("port") and each.get("nodePort")), 0)
+            asked = next(
+                (
+                    each["nodePort"]
+                    for each in ports
+                    if each.get("port") == port.get("port") and each.get("nodePort")
+                ),
+                0,
+            )
             if asked:
                 _take_port(name, index, asked, pool)
             port["nodePort"] = by_port[port.get("port")] = asked or pool.any_port()
@@ -307,7 +356,11 @@ def _drop_what_has_no_use(spec: Object, before: Object) -> None:
         for key in ("ipFamilies", "ipFamilyPolicy"):
             _drop_unchanged(spec, before, key)
     types = ("NodePort", "LoadBalancer")
-    if service_type(before) in types and service_type(spec) not in types and set(node_ports(spec)) <= set(node_ports(before)):
+    if (
+        service_type(before) in types
+        and service_type(spec) not in types
+        and set(node_ports(spec)) <= set(node_ports(before))
+    ):
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
     if needs_health_port(before) and not needs_health_port(spec):

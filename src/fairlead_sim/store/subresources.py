@@ -15,7 +15,14 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.jsonpath import find_first
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.selector import selects
-from fairlead_sim.schema.status import ApiStatus, conflict, failed_precondition, invalid, not_found, stale_write
+from fairlead_sim.schema.status import (
+    ApiStatus,
+    conflict,
+    failed_precondition,
+    invalid,
+    not_found,
+    stale_write,
+)
 
 if TYPE_CHECKING:
     from fairlead_sim.store.cluster import StoredCluster
@@ -27,14 +34,19 @@ _BUDGET_CAUSE = "DisruptionBudget"
 
 
 def bind(cluster: StoredCluster, namespace: str, name: str, binding: Object) -> Object:
-    """Give a pod its node; the binding's annotations and labels are merged into the pod. Raises 409 when
-    the pod cannot be bound."""
+    """Give a pod its node; the binding's annotations and labels are merged into the pod. Raises 409
+    when the pod cannot be bound.
+    """
     target = str((binding.get("target") or {}).get("name") or "")
     if not target:
         raise ApiStatus(500, "", "target.name: Required value")
     kind = str((binding.get("target") or {}).get("kind") or "")
     if kind not in ("", "Node"):
-        raise ApiStatus(500, "", f'target.kind: Unsupported value: "{kind}": supported values: "Node", "<empty>"')
+        raise ApiStatus(
+            500,
+            "",
+            (f'target.kind: Unsupported value: "{kind}": supported values: "Node", "<empty>"'),
+        )
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
         raise not_found(served.PODS, name)
@@ -45,7 +57,9 @@ def bind(cluster: StoredCluster, namespace: str, name: str, binding: Object) -> 
     if why:
         raise conflict(_PODS_BINDING, name, why)
     now = render_time(cluster.clock.now())
-    bound = cluster.mutate(served.PODS, namespace, name, lambda old: _bound(old, target, given, now))
+    bound = cluster.mutate(
+        served.PODS, namespace, name, lambda old: _bound(old, target, given, now)
+    )
     assert bound is not None
     return bound
 
@@ -66,10 +80,25 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
     for key in ("annotations", "labels"):
         if given.get(key):
             metadata[key] = {**(metadata.get(key) or {}), **given[key]}
-    status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
-    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
-    status["conditions"] = [*(held for held in status.get("conditions") or () if held["type"] != "PodScheduled"), scheduled]
-    return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    status = {
+        key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"
+    }
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    status["conditions"] = [
+        *(held for held in status.get("conditions") or () if held["type"] != "PodScheduled"),
+        scheduled,
+    ]
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "nodeName": node},
+        "status": status,
+    }
 
 
 def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) -> None:
@@ -79,7 +108,9 @@ def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) ->
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
         raise not_found(served.PODS, name)
-    if (pod.get("status") or {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+    if (pod.get("status") or {}).get("phase") == "Running" and "deletionTimestamp" not in pod[
+        "metadata"
+    ]:
         _spend_budget(cluster, pod)
     conditions = options.get("preconditions") or {}
     grace, uid = options.get("gracePeriodSeconds"), conditions.get("uid")
@@ -92,23 +123,41 @@ def _spend_budget(cluster: StoredCluster, pod: Object) -> None:
     held_by = [budget for budget in budgets if selects(budget["spec"].get("selector"))(pod)]
     if len(held_by) > 1:
         raise ApiStatus(
-            500, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            500,
+            "InternalError",
+            (
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource "
+                "does not support."
+            ),
         )
     for budget in held_by:
         status = budget.get("status") or {}
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 1):
-            raise _over_budget(f"The disruption budget {budget['metadata']['name']} is still being processed by the server.", 10)
+            raise _over_budget(
+                (
+                    f"The disruption budget {budget['metadata']['name']} is still being "
+                    "processed by "
+                    "the server."
+                ),
+                10,
+            )
         if status.get("disruptionsAllowed", 0) <= 0:
             raise _over_budget(_budget_words(budget["metadata"]["name"], status), 0)
         disrupted = {**status.get("disruptedPods", {}), name: render_time(cluster.clock.now())}
-        spent = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
+        spent = {
+            **status,
+            "disruptionsAllowed": status["disruptionsAllowed"] - 1,
+            "disruptedPods": disrupted,
+        }
         cluster.update_status({**budget, "status": spent})
 
 
 def _budget_words(name: str, status: Object) -> str:
     wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     if healthy <= wanted:
-        return f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+        return (
+            f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+        )
     return f"The disruption budget {name} does not allow evicting pods currently"
 
 
@@ -148,7 +197,9 @@ def scale_of(ref: ResourceKind, obj: Object) -> Object:
     }
 
 
-def scale(cluster: StoredCluster, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
+def scale(
+    cluster: StoredCluster, ref: ResourceKind, namespace: str, name: str, wish: Object
+) -> Object:
     """Set the number of replicas from a Scale; returns the new Scale. Raises 409 for a stale
     resourceVersion."""
     stored = ref.stored_as or ref

@@ -28,7 +28,10 @@ _ROLE_PREFIX = "node-role.kubernetes.io/"
 def _node_word(obj: Object, now: float) -> str:
     """`Ready`, `NotReady` or `Unknown`, with `,SchedulingDisabled` on a cordoned node."""
     conditions = part(obj, "status", "conditions") or ()
-    ready = next((condition.get("status") for condition in conditions if condition.get("type") == "Ready"), None)
+    ready = next(
+        (condition.get("status") for condition in conditions if condition.get("type") == "Ready"),
+        None,
+    )
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if part(obj, "spec", "unschedulable") else word
 
@@ -40,7 +43,9 @@ def _roles(obj: Object, now: float) -> str:
 
 
 def _kernel(obj: Object, now: float) -> str:
-    kernel, architecture = (text(obj, "status", "nodeInfo", key) for key in ("kernelVersion", "architecture"))
+    kernel, architecture = (
+        text(obj, "status", "nodeInfo", key) for key in ("kernelVersion", "architecture")
+    )
     return (kernel or "<unknown>") + (f" ({architecture})" if architecture else "")
 
 
@@ -60,7 +65,10 @@ def _external_address(obj: Object, now: float) -> str:
     given = [str(address) for address in part(obj, "spec", "externalIPs") or ()]
     if kind == "LoadBalancer":
         ingress = part(obj, "status", "loadBalancer", "ingress") or ()
-        return ",".join([*(entry.get("ip") or entry.get("hostname", "") for entry in ingress), *given]) or "<pending>"
+        return (
+            ",".join([*(entry.get("ip") or entry.get("hostname", "") for entry in ingress), *given])
+            or "<pending>"
+        )
     return ",".join(given) or NONE
 
 
@@ -101,18 +109,31 @@ def _event_source(obj: Object, now: float) -> str:
     return f"{component}, {host}" if host else component
 
 
-_ACCESS = (("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP"))
+_ACCESS = (
+    ("ReadWriteOnce", "RWO"),
+    ("ReadOnlyMany", "ROX"),
+    ("ReadWriteMany", "RWX"),
+    ("ReadWriteOncePod", "RWOP"),
+)
 
 
 def _access_modes(obj: Object, now: float) -> str:
     """A volume's own; of a claim those that it was given."""
     is_claim = obj.get("kind") == "PersistentVolumeClaim"
     modes = part(obj, "status" if is_claim else "spec", "accessModes") or ()
-    return ",".join(short for mode, short in _ACCESS if mode in modes) if not is_claim or part(obj, "spec", "volumeName") else ""
+    return (
+        ",".join(short for mode, short in _ACCESS if mode in modes)
+        if not is_claim or part(obj, "spec", "volumeName")
+        else ""
+    )
 
 
 def _volume_phase(obj: Object, now: float) -> str:
-    return "Terminating" if part(obj, "metadata", "deletionTimestamp") else text(obj, "status", "phase")
+    return (
+        "Terminating"
+        if part(obj, "metadata", "deletionTimestamp")
+        else text(obj, "status", "phase")
+    )
 
 
 def _volume_claim(obj: Object, now: float) -> str:
@@ -121,7 +142,11 @@ def _volume_claim(obj: Object, now: float) -> str:
 
 
 def _claimed_capacity(obj: Object, now: float) -> str:
-    return text(obj, "status", "capacity", "storage", default="0") if part(obj, "spec", "volumeName") else ""
+    return (
+        text(obj, "status", "capacity", "storage", default="0")
+        if part(obj, "spec", "volumeName")
+        else ""
+    )
 
 
 def default_marked(annotation: str) -> Fill:
@@ -137,8 +162,13 @@ def default_marked(annotation: str) -> Fill:
 def _subjects(kind: str) -> Fill:
     def names(obj: Object, now: float) -> str:
         subjects = [subject for subject in obj.get("subjects") or () if subject.get("kind") == kind]
-        spaces = [f"{subject.get('namespace', '')}/" if kind == "ServiceAccount" else "" for subject in subjects]
-        return ", ".join(space + subject.get("name", "") for space, subject in zip(spaces, subjects, strict=True))
+        spaces = [
+            f"{subject.get('namespace', '')}/" if kind == "ServiceAccount" else ""
+            for subject in subjects
+        ]
+        return ", ".join(
+            space + subject.get("name", "") for space, subject in zip(spaces, subjects, strict=True)
+        )
 
     return names
 
@@ -249,7 +279,12 @@ LAYOUTS: Mapping[str, Layout] = {
             "PreemptionPolicy": ".preemptionPolicy|PreemptLowerPriority",
         }
     ),
-    "configmaps": layout({"Data": lambda obj, now: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), "Age": age}),
+    "configmaps": layout(
+        {
+            "Data": lambda obj, now: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()),
+            "Age": age,
+        }
+    ),
     "secrets": layout({"Type": ".type", "Data": count_of(".data"), "Age": age}),
     "serviceaccounts": layout({"Age": age}),
     "leases.coordination.k8s.io": layout({"Holder": ".spec.holderIdentity", "Age": age}),

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead_sim.schema.cells import NAME, NONE, Layout, Object, age, columns, part, since, text, true_condition
+from fairlead_sim.schema.cells import (
+    NAME,
+    NONE,
+    Layout,
+    Object,
+    age,
+    columns,
+    part,
+    since,
+    text,
+    true_condition,
+)
 
 _TERMINAL = ("Succeeded", "Failed")
 _DONE = {
@@ -19,7 +30,11 @@ _DONE = {
 
 def _cells(pod: Object, now: float) -> list[Any]:
     word, ready, restarts, restarted_at = pod_status(pod)
-    shown = f"{restarts} ({since(restarted_at, now)} ago)" if restarts and restarted_at else str(restarts)
+    shown = (
+        f"{restarts} ({since(restarted_at, now)} ago)"
+        if restarts and restarted_at
+        else str(restarts)
+    )
     return [
         pod["metadata"]["name"],
         f"{ready}/{_container_count(pod)}",
@@ -34,12 +49,16 @@ def _cells(pod: Object, now: float) -> list[Any]:
 
 
 def pod_status(pod: Object) -> tuple[str, int, int, str]:
-    """STATUS word, ready containers, restarts, and when the last restarted container ended (`""` when none
-    did)."""
+    """STATUS word, ready containers, restarts, and when the last restarted container ended (`""`
+    when none did).
+    """
     phase = text(pod, "status", "phase")
     word = text(pod, "status", "reason") or phase
     conditions = part(pod, "status", "conditions") or ()
-    if any(condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated" for condition in conditions):
+    if any(
+        condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated"
+        for condition in conditions
+    ):
         word = "SchedulingGated"
     init_word, ready, restarts, restarted_at = _init_status(pod)
     if init_word and not true_condition(pod, "Initialized"):
@@ -61,12 +80,17 @@ def _container_count(pod: Object) -> int:
 
 def _sidecar_names(pod: Object) -> set[str]:
     """Init containers that keep running beside the others."""
-    return {entry["name"] for entry in part(pod, "spec", "initContainers") or () if entry.get("restartPolicy") == "Always"}
+    return {
+        entry["name"]
+        for entry in part(pod, "spec", "initContainers") or ()
+        if entry.get("restartPolicy") == "Always"
+    }
 
 
 def _init_status(pod: Object) -> tuple[str, int, int, str]:
-    """The word while the pod initializes (`""` when that is over), ready sidecars, restarts and the last
-    restart of all init containers."""
+    """The word while the pod initializes (`""` when that is over), ready sidecars, restarts and the
+    last restart of all init containers.
+    """
     sidecars = _sidecar_names(pod)
     total = len(part(pod, "spec", "initContainers") or ())
     ready = restarts = 0
@@ -95,7 +119,11 @@ def _init_word(state: Object, index: int, total: int) -> str:
 def _end_word(ended: Object) -> str:
     if ended.get("reason"):
         return str(ended["reason"])
-    return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode', 0)}"
+    return (
+        f"Signal:{ended['signal']}"
+        if ended.get("signal")
+        else f"ExitCode:{ended.get('exitCode', 0)}"
+    )
 
 
 def _last_end(status: Object) -> str:
@@ -103,9 +131,15 @@ def _last_end(status: Object) -> str:
 
 
 def _main_status(pod: Object, word: str) -> tuple[str, int, int, str]:
-    """The same for the containers; the first container that waits or ended names the pod's state."""
+    """The same for the containers; the first container that
+    waits or ended names the pod's state.
+    """
     sidecars = _sidecar_names(pod)
-    statuses = [status for status in part(pod, "status", "initContainerStatuses") or () if status.get("name") in sidecars]
+    statuses = [
+        status
+        for status in part(pod, "status", "initContainerStatuses") or ()
+        if status.get("name") in sidecars
+    ]
     restarts = sum(status.get("restartCount") or 0 for status in statuses)
     restarted_at = max((_last_end(status) for status in statuses), default="")
     ready, error = 0, ""
@@ -144,7 +178,19 @@ def _readiness_gates(pod: Object) -> str:
 
 
 LAYOUT = Layout(
-    columns((NAME, "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates")),
+    columns(
+        (
+            NAME,
+            "Ready",
+            "Status",
+            "Restarts",
+            "Age",
+            "+IP",
+            "+Node",
+            "+Nominated Node",
+            "+Readiness Gates",
+        )
+    ),
     _cells,
     lambda pod: _DONE.get(text(pod, "status", "phase")),
 )

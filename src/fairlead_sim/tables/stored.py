@@ -34,8 +34,14 @@ def _reference(obj: Object, now: float) -> str:
 
 
 def _metrics(obj: Object, now: float) -> str:
-    current, metrics = part(obj, "status", "currentMetrics") or (), part(obj, "spec", "metrics") or ()
-    shown = [_metric(metric, current[index] if index < len(current) else {}) for index, metric in enumerate(metrics)]
+    current, metrics = (
+        part(obj, "status", "currentMetrics") or (),
+        part(obj, "spec", "metrics") or (),
+    )
+    shown = [
+        _metric(metric, current[index] if index < len(current) else {})
+        for index, metric in enumerate(metrics)
+    ]
     return first_few(shown, 2, NONE, ", ")
 
 
@@ -46,22 +52,39 @@ def _metric(metric: Object, reached: Object) -> str:
     target = source.get("target") or {}
     if kind in ("Resource", "ContainerResource"):
         if target.get("averageValue"):
-            return f"{source.get('name')}: {current.get('averageValue', _UNKNOWN)}/{target['averageValue']}"
+            return (
+                f"{source.get('name')}: "
+                f"{current.get('averageValue', _UNKNOWN)}/{target['averageValue']}"
+            )
         wanted, found = target.get("averageUtilization"), current.get("averageUtilization")
-        return f"{source.get('name')}: {_UNKNOWN if found is None else f'{found}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
+        return (
+            f"{source.get('name')}: "
+            f"{_UNKNOWN if found is None else f'{found}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
+        )
     if target.get("averageValue"):
         average = "" if kind == "Pods" else " (avg)"
         return f"{current.get('averageValue', _UNKNOWN)}/{target['averageValue']}{average}"
-    return f"{current.get('value', _UNKNOWN)}/{target.get('value')}" if key in metric else "<unknown type>"
+    return (
+        f"{current.get('value', _UNKNOWN)}/{target.get('value')}"
+        if key in metric
+        else ("<unknown type>")
+    )
 
 
 def _hosts(obj: Object, now: float) -> str:
-    return first_few([str(rule["host"]) for rule in part(obj, "spec", "rules") or () if rule.get("host")], 3, "*")
+    return first_few(
+        [str(rule["host"]) for rule in part(obj, "spec", "rules") or () if rule.get("host")], 3, "*"
+    )
 
 
 def _addresses(obj: Object, now: float) -> str:
     return ",".join(
-        sorted({entry.get("ip") or entry.get("hostname", "") for entry in part(obj, "status", "loadBalancer", "ingress") or ()})
+        sorted(
+            {
+                entry.get("ip") or entry.get("hostname", "")
+                for entry in part(obj, "status", "loadBalancer", "ingress") or ()
+            }
+        )
     )
 
 
@@ -74,16 +97,32 @@ def _parameters(obj: Object, now: float) -> str:
 
 
 def _slice_ports(obj: Object, now: float) -> str:
-    return first_few([str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()], 3, _UNSET)
+    return first_few(
+        [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()],
+        3,
+        _UNSET,
+    )
 
 
 def _endpoints(obj: Object, now: float) -> str:
-    return first_few([str(address) for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()], 3, _UNSET)
+    return first_few(
+        [
+            str(address)
+            for endpoint in obj.get("endpoints") or ()
+            for address in endpoint.get("addresses") or ()
+        ],
+        3,
+        _UNSET,
+    )
 
 
 def _audiences(obj: Object, now: float) -> str:
     requests = part(obj, "spec", "tokenRequests")
-    return _UNSET if requests is None else ",".join(str(request.get("audience", "")) for request in requests)
+    return (
+        _UNSET
+        if requests is None
+        else ",".join(str(request.get("audience", "")) for request in requests)
+    )
 
 
 def _param_kind(obj: Object, now: float) -> str:
@@ -99,7 +138,11 @@ def _param_ref(obj: Object, now: float) -> str:
 def _quota(*, is_limit: bool) -> Fill:
     def amounts(obj: Object, now: float) -> str:
         hard, used = part(obj, "status", "hard") or {}, part(obj, "status", "used") or {}
-        return ", ".join(f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard) if name.startswith("limits.") is is_limit)
+        return ", ".join(
+            f"{name}: {used.get(name, 0)}/{hard[name]}"
+            for name in sorted(hard)
+            if name.startswith("limits.") is is_limit
+        )
 
     return amounts
 
@@ -140,5 +183,7 @@ def _fill(cell: str) -> str | Fill:
 
 
 LAYOUTS: Mapping[str, Layout] = {
-    ref.group_resource: layout({title: _fill(cell) for title, cell in kind.columns.items()}) for ref, kind in STORED.items() if kind.columns
+    ref.group_resource: layout({title: _fill(cell) for title, cell in kind.columns.items()})
+    for ref, kind in STORED.items()
+    if kind.columns
 }

@@ -27,7 +27,9 @@ from fairlead_sim.schema.duration import render_duration
 
 def wide_columns(template: str, selector: Fill | None = None) -> dict[str, str | Fill]:
     """What `-o wide` adds to a kind with a pod template at the path."""
-    shown: dict[str, str | Fill] = {title: containers_of(f"{template}.spec", key) for title, key in _CONTAINER_COLUMNS}
+    shown: dict[str, str | Fill] = {
+        title: containers_of(f"{template}.spec", key) for title, key in _CONTAINER_COLUMNS
+    }
     return {**shown, "+Selector": selector} if selector else shown
 
 
@@ -41,18 +43,34 @@ def _ready(obj: Object, now: float) -> str:
 
 
 def _controller(obj: Object, now: float) -> str:
-    owner = next((item for item in obj["metadata"].get("ownerReferences") or () if item.get("controller")), None)
-    return f"{owner['kind'].lower()}.{owner['apiVersion'].partition('/')[0]}/{owner['name']}" if owner else NONE
+    owner = next(
+        (item for item in obj["metadata"].get("ownerReferences") or () if item.get("controller")),
+        None,
+    )
+    return (
+        f"{owner['kind'].lower()}.{owner['apiVersion'].partition('/')[0]}/{owner['name']}"
+        if owner
+        else NONE
+    )
 
 
-_JOB_WORDS = (("Complete", "Complete"), ("Failed", "Failed"), ("", "Terminating"), ("Suspended", "Suspended"))
+_JOB_WORDS = (
+    ("Complete", "Complete"),
+    ("Failed", "Failed"),
+    ("", "Terminating"),
+    ("Suspended", "Suspended"),
+)
 _JOB_LAST_WORDS = ("FailureTarget", "SuccessCriteriaMet")
 
 
 def _job_word(obj: Object, now: float) -> str:
     """The STATUS of a batch Job: the first that holds."""
     for condition, word in _JOB_WORDS:
-        if true_condition(obj, condition) if condition else part(obj, "metadata", "deletionTimestamp"):
+        if (
+            true_condition(obj, condition)
+            if condition
+            else part(obj, "metadata", "deletionTimestamp")
+        ):
             return word
     return next((word for word in _JOB_LAST_WORDS if true_condition(obj, word)), "Running")
 
@@ -67,7 +85,11 @@ def _completions(obj: Object, now: float) -> str:
 
 def _job_duration(obj: Object, now: float) -> str:
     started, ended = text(obj, "status", "startTime"), text(obj, "status", "completionTime")
-    return render_duration((parse_time(ended) if ended else now) - parse_time(started)) if started else ""
+    return (
+        render_duration((parse_time(ended) if ended else now) - parse_time(started))
+        if started
+        else ""
+    )
 
 
 def _last_schedule(obj: Object, now: float) -> str:
@@ -85,7 +107,9 @@ LAYOUTS: Mapping[str, Layout] = {
             **wide_columns(_TEMPLATE, selector_of(".spec.selector", "")),
         }
     ),
-    "controllerrevisions.apps": layout({"Controller": _controller, "Revision": "#.revision", "Age": age}),
+    "controllerrevisions.apps": layout(
+        {"Controller": _controller, "Revision": "#.revision", "Age": age}
+    ),
     "replicasets.apps": layout(
         {
             "Desired:integer": ".spec.replicas",
@@ -108,7 +132,15 @@ LAYOUTS: Mapping[str, Layout] = {
             **_WIDE,
         }
     ),
-    "jobs.batch": layout({"Status": _job_word, "Completions": _completions, "Duration": _job_duration, "Age": age, **_WIDE}),
+    "jobs.batch": layout(
+        {
+            "Status": _job_word,
+            "Completions": _completions,
+            "Duration": _job_duration,
+            "Age": age,
+            **_WIDE,
+        }
+    ),
     "cronjobs.batch": layout(
         {
             "Schedule": ".spec.schedule",
@@ -117,7 +149,9 @@ LAYOUTS: Mapping[str, Layout] = {
             "Active:integer": count_of(".status.active"),
             "Last Schedule": _last_schedule,
             "Age": age,
-            **wide_columns(".spec.jobTemplate.spec.template", selector_of(".spec.jobTemplate.spec.selector")),
+            **wide_columns(
+                ".spec.jobTemplate.spec.template", selector_of(".spec.jobTemplate.spec.selector")
+            ),
         }
     ),
     "poddisruptionbudgets.policy": layout(

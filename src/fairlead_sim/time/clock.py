@@ -1,7 +1,8 @@
 """The time of the simulated world, and the wall time that it stands for.
 
-`SimClock` moves only when the world moves it. `Pace` is the one place that relates it to wall time: a line
-through an anchor, re-anchored whenever speed or pause change, so that simulated time never jumps.
+`SimClock` moves only when the world moves it. `Pace` is the one place that relates it to wall time:
+a line through an anchor, re-anchored whenever speed or pause change, so that simulated time never
+jumps.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class SimClock:
 
 
 class Pace:
-    """How fast simulated time follows wall time. `speed` is simulated seconds per wall second; paused is
-    speed 0 remembered."""
+    """How fast simulated time follows wall time. `speed` is simulated seconds per wall second;
+    paused is speed 0 remembered.
+    """
 
     def __init__(self, speed: float, *, wall: float, simulated: float) -> None:
         self._wall = wall
@@ -41,7 +43,8 @@ class Pace:
         self.is_paused = False
 
     def simulated_at(self, wall: float) -> float:
-        """The simulated instant that belongs to a wall instant (of the same clock as `wall` was given from).
+        """The simulated instant that belongs to a wall instant (of the same clock as `wall` was
+        given from).
 
         >>> Pace(60, wall=100.0, simulated=0.0).simulated_at(102.0)
         120.0
@@ -79,6 +82,7 @@ class Pace:
 def _checked(speed: float) -> float:
     if not SLOWEST <= speed <= FASTEST:
         raise UserError(
-            f"speed `{speed:g}` is not between {SLOWEST:g} and {FASTEST:.0f}", "give simulated seconds per real second, e.g. 60"
+            f"speed `{speed:g}` is not between {SLOWEST:g} and {FASTEST:.0f}",
+            "give simulated seconds per real second, e.g. 60",
         )
     return speed

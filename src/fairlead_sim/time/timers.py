@@ -1,7 +1,7 @@
 """A heap of callbacks in simulated time.
 
-Ties run in the order in which they were set, so a history never depends on anything but the calls that made
-it.
+Ties run in the order in which they were set, so a history never depends on anything but the calls
+that made it.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class Timers:
         return False
 
     def run_until(self, when: float) -> int:
-        """Run everything due up to and including `when`, then stand at `when`. Returns how many callbacks
-        ran."""
+        """Run everything due up to and including `when`, then stand at `when`. Returns how many
+        callbacks ran.
+        """
         count = 0
         while (due := self.next_at()) is not None and due <= when:
             self.step()

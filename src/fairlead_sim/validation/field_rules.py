@@ -13,14 +13,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairlead_sim.schema.names import label_value_faults, port_name_faults, qualified_name_faults
-from fairlead_sim.schema.status import FieldError, duplicate, forbidden_field, required, unsupported, wrong_value
+from fairlead_sim.schema.status import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    required,
+    unsupported,
+    wrong_value,
+)
 
 Rule = Callable[[str, Any], list[FieldError]]
 
 
-def fields(rules: Mapping[str, Rule], *, needs: Sequence[str] = (), also: Rule | None = None) -> Rule:
-    """An object whose fields follow `rules`; those of `needs` may not be missing or empty; `also` looks at
-    the whole."""
+def fields(
+    rules: Mapping[str, Rule], *, needs: Sequence[str] = (), also: Rule | None = None
+) -> Rule:
+    """An object whose fields follow `rules`; those of `needs` may not be missing or empty; `also`
+    looks at the whole.
+    """
 
     table = {**dict.fromkeys(needs, _anything), **rules}
 
@@ -68,12 +78,18 @@ def one_of(*known: str) -> Rule:
 
 def at_least(least: int) -> Rule:
     why = f"must be greater than or equal to {least}"
-    return lambda field, value: [wrong_value(field, value, why)] if isinstance(value, int) and value < least else []
+    return lambda field, value: (
+        [wrong_value(field, value, why)] if isinstance(value, int) and value < least else []
+    )
 
 
 def between(least: int, most: int) -> Rule:
     why = f"must be between {least} and {most}, inclusive"
-    return lambda field, value: [wrong_value(field, value, why)] if isinstance(value, int) and not least <= value <= most else []
+    return lambda field, value: (
+        [wrong_value(field, value, why)]
+        if isinstance(value, int) and not least <= value <= most
+        else []
+    )
 
 
 _port_number = between(1, 65535)
@@ -81,12 +97,18 @@ _port_number = between(1, 65535)
 
 def port_or_name(field: str, value: Any) -> list[FieldError]:
     """A port as probes and Services name it."""
-    return _port_number(field, value) if isinstance(value, int) else spelled(port_name_faults)(field, value)
+    return (
+        _port_number(field, value)
+        if isinstance(value, int)
+        else spelled(port_name_faults)(field, value)
+    )
 
 
 def spelled(faults: Callable[[str], list[str]]) -> Rule:
     """A text with the faults that a function of `schema.names` finds in it."""
-    return lambda field, value: [wrong_value(field, value, why) for why in faults(value)] if isinstance(value, str) else []
+    return lambda field, value: (
+        [wrong_value(field, value, why) for why in faults(value)] if isinstance(value, str) else []
+    )
 
 
 def share(field: str, value: Any) -> list[FieldError]:
@@ -96,7 +118,11 @@ def share(field: str, value: Any) -> list[FieldError]:
     if not isinstance(value, str) or re.fullmatch("[0-9]+%", value):
         return []
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
-    return [wrong_value(field, value, f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')")]
+    return [
+        wrong_value(
+            field, value, (f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')")
+        )
+    ]
 
 
 def bounded_share(field: str, value: Any) -> list[FieldError]:
@@ -110,7 +136,10 @@ def labels(field: str, value: Any) -> list[FieldError]:
     errors = []
     for key, text in value.items() if isinstance(value, dict) else ():
         errors += [wrong_value(field, key, why) for why in qualified_name_faults(key)]
-        errors += [wrong_value(field, text, why) for why in (label_value_faults(text) if isinstance(text, str) else ())]
+        errors += [
+            wrong_value(field, text, why)
+            for why in (label_value_faults(text) if isinstance(text, str) else ())
+        ]
     return errors
 
 
@@ -127,9 +156,18 @@ def requirement(operators: Sequence[str]) -> Rule:
         if operator not in operators:
             return [wrong_value(f"{field}.operator", operator, "not a valid selector operator")]
         if operator in ("In", "NotIn") and not values:
-            return [required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")]
+            return [
+                required(
+                    f"{field}.values", ("must be specified when `operator` is 'In' or 'NotIn'")
+                )
+            ]
         if operator in ("Exists", "DoesNotExist") and values:
-            return [forbidden_field(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+            return [
+                forbidden_field(
+                    f"{field}.values",
+                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+                )
+            ]
         return spelled(qualified_name_faults)(f"{field}.key", key)
 
     return check

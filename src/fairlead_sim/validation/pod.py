@@ -1,7 +1,7 @@
 """The pods and pod templates that the API server refuses, and the changes of a running pod.
 
-The faults that people make, not the whole list: most of a security context and volumes' contents are taken as
-they come.
+The faults that people make, not the whole list: most of a security context and volumes' contents
+are taken as they come.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from fairlead_sim.schema.names import (
     qualified_name_faults,
     subdomain_faults,
 )
-from fairlead_sim.schema.status import FieldError, duplicate, forbidden_field, not_there, required, unsupported, wrong_value
+from fairlead_sim.schema.status import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    not_there,
+    required,
+    unsupported,
+    wrong_value,
+)
 from fairlead_sim.validation.field_rules import (
     between,
     each,
@@ -57,9 +65,17 @@ def pod_errors(field: str, spec: Object) -> list[FieldError]:
 
 def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
     """Faults that only a pod being made can have."""
-    errors = [forbidden_field(f"{field}.ephemeralContainers", "cannot be set on create")] if spec.get("ephemeralContainers") else []
+    errors = (
+        [forbidden_field(f"{field}.ephemeralContainers", ("cannot be set on create"))]
+        if spec.get("ephemeralContainers")
+        else []
+    )
     if spec.get("schedulingGates") and spec.get("nodeName"):
-        errors.append(forbidden_field(f"{field}.nodeName", "cannot be set until all schedulingGates have been cleared"))
+        errors.append(
+            forbidden_field(
+                f"{field}.nodeName", ("cannot be set until all schedulingGates have been cleared")
+            )
+        )
     return errors
 
 
@@ -75,20 +91,33 @@ def _container_errors(field: str, spec: Object) -> list[FieldError]:
             if name and str(name) in names:
                 errors.append(duplicate(f"{here}.name", name))
             names.add(str(name))
-            errors += handler_errors(here, container, spec.get("terminationGracePeriodSeconds"), is_init=kind == "initContainers")
+            errors += handler_errors(
+                here,
+                container,
+                spec.get("terminationGracePeriodSeconds"),
+                is_init=kind == "initContainers",
+            )
     return errors
 
 
 def _whole_container(field: str, container: Object) -> list[FieldError]:
     image = str(container.get("image") or "")
-    errors = [wrong_value(f"{field}.image", image, "must not have leading or trailing whitespace")] if image != image.strip() else []
+    errors = (
+        [wrong_value(f"{field}.image", image, ("must not have leading or trailing whitespace"))]
+        if image != image.strip()
+        else []
+    )
     errors += _resource_errors(f"{field}.resources", object_of(container, "resources"))
     return errors + user_errors(f"{field}.securityContext", container.get("securityContext"))
 
 
 def _environment(field: str, variable: Object) -> list[FieldError]:
     if variable.get("value") and variable.get("valueFrom"):
-        return [wrong_value(f"{field}.valueFrom", "", "may not be specified when `value` is not empty")]
+        return [
+            wrong_value(
+                f"{field}.valueFrom", "", ("may not be specified when `value` is not empty")
+            )
+        ]
     return []
 
 
@@ -108,7 +137,9 @@ _CONTAINER = fields(
         "terminationMessagePolicy": one_of("File", "FallbackToLogsOnError"),
         "restartPolicy": one_of("Always", "Never", "OnFailure"),
         "ports": each(_PORT, unique="name"),
-        "env": each(fields({"name": spelled(environment_name_faults)}, needs=("name",), also=_environment)),
+        "env": each(
+            fields({"name": spelled(environment_name_faults)}, needs=("name",), also=_environment)
+        ),
         "volumeMounts": each(fields({}, needs=("name", "mountPath")), unique="mountPath"),
     },
     needs=("name", "image"),
@@ -125,10 +156,18 @@ _OF_WHOLE_POD = ("cpu", "hugepages-", "memory")
 
 def _whole_pod_errors(field: str, resources: Object) -> list[FieldError]:
     """A pod as a whole asks for no extended resources, and has no claims."""
-    errors = [forbidden_field(f"{field}.claims", "claims may not be set for Resources at pod-level")] if resources.get("claims") else []
+    errors = (
+        [forbidden_field(f"{field}.claims", ("claims may not be set for Resources at pod-level"))]
+        if resources.get("claims")
+        else []
+    )
     for side in ("limits", "requests"):
         for name in sorted(object_of(resources, side)):
-            if name not in ("cpu", "memory") and not name.startswith("hugepages-") and not _whole_pod_name_faults(name):
+            if (
+                name not in ("cpu", "memory")
+                and not name.startswith("hugepages-")
+                and not _whole_pod_name_faults(name)
+            ):
                 errors.append(unsupported(f"{field}.{side}[{name}]", name, _OF_WHOLE_POD))
     return errors + _resource_errors(field, resources, _whole_pod_name_faults)
 
@@ -136,7 +175,11 @@ def _whole_pod_errors(field: str, resources: Object) -> list[FieldError]:
 @lru_cache(maxsize=256)
 def _whole_pod_name_faults(name: str) -> tuple[str, ...]:
     faults = qualified_name_faults(name)
-    return tuple(faults if "/" in name or faults or name in _STANDARD else ["must be a standard resource type or fully qualified"])
+    return tuple(
+        faults
+        if "/" in name or faults or name in _STANDARD
+        else [("must be a standard resource type or fully qualified")]
+    )
 
 
 @lru_cache(maxsize=256)
@@ -148,9 +191,12 @@ def _resource_name_faults(name: str) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _resource_errors(field: str, resources: Object, faults: NameFaults = _resource_name_faults) -> list[FieldError]:
-    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not
-    their limit."""
+def _resource_errors(
+    field: str, resources: Object, faults: NameFaults = _resource_name_faults
+) -> list[FieldError]:
+    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is
+    not their limit.
+    """
     limits, requests = object_of(resources, "limits"), object_of(resources, "requests")
     errors = [
         error
@@ -159,11 +205,25 @@ def _resource_errors(field: str, resources: Object, faults: NameFaults = _resour
     ]
     for name in sorted(requests if not errors else ()):
         if _is_counted(name) and name not in limits:
-            errors.append(required(f"{field}.limits", "Limit must be set for non overcommitable resources"))
+            errors.append(
+                required(f"{field}.limits", ("Limit must be set for non overcommitable resources"))
+            )
         elif _is_counted(name) and requests[name] != limits[name]:
-            errors.append(wrong_value(f"{field}.requests", requests[name], f"must be equal to {name} limit of {limits[name]}"))
+            errors.append(
+                wrong_value(
+                    f"{field}.requests",
+                    requests[name],
+                    f"must be equal to {name} limit of {limits[name]}",
+                )
+            )
         elif name in limits and _thousandths(requests[name]) > _thousandths(limits[name]):
-            errors.append(wrong_value(f"{field}.requests", requests[name], f"must be less than or equal to {name} limit of {limits[name]}"))
+            errors.append(
+                wrong_value(
+                    f"{field}.requests",
+                    requests[name],
+                    f"must be less than or equal to {name} limit of {limits[name]}",
+                )
+            )
     return errors
 
 
@@ -181,8 +241,9 @@ def _amount_errors(field: str, amounts: Object, faults: NameFaults) -> list[Fiel
 
 
 def _thousandths(amount: Any) -> int:
-    """What cannot be read counts as 0: over HTTP it never comes this far, and a world made in tests has to
-    live with it."""
+    """What cannot be read counts as 0: over HTTP it never comes this far, and a world made in tests
+    has to live with it.
+    """
     return _parsed(str(amount))
 
 
@@ -211,13 +272,20 @@ def _volume_errors(field: str, spec: Object) -> list[FieldError]:
             for use in ("volumeMounts", "volumeDevices"):
                 for number, mount in enumerate(objects_of(container, use)):
                     if mount.get("name") and str(mount["name"]) not in names:
-                        errors.append(not_there(f"{field}.{kind}[{index}].{use}[{number}].name", mount["name"]))
+                        errors.append(
+                            not_there(
+                                f"{field}.{kind}[{index}].{use}[{number}].name", mount["name"]
+                            )
+                        )
     return errors
 
 
 def _one_source(field: str, volume: Object) -> list[FieldError]:
     sources = [key for key, value in volume.items() if key != "name" and value is not None]
-    return [forbidden_field(f"{field}.{key}", "may not specify more than 1 volume type") for key in sources[1:]]
+    return [
+        forbidden_field(f"{field}.{key}", ("may not specify more than 1 volume type"))
+        for key in sources[1:]
+    ]
 
 
 _VOLUMES = each(
@@ -238,28 +306,63 @@ def _toleration(field: str, toleration: Object) -> list[FieldError]:
     here = f"{field}.operator"
     if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
         return [
-            wrong_value(f"{field}.effect", toleration.get("effect") or "", "effect must be 'NoExecute' when `tolerationSeconds` is set")
+            wrong_value(
+                f"{field}.effect",
+                toleration.get("effect") or "",
+                "effect must be 'NoExecute' when `tolerationSeconds` is set",
+            )
         ]
     if not key and operator != "Exists":
-        return [wrong_value(here, operator, 'operator must be Exists when `key` is empty, which means "match all values and all keys"')]
+        return [
+            wrong_value(
+                here,
+                operator,
+                (
+                    'operator must be Exists when `key` is empty, which means "match all '
+                    "values and all "
+                    'keys"'
+                ),
+            )
+        ]
     if operator not in ("", "Equal", "Exists"):
         return [unsupported(here, operator, ("Equal", "Exists"))]
-    return [wrong_value(here, value, "value must be empty when `operator` is 'Exists'")] if operator == "Exists" and value else []
+    return (
+        [wrong_value(here, value, ("value must be empty when `operator` is 'Exists'"))]
+        if operator == "Exists" and value
+        else []
+    )
 
 
 _EFFECTS = one_of("NoSchedule", "PreferNoSchedule", "NoExecute")
-_NODE_TERM = fields({"matchExpressions": each(requirement(_NODE_OPERATORS)), "matchFields": each(requirement(_NODE_OPERATORS))})
-_POD_TERM = fields({"labelSelector": selector, "topologyKey": spelled(qualified_name_faults)}, needs=("topologyKey",))
+_NODE_TERM = fields(
+    {
+        "matchExpressions": each(requirement(_NODE_OPERATORS)),
+        "matchFields": each(requirement(_NODE_OPERATORS)),
+    }
+)
+_POD_TERM = fields(
+    {"labelSelector": selector, "topologyKey": spelled(qualified_name_faults)},
+    needs=("topologyKey",),
+)
 
 
 def _has_terms(field: str, wish: Object) -> list[FieldError]:
     terms = wish.get("nodeSelectorTerms")
-    return [] if terms else [required(f"{field}.nodeSelectorTerms", "must have at least one node selector term")]
+    return (
+        []
+        if terms
+        else [required(f"{field}.nodeSelectorTerms", ("must have at least one node selector term"))]
+    )
 
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_POD_AFFINITY = fields({_REQUIRED: each(_POD_TERM), _PREFERRED: each(fields({"weight": between(1, 100), "podAffinityTerm": _POD_TERM}))})
+_POD_AFFINITY = fields(
+    {
+        _REQUIRED: each(_POD_TERM),
+        _PREFERRED: each(fields({"weight": between(1, 100), "podAffinityTerm": _POD_TERM})),
+    }
+)
 _NODE_AFFINITY = fields(
     {
         _REQUIRED: fields({"nodeSelectorTerms": each(_NODE_TERM)}, also=_has_terms),
@@ -269,7 +372,11 @@ _NODE_AFFINITY = fields(
 
 
 def _skew(field: str, value: Any) -> list[FieldError]:
-    return [] if not isinstance(value, int) or value > 0 else [wrong_value(field, value, "must be greater than zero")]
+    return (
+        []
+        if not isinstance(value, int) or value > 0
+        else [wrong_value(field, value, ("must be greater than zero"))]
+    )
 
 
 def _whole_spec(field: str, spec: Object) -> list[FieldError]:
@@ -294,13 +401,27 @@ _PLACE = fields(
         "nodeName": spelled(subdomain_faults),
         "hostname": spelled(label_faults),
         "subdomain": spelled(label_faults),
-        "os": lambda field, value: one_of("linux", "windows")(field, object_of({"os": value}, "os").get("name", "")),
+        "os": lambda field, value: one_of("linux", "windows")(
+            field, object_of({"os": value}, "os").get("name", "")
+        ),
         "schedulingGates": lambda field, gates: _gate_errors(field, gates),
-        "tolerations": each(fields({"effect": _EFFECTS, "key": spelled(qualified_name_faults)}, also=_toleration)),
-        "affinity": fields({"nodeAffinity": _NODE_AFFINITY, "podAffinity": _POD_AFFINITY, "podAntiAffinity": _POD_AFFINITY}),
+        "tolerations": each(
+            fields({"effect": _EFFECTS, "key": spelled(qualified_name_faults)}, also=_toleration)
+        ),
+        "affinity": fields(
+            {
+                "nodeAffinity": _NODE_AFFINITY,
+                "podAffinity": _POD_AFFINITY,
+                "podAntiAffinity": _POD_AFFINITY,
+            }
+        ),
         "topologySpreadConstraints": each(
             fields(
-                {"maxSkew": _skew, "whenUnsatisfiable": one_of("DoNotSchedule", "ScheduleAnyway"), "labelSelector": selector},
+                {
+                    "maxSkew": _skew,
+                    "whenUnsatisfiable": one_of("DoNotSchedule", "ScheduleAnyway"),
+                    "labelSelector": selector,
+                },
                 needs=("topologyKey",),
             )
         ),
@@ -313,7 +434,9 @@ def _gate_errors(field: str, gates: Any) -> list[FieldError]:
     errors, seen = [], set()
     for index, gate in enumerate(objects_of({"gates": gates}, "gates")):
         name = str(gate.get("name") or "")
-        errors += [wrong_value(f"{field}[{index}]", name, why) for why in qualified_name_faults(name)]
+        errors += [
+            wrong_value(f"{field}[{index}]", name, why) for why in qualified_name_faults(name)
+        ]
         if name in seen:
             errors.append(duplicate(f"{field}[{index}]", name))
         seen.add(name)
@@ -324,7 +447,8 @@ def _gate_errors(field: str, gates: Any) -> list[FieldError]:
 
 _CONTAINER_LISTS = ("containers", "initContainers")
 _POD_RULE = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
@@ -348,10 +472,15 @@ def _pod_change_errors(before: Object, after: Object) -> Iterator[FieldError]:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
             yield forbidden_field(f"spec.schedulingGates[{index}].name", why)
             return
-    yield from _deadline_change(before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds"))
+    yield from _deadline_change(
+        before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds")
+    )
     kept = after.get("tolerations") or ()
     if any(toleration not in kept for toleration in before.get("tolerations") or ()):
-        yield forbidden_field("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+        yield forbidden_field(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        )
         return
     free = _MUTABLE | (_MUTABLE_WHILE_GATED if gates else set())
     if _frozen_part(before, free) != _frozen_part(after, free):

@@ -17,10 +17,16 @@ _MOST_DOMAIN_CHARACTERS = 2048
 
 
 def _each_id(field: str, ids: Any) -> list[FieldError]:
-    return [error for index, number in enumerate(ids if isinstance(ids, list) else ()) for error in _ID(f"{field}[{index}]", number)]
+    return [
+        error
+        for index, number in enumerate(ids if isinstance(ids, list) else ())
+        for error in _ID(f"{field}[{index}]", number)
+    ]
 
 
-user_errors = fields({"fsGroup": _ID, "runAsUser": _ID, "runAsGroup": _ID, "supplementalGroups": _each_id})
+user_errors = fields(
+    {"fsGroup": _ID, "runAsUser": _ID, "runAsGroup": _ID, "supplementalGroups": _each_id}
+)
 """The faults of a security context, a pod's or a container's."""
 
 
@@ -31,23 +37,54 @@ def dns_errors(field: str, spec: Object) -> list[FieldError]:
     if spec.get("dnsPolicy") == "None" and spec.get("dnsConfig") is None:
         return [required(here, "must provide `dnsConfig` when `dnsPolicy` is None")]
     if spec.get("dnsPolicy") == "None" and not servers:
-        return [required(f"{here}.nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")]
+        return [
+            required(
+                f"{here}.nameservers",
+                "must provide at least one DNS nameserver when `dnsPolicy` is None",
+            )
+        ]
     errors = []
     if len(servers) > _MOST_SERVERS:
-        errors.append(wrong_value(f"{here}.nameservers", servers, f"must not have more than {_MOST_SERVERS} nameservers"))
+        errors.append(
+            wrong_value(
+                f"{here}.nameservers",
+                servers,
+                f"must not have more than {_MOST_SERVERS} nameservers",
+            )
+        )
     why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
     strangers = [(index, server) for index, server in enumerate(servers) if not is_address(server)]
-    errors += [wrong_value(f"{here}.nameservers[{index}]", server, why) for index, server in strangers]
+    errors += [
+        wrong_value(f"{here}.nameservers[{index}]", server, why) for index, server in strangers
+    ]
     if len(domains) > _MOST_DOMAINS:
-        errors.append(wrong_value(f"{here}.searches", domains, f"must not have more than {_MOST_DOMAINS} search paths"))
+        errors.append(
+            wrong_value(
+                f"{here}.searches",
+                domains,
+                f"must not have more than {_MOST_DOMAINS} search paths",
+            )
+        )
     if len(" ".join(domains)) > _MOST_DOMAIN_CHARACTERS:
-        why = f"must not have more than {_MOST_DOMAIN_CHARACTERS} characters (including spaces) in the search list"
+        why = (
+            f"must not have more than {_MOST_DOMAIN_CHARACTERS} characters (including spaces) in "
+            "the search list"
+        )
         errors.append(wrong_value(f"{here}.searches", domains, why))
     for index, domain in enumerate(domains):
         bare = domain.removesuffix(".")
-        errors += [wrong_value(f"{here}.searches[{index}]", bare, why) for why in (search_domain_faults(bare) if domain != "." else ())]
-    nameless = [index for index, option in enumerate(objects_of(config, "options")) if not option.get("name")]
-    return errors + [required(f"{here}.options[{index}]", "must not be empty") for index in nameless]
+        errors += [
+            wrong_value(f"{here}.searches[{index}]", bare, why)
+            for why in (search_domain_faults(bare) if domain != "." else ())
+        ]
+    nameless = [
+        index
+        for index, option in enumerate(objects_of(config, "options"))
+        if not option.get("name")
+    ]
+    return errors + [
+        required(f"{here}.options[{index}]", ("must not be empty")) for index in nameless
+    ]
 
 
 def _texts(held: Any) -> list[str]:

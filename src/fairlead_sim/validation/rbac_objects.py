@@ -28,32 +28,57 @@ def _subject(subject: Object) -> Object:
 def rbac_errors(ref: ResourceKind, new: Object, old: Object | None) -> list[FieldError]:
     """All faults of a role or a binding, besides those of its metadata."""
     if ref.plural in ("roles", "clusterroles"):
-        errors = [error for number, rule in enumerate(new.get("rules") or ()) for error in _rule_errors(f"rules[{number}]", rule, ref)]
+        errors = [
+            error
+            for number, rule in enumerate(new.get("rules") or ())
+            for error in _rule_errors(f"rules[{number}]", rule, ref)
+        ]
         return errors + _gathering_errors(new.get("aggregationRule"))
     errors = _role_errors(new["roleRef"], ref)
     for number, subject in enumerate(new.get("subjects") or ()):
         errors += _subject_errors(f"subjects[{number}]", subject, ref)
     if old is not None and old.get("roleRef") != new["roleRef"]:
-        detail = {key[0].upper() + key[1:] if key != "apiGroup" else "APIGroup": value for key, value in new["roleRef"].items()}
+        detail = {
+            key[0].upper() + key[1:] if key != "apiGroup" else "APIGroup": value
+            for key, value in new["roleRef"].items()
+        }
         errors.append(wrong_value("roleRef", detail, "cannot change roleRef"))
     return errors
 
 
 def _rule_errors(field: str, rule: Object, ref: ResourceKind) -> list[FieldError]:
-    errors = [] if rule.get("verbs") else [required(f"{field}.verbs", "verbs must contain at least one value")]
+    errors = (
+        []
+        if rule.get("verbs")
+        else [required(f"{field}.verbs", ("verbs must contain at least one value"))]
+    )
     urls = rule.get("nonResourceURLs")
     if urls:
         if ref.namespaced:
-            errors.append(wrong_value(f"{field}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs"))
+            errors.append(
+                wrong_value(
+                    f"{field}.nonResourceURLs",
+                    urls,
+                    "namespaced rules cannot apply to non-resource URLs",
+                )
+            )
         if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
             errors.append(
-                wrong_value(f"{field}.nonResourceURLs", urls, "rules cannot apply to both regular resources and non-resource URLs")
+                wrong_value(
+                    f"{field}.nonResourceURLs",
+                    urls,
+                    "rules cannot apply to both regular resources and non-resource URLs",
+                )
             )
         return errors
     if not rule.get("apiGroups"):
-        errors.append(required(f"{field}.apiGroups", "resource rules must supply at least one api group"))
+        errors.append(
+            required(f"{field}.apiGroups", ("resource rules must supply at least one api group"))
+        )
     if not rule.get("resources"):
-        errors.append(required(f"{field}.resources", "resource rules must supply at least one resource"))
+        errors.append(
+            required(f"{field}.resources", ("resource rules must supply at least one resource"))
+        )
     return errors
 
 
@@ -80,7 +105,10 @@ def _subject_errors(field: str, subject: Object, ref: ResourceKind) -> list[Fiel
     if kind not in _OWN_GROUP:
         return errors + _choice_errors(f"{field}.kind", kind, ("ServiceAccount", "User", "Group"))
     if kind == "ServiceAccount" and subject.get("name"):
-        errors += [wrong_value(f"{field}.name", subject["name"], why) for why in subdomain_faults(subject["name"])]
+        errors += [
+            wrong_value(f"{field}.name", subject["name"], why)
+            for why in subdomain_faults(subject["name"])
+        ]
     errors += _choice_errors(f"{field}.apiGroup", subject.get("apiGroup", ""), (_OWN_GROUP[kind],))
     if kind == "ServiceAccount" and not ref.namespaced and not subject.get("namespace"):
         errors.append(required(f"{field}.namespace"))

@@ -8,8 +8,23 @@ from typing import Any
 
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.names import label_faults, qualified_name_faults, subdomain_faults
-from fairlead_sim.schema.status import FieldError, duplicate, forbidden_field, required, unsupported, wrong_value
-from fairlead_sim.validation.field_rules import between, each, fields, labels, one_of, port_or_name, spelled
+from fairlead_sim.schema.status import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    required,
+    unsupported,
+    wrong_value,
+)
+from fairlead_sim.validation.field_rules import (
+    between,
+    each,
+    fields,
+    labels,
+    one_of,
+    port_or_name,
+    spelled,
+)
 from fairlead_sim.validation.pod_settings import is_address
 
 # --- what a Service is ----------------------------------------------------------------------------
@@ -32,7 +47,9 @@ def is_headless(spec: Object) -> bool:
 
 
 def is_reachable_from_outside(spec: Object) -> bool:
-    return service_type(spec) in ("NodePort", "LoadBalancer") or bool(service_type(spec) == "ClusterIP" and spec.get("externalIPs"))
+    return service_type(spec) in ("NodePort", "LoadBalancer") or bool(
+        service_type(spec) == "ClusterIP" and spec.get("externalIPs")
+    )
 
 
 def chooses_node_ports(spec: Object) -> bool:
@@ -42,28 +59,52 @@ def chooses_node_ports(spec: Object) -> bool:
 
 
 def needs_health_port(spec: Object) -> bool:
-    return bool(service_type(spec) == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
+    return bool(
+        service_type(spec) == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+    )
 
 
 # --- changes --------------------------------------------------------------------------------------
 
 
 def service_errors(new: Object, old: Object | None) -> list[FieldError]:
-    """All faults of a Service besides those of its metadata; `old` is what it was before an update."""
+    """All faults of a Service besides those of its metadata;
+    `old` is what it was before an update.
+    """
     spec = new.get("spec") or {}
-    return _change_errors((old.get("spec") or {}), spec) + _errors(spec) if old is not None else _errors(spec)
+    return (
+        _change_errors((old.get("spec") or {}), spec) + _errors(spec)
+        if old is not None
+        else _errors(spec)
+    )
 
 
 def _change_errors(before: Object, after: Object) -> list[FieldError]:
     errors: list[FieldError] = []
-    if has_address(before) and has_address(after) and not (is_headless(before) and is_headless(after)):
+    if (
+        has_address(before)
+        and has_address(after)
+        and not (is_headless(before) and is_headless(after))
+    ):
         errors += _frozen_list(before, after, "clusterIPs")
         if is_headless(before) == is_headless(after):
             errors += _frozen_list(before, after, "ipFamilies")
-    if service_type(before) == service_type(after) == "LoadBalancer" and before.get("loadBalancerClass") != after.get("loadBalancerClass"):
-        errors.append(wrong_value("spec.loadBalancerClass", after.get("loadBalancerClass"), "may not change once set"))
+    if service_type(before) == service_type(after) == "LoadBalancer" and before.get(
+        "loadBalancerClass"
+    ) != after.get("loadBalancerClass"):
+        errors.append(
+            wrong_value(
+                "spec.loadBalancerClass",
+                after.get("loadBalancerClass"),
+                "may not change once set",
+            )
+        )
     errors += _class_errors(after)
-    if needs_health_port(before) and needs_health_port(after) and before.get("healthCheckNodePort") != after.get("healthCheckNodePort"):
+    if (
+        needs_health_port(before)
+        and needs_health_port(after)
+        and before.get("healthCheckNodePort") != after.get("healthCheckNodePort")
+    ):
         errors.append(forbidden_field("spec.healthCheckNodePort", "field is immutable"))
     return errors
 
@@ -74,8 +115,12 @@ def _frozen_list(before: Object, after: Object, key: str) -> list[FieldError]:
     if was and not now:
         one = "clusterIP" if key == "clusterIPs" else "ipFamily"
         return [wrong_value(f"spec.{key}[0]", None, f"primary {one} can not be unset")]
-    changed = [index for index, pair in enumerate(zip(was, now, strict=False)) if pair[0] != pair[1]]
-    return [wrong_value(f"spec.{key}[{index}]", now, "may not change once set") for index in changed]
+    changed = [
+        index for index, pair in enumerate(zip(was, now, strict=False)) if pair[0] != pair[1]
+    ]
+    return [
+        wrong_value(f"spec.{key}[{index}]", now, ("may not change once set")) for index in changed
+    ]
 
 
 # --- the whole spec -------------------------------------------------------------------------------
@@ -83,7 +128,14 @@ def _frozen_list(before: Object, after: Object, key: str) -> list[FieldError]:
 _NUMBER = between(1, 65535)
 _OTHERS = "may only be used when `type` is 'LoadBalancer'"
 
-_PORT = fields({"port": _NUMBER, "protocol": one_of("SCTP", "TCP", "UDP"), "targetPort": port_or_name, "name": spelled(label_faults)})
+_PORT = fields(
+    {
+        "port": _NUMBER,
+        "protocol": one_of("SCTP", "TCP", "UDP"),
+        "targetPort": port_or_name,
+        "name": spelled(label_faults),
+    }
+)
 _PORTS = each(_PORT, unique="name")
 _SELECTOR = fields({"selector": labels})
 _AFFINITY = one_of("ClientIP", "None")
@@ -109,13 +161,23 @@ def _errors(spec: Object) -> list[FieldError]:
 
 def _type_errors(spec: Object) -> list[FieldError]:
     kind = service_type(spec)
-    errors = [] if spec.get("ports") or is_headless(spec) or kind == "ExternalName" else [required("spec.ports")]
+    errors = (
+        []
+        if spec.get("ports") or is_headless(spec) or kind == "ExternalName"
+        else [required("spec.ports")]
+    )
     if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
-        errors.append(wrong_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
+        errors.append(
+            wrong_value(
+                "spec.clusterIPs[0]", "None", (f"may not be set to 'None' for {kind} services")
+            )
+        )
     if kind != "ExternalName":
         return errors
     held = [key for key in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(key)]
-    errors += [forbidden_field(f"spec.{key}", "may not be set for ExternalName services") for key in held]
+    errors += [
+        forbidden_field(f"spec.{key}", ("may not be set for ExternalName services")) for key in held
+    ]
     name = str(spec.get("externalName") or "").removesuffix(".")
     if not name:
         return [*errors, required("spec.externalName")]
@@ -125,23 +187,39 @@ def _type_errors(spec: Object) -> list[FieldError]:
 def _port_errors(spec: Object) -> list[FieldError]:
     ports, errors = spec.get("ports") or (), []
     if len(ports) > 1:
-        errors += [required(f"spec.ports[{index}].name") for index, port in enumerate(ports) if not port.get("name")]
+        errors += [
+            required(f"spec.ports[{index}].name")
+            for index, port in enumerate(ports)
+            if not port.get("name")
+        ]
     return errors + _PORTS("spec.ports", ports)
 
 
 def _session_errors(spec: Object) -> list[FieldError]:
     errors = _AFFINITY("spec.sessionAffinity", spec.get("sessionAffinity", "None"))
-    seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds")
-    if spec.get("sessionAffinity") == "ClientIP" and seconds is not None and not 1 <= seconds <= 86400:
+    seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get(
+        "timeoutSeconds"
+    )
+    if (
+        spec.get("sessionAffinity") == "ClientIP"
+        and seconds is not None
+        and not 1 <= seconds <= 86400
+    ):
         why = "must be greater than 0 and less than 86400"
-        errors.append(wrong_value("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, why))
+        errors.append(
+            wrong_value("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, why)
+        )
     return errors
 
 
 def _node_port_errors(spec: Object) -> list[FieldError]:
     held = [index for index, port in enumerate(spec.get("ports") or ()) if port.get("nodePort")]
     why = "may not be used when `type` is 'ClusterIP'"
-    return [forbidden_field(f"spec.ports[{index}].nodePort", why) for index in held] if service_type(spec) == "ClusterIP" else []
+    return (
+        [forbidden_field(f"spec.ports[{index}].nodePort", why) for index in held]
+        if service_type(spec) == "ClusterIP"
+        else []
+    )
 
 
 def _twice_errors(spec: Object) -> list[FieldError]:
@@ -154,8 +232,16 @@ def _twice_errors(spec: Object) -> list[FieldError]:
     ]
     for index, port in enumerate(ports):
         if any(_same(port, held, "port") for held in ports[:index]):
-            written = {"AppProtocol": None, "Name": "", "NodePort": 0, "Port": port.get("port"), "TargetPort": 0}
-            errors.append(duplicate(f"spec.ports[{index}]", written | {"Protocol": port.get("protocol")}))
+            written = {
+                "AppProtocol": None,
+                "Name": "",
+                "NodePort": 0,
+                "Port": port.get("port"),
+                "TargetPort": 0,
+            }
+            errors.append(
+                duplicate(f"spec.ports[{index}]", written | {"Protocol": port.get("protocol")})
+            )
     return errors
 
 
@@ -185,7 +271,13 @@ def _class_errors(spec: Object) -> list[FieldError]:
 def _traffic_errors(spec: Object) -> list[FieldError]:
     outside, errors = spec.get("externalTrafficPolicy"), list[FieldError]()
     if outside and not is_reachable_from_outside(spec):
-        errors.append(wrong_value("spec.externalTrafficPolicy", outside, "may only be set for externally-accessible services"))
+        errors.append(
+            wrong_value(
+                "spec.externalTrafficPolicy",
+                outside,
+                "may only be set for externally-accessible services",
+            )
+        )
     elif outside:
         errors += _POLICY("spec.externalTrafficPolicy", outside)
     health = spec.get("healthCheckNodePort")
@@ -207,13 +299,23 @@ _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 def address_errors(spec: Object) -> list[FieldError]:
     """Faults of the addresses within the cluster, their families, and their agreement."""
-    errors, addresses, one = list[FieldError](), spec.get("clusterIPs") or [], spec.get("clusterIP") or ""
+    errors, addresses, one = (
+        list[FieldError](),
+        spec.get("clusterIPs") or [],
+        spec.get("clusterIP") or "",
+    )
     if one and not addresses:
         errors.append(required("spec.clusterIPs"))
     elif one and addresses[0] != one:
-        errors.append(wrong_value("spec.clusterIPs", addresses, "first value must match `clusterIP`"))
+        errors.append(
+            wrong_value("spec.clusterIPs", addresses, ("first value must match `clusterIP`"))
+        )
     elif addresses and not one:
-        errors.append(wrong_value("spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified"))
+        errors.append(
+            wrong_value(
+                "spec.clusterIPs", addresses, ("must be empty when `clusterIP` is not specified")
+            )
+        )
     families = spec.get("ipFamilies") or ()
     for index, family in enumerate(families):
         if family not in _FAMILIES:
@@ -228,7 +330,11 @@ def _list_errors(addresses: Any, families: Any) -> list[FieldError]:
     field = "spec.clusterIPs"
     if len(addresses) > 1 and addresses[0] == "None":
         return [wrong_value(field, addresses, "'None' must be the first and only value")]
-    faulty = [(index, address) for index, address in enumerate(addresses) if address != "None" and not is_address(address)]
+    faulty = [
+        (index, address)
+        for index, address in enumerate(addresses)
+        if address != "None" and not is_address(address)
+    ]
     if faulty:
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return [wrong_value(f"{field}[{index}]", address, why) for index, address in faulty]
@@ -236,4 +342,8 @@ def _list_errors(addresses: Any, families: Any) -> list[FieldError]:
         return [wrong_value(field, addresses, "may specify no more than one IP for each IP family")]
     kinds = ["IPv6" if ":" in address else "IPv4" for address in addresses if address != "None"]
     why = "expected an {} value as indicated by `ipFamilies[0]`"
-    return [wrong_value(f"{field}[0]", addresses[0], why.format(families[0])) for kind in kinds if families and kind != families[0]]
+    return [
+        wrong_value(f"{field}[0]", addresses[0], why.format(families[0]))
+        for kind in kinds
+        if families and kind != families[0]
+    ]

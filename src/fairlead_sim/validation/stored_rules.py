@@ -1,7 +1,7 @@
 """What the API server fills in and refuses about the kinds that are only stored.
 
-Most of it stands in `objects/stored_kinds.toml`. What the real server checks beyond that (host names,
-addresses, expressions) is not checked here.
+Most of it stands in `objects/stored_kinds.toml`. What the real server checks beyond that (host
+names, addresses, expressions) is not checked here.
 """
 
 from __future__ import annotations
@@ -39,10 +39,19 @@ def stored_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     kind = STORED.get(ref)
     if kind is None:
         return []
-    missing = ((place, why) for path, why in kind.required.items() for place, value in _values(obj, path.split(".")) if _is_missing(value))
+    missing = (
+        (place, why)
+        for path, why in kind.required.items()
+        for place, value in _values(obj, path.split("."))
+        if _is_missing(value)
+    )
     errors = [required(place, why) for place, why in missing]
     for path, known in kind.values.items():
-        errors += [unsupported(place, value, known) for place, value in _values(obj, path.split(".")) if value and value not in known]
+        errors += [
+            unsupported(place, value, known)
+            for place, value in _values(obj, path.split("."))
+            if value and value not in known
+        ]
     check = _MORE_CHECKS.get(ref.group_resource)
     return [*errors, *check(obj)] if check else errors
 
@@ -66,7 +75,11 @@ def _filled(obj: Any, steps: list[str], value: Any) -> Any:
     if not rest or key not in obj:
         return obj
     old = obj[key]
-    new = [_filled(item, rest, value) for item in old] if step != key and isinstance(old, list) else _filled(old, rest, value)
+    new = (
+        [_filled(item, rest, value) for item in old]
+        if step != key and isinstance(old, list)
+        else _filled(old, rest, value)
+    )
     return {**obj, key: new} if new != old else obj
 
 
@@ -90,12 +103,19 @@ def _network_policy(obj: Object) -> Object:
     spec = obj.get("spec") or {}
     if spec.get("policyTypes"):
         return obj
-    return {**obj, "spec": {**spec, "policyTypes": ["Ingress", "Egress"] if "egress" in spec else ["Ingress"]}}
+    return {
+        **obj,
+        "spec": {**spec, "policyTypes": ["Ingress", "Egress"] if "egress" in spec else ["Ingress"]},
+    }
 
 
 def _limit_range(obj: Object) -> Object:
     spec = obj.get("spec") or {}
-    return {**obj, "spec": {**spec, "limits": [_limit(limit) for limit in spec["limits"]]}} if spec.get("limits") else obj
+    return (
+        {**obj, "spec": {**spec, "limits": [_limit(limit) for limit in spec["limits"]]}}
+        if spec.get("limits")
+        else obj
+    )
 
 
 def _limit(limit: Object) -> Object:
@@ -104,7 +124,11 @@ def _limit(limit: Object) -> Object:
         return limit
     default = {**(limit.get("max") or {}), **(limit.get("default") or {})}
     request = {**default, **(limit.get("min") or {}), **(limit.get("defaultRequest") or {})}
-    return {**limit, **({"default": default} if default else {}), **({"defaultRequest": request} if request else {})}
+    return {
+        **limit,
+        **({"default": default} if default else {}),
+        **({"defaultRequest": request} if request else {}),
+    }
 
 
 def _replication_controller(obj: Object) -> Object:
@@ -114,17 +138,39 @@ def _replication_controller(obj: Object) -> Object:
     if not labels:
         return obj
     metadata = obj["metadata"]
-    return {**obj, "metadata": {**metadata, "labels": metadata.get("labels") or labels}, "spec": {"selector": labels, **spec}}
+    return {
+        **obj,
+        "metadata": {**metadata, "labels": metadata.get("labels") or labels},
+        "spec": {"selector": labels, **spec},
+    }
 
 
 def _autoscaler_errors(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    highest, lowest, target = spec.get("maxReplicas") or 0, spec.get("minReplicas", 1), spec.get("scaleTargetRef") or {}
-    errors = [wrong_value("spec.minReplicas", lowest, "must be greater than or equal to 1")] if lowest < 1 else []
+    highest, lowest, target = (
+        spec.get("maxReplicas") or 0,
+        spec.get("minReplicas", 1),
+        spec.get("scaleTargetRef") or {},
+    )
+    errors = (
+        [wrong_value("spec.minReplicas", lowest, ("must be greater than or equal to 1"))]
+        if lowest < 1
+        else []
+    )
     if highest < lowest:
-        errors.append(wrong_value("spec.maxReplicas", highest, "must be greater than or equal to `minReplicas`"))
+        errors.append(
+            wrong_value(
+                "spec.maxReplicas", highest, ("must be greater than or equal to `minReplicas`")
+            )
+        )
     if target.get("apiVersion", "") in ("", "v1") and target.get("kind") != "ReplicationController":
-        errors.append(wrong_value("spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), "apiVersion must specify API group"))
+        errors.append(
+            wrong_value(
+                "spec.scaleTargetRef.apiVersion",
+                target.get("apiVersion", ""),
+                "apiVersion must specify API group",
+            )
+        )
     return errors
 
 
@@ -134,10 +180,16 @@ def _ingress_errors(obj: Object) -> list[FieldError]:
         return [wrong_value("spec", None, "either `defaultBackend` or `rules` must be specified")]
     errors = []
     for place, path in _values(obj, ["spec", "rules[]", "http", "paths[]"]):
-        if path.get("pathType") in ("Exact", "Prefix") and not str(path.get("path") or "").startswith("/"):
-            errors.append(wrong_value(f"{place}.path", path.get("path") or "", "must be an absolute path"))
+        if path.get("pathType") in ("Exact", "Prefix") and not str(
+            path.get("path") or ""
+        ).startswith("/"):
+            errors.append(
+                wrong_value(f"{place}.path", path.get("path") or "", ("must be an absolute path"))
+            )
         if not path.get("backend"):
-            errors.append(wrong_value(f"{place}.backend", "", "resource or service backend is required"))
+            errors.append(
+                wrong_value(f"{place}.backend", "", ("resource or service backend is required"))
+            )
     return errors
 
 
@@ -152,7 +204,11 @@ def _policy_errors(obj: Object) -> list[FieldError]:
 def _webhook_errors(obj: Object) -> list[FieldError]:
     rule = "should be a domain with at least three segments separated by dots"
     names = _values(obj, ["webhooks[]", "name"])
-    return [wrong_value(place, name or "", rule) for place, name in names if str(name or "").count(".") < 2]
+    return [
+        wrong_value(place, name or "", rule)
+        for place, name in names
+        if str(name or "").count(".") < 2
+    ]
 
 
 _MORE_DEFAULTS = {

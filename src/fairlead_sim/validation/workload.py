@@ -1,4 +1,6 @@
-"""The Deployments, Jobs and other makers of pods that the API server refuses, and changes of them."""
+"""The Deployments, Jobs and other makers of pods that the API
+server refuses, and changes of them.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,27 @@ from fairlead_sim.objects import resources as served
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.selector import selects
-from fairlead_sim.schema.status import FieldError, forbidden_field, required, shown, shown_as_written, unsupported, wrong_value
-from fairlead_sim.validation.field_rules import Rule, at_least, bounded_share, fields, frozen, labels, object_of, one_of, selector, share
+from fairlead_sim.schema.status import (
+    FieldError,
+    forbidden_field,
+    required,
+    shown,
+    shown_as_written,
+    unsupported,
+    wrong_value,
+)
+from fairlead_sim.validation.field_rules import (
+    Rule,
+    at_least,
+    bounded_share,
+    fields,
+    frozen,
+    labels,
+    object_of,
+    one_of,
+    selector,
+    share,
+)
 from fairlead_sim.validation.pod import pod_errors
 
 _LONGEST_CRON_NAME = 52
@@ -25,7 +46,11 @@ def workload_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     """The faults of an object that makes pods; none for other kinds."""
     spec = obj.get("spec") or {}
     if ref in TEMPLATED:
-        return [*_RULES[ref]("spec", spec), *_selector_errors(ref, spec), *_template_errors("spec.template", spec, ("Always",))]
+        return [
+            *_RULES[ref]("spec", spec),
+            *_selector_errors(ref, spec),
+            *_template_errors("spec.template", spec, ("Always",)),
+        ]
     if ref is served.JOBS:
         return _job_errors("spec", spec)
     return _cron_job_errors(obj, spec) if ref is served.CRON_JOBS else []
@@ -35,7 +60,11 @@ def workload_change_errors(ref: ResourceKind, before: Object, after: Object) -> 
     """What of a maker of pods may not change once it is there."""
     if ref is served.STATEFUL_SETS:
         fixed = [key for key in {**before, **after} if key not in _FREE_IN_STATEFUL_SETS]
-        return [forbidden_field("spec", _SET_RULE)] if any(before.get(key) != after.get(key) for key in fixed) else []
+        return (
+            [forbidden_field("spec", _SET_RULE)]
+            if any(before.get(key) != after.get(key) for key in fixed)
+            else []
+        )
     if ref in TEMPLATED and before.get("selector") != after.get("selector"):
         return [frozen("spec.selector", after.get("selector"))]
     if ref is not served.JOBS:
@@ -55,7 +84,8 @@ _FREE_IN_STATEFUL_SETS = (
     *("revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
 )
 _SET_RULE = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', 'revisionHistoryLimit', "
     "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
 
@@ -63,7 +93,11 @@ _SET_RULE = (
 def _indexed_completions(spec: Object) -> list[FieldError]:
     """An indexed Job may grow and shrink while all of its pods may run at once."""
     why = "can only be modified in tandem with spec.parallelism"
-    return [] if spec["completions"] == spec.get("parallelism") else [wrong_value("spec.completions", spec["completions"], why)]
+    return (
+        []
+        if spec["completions"] == spec.get("parallelism")
+        else [wrong_value("spec.completions", spec["completions"], why)]
+    )
 
 
 # --- what they share ------------------------------------------------------------------------------
@@ -77,7 +111,9 @@ def _selector_errors(ref: ResourceKind, spec: Object) -> list[FieldError]:
     if errors:
         return [*errors, wrong_value("spec.selector", wanted, "invalid label selector")]
     if not wanted.get("matchLabels") and not wanted.get("matchExpressions"):
-        return [wrong_value("spec.selector", wanted, f"empty selector is invalid for {ref.singular}")]
+        return [
+            wrong_value("spec.selector", wanted, (f"empty selector is invalid for {ref.singular}"))
+        ]
     found = {"metadata": {"labels": _template_labels(spec)}}
     return [] if selects(wanted)(found) else [_unmatched(spec)]
 
@@ -87,7 +123,11 @@ def _template_labels(spec: Object) -> Object:
 
 
 def _unmatched(spec: Object) -> FieldError:
-    return wrong_value("spec.template.metadata.labels", _template_labels(spec) or None, "`selector` does not match template `labels`")
+    return wrong_value(
+        "spec.template.metadata.labels",
+        _template_labels(spec) or None,
+        "`selector` does not match template `labels`",
+    )
 
 
 def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> list[FieldError]:
@@ -97,7 +137,12 @@ def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> lis
     if not errors and policy not in policies:
         errors.append(unsupported(f"{field}.spec.restartPolicy", policy, policies))
     if pod.get("activeDeadlineSeconds") is not None and policies == ("Always",):
-        errors.append(forbidden_field(f"{field}.spec.activeDeadlineSeconds", "activeDeadlineSeconds in ReplicaSet is not Supported"))
+        errors.append(
+            forbidden_field(
+                f"{field}.spec.activeDeadlineSeconds",
+                "activeDeadlineSeconds in ReplicaSet is not Supported",
+            )
+        )
     return errors
 
 
@@ -108,13 +153,32 @@ def _strategy(field: str, strategy: Object) -> list[FieldError]:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate") or {}
     if kind not in ("Recreate", "RollingUpdate"):
         got = shown({"RollingUpdate": None, "Type": kind})
-        return [FieldError(field, "FieldValueNotSupported", f'Unsupported value: {got}: supported values: "Recreate", "RollingUpdate"')]
+        return [
+            FieldError(
+                field,
+                "FieldValueNotSupported",
+                (f'Unsupported value: {got}: supported values: "Recreate", "RollingUpdate"'),
+            )
+        ]
     if kind == "Recreate":
-        return [forbidden_field(f"{field}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")] if rolling else []
+        return (
+            [
+                forbidden_field(
+                    f"{field}.rollingUpdate",
+                    "may not be specified when strategy `type` is 'Recreate'",
+                )
+            ]
+            if rolling
+            else []
+        )
     errors = _ROLLING(f"{field}.rollingUpdate", rolling)
     if not errors and all(rolling.get(key) in (0, "0%") for key in ("maxSurge", "maxUnavailable")):
         zero = rolling["maxUnavailable"]
-        return [wrong_value(f"{field}.rollingUpdate.maxUnavailable", zero, "may not be 0 when `maxSurge` is 0")]
+        return [
+            wrong_value(
+                f"{field}.rollingUpdate.maxUnavailable", zero, ("may not be 0 when `maxSurge` is 0")
+            )
+        ]
     return errors
 
 
@@ -122,8 +186,14 @@ def _set_strategy(field: str, strategy: Any) -> list[FieldError]:
     rolling = strategy.get("rollingUpdate") if isinstance(strategy, dict) else None
     if rolling is None or strategy.get("type") != "OnDelete":
         return []
-    strategy = {"Partition": rolling.get("partition"), "MaxUnavailable": rolling.get("maxUnavailable")}
-    why = f"Invalid value: {shown_as_written(strategy)}: only allowed for updateStrategy 'RollingUpdate'"
+    strategy = {
+        "Partition": rolling.get("partition"),
+        "MaxUnavailable": rolling.get("maxUnavailable"),
+    }
+    why = (
+        f"Invalid value: {shown_as_written(strategy)}: only allowed for updateStrategy "
+        "'RollingUpdate'"
+    )
     return [FieldError(f"{field}.rollingUpdate", "FieldValueInvalid", why)]
 
 
@@ -134,9 +204,17 @@ def _daemon_strategy(field: str, strategy: Any) -> list[FieldError]:
         return []
     here = f"{field}.rollingUpdate"
     errors = _DAEMON_ROLLING(here, rolling)
-    has_surge, has_gap = (rolling.get(key) not in (0, "0%", None) for key in ("maxSurge", "maxUnavailable"))
+    has_surge, has_gap = (
+        rolling.get(key) not in (0, "0%", None) for key in ("maxSurge", "maxUnavailable")
+    )
     if has_surge and has_gap:
-        errors.append(wrong_value(f"{here}.maxSurge", rolling["maxSurge"], "may not be set when maxUnavailable is non-zero"))
+        errors.append(
+            wrong_value(
+                f"{here}.maxSurge",
+                rolling["maxSurge"],
+                "may not be set when maxUnavailable is non-zero",
+            )
+        )
     if not has_surge and not has_gap:
         errors.append(required(f"{here}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
     return errors
@@ -146,16 +224,29 @@ def _deadline(field: str, spec: Object) -> list[FieldError]:
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is None or deadline > (spec.get("minReadySeconds") or 0):
         return []
-    return [wrong_value(f"{field}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")]
+    return [
+        wrong_value(
+            f"{field}.progressDeadlineSeconds", deadline, ("must be greater than minReadySeconds")
+        )
+    ]
 
 
 _DAEMON_ROLLING = fields({"maxUnavailable": bounded_share, "maxSurge": bounded_share})
 _ROLLING = fields({"maxSurge": share, "maxUnavailable": bounded_share})
-_COUNTS: Mapping[str, Rule] = {"minReadySeconds": _NOT_NEGATIVE, "revisionHistoryLimit": _NOT_NEGATIVE}
+_COUNTS: Mapping[str, Rule] = {
+    "minReadySeconds": _NOT_NEGATIVE,
+    "revisionHistoryLimit": _NOT_NEGATIVE,
+}
 _RULES: Mapping[ResourceKind, Rule] = {
     served.DEPLOYMENTS: fields({**_COUNTS, "strategy": _strategy}, also=_deadline),
     served.REPLICA_SETS: fields(_COUNTS),
-    served.STATEFUL_SETS: fields({**_COUNTS, "podManagementPolicy": one_of("OrderedReady", "Parallel"), "updateStrategy": _set_strategy}),
+    served.STATEFUL_SETS: fields(
+        {
+            **_COUNTS,
+            "podManagementPolicy": one_of("OrderedReady", "Parallel"),
+            "updateStrategy": _set_strategy,
+        }
+    ),
     served.DAEMON_SETS: fields({**_COUNTS, "updateStrategy": _daemon_strategy}),
 }
 
@@ -198,16 +289,30 @@ _CRON_JOB = fields(
 
 
 def _cron_job_errors(obj: Object, spec: Object) -> list[FieldError]:
-    errors = _job_errors("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {}) + _CRON_JOB("spec", spec)
+    errors = _job_errors(
+        "spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {}
+    ) + _CRON_JOB("spec", spec)
     schedule, zone = spec.get("schedule"), spec.get("timeZone")
     if schedule and (fault := _schedule_fault(schedule)):
         errors.append(wrong_value("spec.schedule", schedule, fault))
     if schedule and "TZ" in schedule:
-        errors.append(wrong_value("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+        errors.append(
+            wrong_value(
+                "spec.schedule",
+                schedule,
+                "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+            )
+        )
     if zone is not None:
         errors += [wrong_value("spec.timeZone", zone, fault) for fault in _zone_faults(zone)]
     if len(obj["metadata"]["name"]) > _LONGEST_CRON_NAME:
-        errors.append(wrong_value("metadata.name", obj["metadata"]["name"], f"must be no more than {_LONGEST_CRON_NAME} characters"))
+        errors.append(
+            wrong_value(
+                "metadata.name",
+                obj["metadata"]["name"],
+                f"must be no more than {_LONGEST_CRON_NAME} characters",
+            )
+        )
     return errors
 
 
@@ -223,7 +328,10 @@ def _zone_faults(zone: str) -> list[str]:
     if not zone:
         return ["timeZone must be nil or non-empty string"]
     unknown = f"unknown time zone {zone}"
-    if any(part in (".", "..") or part[:1] == "-" or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
+    if any(
+        part in (".", "..") or part[:1] == "-" or not _ZONE_PART.fullmatch(part)
+        for part in zone.split("/")
+    ):
         return [unknown]
     if zone.lower() == "local":
         own = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"

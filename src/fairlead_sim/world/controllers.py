@@ -1,7 +1,7 @@
 """The loop that runs the controllers: what changed is looked at again, and the plan is carried out.
 
-Equal objects waiting are looked at once; the order is that of the first change. A conflict between two plans
-is no error: the later one sees the result and plans anew.
+Equal objects waiting are looked at once; the order is that of the first change. A conflict between
+two plans is no error: the later one sees the result and plans anew.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ Object = dict[str, Any]
 Key = tuple[ResourceKind, str, str]
 
 REACTION_SECONDS = 0.05
-FIRST_RETRY_SECONDS = 1.28  # client-go's queue begins at 5 ms and doubles, too; the pauses before this one add up to as much
+# client-go's queue begins at 5 ms and doubles, too; the pauses before this one add up to as much
+FIRST_RETRY_SECONDS = 1.28
 LONGEST_RETRY_SECONDS = 1000.0
 _CHANGEABLE = ("annotations", "labels", "ownerReferences", "finalizers")
 
@@ -98,12 +99,15 @@ _LAST_CARE = (NAMESPACES, PODS)
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
 
 _MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
-"""What a controller trips over when an object does not have its kind's shape: custom resources are stored
-as people send them."""
+"""What a controller trips over when an object does not have its kind's shape: custom resources are
+stored as people send them.
+"""
 
 
 class Controllers:
-    def __init__(self, cluster: StoredCluster, timers: Timers, recorder: Recorder, seed: int) -> None:
+    def __init__(
+        self, cluster: StoredCluster, timers: Timers, recorder: Recorder, seed: int
+    ) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -120,7 +124,12 @@ class Controllers:
     def _on_change(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         ref = self._cluster.kind_of(event.object)
-        if ref is NODES and event.previous is not None and event.type != DELETED and _node_stayed(event.previous, event.object):
+        if (
+            ref is NODES
+            and event.previous is not None
+            and event.type != DELETED
+            and _node_stayed(event.previous, event.object)
+        ):
             return
         if ref is PODS:
             self._care_for(event)
@@ -129,7 +138,9 @@ class Controllers:
         if ref is NODES:
             self._enqueue_all(DAEMON_SETS, None)
             if event.type == DELETED:
-                self._timers.after(QUARANTINE_SECONDS, partial(self._enqueue_pods_on, metadata["name"]))
+                self._timers.after(
+                    QUARANTINE_SECONDS, partial(self._enqueue_pods_on, metadata["name"])
+                )
         if ref is PERSISTENT_VOLUMES:
             self._enqueue_all(PERSISTENT_VOLUME_CLAIMS, None)
         if ref is PERSISTENT_VOLUME_CLAIMS:
@@ -137,9 +148,18 @@ class Controllers:
         if ref is PODS:
             self._enqueue_all(POD_DISRUPTION_BUDGETS, metadata["namespace"])
             self._enqueue_services(event)
-        if ref in _ADOPTERS and event.type != DELETED and not has_controller(event.object) and _is_to_adopt(event):
+        if (
+            ref in _ADOPTERS
+            and event.type != DELETED
+            and not has_controller(event.object)
+            and _is_to_adopt(event)
+        ):
             self._enqueue_adopters(ref, event.object)
-        before = event.previous["metadata"].get("ownerReferences", ()) if event.previous is not None else ()
+        before = (
+            event.previous["metadata"].get("ownerReferences", ())
+            if event.previous is not None
+            else ()
+        )
         owners = metadata.get("ownerReferences", ())
         for owner in owners if owners == before else (*owners, *before):
             owner_ref = self._cluster.served(owner["apiVersion"], owner["kind"])
@@ -157,8 +177,15 @@ class Controllers:
         pod, before = event.object, event.previous
         if event.type == DELETED:
             return
-        key, node = (PODS, pod["metadata"]["namespace"], pod["metadata"]["name"]), pod["spec"].get("nodeName")
-        if node and (before is None or not before["spec"].get("nodeName")) and self._cluster.get(NODES, None, node) is None:
+        key, node = (
+            (PODS, pod["metadata"]["namespace"], pod["metadata"]["name"]),
+            pod["spec"].get("nodeName"),
+        )
+        if (
+            node
+            and (before is None or not before["spec"].get("nodeName"))
+            and self._cluster.get(NODES, None, node) is None
+        ):
             self._timers.after(QUARANTINE_SECONDS, partial(self._enqueue, key))
         if pod["metadata"].get("finalizers") and pod_care.is_untracked_too_late(pod, self._view()):
             self._enqueue(key)
@@ -179,10 +206,16 @@ class Controllers:
     def _enqueue_services(self, event: LoggedChange) -> None:
         """Services whose endpoints a pod is, was or becomes."""
         pod, before = event.object, event.previous
-        if before is not None and event.type != DELETED and endpoints.stand(before) == endpoints.stand(pod):
+        if (
+            before is not None
+            and event.type != DELETED
+            and endpoints.stand(before) == endpoints.stand(pod)
+        ):
             return
         for service in self._orphans.of(SERVICES.kind, pod["metadata"]["namespace"]):
-            if endpoints.selects_pod(service, pod) or (before is not None and endpoints.selects_pod(service, before)):
+            if endpoints.selects_pod(service, pod) or (
+                before is not None and endpoints.selects_pod(service, before)
+            ):
                 self._enqueue((SERVICES, pod["metadata"]["namespace"], service["metadata"]["name"]))
 
     def _enqueue_volumes(self) -> None:
@@ -199,8 +232,9 @@ class Controllers:
         self._run(list(due))
 
     def _run(self, due: list[Key]) -> None:
-        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in a step
-        of its own."""
+        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in
+        a step of its own.
+        """
         before = self._created
         for number, key in enumerate(due, start=1):
             self._reconcile(key)
@@ -218,7 +252,12 @@ class Controllers:
         try:
             plan = reconcile(obj, self._view())
         except _MALFORMED as error:
-            self._recorder.warning(obj, "InvalidSpec", f"spec cannot be read: {type(error).__name__}: {error}", component)
+            self._recorder.warning(
+                obj,
+                "InvalidSpec",
+                f"spec cannot be read: {type(error).__name__}: {error}",
+                component,
+            )
             return
         self._carry_out(key, obj, plan, component)
 
@@ -231,7 +270,9 @@ class Controllers:
             nodes=lambda: cluster.list(NODES),
             volumes=lambda: cluster.list(PERSISTENT_VOLUMES),
             pods_in=lambda namespace: cluster.list(PODS, namespace),
-            pods_on=lambda node: [pod for pod in cluster.scan(PODS) if pod["spec"].get("nodeName") == node],
+            pods_on=lambda node: [
+                pod for pod in cluster.scan(PODS) if pod["spec"].get("nodeName") == node
+            ],
             owner=self._owner,
             orphans=self._orphans.of,
             has_node=lambda name: cluster.get(NODES, None, name) is not None,
@@ -242,25 +283,35 @@ class Controllers:
         """What a namespace holds, by resource, as the namespace controller names it: `pods.`,
         `deployments.apps`."""
         kinds = [ref for ref in self._cluster.kinds() if ref.namespaced]
-        return {f"{ref.plural}.{ref.group}": found for ref in kinds if (found := self._cluster.list(ref, namespace))}
+        return {
+            f"{ref.plural}.{ref.group}": found
+            for ref in kinds
+            if (found := self._cluster.list(ref, namespace))
+        }
 
     def _owner(self, namespace: str, reference: Object) -> Object | None:
         ref = self._cluster.served(reference["apiVersion"], reference["kind"])
         return self._cluster.get(ref, namespace, reference["name"]) if ref else None
 
     def _carry_out(self, key: Key, obj: Object, plan: Plan, component: str) -> None:
-        self._retry(key, is_refused=not all(self._create(new, obj, component) for new in plan.create))
+        self._retry(
+            key, is_refused=not all(self._create(new, obj, component) for new in plan.create)
+        )
         for old, new in plan.change:
             self._change(old, new)
         for gone in plan.delete:
             self._delete(gone)
         if plan.status is not None:
             status = plan.status
-            self._cluster.mutate(*key, lambda now: {**now, "status": status} if now.get("status") != status else None)
+            self._cluster.mutate(
+                *key, lambda now: {**now, "status": status} if now.get("status") != status else None
+            )
         for gone in plan.force:
             self._delete(gone, grace_seconds=0)
         for kind, reason, message in plan.tell:
-            (self._recorder.normal if kind == "Normal" else self._recorder.warning)(obj, reason, message, component)
+            (self._recorder.normal if kind == "Normal" else self._recorder.warning)(
+                obj, reason, message, component
+            )
         for about, reason, message in plan.tell_about:
             self._recorder.normal(about, reason, message, component)
         if plan.wake_at is not None:
@@ -273,17 +324,22 @@ class Controllers:
             self._cluster.create(new)
         except ApiStatus as refusal:
             if refusal.reason != "AlreadyExists":
-                self._recorder.warning(owner, "FailedCreate", f"Error creating: {refusal.message}", component)
+                self._recorder.warning(
+                    owner, "FailedCreate", (f"Error creating: {refusal.message}"), component
+                )
                 return False
         return True
 
     def _retry(self, key: Key, *, is_refused: bool) -> None:
-        """Look again at an object whose pods were refused, after longer and longer pauses: what they lack
-        may come."""
+        """Look again at an object whose pods were refused, after longer and longer pauses: what
+        they lack may come.
+        """
         if not is_refused:
             self._refusals.pop(key, None)
         elif key not in self._retries:
-            seconds = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** self._refusals.get(key, 0))
+            seconds = min(
+                LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** self._refusals.get(key, 0)
+            )
             self._refusals[key] = self._refusals.get(key, 0) + 1
             self._retries.add(key)
             self._timers.after(seconds, partial(self._try_again, key))
@@ -300,9 +356,15 @@ class Controllers:
 
         def changed(now: Object) -> Object:
             metadata = {key: value for key, value in now["metadata"].items() if key not in moved}
-            return {**now, **fields, "metadata": metadata | {key: after[key] for key in moved if after.get(key)}}
+            return {
+                **now,
+                **fields,
+                "metadata": metadata | {key: after[key] for key in moved if after.get(key)},
+            }
 
-        self._cluster.mutate(self._cluster.kind_of(old), before.get("namespace"), before["name"], changed)
+        self._cluster.mutate(
+            self._cluster.kind_of(old), before.get("namespace"), before["name"], changed
+        )
 
     def _delete(self, gone: Object, grace_seconds: int | None = None) -> None:
         metadata = gone["metadata"]
@@ -329,12 +391,18 @@ def _is_to_adopt(event: LoggedChange) -> bool:
     if event.previous is None:
         return True
     before, now = event.previous["metadata"], event.object["metadata"]
-    return bool(before.get("labels") != now.get("labels") or before.get("ownerReferences") != now.get("ownerReferences"))
+    return bool(
+        before.get("labels") != now.get("labels")
+        or before.get("ownerReferences") != now.get("ownerReferences")
+    )
 
 
 def _node_stayed(before: Object, now: Object) -> bool:
     """Whether nothing changed that a controller reads: most writes of a node are heartbeats."""
-    states = [[condition["status"] for condition in conditions_of(node) if condition["type"] == "Ready"] for node in (before, now)]
+    states = [
+        [condition["status"] for condition in conditions_of(node) if condition["type"] == "Ready"]
+        for node in (before, now)
+    ]
     return (
         before.get("spec") == now.get("spec")
         and before["metadata"].get("labels") == now["metadata"].get("labels")

@@ -27,7 +27,9 @@ DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
 
 
 class Draining:
-    def __init__(self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder) -> None:
+    def __init__(
+        self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder
+    ) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices
@@ -52,18 +54,38 @@ class Draining:
         node = self._cluster.get(NODES, None, name)
         if node is None or not waiting:
             return
-        old = [hold for card in waiting for hold in card.holds if (hold.mode == GpuMode.SHARE) is not card.is_shared]
+        old = [
+            hold
+            for card in waiting
+            for hold in card.holds
+            if (hold.mode == GpuMode.SHARE) is not card.is_shared
+        ]
         holders = sorted({f"{hold.namespace}/{hold.pod}" for hold in old})
-        event = DrainingCards(name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared)
+        event = DrainingCards(
+            name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared
+        )
         self._recorder.normal(node, DRAINING, render_draining(event), COMPONENT, name)
 
     def _look(self, name: str) -> None:
-        self._cluster.mutate(NODES, None, name, lambda node: with_cards(node, self._devices.cards(name)))
+        self._cluster.mutate(
+            NODES, None, name, lambda node: with_cards(node, self._devices.cards(name))
+        )
 
     def _join(self, name: str) -> None:
         """A pod has left: whatever it alone held is of the new mode now."""
         before = self._cluster.get(NODES, None, name)
         self._look(name)
         node, cards = self._cluster.get(NODES, None, name), self._devices.cards(name)
-        if before is not None and node is not None and has_draining_cards(before) and not has_draining_cards(node):
-            self._recorder.normal(node, JOINED, f"all GPUs are {'shared' if cards[0].is_shared else 'exclusive'} now", COMPONENT, name)
+        if (
+            before is not None
+            and node is not None
+            and has_draining_cards(before)
+            and not has_draining_cards(node)
+        ):
+            self._recorder.normal(
+                node,
+                JOINED,
+                f"all GPUs are {'shared' if cards[0].is_shared else 'exclusive'} now",
+                COMPONENT,
+                name,
+            )

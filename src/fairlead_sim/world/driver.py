@@ -23,9 +23,13 @@ from fairlead_sim.world.world import World
 LONGEST_SLEEP_SECONDS: Final = 0.5
 LONGEST_STRIDE_SECONDS: Final = 600.0
 LONGEST_WORK_SECONDS: Final = 0.1
-"""Of wall time in one go: then requests and signals have their turn, and the world goes on where it stood."""
+"""Of wall time in one go: then requests and signals have their turn, and the world goes on where it
+stood.
+"""
 LONGEST_LAG_SECONDS: Final = 5.0
-"""Of wall time. A world that lags further behind its pace cannot keep it, and goes as fast as it can."""
+"""Of wall time. A world that lags further behind its pace cannot keep it, and goes as fast as it
+can.
+"""
 LONGEST_RUN_SECONDS: Final = 366 * 86400.0
 SLICE_SECONDS: Final = 0.025
 BREATH_SECONDS: Final = 0.005
@@ -33,14 +37,16 @@ BREATH_SECONDS: Final = 0.005
 
 
 class Driver:
-    """Moves a world at a pace. `catch_up` before answering a request, so that its clock is right to the
-    millisecond.
+    """Moves a world at a pace. `catch_up` before answering a request, so that its clock is right to
+    the millisecond.
 
-    `wall` gives monotonic seconds; not the event loop's, whose clock stands still while one callback works.
-    Fills `ports.Timekeeper`.
+    `wall` gives monotonic seconds; not the event loop's, whose clock stands still while one
+    callback works. Fills `ports.Timekeeper`.
     """
 
-    def __init__(self, world: World, speed: float, wall: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, world: World, speed: float, wall: Callable[[], float] = time.monotonic
+    ) -> None:
         self.world = world
         self._wall = wall
         self.pace = Pace(speed, wall=self._wall(), simulated=world.clock.now())
@@ -50,8 +56,9 @@ class Driver:
         self._ordered = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow the wall until cancelled; after a long sleep of the machine, catch up in strides that let
-        others breathe."""
+        """Follow the wall until cancelled; after a long sleep of the machine, catch up in strides
+        that let others breathe.
+        """
         while True:
             self.go_on()
             self._ordered.clear()
@@ -69,11 +76,11 @@ class Driver:
             self._end_run()
 
     def catch_up(self) -> None:
-        """Let the world live up to now, at most one stride; where much happens at once, only as far as it
-        comes in a moment.
+        """Let the world live up to now, at most one stride; where much happens at once, only as far
+        as it comes in a moment.
 
-        Nothing happens while time stands still, and none of an ordered run: who only asks shall not wait for
-        it.
+        Nothing happens while time stands still, and none of an ordered run: who only asks shall not
+        wait for it.
         """
         if self.pace.is_paused or self._until is not None:
             return
@@ -90,10 +97,14 @@ class Driver:
         for readers of the clock.
         """
         stood = self.world.clock.now()
-        return stood if self._until is not None else max(stood, self.pace.simulated_at(self._wall()))
+        return (
+            stood if self._until is not None else max(stood, self.pace.simulated_at(self._wall()))
+        )
 
     def state(self) -> ClockState:
-        return ClockState(self.now(), self.pace.speed, self.pace.is_paused, self._since, self._until)
+        return ClockState(
+            self.now(), self.pace.speed, self.pace.is_paused, self._since, self._until
+        )
 
     @property
     def version(self) -> int:
@@ -130,15 +141,25 @@ class Driver:
         return self._written_since(before)
 
     def run_until(self, at: float) -> None:
-        """Go to a later time as fast as the machine can, and then on as before: at its pace, or standing
-        still."""
+        """Go to a later time as fast as the machine can, and then on as before: at its pace, or
+        standing still.
+        """
         now = self.now()
         if not math.isfinite(at):
             raise UserError(f"`{at}` is no time", "name an instant")
         if at <= now:
-            raise UserError(f"`{render_time(at)}` is not after the world's time `{render_time(now)}`", "time only goes forward")
+            raise UserError(
+                f"`{render_time(at)}` is not after the world's time `{render_time(now)}`",
+                "time only goes forward",
+            )
         if at - now > LONGEST_RUN_SECONDS:
-            raise UserError(f"that is {(at - now) / 86400:.0f} days ahead; at most {LONGEST_RUN_SECONDS / 86400:.0f}", "go there in parts")
+            raise UserError(
+                (
+                    f"that is {(at - now) / 86400:.0f} days ahead; at most "
+                    f"{LONGEST_RUN_SECONDS / 86400:.0f}"
+                ),
+                "go there in parts",
+            )
         self.catch_up()
         self._since, self._until = self.world.clock.now(), at
         self._note_order()
@@ -172,7 +193,10 @@ class Driver:
         cluster, found = self.world.cluster, []
         for ref in cluster.kinds():
             log = cluster.watch(ref, None, version)
-            found += [(event.resource_version, event.type, ref.kind, event.object["metadata"]) for event in log.poll()]
+            found += [
+                (event.resource_version, event.type, ref.kind, event.object["metadata"])
+                for event in log.poll()
+            ]
             log.close()
         return [
             Happening(type_.lower(), kind, metadata.get("namespace", ""), metadata["name"])
@@ -184,4 +208,8 @@ class Driver:
             return BREATH_SECONDS
         due = self.world.timers.next_at()
         seconds = self.pace.wall_seconds_until(due, wall=self._wall()) if due is not None else None
-        return LONGEST_SLEEP_SECONDS if seconds is None else min(LONGEST_SLEEP_SECONDS, max(0.01, seconds))
+        return (
+            LONGEST_SLEEP_SECONDS
+            if seconds is None
+            else min(LONGEST_SLEEP_SECONDS, max(0.01, seconds))
+        )

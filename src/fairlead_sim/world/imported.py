@@ -38,8 +38,13 @@ def imported_world(objects: Iterable[Object], snapshot: ClusterSnapshot) -> Save
     cards = {node.name: _Cards(node, snapshot) for node in snapshot.nodes}
     for node_cards in cards.values():
         node_cards.settle()
-    ready = [_numbered(_prepared(obj, cards, snapshot), number) for number, obj in enumerate(known, start=1)]
-    now = max([snapshot.taken_at, *(parse_time(moment) for obj in known for moment in _moments(obj))])
+    ready = [
+        _numbered(_prepared(obj, cards, snapshot), number)
+        for number, obj in enumerate(known, start=1)
+    ]
+    now = max(
+        [snapshot.taken_at, *(parse_time(moment) for obj in known for moment in _moments(obj))]
+    )
     held = {uid: each for node_cards in cards.values() for uid, each in node_cards.held.items()}
     return SavedWorld(ready, now, now, now, len(ready) + 1, held=held, is_whole=False)
 
@@ -52,8 +57,9 @@ def _served(obj: Object) -> Object | None:
 
 
 def _moments(obj: Object) -> Iterator[str]:
-    """Times that have passed when an object stands so: a simulated cluster may be ahead of the clock that
-    dated its snapshot."""
+    """Times that have passed when an object stands so: a simulated cluster may be ahead of the
+    clock that dated its snapshot.
+    """
     yield obj["metadata"]["creationTimestamp"]
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("lastTransitionTime"):
@@ -84,7 +90,9 @@ class _Cards:
         self._node = node
         self._pods = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding]
         self._readings = {reading.index: reading for reading in snapshot.gpus_on(node.name)}
-        self._inventory = [dict(entry) for entry in _listed_cards(node)] or [self._entry(index) for index in range(_count(node))]
+        self._inventory = [dict(entry) for entry in _listed_cards(node)] or [
+            self._entry(index) for index in range(_count(node))
+        ]
         self.held: dict[str, list[HeldCard]] = {}
 
     def settle(self) -> None:
@@ -107,10 +115,16 @@ class _Cards:
         """Fairlead's annotation for a pod whose shares were granted by another annotation; "" if
         there is none.
         """
-        shares = {container: given for container, given in pod.grants.items() if container and any(grant.units for grant in given)}
+        shares = {
+            container: given
+            for container, given in pod.grants.items()
+            if container and any(grant.units for grant in given)
+        }
         if not shares or names.ANNOTATION_ALLOCATION in pod.annotations:
             return ""
-        return render_grants({container: tuple(map(self._in_full, given)) for container, given in shares.items()})
+        return render_grants(
+            {container: tuple(map(self._in_full, given)) for container, given in shares.items()}
+        )
 
     def _in_full(self, grant: Grant) -> Grant:
         if grant.index >= len(self._inventory):
@@ -123,7 +137,11 @@ class _Cards:
 
     def _entry(self, index: int) -> Object:
         node, reading = self._node, self._readings.get(index)
-        model = node.labels.get(names.LABEL_GPU_PRODUCT) or node.labels.get(names.LABEL_GPU_MODEL) or (reading.model if reading else "")
+        model = (
+            node.labels.get(names.LABEL_GPU_PRODUCT)
+            or node.labels.get(names.LABEL_GPU_MODEL)
+            or (reading.model if reading else "")
+        )
         mib = node.card_memory_mib or _memory_of(node.capacity, reading) or known_memory_mib(model)
         card = card_model(model or "GPU", mib)
         return {
@@ -133,7 +151,9 @@ class _Cards:
             "model": card.name,
             "memoryMiB": mib,
             "units": card.units,
-            "health": Health.UNHEALTHY if reading is not None and reading.healthy is False else Health.HEALTHY,
+            "health": Health.UNHEALTHY
+            if reading is not None and reading.healthy is False
+            else Health.HEALTHY,
             "reason": "",
             "mode": CardMode.SHARED if node.capacity.get(GPU_MEMORY) else CardMode.EXCLUSIVE,
         }
@@ -162,7 +182,12 @@ class _Cards:
                 index = by_uuid.get(grant.uuid, grant.index)
                 if index < len(self._inventory):
                     mode = GpuMode.SHARE if grant.units else GpuMode.EXCLUSIVE
-                    yield HeldCard(container or first, index, mode, self._in_full(replace(grant, index=index)).memory_mib or 0)
+                    yield HeldCard(
+                        container or first,
+                        index,
+                        mode,
+                        self._in_full(replace(grant, index=index)).memory_mib or 0,
+                    )
 
     def _seen(self) -> dict[str, list[HeldCard]]:
         """Whole cards by pod, as the node's exporter saw them."""
@@ -170,7 +195,9 @@ class _Cards:
         for index, reading in sorted(self._readings.items()):
             for holder in reading.holders:
                 if holder.mode == GpuMode.EXCLUSIVE and index < len(self._inventory):
-                    found.setdefault(f"{holder.namespace}/{holder.pod}", []).append(HeldCard(holder.container, index))
+                    found.setdefault(f"{holder.namespace}/{holder.pod}", []).append(
+                        HeldCard(holder.container, index)
+                    )
         return found
 
     def _fill(self, pod: Pod) -> None:
@@ -181,9 +208,16 @@ class _Cards:
         for container in pod.containers:
             has = sum(card.container == container.name for card in mine)
             taken = {card.index for cards in self.held.values() for card in cards}
-            free = [entry for entry in self._inventory if entry["index"] not in taken and entry["mode"] != CardMode.SHARED]
+            free = [
+                entry
+                for entry in self._inventory
+                if entry["index"] not in taken and entry["mode"] != CardMode.SHARED
+            ]
             free.sort(key=lambda entry: entry["health"] != Health.HEALTHY)
-            mine += [HeldCard(container.name, entry["index"]) for entry in free[: max(0, container.limits.get(NVIDIA_GPU, 0) - has)]]
+            mine += [
+                HeldCard(container.name, entry["index"])
+                for entry in free[: max(0, container.limits.get(NVIDIA_GPU, 0) - has)]
+            ]
 
 
 def _listed_cards(node: Node) -> Sequence[Object]:

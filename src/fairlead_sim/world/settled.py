@@ -27,10 +27,13 @@ Object = dict[str, Any]
 
 
 class Settlement:
-    """Puts services in place, node after node; those that ask for the same look on where the last one
-    found room."""
+    """Puts services in place, node after node; those that ask for the same look on where the last
+    one found room.
+    """
 
-    def __init__(self, cluster: StoredCluster, ledger: RoomLedger, kubelets: Kubelets, seed: int) -> None:
+    def __init__(
+        self, cluster: StoredCluster, ledger: RoomLedger, kubelets: Kubelets, seed: int
+    ) -> None:
         self._cluster = cluster
         self._ledger = ledger
         self._kubelets = kubelets
@@ -51,18 +54,21 @@ class Settlement:
         for name in names:
             if example is None:
                 new = generated_pod(owned["spec"]["template"], owned, name)
-                example = self._cluster.rehearsal().create(new)  # with defaults and admission, and not stored
+                # with defaults and admission, and not stored
+                example = self._cluster.rehearsal().create(new)
                 needs = pod_needs(example)
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
             pod = {**example, "metadata": metadata}
             asker = Lodger(pod, needs, int(example["spec"].get("priority") or 0))
-            room = None if needs.get(GPU_MEMORY) else self._room_for(asker)  # shares of a card are the extender's to give
+            # shares of a card are the extender's to give
+            room = None if needs.get(GPU_MEMORY) else self._room_for(asker)
             if room is None:
                 self._cluster.create(generated_pod(owned["spec"]["template"], owned, name))
             else:
                 self._place(pod, room)
                 placed += 1
-        if placed == service.replicas:  # as its controller would find it, which then looks at thousands of pods once and not twice
+        # as its controller would find it, which then looks at thousands of pods once and not twice
+        if placed == service.replicas:
             self._cluster.update_status({**owned, "status": replica_set.settled_status(placed)})
 
     def _room_for(self, asker: Lodger) -> Room | None:

@@ -1,7 +1,8 @@
-"""The simulated cluster as one `ClusterSnapshot`, for commands that run where there is no cluster at all.
+"""The simulated cluster as one `ClusterSnapshot`, for commands that run where there is no cluster
+at all.
 
-The objects go through the same bytes and the same decoders as those of a real API server: a second way into
-the model would be a second model.
+The objects go through the same bytes and the same decoders as those of a real API server: a second
+way into the model would be a second model.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from msgspec.structs import replace
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.kinds.workloads import OWNER_KINDS, workload_of
-from fairlead.model.devices.device import LEAST_STALE_SECONDS, DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.device import (
+    LEAST_STALE_SECONDS,
+    DeviceProcess,
+    DeviceSample,
+    MigInstance,
+)
 from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuReading, instances_utilization
 from fairlead.model.jobs.job import Job
 from fairlead.model.quota.rows import Workload
@@ -27,7 +33,14 @@ from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.kept_objects import KEPT_KINDS, kept_object
-from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.kube.objects import (
+    WireEvent,
+    WireNode,
+    WirePod,
+    parse_event,
+    parse_node,
+    parse_pod,
+)
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 from fairlead_sim.objects.resources import CONFIG_MAPS, EVENTS, NODES, PODS
 from fairlead_sim.schema.resource import ResourceKind
@@ -49,7 +62,9 @@ class WorldReader:
         self._known: dict[tuple[ResourceKind, type], dict[str, tuple[str, Any]]] = {}
 
     def rows(self, ref: ResourceKind, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
-        """Objects through their bytes, sorted by namespace and name. A kind is always parsed by the same."""
+        """Objects through their bytes, sorted by namespace and name. A kind is always parsed by the
+        same.
+        """
         decoder, known = msgspec.json.Decoder(wire), self._known.get((ref, wire), {})
         found: dict[str, tuple[str, Row]] = {}
         for item in self._cluster.scan(ref):
@@ -61,7 +76,9 @@ class WorldReader:
         self._known[ref, wire] = found
         return [row for _, row in found.values()]
 
-    def of_resource(self, group: str, plural: str, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
+    def of_resource(
+        self, group: str, plural: str, wire: type[Any], parse: Callable[[Any], Row]
+    ) -> list[Row]:
         found = [ref for ref in self._cluster.kinds() if (ref.group, ref.plural) == (group, plural)]
         return [row for ref in found for row in self.rows(ref, wire, parse)]
 
@@ -73,7 +90,11 @@ def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSna
     """
     now, reader = world.clock.now(), reader or WorldReader(world)
     kinds = [source_of(kind) for kind in one_per_resource(KINDS)]
-    maps = [wire for wire in reader.rows(CONFIG_MAPS, WireConfigMap, _itself) if wire.metadata.namespace == _SYSTEM]
+    maps = [
+        wire
+        for wire in reader.rows(CONFIG_MAPS, WireConfigMap, _itself)
+        if wire.metadata.namespace == _SYSTEM
+    ]
     withheld = [parse_withheld_map(wire) for wire in maps]
     tree, jobs = _quota_tree(reader), _jobs(reader)
     return build_snapshot(
@@ -83,13 +104,32 @@ def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSna
         gpus=(reading_of(sample, now) for sample in world.devices.sample(is_brief=True)),
         quota_tree=tree,
         workloads=[*_owners(reader), *map(workload_of, jobs)] if tree else (),
-        budgets=reader.of_resource("policy", "poddisruptionbudgets", WireBudget, parse_budget) if tree else (),
-        namespaces=reader.of_resource("", "namespaces", WireNamespace, parse_namespace) if tree else (),
+        budgets=reader.of_resource("policy", "poddisruptionbudgets", WireBudget, parse_budget)
+        if tree
+        else (),
+        namespaces=reader.of_resource("", "namespaces", WireNamespace, parse_namespace)
+        if tree
+        else (),
         events=reader.rows(EVENTS, WireEvent, parse_event),
-        topologies=(parse_topology_map(wire) for wire in maps if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)),
+        topologies=(
+            parse_topology_map(wire)
+            for wire in maps
+            if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)
+        ),
         withheld=((row.node, row.indexes) for row in withheld),
         sources=[
-            *(Source(name, good_at=now) for name in ("nodes", "pods", *kinds, names.QUOTA_PLURAL, "events", GPU_TELEMETRY, *OPTIONAL)),
+            *(
+                Source(name, good_at=now)
+                for name in (
+                    "nodes",
+                    "pods",
+                    *kinds,
+                    names.QUOTA_PLURAL,
+                    "events",
+                    GPU_TELEMETRY,
+                    *OPTIONAL,
+                )
+            ),
             *(Source(name, good_at=now, is_optional=True) for name in (_OF_QUOTA if tree else ())),
         ],
         taken_at=now,
@@ -98,8 +138,18 @@ def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSna
 
 def take_objects(world: World) -> list[dict[str, Any]]:
     """What may be saved of the world's objects, for a world that goes on from them."""
-    refs = [ref for kind in KEPT_KINDS for ref in world.cluster.kinds() if (ref.group, ref.kind) == (kind.group, kind.kind)]
-    return [kept for ref in refs for obj in world.cluster.scan(ref) if (kept := kept_object(obj)) is not None]
+    refs = [
+        ref
+        for kind in KEPT_KINDS
+        for ref in world.cluster.kinds()
+        if (ref.group, ref.kind) == (kind.group, kind.kind)
+    ]
+    return [
+        kept
+        for ref in refs
+        for obj in world.cluster.scan(ref)
+        if (kept := kept_object(obj)) is not None
+    ]
 
 
 def reading_of(sample: DeviceSample, now: float) -> GpuReading:
@@ -114,7 +164,10 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
     used = fields.get("DCGM_FI_DEV_FB_USED")
     instances = tuple(_instance(each, is_fresh=is_fresh) for each in sample.instances)
     if instances and fields:  # as exporters' pages show a divided card: its instances together
-        total, used = sum(each.memory_total_mib or 0 for each in instances), sum(each.memory_used_mib or 0 for each in instances)
+        total, used = (
+            sum(each.memory_total_mib or 0 for each in instances),
+            sum(each.memory_used_mib or 0 for each in instances),
+        )
     newest = max(sample.xids, key=lambda event: event.last_at, default=None)
     return GpuReading(
         node=sample.node,
@@ -159,21 +212,31 @@ def _holder(process: DeviceProcess, *, is_fresh: bool) -> GpuHolder:
         pod=process.pod,
         container=process.container,
         mode=process.allocate_mode,
-        memory_used_mib=process.memory_used_bytes / _MIB if is_fresh and process.memory_used_bytes is not None else None,
-        memory_limit_mib=None if process.memory_limit_bytes is None else process.memory_limit_bytes / _MIB,
-        utilization_ratio=process.sm_percent / 100 if is_fresh and process.sm_percent is not None else None,
+        memory_used_mib=process.memory_used_bytes / _MIB
+        if is_fresh and process.memory_used_bytes is not None
+        else None,
+        memory_limit_mib=None
+        if process.memory_limit_bytes is None
+        else process.memory_limit_bytes / _MIB,
+        utilization_ratio=process.sm_percent / 100
+        if is_fresh and process.sm_percent is not None
+        else None,
     )
 
 
 def _quota_tree(reader: WorldReader) -> QuotaTree | None:
-    trees = reader.of_resource(names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree, parse_quota_tree)
+    trees = reader.of_resource(
+        names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree, parse_quota_tree
+    )
     wanted = (names.QUOTA_TREE_NAMESPACE, names.QUOTA_TREE_NAME)
     return next((tree for tree in trees if (tree.namespace, tree.name) == wanted), None)
 
 
 def _owners(reader: WorldReader) -> Iterator[Workload]:
     for kind in OWNER_KINDS:
-        yield from reader.of_resource(kind.group, kind.plural, kind.wire, partial(_parse_as, kind.parse, kind.versions[0]))
+        yield from reader.of_resource(
+            kind.group, kind.plural, kind.wire, partial(_parse_as, kind.parse, kind.versions[0])
+        )
 
 
 def _jobs(reader: WorldReader) -> list[Job]:
@@ -181,7 +244,9 @@ def _jobs(reader: WorldReader) -> list[Job]:
         job
         for kind in one_per_resource(KINDS)
         for version in kind.VERSIONS[:1]
-        for job in reader.of_resource(kind.GROUP, kind.PLURAL, kind.WIRE, partial(_parse_as, kind.parse, version))
+        for job in reader.of_resource(
+            kind.GROUP, kind.PLURAL, kind.WIRE, partial(_parse_as, kind.parse, version)
+        )
     ]
 
 

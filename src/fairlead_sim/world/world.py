@@ -1,7 +1,7 @@
 """The simulated world: a cluster with everything that makes it live, moved by one clock.
 
-(scenario, seed) and the epoch give one history. What people do to it (kubectl, the console) joins that
-history at the instant it happens.
+(scenario, seed) and the epoch give one history. What people do to it (kubectl, the console) joins
+that history at the instant it happens.
 """
 
 from __future__ import annotations
@@ -36,8 +36,21 @@ from fairlead_sim.scenario.machines import (
     with_voice,
 )
 from fairlead_sim.scenario.network import LoadBalancers, keep_api_service, render_network_service
-from fairlead_sim.scenario.scenario import ForeignProcess, Hang, NodePool, PriorityClass, Scenario, Xid, pool_nodes
-from fairlead_sim.scenario.workloads import render_pod, render_priority_class, render_quota_tree, render_service
+from fairlead_sim.scenario.scenario import (
+    ForeignProcess,
+    Hang,
+    NodePool,
+    PriorityClass,
+    Scenario,
+    Xid,
+    pool_nodes,
+)
+from fairlead_sim.scenario.workloads import (
+    render_pod,
+    render_priority_class,
+    render_quota_tree,
+    render_service,
+)
 from fairlead_sim.scheduler.hooks import Hooks, no_hooks
 from fairlead_sim.scheduler.needs import amounts_of
 from fairlead_sim.scheduler.scheduler import Scheduler
@@ -97,7 +110,9 @@ class World:
         self.accounts = Accounts(self.cluster)
         self.devices = SimulatedDevices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
-        self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy)
+        self.kubelets = Kubelets(
+            self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy
+        )
         self.silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self._hooks = hooks
@@ -121,7 +136,14 @@ class World:
         keep_api_service(self.cluster, self.timers)
         come = saved.submitted if saved else {}
         self.arrivals = [
-            Arrivals(stream, self.cluster, self.timers, seed, come.get(f"{stream.namespace}/{stream.name}")) for stream in scenario.streams
+            Arrivals(
+                stream,
+                self.cluster,
+                self.timers,
+                seed,
+                come.get(f"{stream.namespace}/{stream.name}"),
+            )
+            for stream in scenario.streams
         ]
 
     def again(self) -> World:
@@ -159,7 +181,11 @@ class World:
                 {
                     "apiVersion": "v1",
                     "kind": "Namespace",
-                    "metadata": {"name": namespace, "creationTimestamp": created, "labels": {"kubernetes.io/metadata.name": namespace}},
+                    "metadata": {
+                        "name": namespace,
+                        "creationTimestamp": created,
+                        "labels": {"kubernetes.io/metadata.name": namespace},
+                    },
                     "spec": {"finalizers": ["kubernetes"]},
                     "status": {"phase": "Active"},
                 }
@@ -179,7 +205,9 @@ class World:
         self.cluster.subscribe(NODES, self._on_node)
 
     def _plan_mishaps(self) -> None:
-        """What the scenario lets happen; of what has already happened in an earlier life, the rest."""
+        """What the scenario lets happen; of what has already
+        happened in an earlier life, the rest.
+        """
         now = self.clock.now()
         for outage in self.scenario.outages:
             begins = self.epoch + outage.at.seconds
@@ -208,43 +236,68 @@ class World:
         for process in self.scenario.foreign_processes:
             if self.devices.cards(process.node):
                 mib = int(parse_quantity(process.memory) / MIB)
-                self.devices.take_memory(process.node, process.gpu, mib, process.load, *self._instants(process))
+                self.devices.take_memory(
+                    process.node, process.gpu, mib, process.load, *self._instants(process)
+                )
 
     def _instants(self, planned: Hang | ForeignProcess) -> tuple[float, float | None]:
-        return self.epoch + planned.at.seconds, None if planned.until is None else self.epoch + planned.until.seconds
+        return (
+            self.epoch + planned.at.seconds,
+            None if planned.until is None else self.epoch + planned.until.seconds,
+        )
 
     def _go_on(self, saved: SavedWorld) -> None:
-        """Take everything over as it stands: what it means is seen by controllers, scheduler and kubelets
-        themselves."""
+        """Take everything over as it stands: what it means is seen by controllers, scheduler and
+        kubelets themselves.
+        """
         self.cluster.names.counter = saved.names_counter
         self.cluster.begin_again(saved.resource_version)
-        made_anew = [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)] if saved.is_whole else []
+        made_anew = (
+            [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)]
+            if saved.is_whole
+            else []
+        )
         objects = in_order(saved.objects)
-        going = [obj for obj in objects if obj["kind"] == "CustomResourceDefinition" and "deletionTimestamp" in obj["metadata"]]
+        going = [
+            obj
+            for obj in objects
+            if obj["kind"] == "CustomResourceDefinition" and "deletionTimestamp" in obj["metadata"]
+        ]
         for obj in objects:
             if obj["kind"] == "Node":
                 self._take_over_node(obj)
             elif obj["kind"] == "Pod" and obj["spec"].get("nodeName"):
                 node = self.cluster.get(NODES, None, obj["spec"]["nodeName"]) or {}
-                self.kubelets.take_over(obj, node, saved.held.get(obj["metadata"]["uid"], ()), saved.lived_since)
+                self.kubelets.take_over(
+                    obj, node, saved.held.get(obj["metadata"]["uid"], ()), saved.lived_since
+                )
             self.cluster.restore(obj if obj not in going else _staying(obj))
         for obj in going:  # now that their objects are there, which go first
             self.cluster.restore(obj)
         for ref, obj in made_anew:
-            if self.cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"]) is obj:  # deleted in the earlier life
+            # deleted in the earlier life
+            if (
+                self.cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"])
+                is obj
+            ):
                 self.cluster.remove(ref, obj)
         self.recorder.take_over()
         self._plan_mishaps()
         self.cluster.subscribe(NODES, self._on_node)
 
     def _take_over_node(self, node: Object) -> None:
-        """A node that was ready reports soon; another node stays silent until it is brought back."""
+        """A node that was ready reports soon; another node stays
+        silent until it is brought back.
+        """
         name, is_reporting = node["metadata"]["name"], is_true(node, "Ready")
         if inventory := inventory_of(node, is_wished_shared=self._shares(_labels(node))):
             mig = offered_profiles(amounts_of(status_of(node).get("capacity")), len(inventory))
             self.devices.restore_node(name, inventory, is_silent=not is_reporting, mig=mig)
         if is_reporting:
-            self.timers.after(FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
+            self.timers.after(
+                FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name),
+                partial(self._beat, name),
+            )
         else:
             self.silent.add(name)
             self.kubelets.fall_silent(name)
@@ -252,12 +305,26 @@ class World:
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
         if pool.gpus:
             is_shared = not pool.mig and (pool.shared or self._shares(pool.labels))
-            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=is_shared, is_silent=not pool.ready, mig=pool.mig)
-        created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name or name)
-        node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
+            self.devices.add_node(
+                name,
+                CARD_MODELS[pool.gpu_model],
+                pool.gpus,
+                shared=is_shared,
+                is_silent=not pool.ready,
+                mig=pool.mig,
+            )
+        created_at = self.epoch - _DAY * between(
+            self.seed, *NODE_AGE_DAYS, "age", pool.name or name
+        )
+        node = self.cluster.load(
+            render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch)
+        )
         self.cluster.create(render_lease(node, self.epoch), is_trusted=True)
         if pool.ready:
-            self.timers.after(HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
+            self.timers.after(
+                HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name),
+                partial(self._beat, name),
+            )
 
     # --- what goes on by itself -------------------------------------------------------------------
 
@@ -270,7 +337,12 @@ class World:
         if node is None:
             return
         lease = render_lease(node, now)
-        if self.cluster.mutate(LEASES, LEASE_NAMESPACE, name, lambda old: {**old, "spec": lease["spec"]}) is None:
+        if (
+            self.cluster.mutate(
+                LEASES, LEASE_NAMESPACE, name, lambda old: {**old, "spec": lease["spec"]}
+            )
+            is None
+        ):
             with suppress(ApiStatus):  # the namespace of leases was deleted
                 self.cluster.create(lease)
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
@@ -279,13 +351,18 @@ class World:
         """Labels decide whether a node shares its cards, and how; holders keep their cards."""
         if event.type == DELETED or event.previous is None:
             return
-        name, cards = event.object["metadata"]["name"], self.devices.cards(event.object["metadata"]["name"])
+        name, cards = (
+            event.object["metadata"]["name"],
+            self.devices.cards(event.object["metadata"]["name"]),
+        )
         had, wishes = _labels(event.previous), _labels(event.object)
         if any(card.instances for card in cards):
             return  # divided by MIG, whatever its labels are
         is_shared = self._shares(wishes)
         moves = self._shares(had) is not is_shared and cards and cards[0].is_shared is not is_shared
-        if cards and (moves or any(had.get(label) != wishes.get(label) for label in SHARING_LABELS)):
+        if cards and (
+            moves or any(had.get(label) != wishes.get(label) for label in SHARING_LABELS)
+        ):
             for card in cards:
                 card.is_shared = is_shared
             self.draining.switch(name)
@@ -304,18 +381,33 @@ class World:
         if name not in self.silent:
             return
         now = self.clock.now()
-        node = self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, now, is_reporting=False))
+        node = self.cluster.mutate(
+            NODES, None, name, lambda node: with_voice(node, now, is_reporting=False)
+        )
         if node is None:
             return
-        self.recorder.normal(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady", "node-controller")
-        for pod in [pod for pod in self.cluster.scan(PODS) if pod["spec"].get("nodeName") == name and is_true(pod, "Ready")]:
+        self.recorder.normal(
+            node, "NodeNotReady", (f"Node {name} status is now: NodeNotReady"), "node-controller"
+        )
+        for pod in [
+            pod
+            for pod in self.cluster.scan(PODS)
+            if pod["spec"].get("nodeName") == name and is_true(pod, "Ready")
+        ]:
             metadata = pod["metadata"]
-            self.cluster.mutate(PODS, metadata["namespace"], metadata["name"], partial(_not_ready, time=render_time(now)))
+            self.cluster.mutate(
+                PODS,
+                metadata["namespace"],
+                metadata["name"],
+                partial(_not_ready, time=render_time(now)),
+            )
             self.recorder.warning(pod, "NodeNotReady", "Node is not ready", "node-controller")
 
     def come_back(self, name: str) -> None:
         self.silent.discard(name)
-        self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, self.clock.now(), is_reporting=True))
+        self.cluster.mutate(
+            NODES, None, name, lambda node: with_voice(node, self.clock.now(), is_reporting=True)
+        )
         self.devices.set_silent(name, False)
         self.kubelets.come_back(name)
         self._beat(name)
@@ -326,7 +418,9 @@ class World:
         if xid.code in FATAL_XIDS:
             for hold in [hold for hold in card.holds if hold.run is not None]:
                 self.kubelets.kill(hold.pod_uid, hold.container, ABORTED)
-        node = self.cluster.mutate(NODES, None, xid.node, lambda node: with_cards(node, self.devices.cards(xid.node)))
+        node = self.cluster.mutate(
+            NODES, None, xid.node, lambda node: with_cards(node, self.devices.cards(xid.node))
+        )
         if node is not None and not card.is_healthy:
             text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
             message = f"GPU {card.index} ({card.uuid}) reported XID {xid.code}: {text}"
@@ -335,7 +429,12 @@ class World:
 
 def _staying(obj: dict[str, Any]) -> dict[str, Any]:
     """The object as if it had not been deleted."""
-    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "deletionTimestamp"}}
+    return {
+        **obj,
+        "metadata": {
+            key: value for key, value in obj["metadata"].items() if key != "deletionTimestamp"
+        },
+    }
 
 
 def _labels(node: dict[str, Any]) -> dict[str, str]:

@@ -1,6 +1,8 @@
-"""A node in memory for its agent: API server, driver, kubelet; the files are real. On a clock that jumps.
+"""A node in memory for its agent: API server, driver, kubelet; the files are real. On a clock that
+jumps.
 
-What a newcomer gets wrong: `World.play` runs the agent as long as the block's coroutine; time passes only while that waits.
+What a newcomer gets wrong: `World.play` runs the agent as long as the block's coroutine; time
+passes only while that waits.
 """
 
 from __future__ import annotations
@@ -19,9 +21,23 @@ from fairlead.apps.node_agent.agent import NodeAgent
 from fairlead.apps.node_agent.desk import NodeAgentSettings
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, RecordObjectEvent, Result
+from fairlead.model.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    Outcome,
+    PatchObject,
+    RecordObjectEvent,
+    Result,
+)
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
-from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessHome, ProcessMemory
+from fairlead.model.devices.driver import (
+    CardAnswer,
+    DriverXid,
+    IsolationMeans,
+    ProcessHome,
+    ProcessMemory,
+)
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
 from fairlead.model.node import Condition, Node
@@ -89,7 +105,11 @@ class FakeApi:
             self.show(_patched(self.node, action.patch))
         elif isinstance(action, PatchObject):
             pod = self.pods[action.target.uid]
-            self.put(structs.replace(pod, annotations={**pod.annotations, **action.patch["metadata"]["annotations"]}))
+            self.put(
+                structs.replace(
+                    pod, annotations={**pod.annotations, **action.patch["metadata"]["annotations"]}
+                )
+            )
         return Outcome()
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
@@ -215,11 +235,15 @@ class FakeResource:
 
 
 class World:
-    def __init__(self, folder: Path, cards: Sequence[GpuSlot] = (), *, test_image: str = "") -> None:
+    def __init__(
+        self, folder: Path, cards: Sequence[GpuSlot] = (), *, test_image: str = ""
+    ) -> None:
         self.loop = JumpingLoop()
         self.threads = Inline()
         self.loop.set_default_executor(self.threads)
-        self.folders = NodeFolders(folder / "plugins", folder / "cdi", folder / "state", folder / "run")
+        self.folders = NodeFolders(
+            folder / "plugins", folder / "cdi", folder / "state", folder / "run"
+        )
         self.folders.plugins.mkdir(parents=True, exist_ok=True)
         self.api = FakeApi(Node("n1", uid="node-uid", labels={"cgpu": "true"}))
         self.driver = FakeDriver(cards or [t4(0), t4(1)])
@@ -233,12 +257,21 @@ class World:
             self.kubelet,
             self.tenants,
             self._serve,
-            NodeAgentSettings("n1", MemoryUnit.GIB, "fairlead-system", test_image, mps_folder="/mps", has_device_nodes=False),
+            NodeAgentSettings(
+                "n1",
+                MemoryUnit.GIB,
+                "fairlead-system",
+                test_image,
+                mps_folder="/mps",
+                has_device_nodes=False,
+            ),
             now=lambda: EPOCH + self.loop.time(),
             monotonic=self.loop.time,
         )
 
-    def _serve(self, endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool) -> FakeResource:
+    def _serve(
+        self, endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool
+    ) -> FakeResource:
         self.served[resource] = FakeResource(answers)
         return self.served[resource]
 
@@ -270,17 +303,25 @@ class World:
     def memory(self) -> FakeResource:
         return self.served[MEMORY]
 
-    def hold(self, ids: Sequence[str], pod: str, container: str = "app", resource: str = MEMORY) -> None:
+    def hold(
+        self, ids: Sequence[str], pod: str, container: str = "app", resource: str = MEMORY
+    ) -> None:
         """Both lists of the kubelet say so."""
         ordered = tuple(sorted(ids))
-        told = HeldDevices(resource, ordered, container, "default", pod), HeldDevices(resource, ordered, container, pod_uid=f"uid-{pod}")
+        told = (
+            HeldDevices(resource, ordered, container, "default", pod),
+            HeldDevices(resource, ordered, container, pod_uid=f"uid-{pod}"),
+        )
         self.kubelet.held = (*self.kubelet.held, *told)
 
 
 def pod(name: str, units: int = 4, card: int = 0, **more: Any) -> Pod:
     """A pod with one container that was placed on a T4."""
     grants = {"app": (Grant(uuid(card), card, units, 15079 * units // 14),)}
-    annotations = {"fairlead.io/gpu-allocation": render_grants(grants), "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
+    annotations = {
+        "fairlead.io/gpu-allocation": render_grants(grants),
+        "ALIYUN_COM_GPU_MEM_ASSIGNED": "false",
+    }
     made = Pod(
         "default",
         name,
@@ -307,13 +348,21 @@ def _patched(node: Node, patch: Mapping[str, Any]) -> Node:
             conditions.pop(each["type"], None)
         else:
             since = parse_time(each["lastTransitionTime"])
-            conditions[each["type"]] = Condition(each["type"], each["status"], each["reason"], each["message"], since)
+            conditions[each["type"]] = Condition(
+                each["type"], each["status"], each["reason"], each["message"], since
+            )
     return structs.replace(
         node,
         labels={**node.labels, **meta.get("labels", {})},
         annotations=annotations,
         gpus=parse_gpu_slots(annotations.get("fairlead.io/gpus", "")),
-        capacity={**node.capacity, **{key: int(count) for key, count in status.get("capacity", {}).items()}},
-        allocatable={**node.allocatable, **{key: int(count) for key, count in status.get("allocatable", {}).items()}},
+        capacity={
+            **node.capacity,
+            **{key: int(count) for key, count in status.get("capacity", {}).items()},
+        },
+        allocatable={
+            **node.allocatable,
+            **{key: int(count) for key, count in status.get("allocatable", {}).items()},
+        },
         conditions=tuple(conditions.values()),
     )

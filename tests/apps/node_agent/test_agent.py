@@ -1,4 +1,6 @@
-"""The node's agent in memory: what it offers, gives, writes and tells, and what it does when others are away."""
+"""The node's agent in memory: what it offers, gives, writes and tells, and what it does when others
+are away.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_nothing_is_offered_before_all_is_known(world: World) -> None:
         assert world.agent.unready == "the node is not known yet"
         world.api.is_following.set()
         await asyncio.sleep(20)
-        assert world.agent.unready == "the kubelet has not reported yet which containers hold devices"
+        assert world.agent.unready == (
+            "the kubelet has not reported yet which containers hold devices"
+        )
         assert not world.memory.lists and not world.api.actions
         world.kubelet.failure = ""
         await until(lambda: world.memory.counts == (28, 28))
@@ -69,7 +73,9 @@ def test_a_label_changes_the_lists_and_the_node_says_so(world: World) -> None:
     world.play(story)
 
 
-def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(world: World) -> None:
+def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(
+    world: World,
+) -> None:
     world.api.pods = {"uid-p": pod("p"), "uid-q": pod("q", card=1)}
 
     async def story() -> None:
@@ -85,7 +91,9 @@ def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(w
         world.driver.seen = [DriverXid(79, uuid(0))]
         await until(lambda: world.memory.counts == (28, 14))
         assert len(world.memory.lists) == before + 1
-        assert {each.id.startswith(uuid(0)) for each in world.memory.lists[-1] if not each.is_healthy} == {True}
+        assert {
+            each.id.startswith(uuid(0)) for each in world.memory.lists[-1] if not each.is_healthy
+        } == {True}
         await until(lambda: len(world.api.events()) >= 2)
         assert world.api.events() == [("Node", "n1", "GPUUnhealthy"), ("Pod", "p", "GPUUnhealthy")]
         await until(lambda: [card.reason for card in world.api.node.gpus] == ["XID 79", ""])
@@ -101,7 +109,9 @@ async def one_falls_ill(world: World, xid: int) -> None:
     await until(lambda: world.memory.counts == (28, 14))
 
 
-def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(world: World, tmp_path: Path) -> None:
+def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(
+    world: World, tmp_path: Path
+) -> None:
     async def story() -> None:
         await one_falls_ill(world, 62)
         await asyncio.sleep(590)
@@ -118,7 +128,9 @@ def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(world: Wor
     after.play(goes_on)
 
 
-def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(world: World, tmp_path: Path) -> None:
+def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(
+    world: World, tmp_path: Path
+) -> None:
     async def story() -> None:
         world.driver.energy = 5_000_000
         await one_falls_ill(world, 79)
@@ -159,7 +171,9 @@ def test_cards_without_a_counter_that_were_lost_when_the_agent_was_stopped_are_o
     after.play(goes_on)
 
 
-def test_a_driver_that_was_taken_out_has_reset_its_cards_and_an_xid_that_comes_at_once_counts(world: World) -> None:
+def test_a_driver_that_was_taken_out_has_reset_its_cards_and_an_xid_that_comes_at_once_counts(
+    world: World,
+) -> None:
     async def story() -> None:
         world.driver.energy = 5_000_000
         await until(lambda: world.memory.counts == (28, 28))
@@ -200,7 +214,9 @@ def test_a_driver_that_goes_and_comes_back(world: World) -> None:
 
 
 def test_a_driver_that_hangs(world: World) -> None:
-    """Nothing more is asked of it before that call has come back; until then no card is given away."""
+    """Nothing more is asked of it before that call has come back;
+    until then no card is given away.
+    """
 
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
@@ -209,7 +225,9 @@ def test_a_driver_that_hangs(world: World) -> None:
         await until(lambda: world.memory.counts == (28, 0), seconds=60)
         assert 29 < world.loop.time() - began < 40
         await until(lambda: world.api.events() == [("Node", "n1", "GPUUnhealthy")] * 2)
-        assert [card.reason for card in world.api.node.gpus] == ["probe failed: the driver has not answered for 30 s"] * 2
+        assert [card.reason for card in world.api.node.gpus] == [
+            "probe failed: the driver has not answered for 30 s"
+        ] * 2
         await asyncio.sleep(300)
         (call,) = world.threads.hanging
         assert len(world.api.events()) == 2
@@ -226,7 +244,10 @@ def test_a_driver_that_hangs_when_a_card_is_asked_how_it_is(world: World) -> Non
         world.driver.wedged = uuid(1)
         await until(lambda: world.memory.counts == (28, 0), seconds=90)
         (reason,) = {card.reason for card in world.api.node.gpus}
-        assert reason == f"probe failed: the driver has not answered for 30 s since it was asked for GPU {uuid(1)}"
+        assert reason == (
+            "probe failed: the driver has not answered for 30 s since it was asked for GPU "
+            f"{uuid(1)}"
+        )
 
     world.play(story)
 
@@ -251,7 +272,9 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
         world.agent.desk.identity = GpuIdentity.DEFERRED
         chosen = ids(world, 1)  # of another card than the granted one
         name = token(MEMORY, chosen)
-        assert await world.memory.answers.allocate(chosen) == CdiDevices((f"fairlead.io/gpu=alloc-{name}",))
+        assert await world.memory.answers.allocate(chosen) == CdiDevices(
+            (f"fairlead.io/gpu=alloc-{name}",)
+        )
         world.hold(chosen, "p")
         assert await world.memory.answers.start(chosen) is None
         text = (world.folders.cdi / f"fairlead.io-gpu_{name}.json").read_text()
@@ -260,11 +283,16 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
         assert not isinstance(limits, Refusal)
         assert [(each.uuid, each.memory_mib) for each in limits.cards] == [(uuid(0), 4308)]
         said = world.api.pods["uid-p"].annotations
-        assert (said["ALIYUN_COM_GPU_MEM_ASSIGNED"], said["scheduler.framework.gpushare.assigned"]) == ("true", "true")
+        assert (
+            said["ALIYUN_COM_GPU_MEM_ASSIGNED"],
+            said["scheduler.framework.gpushare.assigned"],
+        ) == ("true", "true")
         at = said["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
         await asyncio.sleep(5)
         assert await world.memory.answers.start(chosen) is None
-        assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"] == at, "written once"
+        assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"] == at, (
+            "written once"
+        )
         world.api.put(structs.replace(world.api.pods["uid-p"], phase=PodPhase.SUCCEEDED))
         await until(lambda: not (world.folders.state / "containers" / name).exists())
         assert not (world.folders.cdi / f"fairlead.io-gpu_{name}.json").exists()
@@ -274,15 +302,21 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
 
 def test_a_mark_that_could_not_be_written_is_written_later(world: World) -> None:
     world.api.pods = {"uid-p": pod("p")}
-    world.api.refuses = lambda action: unknown() if isinstance(action, PatchObject) and action.target.kind == "Pod" else None
+    world.api.refuses = lambda action: (
+        unknown() if isinstance(action, PatchObject) and action.target.kind == "Pod" else None
+    )
 
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
         chosen = ids(world, 0)
         world.hold(chosen, "p")
-        assert await world.memory.answers.start(chosen) is None, "the container does not wait for the API server"
+        assert await world.memory.answers.start(chosen) is None, (
+            "the container does not wait for the API server"
+        )
         world.api.refuses = lambda action: None
-        await until(lambda: world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true")
+        await until(
+            lambda: world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true"
+        )
 
     world.play(story)
 
@@ -312,7 +346,10 @@ def test_a_refused_start_is_told_once_and_heals(world: World) -> None:
         for _ in range(3):
             refused = await world.memory.answers.start(chosen)
             assert isinstance(refused, DeviceRefusal)
-            assert refused.reason == "pod default/p container app has no GPU placement; it must be scheduled by fairlead-scheduler"
+            assert refused.reason == (
+                "pod default/p container app has no GPU placement; it must be scheduled by "
+                "fairlead-scheduler"
+            )
         await asyncio.sleep(1)
         assert world.api.events() == [("Pod", "p", "GPUShareAllocateFailed")]
         world.api.put(pod("p"))
@@ -382,7 +419,9 @@ def test_guarded_nobody_is_answered_while_it_is_not_one_answer_for_all(world: Wo
 
 def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world: World) -> None:
     """The node still shows what the process before has served."""
-    world.api.node = structs.replace(world.api.node, labels={"cgpu": "false"}, allocatable={WHOLE: 2})
+    world.api.node = structs.replace(
+        world.api.node, labels={"cgpu": "false"}, allocatable={WHOLE: 2}
+    )
 
     async def story() -> None:
         await until(lambda: world.served[WHOLE].lists)
@@ -392,7 +431,9 @@ def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world
 
 
 def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: World) -> None:
-    """A kubelet does so every ten seconds. It is told once: whatever the kubelet says afterwards stands."""
+    """A kubelet does so every ten seconds. It is told once: whatever the kubelet says afterwards
+    stands.
+    """
     world.api.node = structs.replace(world.api.node, capacity={WHOLE: 2}, allocatable={WHOLE: 2})
 
     def shown(name: str) -> tuple[int, int]:
@@ -403,7 +444,9 @@ def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: Wor
         await until(lambda: (shown(MEMORY), shown(WHOLE)) == ((28, 28), (0, 0)), seconds=1)
         world.api.label(cgpu="false")
         await until(lambda: (shown(MEMORY), shown(WHOLE)) == ((0, 0), (2, 2)), seconds=1)
-        world.api.show(structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 1}))
+        world.api.show(
+            structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 1})
+        )
         await asyncio.sleep(60)
         assert shown(WHOLE) == (2, 1)
 
@@ -429,11 +472,18 @@ def test_another_plugin_that_serves_more_cards_is_seen_in_the_end(world: World) 
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
         await asyncio.sleep(1)  # what we told our kubelet is told
-        world.api.show(structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2}))
+        world.api.show(
+            structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2})
+        )
         await asyncio.sleep(30)
         assert world.memory.counts == (28, 28), "what a node says lags behind"
         await until(lambda: world.memory.counts == (0, 0), seconds=60)
-        await until(lambda: [(each.status, each.reason) for each in world.api.node.conditions] == [("False", "ForeignDevicePlugin")])
+        await until(
+            lambda: (
+                [(each.status, each.reason) for each in world.api.node.conditions]
+                == [("False", "ForeignDevicePlugin")]
+            )
+        )
 
     world.play(story)
 
@@ -473,7 +523,9 @@ def test_a_whole_card_that_was_just_given_is_held(world: World) -> None:
         world.api.label(cgpu="false")
         await until(lambda: world.served[WHOLE].counts == (2, 2))
         given = await world.served[WHOLE].answers.allocate([uuid(1)])
-        assert isinstance(given, ContainerEdits) and given.environment == {"NVIDIA_VISIBLE_DEVICES": uuid(1)}
+        assert isinstance(given, ContainerEdits) and given.environment == {
+            "NVIDIA_VISIBLE_DEVICES": uuid(1)
+        }
         world.api.label(cgpu="true")
         await until(lambda: (world.memory.counts, world.served[WHOLE].counts) == ((14, 14), (1, 0)))
         world.hold([uuid(1)], "w", resource=WHOLE)
@@ -515,7 +567,11 @@ def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
         world.driver.used = [ProcessMemory(7, uuid(0), 6000.0)]
         await until(lambda: world.api.events() == [("Pod", "p", "GPUMemoryOverGrant")])
         page = generate_latest(world.agent.desk.registry).decode()
-        (over,) = [line for line in page.splitlines() if line.startswith("fairlead_gpushare_over_grant_bytes{")]
+        (over,) = [
+            line
+            for line in page.splitlines()
+            if line.startswith("fairlead_gpushare_over_grant_bytes{")
+        ]
         assert 'node_name="n1"' in over and 'pod_name="p"' in over
         assert 'fairlead_gpushare_allocate_total{node_name="n1",result="ok"} 1.0' in page
 
@@ -530,8 +586,16 @@ TEST_POD = Pod("fairlead-system", "fairlead-cdi-test-n1", "uid-t")
     ("found", "identity"),
     [
         (structs.replace(TEST_POD, phase=PodPhase.SUCCEEDED, statuses=OVER), "deferred"),
-        (structs.replace(TEST_POD, phase=PodPhase.FAILED, statuses=(ContainerStatus("test", exit_code=1),)), "guarded"),
-        (structs.replace(TEST_POD, phase=PodPhase.FAILED, reason="UnexpectedAdmissionError"), "guarded"),
+        (
+            structs.replace(
+                TEST_POD, phase=PodPhase.FAILED, statuses=(ContainerStatus("test", exit_code=1),)
+            ),
+            "guarded",
+        ),
+        (
+            structs.replace(TEST_POD, phase=PodPhase.FAILED, reason="UnexpectedAdmissionError"),
+            "guarded",
+        ),
         (TEST_POD, "guarded"),
     ],
     ids=["it-does", "it-does-not", "the-pod-is-refused", "the-pod-never-ends"],
@@ -544,7 +608,10 @@ def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identi
         await until(lambda: world.served[WHOLE].lists)
         await asyncio.sleep(0.2)
         assert not world.memory.is_watched, "nothing is shared before"
-        await until(lambda: world.api.node.annotations.get("fairlead.io/gpu-identity") == identity, seconds=200)
+        await until(
+            lambda: world.api.node.annotations.get("fairlead.io/gpu-identity") == identity,
+            seconds=200,
+        )
         await until(lambda: world.memory.is_watched)
         assert world.api.made(CreateObject) == 1 and world.api.made(DeleteObject) >= 1
         assert not world.served["fairlead.io/cdi-test"].is_watched
@@ -554,14 +621,19 @@ def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identi
     again.api.test_pods = [TEST_POD, found]
 
     async def knows() -> None:
-        await until(lambda: again.api.node.annotations.get("fairlead.io/gpu-identity") == identity, seconds=200)
+        await until(
+            lambda: again.api.node.annotations.get("fairlead.io/gpu-identity") == identity,
+            seconds=200,
+        )
         is_known = found.statuses != ()
         assert again.api.made(CreateObject) == (0 if is_known else 1)
 
     again.play(knows)
 
 
-def test_guarded_an_answer_stands_until_the_kubelet_has_written_down_whose_it_is(world: World) -> None:
+def test_guarded_an_answer_stands_until_the_kubelet_has_written_down_whose_it_is(
+    world: World,
+) -> None:
     """A look that begins while the kubelet has not told yet takes no files away."""
     world.api.pods = {"uid-p": pod("p")}
 
@@ -583,10 +655,16 @@ def test_a_runtime_that_could_not_be_tested_is_tested_again(tmp_path: Path) -> N
     world.api.test_pods = [TEST_POD]
 
     async def story() -> None:
-        await until(lambda: world.api.node.annotations.get("fairlead.io/gpu-identity") == "guarded", seconds=200)
+        await until(
+            lambda: world.api.node.annotations.get("fairlead.io/gpu-identity") == "guarded",
+            seconds=200,
+        )
         world.api.test_pods = [structs.replace(TEST_POD, phase=PodPhase.SUCCEEDED, statuses=OVER)]
         await asyncio.sleep(500)
         assert world.api.node.annotations["fairlead.io/gpu-identity"] == "guarded"
-        await until(lambda: world.api.node.annotations["fairlead.io/gpu-identity"] == "deferred", seconds=300)
+        await until(
+            lambda: world.api.node.annotations["fairlead.io/gpu-identity"] == "deferred",
+            seconds=300,
+        )
 
     world.play(story)

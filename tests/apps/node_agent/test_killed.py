@@ -1,6 +1,8 @@
-"""The agent is killed at any step of an answer; what the process after it finds, and what the container gets in the end.
+"""The agent is killed at any step of an answer; what the process after it finds, and what the
+container gets in the end.
 
-What a newcomer gets wrong: a kill comes between two files. It is played by a rename that never happens.
+What a newcomer gets wrong: a kill comes between two files. It is played by a rename that never
+happens.
 """
 
 from __future__ import annotations
@@ -52,7 +54,14 @@ def agrees(world: World) -> None:
     docs/spec/gpu-sharing.md#what-the-container-gets.
     """
     (row,) = json.loads((world.folders.state / "grants.json").read_bytes())
-    assert (row["podUID"], row["container"], row["uuid"], row["units"], row["mib"], row["token"]) == (
+    assert (
+        row["podUID"],
+        row["container"],
+        row["uuid"],
+        row["units"],
+        row["mib"],
+        row["token"],
+    ) == (
         "uid-p",
         "app",
         uuid(0),
@@ -100,7 +109,9 @@ def test_killed_in_a_deferred_start(tmp_path: Path, kill_at: list[int], step: in
         await until(lambda: after.memory.counts == (28, 28))
         assert await after.memory.answers.start(IDS) is None
         agrees(after)
-        edits = json.loads((after.folders.cdi / f"fairlead.io-gpu_{NAME}.json").read_bytes())["devices"][0]["containerEdits"]
+        edits = json.loads((after.folders.cdi / f"fairlead.io-gpu_{NAME}.json").read_bytes())[
+            "devices"
+        ][0]["containerEdits"]
         assert f"NVIDIA_VISIBLE_DEVICES={uuid(0)}" in edits["env"]
         await asyncio.sleep(30)
         agrees(after)
@@ -141,8 +152,12 @@ def test_killed_in_a_guarded_start(tmp_path: Path, kill_at: list[int], step: int
 
 
 @pytest.mark.parametrize("step", range(3))
-def test_killed_in_a_guarded_allocation_the_ids_are_anybodys(tmp_path: Path, kill_at: list[int], step: int) -> None:
-    """The kubelet ends that pod, and gives its ids to the next one; nothing of the first is in the way."""
+def test_killed_in_a_guarded_allocation_the_ids_are_anybodys(
+    tmp_path: Path, kill_at: list[int], step: int
+) -> None:
+    """The kubelet ends that pod, and gives its ids to the next one; nothing of the first is in the
+    way.
+    """
     first = begun(tmp_path, GpuIdentity.GUARDED)
 
     async def dies() -> None:

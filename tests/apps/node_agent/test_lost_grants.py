@@ -1,4 +1,5 @@
-"""The grants file is damaged or lost while containers run: their rows come back from their own files.
+"""The grants file is damaged or lost while containers run: their rows come back from their own
+files.
 
 The oracle is the file as it was before: whoever runs on has what it had.
 """
@@ -30,7 +31,10 @@ BOTH = pytest.mark.parametrize("identity", [GpuIdentity.DEFERRED, GpuIdentity.GU
 
 
 def rows(world: World) -> list[dict[str, Any]]:
-    return sorted(json.loads((world.folders.state / "grants.json").read_bytes()), key=lambda row: (row["podUID"], row["index"]))
+    return sorted(
+        json.loads((world.folders.state / "grants.json").read_bytes()),
+        key=lambda row: (row["podUID"], row["index"]),
+    )
 
 
 def begun(folder: Path, identity: GpuIdentity, *pods: Pod) -> World:
@@ -40,7 +44,9 @@ def begun(folder: Path, identity: GpuIdentity, *pods: Pod) -> World:
     return world
 
 
-def started(folder: Path, identity: GpuIdentity, by_name: dict[str, Sequence[str]], *pods: Pod) -> list[dict[str, Any]]:
+def started(
+    folder: Path, identity: GpuIdentity, by_name: dict[str, Sequence[str]], *pods: Pod
+) -> list[dict[str, Any]]:
     """The rows after these containers were started."""
     world = begun(folder, identity, *pods)
 
@@ -55,7 +61,9 @@ def started(folder: Path, identity: GpuIdentity, by_name: dict[str, Sequence[str
     return rows(world)
 
 
-def after(folder: Path, identity: GpuIdentity, by_name: dict[str, Sequence[str]], *pods: Pod) -> list[dict[str, Any]]:
+def after(
+    folder: Path, identity: GpuIdentity, by_name: dict[str, Sequence[str]], *pods: Pod
+) -> list[dict[str, Any]]:
     """The rows that the next process writes, and goes on to have."""
     world = begun(folder, identity, *pods)
     for name, ids in by_name.items():
@@ -85,10 +93,16 @@ def test_a_share_of_two_cards(tmp_path: Path) -> None:
     grants = {"app": (Grant(uuid(0), 0, 3, 3231, 10), Grant(uuid(1), 1, 1, 1077, 20))}
     limits = {MEMORY: 4, "aliyun.com/gpu-core.percentage": 30}
     wide = pod(
-        "p", grants=grants, containers=(Container("app", limits=limits),), annotations={"fairlead.io/gpu-allocation": render_grants(grants)}
+        "p",
+        grants=grants,
+        containers=(Container("app", limits=limits),),
+        annotations={"fairlead.io/gpu-allocation": render_grants(grants)},
     )
     before = started(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, wide)
-    assert [(row["index"], row["units"], row["mib"], row["core"]) for row in before] == [(0, 3, 3231, 10), (1, 1, 1077, 20)]
+    assert [(row["index"], row["units"], row["mib"], row["core"]) for row in before] == [
+        (0, 3, 3231, 10),
+        (1, 1, 1077, 20),
+    ]
     (tmp_path / "state" / "grants.json").unlink()
     assert after(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, wide) == before
 

@@ -1,12 +1,14 @@
-"""Storms over one node in memory: the ledger places pods, a kubelet hands out ids as it likes, the agent answers, and is killed.
+"""Storms over one node in memory: the ledger places pods, a kubelet hands out ids as it likes, the
+agent answers, and is killed.
 
 The oracle reckons in the kubelet's order, from what containers that run have in hand
 (docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
 docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
-docs/spec/gpu-sharing.md#allocation-of-the-right-container): never more units of a card than it has, never a
-whole and a shared holder on one card, each container on the card of its own placement.
+docs/spec/gpu-sharing.md#allocation-of-the-right-container): never more units of a card than it has,
+never a whole and a shared holder on one card, each container on the card of its own placement.
 
-What a newcomer gets wrong: the kubelet's checkpoint keeps pods that are over until it allocates again, and its ids come back at once.
+What a newcomer gets wrong: the kubelet's checkpoint keeps pods that are over until it allocates
+again, and its ids come back at once.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ from fairlead.rules.sharing.ledger import Ledger
 from fairlead.wire.gpus.allocation import render_action
 
 STEPS = 150
-LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in range(2, int(os.environ.get("AGENT_STORMS", "20")))]
+LONG = [
+    pytest.param(seed, marks=pytest.mark.long)
+    for seed in range(2, int(os.environ.get("AGENT_STORMS", "20")))
+]
 Seat = tuple[str, str]
 """Pod uid, container."""
 
@@ -46,7 +51,9 @@ class Given(NamedTuple):
 
 
 class Kubelet:
-    """What the node's device manager knows, and what containers have in hand while they run: units by card."""
+    """What the node's device manager knows, and what containers have in hand while they run: units
+    by card.
+    """
 
     def __init__(self) -> None:
         self.given: dict[Seat, Given] = {}
@@ -55,7 +62,12 @@ class Kubelet:
         self.inside: dict[Seat, dict[str, int]] = {}
 
     def free(self, world: World, resource: str) -> list[str]:
-        taken = {each for given in self.given.values() if given.resource == resource for each in given.ids}
+        taken = {
+            each
+            for given in self.given.values()
+            if given.resource == resource
+            for each in given.ids
+        }
         offered = world.served[resource].lists[-1] if world.served[resource].lists else ()
         return [each.id for each in offered if each.is_healthy and each.id not in taken]
 
@@ -105,11 +117,15 @@ class Storm:
         assert self.faults == []
 
     async def episode(self, steps: int) -> None:
-        """As long as one process of the agent lives; then it is killed, perhaps with calls under way."""
+        """As long as one process of the agent lives; then it is killed, perhaps with calls under
+        way.
+        """
         await self.settled()
         calls: set[asyncio.Future[None]] = set()
         for _ in range(steps):
-            act = self.chance.choices((self.come, self.start, self.end, self.switch, self.xid), (6, 8, 4, 1, 0.3))[0]
+            act = self.chance.choices(
+                (self.come, self.start, self.end, self.switch, self.xid), (6, 8, 4, 1, 0.3)
+            )[0]
             calls.add(asyncio.ensure_future(act()))
             await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.3, 3.0)))
             self.look()
@@ -126,18 +142,31 @@ class Storm:
         await asyncio.sleep(15)
         self.look()
 
-    # --- what happens ---------------------------------------------------------------------------------------------------------------
+    # --- what happens -----------------------------------------------------------------------------
 
     async def come(self) -> None:
         """A pod is placed and admitted: all its containers are allocated, init first."""
         self.count += 1
         name, world = f"p{self.count}", self.world
         if self.chance.random() < 0.2:
-            pod = Pod("default", name, f"uid-{name}", node="n1", containers=(Container("app", limits={WHOLE: 1}),))
+            pod = Pod(
+                "default",
+                name,
+                f"uid-{name}",
+                node="n1",
+                containers=(Container("app", limits={WHOLE: 1}),),
+            )
         else:
             sizes = [self.chance.randint(1, 5) for _ in range(self.chance.choice((1, 1, 1, 2)))]
-            parts = tuple(Container(f"c{number}", limits={MEMORY: units}) for number, units in enumerate(sizes))
-            init = (Container("init", limits={MEMORY: self.chance.choice((sizes[0], 2))}),) if self.chance.random() < 0.3 else ()
+            parts = tuple(
+                Container(f"c{number}", limits={MEMORY: units})
+                for number, units in enumerate(sizes)
+            )
+            init = (
+                (Container("init", limits={MEMORY: self.chance.choice((sizes[0], 2))}),)
+                if self.chance.random() < 0.3
+                else ()
+            )
             asked = Pod("default", name, f"uid-{name}", containers=parts, init_containers=init)
             self.ledger.set_node(world.api.node)
             grants = self.ledger.reserve(asked, "n1")
@@ -157,7 +186,8 @@ class Storm:
         world, ((resource, count),) = self.world, tuple(part.limits.items())
         free = self.kubelet.free(world, resource)
         if resource == MEMORY and part.name != "init" and (pod.uid, "init") in self.kubelet.given:
-            free = [*self.kubelet.given[pod.uid, "init"].ids, *free]  # the kubelet takes what its init container had
+            # the kubelet takes what its init container had
+            free = [*self.kubelet.given[pod.uid, "init"].ids, *free]
             chosen = tuple(dict.fromkeys(free))[:count]
         else:
             chosen = tuple(self.chance.sample(free, count)) if count <= len(free) else ()
@@ -177,8 +207,12 @@ class Storm:
         return True
 
     async def start(self) -> None:
-        """A container starts, for the first time or again; of a pod one init container at a time, before all others."""
-        ready = [seat for seat in self.kubelet.given if self.is_next(seat) and seat not in self.starting]
+        """A container starts, for the first time or again; of a pod one init container at a time,
+        before all others.
+        """
+        ready = [
+            seat for seat in self.kubelet.given if self.is_next(seat) and seat not in self.starting
+        ]
         if not ready:
             return
         seat = self.chance.choice(ready)
@@ -206,12 +240,19 @@ class Storm:
         uid, name = seat
         pod, given = self.kubelet.pods[uid], self.kubelet.given
         parts = (*pod.init_containers, *pod.containers)
-        all_are_given = all((uid, part.name) in given and given[uid, part.name].answer != CdiDevices(()) for part in parts)
+        all_are_given = all(
+            (uid, part.name) in given and given[uid, part.name].answer != CdiDevices(())
+            for part in parts
+        )
         is_over = (uid, "init is over") in self.kubelet.inside
-        return all_are_given and (not is_over if name == "init" else is_over or not pod.init_containers)
+        return all_are_given and (
+            not is_over if name == "init" else is_over or not pod.init_containers
+        )
 
     def had(self, uid: str, name: str, given: Given) -> dict[str, int]:
-        """What the container has in hand, by card; a fault where that is not what its pod was placed on."""
+        """What the container has in hand, by card; a fault where that is not what its pod was
+        placed on.
+        """
         answer, pod = given.answer, self.kubelet.pods[uid]
         if isinstance(answer, CdiDevices):
             path = self.world.folders.cdi / f"fairlead.io-gpu_{token(MEMORY, given.ids)}.json"
@@ -224,10 +265,14 @@ class Storm:
         placed = {grant.uuid: grant.units for grant in pod.grants[name]}
         if set(seen.split(",")) != set(placed):
             self.faults.append(f"{pod.name}/{name} has {seen}, it was placed on {sorted(placed)}")
-        limits = (self.world.folders.state / "containers" / token(MEMORY, given.ids) / "limits").read_text()
+        limits = (
+            self.world.folders.state / "containers" / token(MEMORY, given.ids) / "limits"
+        ).read_text()
         for grant in pod.grants[name]:
             if f"gpu {grant.uuid} limit_bytes {(grant.memory_mib or 0) << 20} " not in limits:
-                self.faults.append(f"{pod.name}/{name} has other limits than {grant.memory_mib} MiB: {limits}")
+                self.faults.append(
+                    f"{pod.name}/{name} has other limits than {grant.memory_mib} MiB: {limits}"
+                )
         return placed
 
     async def end(self) -> None:
@@ -235,7 +280,9 @@ class Storm:
             self.finish(self.chance.choice(list(self.kubelet.pods.values())))
 
     def finish(self, pod: Pod) -> None:
-        """Its containers have ended: the ids are free, the checkpoint keeps them for a while, the object perhaps, too."""
+        """Its containers have ended: the ids are free, the checkpoint keeps them for a while, the
+        object perhaps, too.
+        """
         if self.kubelet.pods.get(pod.uid) is None:
             return
         for seat in [each for each in self.kubelet.inside if each[0] == pod.uid]:
@@ -247,16 +294,20 @@ class Storm:
         self.world.api.put(over)
         self.kubelet.tell(self.world)
         del self.kubelet.pods[pod.uid]
-        self.kubelet.over = {seat: given for seat, given in self.kubelet.over.items() if seat[0] in self.kubelet.pods}
+        self.kubelet.over = {
+            seat: given for seat, given in self.kubelet.over.items() if seat[0] in self.kubelet.pods
+        }
         self.kubelet.tell(self.world)
 
     async def switch(self) -> None:
         self.world.api.label(cgpu=self.chance.choice(("true", "false")))
 
     async def xid(self) -> None:
-        self.world.driver.seen = [DriverXid(self.chance.choice((31, 62)), uuid(self.chance.randint(0, 1)))]
+        self.world.driver.seen = [
+            DriverXid(self.chance.choice((31, 62)), uuid(self.chance.randint(0, 1)))
+        ]
 
-    # --- what must hold -------------------------------------------------------------------------------------------------------------
+    # --- what must hold ---------------------------------------------------------------------------
 
     def look(self) -> None:
         used: dict[str, int] = {}
@@ -265,7 +316,11 @@ class Storm:
         for (uid, name), cards in self.kubelet.inside.items():
             for card, units in cards.items():
                 used[card] = used.get(card, 0) + units
-                is_whole = WHOLE in {key for part in self.kubelet.pods[uid].containers for key in part.limits} and name == "app"
+                is_whole = (
+                    WHOLE
+                    in {key for part in self.kubelet.pods[uid].containers for key in part.limits}
+                    and name == "app"
+                )
                 (whole if is_whole else shared).add(card)
         if both := whole & shared:
             self.faults.append(f"{both} are held whole and in parts")
@@ -273,13 +328,24 @@ class Storm:
             self.faults.append(f"sold twice: {over}")
 
     def compare(self) -> None:
-        """The grants file names whoever runs, with the grants of its annotation, and nobody who is over."""
+        """The grants file names whoever runs, with the grants of its annotation, and nobody who is
+        over.
+        """
         rows = (
-            {(row["podUID"], row["container"]) for row in json.loads((self.world.folders.state / "grants.json").read_bytes() or b"[]")}
+            {
+                (row["podUID"], row["container"])
+                for row in json.loads(
+                    (self.world.folders.state / "grants.json").read_bytes() or b"[]"
+                )
+            }
             if (self.world.folders.state / "grants.json").exists()
             else set()
         )
-        running = {seat for seat, cards in self.kubelet.inside.items() if cards and self.kubelet.given[seat].resource == MEMORY}
+        running = {
+            seat
+            for seat, cards in self.kubelet.inside.items()
+            if cards and self.kubelet.given[seat].resource == MEMORY
+        }
         if missing := running - rows:
             self.faults.append(f"no row of {missing}")
         if gone := {uid for uid, _ in rows} - set(self.kubelet.pods):
@@ -290,4 +356,6 @@ class Storm:
 def test_every_container_has_its_own_card_whatever_happens(tmp_path: Path, seed: int) -> None:
     storm = Storm(tmp_path, seed)
     storm.live()
-    assert storm.started > (10 if seed < 2 else 0), "a storm in which nothing starts proves nothing; where both cards are ill, little does"
+    assert storm.started > (10 if seed < 2 else 0), (
+        "a storm in which nothing starts proves nothing; where both cards are ill, little does"
+    )

@@ -1,6 +1,8 @@
-"""Every command against servers that refuse, fail, talk nonsense, stop in the middle or say nothing: a sentence, and never a traceback.
+"""Every command against servers that refuse, fail, talk nonsense, stop in the middle or say
+nothing: a sentence, and never a traceback.
 
-What the better cases say stands in the tests of each verb; here is the whole field of verbs and answers.
+What the better cases say stands in the tests of each verb; here is the whole field of verbs and
+answers.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ LINES = {
     "serve list": "serve list -A",
     "data list": "data list -A",
 }
-"""What a line of each looks like; of the others, the verb and a name (which the verb may refuse)."""
+"""What a line of each looks like; of the others, the verb and a
+name (which the verb may refuse).
+"""
 OFFLINE = {"version", "completion"}
 
 
@@ -49,12 +53,26 @@ def line_of(name: str) -> str:
 
 
 def answer(status: int, reason: str, message: str, headers: str = "") -> bytes:
-    body = json.dumps({"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": status}).encode()
-    return f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    body = json.dumps(
+        {
+            "kind": "Status",
+            "status": "Failure",
+            "reason": reason,
+            "message": message,
+            "code": status,
+        }
+    ).encode()
+    return (
+        f"HTTP/1.1 {status} {reason}\r\nContent-Type: "
+        f"application/json\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
 
 
 def good(body: bytes, length: int | None = None, content_type: str = "application/json") -> bytes:
-    return f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length or len(body)}\r\n\r\n".encode() + body
+    return (
+        f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: "
+        f"{length or len(body)}\r\n\r\n"
+    ).encode() + body
 
 
 ANSWERS = {
@@ -65,15 +83,26 @@ ANSWERS = {
     "429": answer(429, "TooManyRequests", "too many requests"),
     "429 with a time": answer(429, "TooManyRequests", "too many requests", "Retry-After: 1\r\n"),
     "500": answer(500, "InternalError", "etcdserver: request timed out"),
-    "503": answer(503, "ServiceUnavailable", "the server is currently unable to handle the request"),
-    "a redirect": b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/\r\nContent-Length: 0\r\n\r\n",
+    "503": answer(
+        503, "ServiceUnavailable", ("the server is currently unable to handle the request")
+    ),
+    ("a redirect"): (
+        b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/\r\nContent-Length: 0\r\n\r\n"
+    ),
     "a page of HTML": good(b"<html>log in first</html>", content_type="text/html"),
     "no object": good(b"[1, 2]"),
     "null": good(b"null"),
-    "the wrong types": good(b'{"metadata": [], "items": {"a": 1}, "groups": 3, "status": "x", "spec": 7, "kind": []}'),
-    "items that are none": good(b'{"kind":"APIGroupDiscoveryList","metadata":{"name":"a","uid":1},"items":[null, 3, {"metadata": 5}]}'),
+    ("the wrong types"): good(
+        b'{"metadata": [], "items": {"a": 1}, "groups": 3, "status": "x", "spec": 7, "kind": []}'
+    ),
+    ("items that are none"): good(
+        b'{"kind":"APIGroupDiscoveryList","metadata":{"name":"a","uid":1},"items":[null, 3, '
+        b'{"metadata": 5}]}'
+    ),
     "bytes that are no text": good(b'{"metadata": {"name": "\xff\xfe"}}'),
-    "an endless number": good(b'{"items": [{"metadata": {"name": "a", "creationTimestamp": 1' + b"0" * 5000 + b"}}]}"),
+    ("an endless number"): good(
+        (b'{"items": [{"metadata": {"name": "a", "creationTimestamp": 1') + b"0" * 5000 + b"}}]}"
+    ),
     "deep brackets": good(b"[" * 20_000),
     "half an answer": good(b'{"metadata": {}, "items": [', 5000),
     "half a header": b"HTTP/1.1 200 OK\r\nContent-Ty",
@@ -119,7 +148,9 @@ def server(reply: bytes | None) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody waits here for what a server asks to wait; a person's files are not read."""
-    monkeypatch.setattr(kube_blocking, "KubeBlocking", partial(kube_blocking.KubeBlocking, read_seconds=0.2))
+    monkeypatch.setattr(
+        kube_blocking, "KubeBlocking", partial(kube_blocking.KubeBlocking, read_seconds=0.2)
+    )
     monkeypatch.setattr(kube_blocking, "READ_SECONDS", 0.2)
     monkeypatch.setattr(conversation, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -135,8 +166,12 @@ def ended(line: str, config: Path, capsys: pytest.CaptureFixture[str]) -> tuple[
     return status, *capsys.readouterr()
 
 
-@pytest.mark.parametrize("name", [verb.name for verb in verbs_of("arena") if verb.name not in OFFLINE])
-def test_every_command_and_every_answer(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", [verb.name for verb in verbs_of("arena") if verb.name not in OFFLINE]
+)
+def test_every_command_and_every_answer(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     wrong = []
     for said, reply in {**ANSWERS, SILENCE: None}.items():
         with server(reply) as url:
@@ -160,12 +195,22 @@ def test_every_command_and_every_answer(name: str, tmp_path: Path, capsys: pytes
 )
 @pytest.mark.parametrize("line", ["list", "top node", f"submit mpijob {SUBMIT}"])
 def test_a_credential_plugin_that_does_not_work(
-    plugin: str, told: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    plugin: str,
+    told: str,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(exec_plugin, "TIMEOUT_SECONDS", 0.5)
     config = kubeconfig(tmp_path, "http://127.0.0.1:1")
     document = json.loads(config.read_text())
-    entry = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", plugin], "interactiveMode": "Never"}
+    entry = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "sh",
+        "args": ["-c", plugin],
+        "interactiveMode": "Never",
+    }
     document["users"] = [{"name": "u", "user": {"exec": entry}}]
     document["contexts"][0]["context"]["user"] = "u"
     config.write_text(json.dumps(document))

@@ -1,4 +1,6 @@
-"""Command lines: where flags may stand, what is refused and in which words, exit statuses, and what is never imported."""
+"""Command lines: where flags may stand, what is refused and in which words, exit statuses, and what
+is never imported.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ from fairlead.cli.frame.verbs import VERBS
 from fairlead.errors import UserError
 
 NODES = snapshot_of(
-    [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}), node("gpu-2", "10.0.0.2", {"nvidia.com/gpu": "8"}), node("cpu-1", "10.0.0.3")],
+    [
+        node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}),
+        node("gpu-2", "10.0.0.2", {"nvidia.com/gpu": "8"}),
+        node("cpu-1", "10.0.0.3"),
+    ],
     [pod("train-0", "gpu-1", {"nvidia.com/gpu": "2"})],
 )
 HEAVY = (
@@ -37,7 +43,9 @@ HEAVY = (
     "typing_extensions",
     "stringprep",
 )
-"""The last four are the standard library's, and typing_extensions: each takes as long as a request, and none is needed."""
+"""The last four are the standard library's, and typing_extensions: each takes as long as a request,
+and none is needed.
+"""
 
 
 def started(program: str, line: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -57,11 +65,21 @@ def started(program: str, line: str, home: Path, **env: str) -> subprocess.Compl
     ],
 )
 def test_flags_stand_before_between_and_after_positionals(line: str) -> None:
-    assert run_command(line, NODES).out.splitlines()[1].split() == ["gpu-1", "10.0.0.1", "<none>", "Ready", "4", "2"]
+    assert run_command(line, NODES).out.splitlines()[1].split() == [
+        "gpu-1",
+        "10.0.0.1",
+        "<none>",
+        "Ready",
+        "4",
+        "2",
+    ]
 
 
 def test_short_boolean_flags_share_one_dash_with_one_that_takes_a_value() -> None:
-    assert run_command("top node -dm e gpu-1", NODES).out == run_command("top node -d -m e gpu-1", NODES).out
+    assert (
+        run_command("top node -dm e gpu-1", NODES).out
+        == run_command("top node -d -m e gpu-1", NODES).out
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,10 +88,19 @@ def test_short_boolean_flags_share_one_dash_with_one_that_takes_a_value() -> Non
         ("top node --gpu-mod e", "unknown flag: --gpu-mod"),
         ("top node -x", "unknown shorthand flag: 'x' in -x"),
         ("top node -m", "flag needs an argument: -m"),
-        ("top node --details=maybe", 'invalid argument "maybe" for "--details" flag: it is true or false'),
-        ("top node -m gold", "unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]"),
+        (
+            "top node --details=maybe",
+            'invalid argument "maybe" for "--details" flag: it is true or false',
+        ),
+        (
+            "top node -m gold",
+            "unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]",
+        ),
         ("top node -o xml", "unknown output format,only support:[wide|json|yaml]"),
-        ("top node --loglevel loud", "failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]"),
+        (
+            "top node --loglevel loud",
+            "failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]",
+        ),
         ("top node -d -r", "must specify only one node name when '-r' is enabled"),
         ("top node -n Team_A", "invalid namespace `Team_A`"),
         ("top node absent", "failed to display nodes's informations: not found nodes"),
@@ -106,7 +133,12 @@ def test_commands_that_are_not_there(line: str, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "instead"), [("serve kf --name x", "serve kserve"), ("serve trt", "serve triton"), ("submit hj", "submit mpijob")]
+    ("line", "instead"),
+    [
+        ("serve kf --name x", "serve kserve"),
+        ("serve trt", "serve triton"),
+        ("submit hj", "submit mpijob"),
+    ],
 )
 def test_what_to_use_instead_of_what_is_not_built(line: str, instead: str) -> None:
     """And it is there."""
@@ -171,14 +203,23 @@ def test_every_verb_has_its_module_with_name_help_arguments_and_run() -> None:
 
 def test_help_of_a_verb_by_either_way(tmp_path: Path) -> None:
     for verb in ("top node", "submit mpi", "ls"):
-        asked, flagged = started("arena", f"help {verb}", tmp_path), started("arena", f"{verb} --help", tmp_path)
+        asked, flagged = (
+            started("arena", f"help {verb}", tmp_path),
+            started("arena", f"{verb} --help", tmp_path),
+        )
         assert (asked.returncode, asked.stdout, asked.stderr) == (0, flagged.stdout, "")
 
 
-@pytest.mark.parametrize(("line", "name"), [("get", "job"), ("delete", "job"), ("serve get", "serving job"), ("cron get", "cron")])
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("get", "job"), ("delete", "job"), ("serve get", "serving job"), ("cron get", "cron")],
+)
 def test_a_name_that_is_missing(line: str, name: str, tmp_path: Path) -> None:
     done = started("arena", line, tmp_path)
-    assert (done.returncode, done.stdout) == (1, "") and f"not set {name} name,please set it" in done.stderr
+    assert (done.returncode, done.stdout) == (
+        1,
+        "",
+    ) and f"not set {name} name,please set it" in done.stderr
 
 
 @pytest.mark.parametrize("line", ["--help", "top node --help", "help", ""])
@@ -193,13 +234,35 @@ def test_help_goes_to_stdout_with_status_0(line: str, tmp_path: Path) -> None:
     [
         ("fairlead", "top node --kubeconfig missing", 1, "error: kubeconfig `missing`"),
         ("arena", "top node --kubeconfig missing", 1, 'level=error msg="kubeconfig `missing`'),
-        ("fairlead", "up --bogus", 1, "error: unknown flag: --bogus\nhint: `fairlead up --help` shows what it takes\n"),
-        ("fairlead", "up --port", 1, "error: flag needs an argument: --port\nhint: `fairlead up --help` shows what it takes\n"),
-        ("fairlead", "bogus", 1, 'error: unknown command "bogus" for "fairlead"\nhint: `fairlead --help` lists the commands\n'),
-        ("fairlead", "top node --snapshot missing", 1, "error: snapshot `missing` cannot be read: No such file or directory\nhint: "),
+        (
+            "fairlead",
+            "up --bogus",
+            1,
+            "error: unknown flag: --bogus\nhint: `fairlead up --help` shows what it takes\n",
+        ),
+        (
+            "fairlead",
+            "up --port",
+            1,
+            "error: flag needs an argument: --port\nhint: `fairlead up --help` shows what it takes\n",
+        ),
+        (
+            "fairlead",
+            "bogus",
+            1,
+            'error: unknown command "bogus" for "fairlead"\nhint: `fairlead --help` lists the commands\n',
+        ),
+        (
+            "fairlead",
+            "top node --snapshot missing",
+            1,
+            "error: snapshot `missing` cannot be read: No such file or directory\nhint: ",
+        ),
     ],
 )
-def test_mistakes_end_with_a_sentence_and_status_1(program: str, line: str, status: int, words: str, tmp_path: Path) -> None:
+def test_mistakes_end_with_a_sentence_and_status_1(
+    program: str, line: str, status: int, words: str, tmp_path: Path
+) -> None:
     ended = started(program, line, tmp_path)
     assert (ended.returncode, ended.stdout) == (status, "")
     assert words in ended.stderr
@@ -207,7 +270,9 @@ def test_mistakes_end_with_a_sentence_and_status_1(program: str, line: str, stat
 
 
 @pytest.mark.parametrize(("program", "status"), [("fairlead", 2), ("arena", 1)])
-def test_an_api_server_that_refuses_is_the_outside_failing(program: str, status: int, tmp_path: Path) -> None:
+def test_an_api_server_that_refuses_is_the_outside_failing(
+    program: str, status: int, tmp_path: Path
+) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
         "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
@@ -224,9 +289,18 @@ def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> Non
         "from fairlead.run.main import main; sys.exit(main('fairlead', ['version', '--context', 'x']))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=env,
+        check=False,
+    )
     assert ended.returncode == 3
-    assert ended.stderr.startswith("error: this is a bug in fairlead: ZeroDivisionError: division by zero\nhint: attach `")
+    assert ended.stderr.startswith(
+        "error: this is a bug in fairlead: ZeroDivisionError: division by zero\nhint: attach `"
+    )
     report = Path(ended.stderr.split("attach `")[1].split("`")[0])
     assert report.is_relative_to(tmp_path / ".local" / "state" / "fairlead" / "reports")
     assert "ZeroDivisionError" in report.read_text()
@@ -238,7 +312,15 @@ def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    ended = subprocess.run([sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, env=env, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        env=env,
+        check=False,
+    )
     os.close(writer)
     assert ended.returncode == 0
     assert "Broken" not in ended.stderr and "Traceback" not in ended.stderr
@@ -248,7 +330,13 @@ def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
     code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', '-r']))"
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    command = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
     assert command.stdout is not None
     command.stdout.readline()
     command.send_signal(signal.SIGINT)
@@ -259,10 +347,21 @@ def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["--help", "version", "top node --help", "top node", "list", "get a", "top job", "submit mpijob --name a --image i --workers 1 run"],
+    [
+        "--help",
+        "version",
+        "top node --help",
+        "top node",
+        "list",
+        "get a",
+        "top job",
+        "submit mpijob --name a --image i --workers 1 run",
+    ],
 )
 def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
-    """The kubeconfig names a server that is not there, so the whole way of a live command up to its request is covered."""
+    """The kubeconfig names a server that is not there, so the whole way of a live command up to its
+    request is covered.
+    """
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
         "{clusters: [{name: c, cluster: {server: 'https://localhost:1'}}], "
@@ -272,7 +371,10 @@ def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_that_looks_for_a_laptop_imports_nothing_heavy(tmp_path: Path) -> None:
-    assert heavy_modules("submit mpijob --dry-run --name a --image i --workers 1 run", tmp_path, {}) == "none"
+    assert (
+        heavy_modules("submit mpijob --dry-run --name a --image i --workers 1 run", tmp_path, {})
+        == "none"
+    )
 
 
 def heavy_modules(line: str, home: Path, env: dict[str, str]) -> str:
@@ -281,5 +383,12 @@ def heavy_modules(line: str, home: Path, env: dict[str, str]) -> str:
         f"sys.stderr.write('imported:' + (','.join(name for name in {HEAVY!r} if name in sys.modules) or 'none'))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(home), **env}
-    ended = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, timeout=60, env=env, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *line.split()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=env,
+        check=False,
+    )
     return ended.stderr.rpartition("imported:")[2]

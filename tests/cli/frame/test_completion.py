@@ -1,4 +1,6 @@
-"""`arena completion`: a real bash completes commands, flags, and names that the cluster of the line tells."""
+"""`arena completion`: a real bash completes commands, flags, and names that the cluster of the line
+tells.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,20 @@ def completed(line: str, folder: Path) -> list[str]:
     """What bash offers at the end of the line."""
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
-    asking = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _arena_complete; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    asking = (
+        f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _arena_complete; printf '%s\\n' "
+        f'"${{COMPREPLY[@]}}"'
+    )
     env = {"PATH": "/usr/bin:/bin", "ASKED": str(folder / "asked")}
     text = f"{STAND_IN}\n{script('bash')}\n{asking}"
-    done = subprocess.run(["bash", "--norc", "-c", text], capture_output=True, text=True, env=env, timeout=20, check=False)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", text],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=20,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
@@ -58,13 +70,18 @@ def completed(line: str, folder: Path) -> list[str]:
 )
 def test_bash(line: str, offered: list[str], tmp_path: Path) -> None:
     found = completed(line, tmp_path)
-    assert [each for each in found if not each.startswith("-") or line.split(" ")[-1].startswith("-")] == offered
+    assert [
+        each for each in found if not each.startswith("-") or line.split(" ")[-1].startswith("-")
+    ] == offered
 
 
 def test_names_come_from_the_cluster_of_the_line(tmp_path: Path) -> None:
     completed("arena --context c -n team get b", tmp_path)
     completed("arena get --namespace = other b", tmp_path)
-    assert (tmp_path / "asked").read_text().splitlines() == ["list --context c -n team", "list --namespace other"]
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "list --context c -n team",
+        "list --namespace other",
+    ]
 
 
 def test_flags_cost_no_request(tmp_path: Path) -> None:
@@ -81,5 +98,11 @@ def test_every_command_is_in_every_script(shell: str) -> None:
 
 
 def test_another_shell() -> None:
-    with pytest.raises(UserError, match=r"^Invalid shell 'tcsh'. The supported shells are bash, zsh and fish."):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"^Invalid shell 'tcsh'. The supported shells "
+            r"are bash, zsh and fish."
+        ),
+    ):
         script("tcsh")

@@ -1,7 +1,8 @@
-"""Do the lines that the console offers for objects mean what they say? Each goes through a shell and our own parser.
+"""Do the lines that the console offers for objects mean what they say? Each goes through a shell
+and our own parser.
 
-`web/test/lines.json` holds an object and its lines; the tests of the page compare its code with them, this one asks
-programs that share nothing with that code.
+`web/test/lines.json` holds an object and its lines; the tests of the page compare its code with
+them, this one asks programs that share nothing with that code.
 """
 
 from __future__ import annotations
@@ -24,14 +25,22 @@ from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 LINES: Final = Path(__file__).parents[3] / "web" / "test" / "lines.json"
-CASES: Final = [(each["of"], line) for each in json.loads(LINES.read_text()) for line in each["lines"]]
+CASES: Final = [
+    (each["of"], line) for each in json.loads(LINES.read_text()) for line in each["lines"]
+]
 PROGRAMS: Final = ("arena", "fairlead")
 VERBS: Final = ("get", "describe", "logs")
 
 
 def in_shell(line: str) -> list[str]:
     """The words that a POSIX shell makes of it."""
-    done = subprocess.run(["/bin/sh", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, timeout=10, check=True)
+    done = subprocess.run(
+        ["/bin/sh", "-c", (f"printf '%s\\0' {line}")],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
+    )
     return done.stdout.split("\0")[:-1]
 
 
@@ -60,7 +69,11 @@ def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
     elif of["kind"] == "table" and of["table"] == "nodes":
         assert said["nodes"] == ["a", "b;c"]
     elif of["kind"] == "job":
-        assert (said["job"], type_of_word(said["type"]), namespace) == (of["name"], of["type"], of["namespace"])
+        assert (said["job"], type_of_word(said["type"]), namespace) == (
+            of["name"],
+            of["type"],
+            of["namespace"],
+        )
     elif of["kind"] == "node":
         assert said["nodes"] == [of["name"]]
     elif of["kind"] == "unit":
@@ -69,7 +82,11 @@ def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
         assert f"{of['namespace']}/{of['name']}" in said.values()
     elif of["kind"] == "holder":
         type_, name = of["job"].split("/")
-        assert (said["job"], type_of_word(said["type"]), namespace) == (name, type_, of["namespace"])
+        assert (said["job"], type_of_word(said["type"]), namespace) == (
+            name,
+            type_,
+            of["namespace"],
+        )
 
 
 @pytest.mark.parametrize(("of", "line"), KUBECTL, ids=[line for _, line in KUBECTL])
@@ -101,12 +118,27 @@ def test_the_first_tree_of_an_empty_page_is_a_tree_that_is_taken() -> None:
     assert takes == "kubectl apply -f -"
     said = subprocess.run(["sh", "-c", says], capture_output=True, text=True, check=True).stdout
     tree = parse_quota_tree(msgspec.json.decode(said, type=WireQuotaTree))
-    assert (tree.name, tree.namespace, json.loads(said)["apiVersion"]) == (TREE_NAME, TREE_NAMESPACE, "scheduling.sigs.k8s.io/v1beta1")
-    assert tree.root is not None and [leaf.namespaces for leaf in tree.root.leaves()] == [("team-a",), ("team-b",)]
+    assert (tree.name, tree.namespace, json.loads(said)["apiVersion"]) == (
+        TREE_NAME,
+        TREE_NAMESPACE,
+        "scheduling.sigs.k8s.io/v1beta1",
+    )
+    assert tree.root is not None and [leaf.namespaces for leaf in tree.root.leaves()] == [
+        ("team-a",),
+        ("team-b",),
+    ]
     assert validate(tree) == ()
 
 
 def test_the_definition_of_the_tree_is_where_the_page_says() -> None:
-    found = re.search(r'QUOTA_DEFINITION = "kubectl apply --server-side --force-conflicts -f (\S+)";', COMMANDS.read_text(encoding="utf-8"))
+    found = re.search(
+        (
+            r'QUOTA_DEFINITION = "kubectl apply --server-side '
+            r'--force-conflicts -f (\S+)";'
+        ),
+        COMMANDS.read_text(encoding="utf-8"),
+    )
     assert found is not None
-    assert "kind: CustomResourceDefinition" in (COMMANDS.parents[3] / found[1]).read_text(encoding="utf-8")
+    assert ("kind: CustomResourceDefinition") in (COMMANDS.parents[3] / found[1]).read_text(
+        encoding="utf-8"
+    )

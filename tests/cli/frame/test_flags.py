@@ -1,4 +1,6 @@
-"""Arguments in any order give the same result (pflag's rules), and argparse never sees what it would misread."""
+"""Arguments in any order give the same result (pflag's rules), and argparse never sees what it
+would misread.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def parser() -> Parser:
 
 
 @given(WORDS, st.sampled_from(SPELLINGS), st.data())
-def test_a_flag_means_the_same_wherever_it_stands(words: list[str], flag: tuple[tuple[str, ...], str, object], data: st.DataObject) -> None:
+def test_a_flag_means_the_same_wherever_it_stands(
+    words: list[str], flag: tuple[tuple[str, ...], str, object], data: st.DataObject
+) -> None:
     spelling, name, value = flag
     place = data.draw(st.integers(0, len(words)))
     args = parser().parse([*words[:place], *spelling, *words[place:]])
@@ -68,7 +72,13 @@ def test_the_last_mention_of_a_boolean_wins_and_repeatable_flags_collect() -> No
 @example("a b")
 def test_any_value_reaches_its_flag_as_it_is(value: str) -> None:
     """As pflag takes it, for which the word behind a flag is its value, whatever it looks like."""
-    for spelling in (["--mode", value], [f"--mode={value}"], ["-m", value], ["-dm", value], [f"-m={value}"] if value else ["-m", ""]):
+    for spelling in (
+        ["--mode", value],
+        [f"--mode={value}"],
+        ["-m", value],
+        ["-dm", value],
+        [f"-m={value}"] if value else ["-m", ""],
+    ):
         args = parser().parse([*spelling, "a", "--", "b"])
         assert (args.mode, args.names) == (value, ["a", "b"]), spelling
         assert parser().parse(["--env", value, f"--env={value}"]).env == [value, value]
@@ -79,7 +89,9 @@ def test_a_short_flag_before_a_bare_equals_sign_has_it_as_its_value() -> None:
     assert parser().parse(["-m="]).mode == "="
 
 
-@pytest.mark.parametrize("words", [["--"], ["a", "--"], ["--", "--"], ["sh", "--", "-c"], ["--mode", "--", "--", "x"]])
+@pytest.mark.parametrize(
+    "words", [["--"], ["a", "--"], ["--", "--"], ["sh", "--", "-c"], ["--mode", "--", "--", "x"]]
+)
 def test_of_two_dashes_only_the_first_ends_the_flags(words: list[str]) -> None:
     args = parser().parse(["-d", "--mode", "--", "--", *words])
     assert (args.details, args.mode, args.names) == (True, "--", words)
@@ -102,7 +114,14 @@ def test_an_argument_too_many_is_named_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["-n", "--", "list"], ["--namespace", "--", "list"], ["--loglevel", "--", "list"], ["list", "-n", "--"]], ids=" ".join
+    "argv",
+    [
+        ["-n", "--", "list"],
+        ["--namespace", "--", "list"],
+        ["--loglevel", "--", "list"],
+        ["list", "-n", "--"],
+    ],
+    ids=" ".join,
 )
 def test_two_dashes_as_the_value_of_a_global_flag_do_not_hide_the_verb(argv: list[str]) -> None:
     verb, rest = split_verb(argv, "arena")
@@ -115,4 +134,6 @@ def test_a_parser_error_is_a_sentence() -> None:
     made.add_argument("--port", type=int)
     with pytest.raises(UserError) as refusal:
         made.parse(["--port", "x"])
-    assert str(refusal.value) == "argument --port: invalid int value: `x`\nhint: `p --help` shows what it takes"
+    assert str(refusal.value) == (
+        "argument --port: invalid int value: `x`\nhint: `p --help` shows what it takes"
+    )

@@ -1,4 +1,6 @@
-"""Ctrl-C at any moment: status 130 or the signal's own end, never a traceback, and a job that is half made is taken away again."""
+"""Ctrl-C at any moment: status 130 or the signal's own end, never a traceback, and a job that is
+half made is taken away again.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ ANNOUNCED = (
     "    os.write(1, b'up')\n"
     f"signal.signal = announce\n{STARTED}"
 )
-"""Says `up` when the program has Ctrl-C in hand. Before that it is the interpreter's own, whose words are not ours to choose."""
+"""Says `up` when the program has Ctrl-C in hand. Before that it is the interpreter's own, whose
+words are not ours to choose.
+"""
 NEVER = 600.0
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -45,13 +49,19 @@ def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
     wait_until(told, lambda: sum(each.method == method for each in server.seen) >= count, 60, 0.005)
 
 
-@pytest.mark.parametrize("moments", [range(0, 16, 3), pytest.param(range(16), marks=pytest.mark.long)], ids=len)
 @pytest.mark.parametrize(
-    "words", [["list"], ["version"], ["submit", "mpijob", "--name=a", "--image=i", "--workers=1", "run"]], ids=" ".join
+    "moments", [range(0, 16, 3), pytest.param(range(16), marks=pytest.mark.long)], ids=len
+)
+@pytest.mark.parametrize(
+    "words",
+    [["list"], ["version"], ["submit", "mpijob", "--name=a", "--image=i", "--workers=1", "run"]],
+    ids=" ".join,
 )
 def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: Path) -> None:
     """Moments from the first to well after its requests are out: the server never answers."""
-    with ScriptedServer(script(**{"/apis": [Reply(delay=NEVER)], REVIEW: [Reply(delay=NEVER)]})) as server:
+    with ScriptedServer(
+        script(**{"/apis": [Reply(delay=NEVER)], REVIEW: [Reply(delay=NEVER)]})
+    ) as server:
         for moment in moments:
             command = begin(words, tmp_path, server.url, ANNOUNCED)
             assert command.stdout is not None
@@ -60,11 +70,16 @@ def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: 
             command.send_signal(signal.SIGINT)
             _, told = command.communicate(timeout=60)
             assert command.returncode in ENDINGS, (moment, command.returncode)
-            assert b"Traceback" not in told and b"KeyboardInterrupt" not in told, (moment, told.decode())
+            assert b"Traceback" not in told and b"KeyboardInterrupt" not in told, (
+                moment,
+                told.decode(),
+            )
 
 
 def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
-    """All that is loaded until then is what the interpreter loads for itself, and three files of ours that hold nothing else."""
+    """All that is loaded until then is what the interpreter loads for itself, and three files of
+    ours that hold nothing else.
+    """
     code = (
         "import sys, _signal\n"
         "before = set(sys.modules)\n"
@@ -74,7 +89,9 @@ def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
         "_signal.signal = look\n"
         f"{STARTED}"
     )
-    loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True
+    ).stdout.split()
     assert loaded == ["__future__", "fairlead", "fairlead.run", "fairlead.run.programs", "gc"]
 
 
@@ -95,7 +112,15 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
         "/api/v1/namespaces/default/configmaps": [Reply(delay=NEVER)],
     }
     with ScriptedServer(steps) as server:
-        words = ["submit", "pytorchjob", "--name=a", "--image=i", "--workers=1", f"--config-file={given}:/etc/given", "run"]
+        words = [
+            "submit",
+            "pytorchjob",
+            "--name=a",
+            "--image=i",
+            "--workers=1",
+            f"--config-file={given}:/etc/given",
+            "run",
+        ]
         command = begin(words, tmp_path, server.url)
         wait_for(server, "POST", 3)  # who we are, the job, and what hangs
         command.send_signal(signal.SIGINT)
@@ -106,7 +131,9 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
 
 
 def test_who_started_it_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
-    """As `nohup` and a background job of a script do: the signal is ignored from the start and stays so."""
+    """As `nohup` and a background job of a script do: the signal is ignored from the start and
+    stays so.
+    """
     with ScriptedServer(script(**{"/apis": [Reply(delay=1.0), *script()["/apis"]]})) as server:
         ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{STARTED}"
         command = begin(["list"], tmp_path, server.url, ignoring)

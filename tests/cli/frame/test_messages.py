@@ -30,11 +30,14 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_fairlead_says_error_and_hint_on_lines_of_their_own() -> None:
     stream = io.StringIO()
     messages = Messages("fairlead", stream)
-    messages.error("job `mpi-test` is not in namespace `default`", "`arena list -A` shows every namespace")
+    messages.error(
+        ("job `mpi-test` is not in namespace `default`"), ("`arena list -A` shows every namespace")
+    )
     messages.warn("slow")
     messages.debug("unseen")
     assert stream.getvalue() == (
-        "error: job `mpi-test` is not in namespace `default`\nhint: `arena list -A` shows every namespace\nwarning: slow\n"
+        "error: job `mpi-test` is not in namespace `default`\nhint: `arena list -A` shows "
+        "every namespace\nwarning: slow\n"
     )
 
 
@@ -44,7 +47,8 @@ def test_arena_in_a_pipe_writes_logfmt() -> None:
     messages.error('no "x"')
     messages.warn("skipped")
     assert stream.getvalue() == (
-        'time="2026-11-21T11:07:08Z" level=error msg="no \\"x\\""\ntime="2026-11-21T11:07:08Z" level=warning msg=skipped\n'
+        'time="2026-11-21T11:07:08Z" level=error msg="no '
+        '\\"x\\""\ntime="2026-11-21T11:07:08Z" level=warning msg=skipped\n'
     )
 
 

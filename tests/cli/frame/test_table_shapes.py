@@ -1,7 +1,9 @@
-"""Every table with no, one and many rows, with names in Latin letters and in Chinese: columns stand as the contract's §2 has them.
+"""Every table with no, one and many rows, with names in Latin letters and in Chinese: columns stand
+as the contract's §2 has them.
 
-The oracle knows the rule and not the tables: below each heading begins a cell in every row, counted in code points; the longest cell of a
-column is two short of the next; the last column is not padded. Samples S1 to S17 stand byte for byte beside it:
+The oracle knows the rule and not the tables: below each heading begins a cell in every row, counted
+in code points; the longest cell of a column is two short of the next; the last column is not
+padded. Samples S1 to S17 stand byte for byte beside it:
 
 | samples | test |
 |---|---|
@@ -36,30 +38,61 @@ def names(count: int, stem: str) -> list[str]:
 
 
 def jobs(count: int, stem: str) -> ClusterSnapshot:
-    made = [job("MPIJob", name, {"Launcher": (1, 0), "Worker": (2, 4)}, created=-number) for number, name in enumerate(names(count, stem))]
+    made = [
+        job("MPIJob", name, {"Launcher": (1, 0), "Worker": (2, 4)}, created=-number)
+        for number, name in enumerate(names(count, stem))
+    ]
     return cluster(
-        made, [job_pod(each, each["metadata"]["name"] + "-launcher", "launcher", on="n", ip="10.0.0.1") for each in made], after=90
+        made,
+        [
+            job_pod(each, each["metadata"]["name"] + "-launcher", "launcher", on="n", ip="10.0.0.1")
+            for each in made
+        ],
+        after=90,
     )
 
 
 def instances(count: int, stem: str) -> ClusterSnapshot:
-    """One job with so many workers; every other one holds a GPU that tells something, the others' tell nothing."""
+    """One job with so many workers; every other one holds a GPU that tells something, the others'
+    tell nothing.
+    """
     one = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (count, 1)})
-    workers = [job_pod(one, name, "worker", gpus=1, on="n1", ip="10.0.0.1", index=str(i)) for i, name in enumerate(names(count, stem))]
-    told = [reading("n1", i, 80.0, 4.0 * i, 7.0 * i, [("default", name)]) for i, name in enumerate(names(count, stem)) if i % 2]
+    workers = [
+        job_pod(one, name, "worker", gpus=1, on="n1", ip="10.0.0.1", index=str(i))
+        for i, name in enumerate(names(count, stem))
+    ]
+    told = [
+        reading("n1", i, 80.0, 4.0 * i, 7.0 * i, [("default", name)])
+        for i, name in enumerate(names(count, stem))
+        if i % 2
+    ]
     return cluster([one], workers, after=90, readings=told)
 
 
 def nodes(capacity: dict[str, str]) -> Build:
     def build(count: int, stem: str) -> ClusterSnapshot:
-        return snapshot_of([node(name, f"10.0.{number}.1", capacity) for number, name in enumerate(names(count, stem))])
+        return snapshot_of(
+            [
+                node(name, f"10.0.{number}.1", capacity)
+                for number, name in enumerate(names(count, stem))
+            ]
+        )
 
     return build
 
 
 def mixed(count: int, stem: str) -> ClusterSnapshot:
-    kinds: list[dict[str, str]] = [{}, {"nvidia.com/gpu": "8"}, {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"}]
-    return snapshot_of([node(name, "10.0.0.1", kinds[number % 3]) for number, name in enumerate(names(count, stem))])
+    kinds: list[dict[str, str]] = [
+        {},
+        {"nvidia.com/gpu": "8"},
+        {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"},
+    ]
+    return snapshot_of(
+        [
+            node(name, "10.0.0.1", kinds[number % 3])
+            for number, name in enumerate(names(count, stem))
+        ]
+    )
 
 
 def holders(capacity: dict[str, str], limits: dict[str, str], **told: str) -> Build:
@@ -75,67 +108,148 @@ def holders(capacity: dict[str, str], limits: dict[str, str], **told: str) -> Bu
 def measured(count: int, stem: str) -> ClusterSnapshot:
     """One node with so many cards; every other one is lost and tells nothing."""
     told = [
-        reading("gpu-1", index, 80.0 if index % 2 else None, None, 50.0 if index % 2 else None, [("default", stem)])
+        reading(
+            "gpu-1",
+            index,
+            80.0 if index % 2 else None,
+            None,
+            50.0 if index % 2 else None,
+            [("default", stem)],
+        )
         for index in range(count)
     ]
-    return snapshot_of([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "64"})], [pod(stem, "gpu-1", {"nvidia.com/gpu": "1"})], readings=told)
+    return snapshot_of(
+        [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "64"})],
+        [pod(stem, "gpu-1", {"nvidia.com/gpu": "1"})],
+        readings=told,
+    )
 
 
 def matrices(count: int, stem: str) -> ClusterSnapshot:
     health = {str(index): "Healthy" for index in range(count)}
-    topology = topology_map(health, [["NV2"] * count] * count, [[10.0**index for index in range(count)]] * count)
+    topology = topology_map(
+        health, [["NV2"] * count] * count, [[10.0**index for index in range(count)]] * count
+    )
     labels = {"ack.node.gpu.schedule": "topology"}
-    return snapshot_of([node(stem, "10.0.0.1", {"aliyun.com/gpu": str(count)}, labels=labels)], [], {stem: topology})
+    return snapshot_of(
+        [node(stem, "10.0.0.1", {"aliyun.com/gpu": str(count)}, labels=labels)],
+        [],
+        {stem: topology},
+    )
 
 
-SHARE, EXCLUSIVE = {"aliyun.com/gpu-mem": "300", "aliyun.com/gpu-count": "2"}, {"nvidia.com/gpu": "80"}
+SHARE, EXCLUSIVE = (
+    {"aliyun.com/gpu-mem": "300", "aliyun.com/gpu-count": "2"},
+    {"nvidia.com/gpu": "80"},
+)
 GRANT = {"scheduler.framework.gpushare.allocation": '{"0":{"0":6}}'}
 TABLES: list[tuple[str, str, Build]] = [
     ("list", "NAME  STATUS  TRAINER  DURATION  GPU(Requested)  GPU(Allocated)  NODE", jobs),
-    ("list -A", "NAMESPACE  NAME  STATUS  TRAINER  DURATION  GPU(Requested)  GPU(Allocated)  NODE", jobs),
+    (
+        "list -A",
+        "NAMESPACE  NAME  STATUS  TRAINER  DURATION  GPU(Requested)  GPU(Allocated)  NODE",
+        jobs,
+    ),
     ("list -o wide", "NAME  STATUS  TRAINER  DURATION  GPU(Requested)  GPU(Allocated)  NODE", jobs),
     ("list --legacy", "NAME  STATUS  TRAINER  AGE  NODE", jobs),
     ("top job", "NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE", jobs),
-    ("top job -A", "NAMESPACE  NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE", jobs),
+    (
+        "top job -A",
+        "NAMESPACE  NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE",
+        jobs,
+    ),
     (
         "top job --resources",
-        "NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE  CPU(Requested/Total)  MEMORY(Requested/Total)",
+        (
+            "NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE  "
+            "CPU(Requested/Total)  MEMORY(Requested/Total)"
+        ),
         jobs,
     ),
     ("top job --legacy", "NAME  GPU(Requests)  GPU(Allocated)  STATUS  TRAINER  AGE  NODE", jobs),
     ("get bert", "NAME  STATUS  AGE  IS_CHIEF  GPU(Requested)  NODE", instances),
     ("get bert --legacy", "NAME  STATUS  TRAINER  AGE  INSTANCE  NODE", instances),
-    ("top job bert", "NAME  STATUS  GPU(Request)  NODE  GPU(DeviceIndex)  GPU(DutyCycle)  GPU_MEMORY(Used/Total)", instances),
+    (
+        "top job bert",
+        (
+            "NAME  STATUS  GPU(Request)  NODE  GPU(DeviceIndex)  GPU(DutyCycle)  "
+            "GPU_MEMORY(Used/Total)"
+        ),
+        instances,
+    ),
     ("top node", "NAME  IPADDRESS  ROLE  STATUS  GPU(Total)  GPU(Allocated)", nodes(EXCLUSIVE)),
     ("top node", "NAME  IPADDRESS  ROLE  STATUS  GPU(Total)  GPU(Allocated)", nodes({})),
     (
         "top node",
-        "NAME  IPADDRESS  ROLE  STATUS  GPUs(Allocated/Total)  GPU_MEMORY(Allocated/Total)  GPU_CORE(Allocated/Total)",
+        (
+            "NAME  IPADDRESS  ROLE  STATUS  GPUs(Allocated/Total)  GPU_MEMORY(Allocated/Total)  "
+            "GPU_CORE(Allocated/Total)"
+        ),
         nodes(SHARE),
     ),
-    ("top node --legacy", "NAME  IPADDRESS  ROLE  STATUS  GPU(Total)  GPU(Allocated)", nodes(EXCLUSIVE)),
+    (
+        "top node --legacy",
+        "NAME  IPADDRESS  ROLE  STATUS  GPU(Total)  GPU(Allocated)",
+        nodes(EXCLUSIVE),
+    ),
     ("top node -s", "NAME  IPADDRESS  GPU0(Allocated/Total)  GPU1(Allocated/Total)", nodes(SHARE)),
-    ("top node -d", "NAMESPACE  NAME  STATUS  GPU(Requested)", holders(EXCLUSIVE, {"nvidia.com/gpu": "1"})),
-    ("top node -d", "NAMESPACE  NAME  GPU_MEM(Requested)  GPU_MEM(Allocated)", holders(SHARE, {"aliyun.com/gpu-mem": "6"}, **GRANT)),
-    ("top node -s -d", "NAME  NAMESPACE  GPU0(Allocated)  GPU1(Allocated)", holders(SHARE, {"aliyun.com/gpu-mem": "6"}, **GRANT)),
-    ("top node --legacy -d", "NAMESPACE  NAME  GPU REQUESTS", holders(EXCLUSIVE, {"nvidia.com/gpu": "1"})),
-    ("top node -d --metric", "INDEX  MEMORY(Total)  MEMORY(Allocated)  MEMORY(Used)  DUTY_CYCLE", measured),
+    (
+        "top node -d",
+        "NAMESPACE  NAME  STATUS  GPU(Requested)",
+        holders(EXCLUSIVE, {"nvidia.com/gpu": "1"}),
+    ),
+    (
+        "top node -d",
+        "NAMESPACE  NAME  GPU_MEM(Requested)  GPU_MEM(Allocated)",
+        holders(SHARE, {"aliyun.com/gpu-mem": "6"}, **GRANT),
+    ),
+    (
+        "top node -s -d",
+        "NAME  NAMESPACE  GPU0(Allocated)  GPU1(Allocated)",
+        holders(SHARE, {"aliyun.com/gpu-mem": "6"}, **GRANT),
+    ),
+    (
+        "top node --legacy -d",
+        "NAMESPACE  NAME  GPU REQUESTS",
+        holders(EXCLUSIVE, {"nvidia.com/gpu": "1"}),
+    ),
+    (
+        "top node -d --metric",
+        "INDEX  MEMORY(Total)  MEMORY(Allocated)  MEMORY(Used)  DUTY_CYCLE",
+        measured,
+    ),
     ("top node -d", "INDEX  STATUS  HEALTHY", matrices),
 ]
 
 
 def table_of(printed: str, heading: str) -> list[str]:
-    """The lines of the table that has this heading, up to the end of its columns: a line without a cell's end, or another block."""
+    """The lines of the table that has this heading, up to the end of its columns: a line without a
+    cell's end, or another block.
+    """
     lines = printed.splitlines()
     (first,) = (number for number, line in enumerate(lines) if _heads(heading).fullmatch(line))
     indent = _indent(lines[first])
-    end = next((n for n in range(first + 1, len(lines)) if _indent(lines[n]) != indent or "  " not in lines[n].strip()), len(lines))
+    end = next(
+        (
+            n
+            for n in range(first + 1, len(lines))
+            if _indent(lines[n]) != indent or "  " not in lines[n].strip()
+        ),
+        len(lines),
+    )
     return lines[first:end]
 
 
 def _heads(heading: str) -> re.Pattern[str]:
     """The line of headings; each of them is a group."""
-    return re.compile(r"\s*" + r" {2,}".join(f"({re.escape(cell)})" for cell in heading.split("  ")) + r"\s*")
+    return re.compile(
+        r"\s*"
+        + (
+            r" "
+            r"{2,}"
+        ).join(f"({re.escape(cell)})" for cell in heading.split("  "))
+        + r"\s*"
+    )
 
 
 def _indent(line: str) -> int:
@@ -143,33 +257,53 @@ def _indent(line: str) -> int:
 
 
 def misplaced(table: Sequence[str], heading: str) -> list[str]:
-    """Lines whose cells do not stand where the rule wants them, and columns that are wider than they must be."""
+    """Lines whose cells do not stand where the rule wants them, and columns that are wider than
+    they must be.
+    """
     found = _heads(heading).fullmatch(table[0])
     assert found is not None, table[0]
     starts = [found.start(number) for number in range(1, len(heading.split("  ")) + 1)]
-    wrong = [line for line in table for start in starts if line[start - 2 : start].strip() or line[start : start + 1].isspace()]
+    wrong = [
+        line
+        for line in table
+        for start in starts
+        if line[start - 2 : start].strip() or line[start : start + 1].isspace()
+    ]
     for left, right in pairwise(starts):
         longest = max(len(line[left:right].rstrip()) for line in table)
         if longest != right - left - 2:
-            wrong.append(f"column `{table[0][left:right].strip()}` is {right - left} wide, its longest cell {longest}")
+            wrong.append(
+                f"column `{table[0][left:right].strip()}` is {right - left} wide, its longest "
+                f"cell {longest}"
+            )
     return wrong
 
 
-@pytest.mark.parametrize(("line", "heading", "build"), TABLES, ids=[f"{line}: {heading}" for line, heading, _ in TABLES])
+@pytest.mark.parametrize(
+    ("line", "heading", "build"),
+    TABLES,
+    ids=[(f"{line}: {heading}") for line, heading, _ in TABLES],
+)
 @pytest.mark.parametrize("stem", [LATIN, CHINESE], ids=["latin", "chinese"])
 @pytest.mark.parametrize("count", [0, 1, MANY])
-def test_columns_stand_below_their_headings(line: str, heading: str, build: Build, count: int, stem: str) -> None:
+def test_columns_stand_below_their_headings(
+    line: str, heading: str, build: Build, count: int, stem: str
+) -> None:
     try:
         printed = run_command(line, build(count, stem)).out
     except UserError as error:
         assert count == 0 and "not found nodes" in error.what
         return
-    if count == 0 and not re.search(r"^\s*" + re.escape(heading.partition("  ")[0]) + " ", printed, re.MULTILINE):
+    if count == 0 and not re.search(
+        r"^\s*" + re.escape(heading.partition("  ")[0]) + " ", printed, re.MULTILINE
+    ):
         return  # blocks without rows are left out
     table = table_of(printed, heading)
     assert misplaced(table, heading) == [], printed
     rows = [row for row in table[1:] if not set(row) <= set(" -")]
-    assert len([row for row in rows if stem in row or heading.startswith("INDEX")]) == count, printed
+    assert len([row for row in rows if stem in row or heading.startswith("INDEX")]) == count, (
+        printed
+    )
 
 
 def test_the_oracle_sees_a_column_that_is_off() -> None:

@@ -1,7 +1,8 @@
-"""No text of the cluster reaches the terminal as more than text: kubectl's letters for escape sequences, whatever the verb (logs excepted).
+"""No text of the cluster reaches the terminal as more than text: kubectl's letters for escape
+sequences, whatever the verb (logs excepted).
 
-Oracle: `terminalEscaper` and the table printer of cli-runtime 0.36.3: ESC becomes `^[`, a carriage return `\\r`, and a cell ends with
-its first line.
+Oracle: `terminalEscaper` and the table printer of cli-runtime 0.36.3: ESC becomes `^[`, a carriage
+return `\\r`, and a cell ends with its first line.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ _FREE: Final = frozenset(
         "modelSource",
     ]
 )
-"""Fields that hold what people or controllers like (what the API server checks when it is written, a saved snapshot may hold anyhow)."""
+"""Fields that hold what people or controllers like (what the API server checks when it is written,
+a saved snapshot may hold anyhow).
+"""
 
 
 def spoilt(value: Any, key: str = "") -> Any:
@@ -64,10 +67,18 @@ def spoilt(value: Any, key: str = "") -> Any:
     return value + EVIL if isinstance(value, str) and value and key in _FREE else value
 
 
-BERT = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, annotations={"modelSource": "s3"}, labels={"modelName": "m"})
+BERT = job(
+    "MPIJob",
+    "bert",
+    {"Launcher": (1, 0), "Worker": (1, 1)},
+    annotations={"modelSource": "s3"},
+    labels={"modelName": "m"},
+)
 OVER = job("MPIJob", "over", {"Worker": (1, 1)}, states=("Running", "Failed"), ended=60)
 WAITING = job_pod(BERT, "bert-worker-0", "worker", gpus=1, phase="Pending")
-WAITING["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]
+WAITING["status"]["conditions"] = [
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": ("0/1 nodes")}
+]
 SHARING = job_pod(BERT, "waits", "worker", phase="Pending")
 SHARING["spec"]["containers"][0]["resources"]["limits"] = {"aliyun.com/gpu-mem": "40"}
 SHARING["status"]["conditions"] = WAITING["status"]["conditions"]
@@ -102,11 +113,15 @@ OBJECTS: Final[dict[str, list[Object]]] = {
 
 
 class HostileServer(ScriptedServer):
-    """Any list and any object of `OBJECTS`, spoilt; it refuses every change with a message that is spoilt, too."""
+    """Any list and any object of `OBJECTS`, spoilt; it refuses every change with a message that is
+    spoilt, too.
+    """
 
     def __init__(self) -> None:
         super().__init__({})
-        self._objects = {plural: [spoilt(each) for each in found] for plural, found in deepcopy(OBJECTS).items()}
+        self._objects = {
+            plural: [spoilt(each) for each in found] for plural, found in deepcopy(OBJECTS).items()
+        }
 
     def _next_step(self, seen: Seen) -> Reply | Stream:
         *_, before, last = ("", *seen.path.split("/"))
@@ -135,10 +150,16 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot file of the same nodes and pods, and of a quota tree."""
     path = tmp_path_factory.mktemp("saved") / "s"
     nodes, pods = ([spoilt(each) for each in OBJECTS[plural]] for plural in ("nodes", "pods"))
-    leaf = QuotaNode(f"team{EVIL}", f"root.team{EVIL}", "root", {"cpu": 1}, namespaces=(f"n{EVIL}",))
+    leaf = QuotaNode(
+        f"team{EVIL}", f"root.team{EVIL}", "root", {"cpu": 1}, namespaces=(f"n{EVIL}",)
+    )
     root = QuotaNode("root", "root", min={"cpu": 1}, max={"cpu": 1}, children=(leaf,))
     tree = QuotaTree("elasticquotatree", "kube-system", root)
-    run_command(f"snapshot save {path}", replace(snapshot_of(nodes, pods), quota=root, quota_tree=tree), "fairlead")
+    run_command(
+        f"snapshot save {path}",
+        replace(snapshot_of(nodes, pods), quota=root, quota_tree=tree),
+        "fairlead",
+    )
     return path
 
 
@@ -207,20 +228,51 @@ LINES: Final = {
     "fairlead quota validate SAVED": "",
     "fairlead snapshot show SAVED": "",
 }
-"""What is typed, and how the hostile text is seen in its answer; "" where none of it is shown today."""
+"""What is typed, and how the hostile text is seen in its answer; "" where none of it is shown
+today.
+"""
 LOGS: Final = ("arena logs bert", "arena serve logs fast")
-_OTHER_KINDS: Final = ("tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob")
+_OTHER_KINDS: Final = (
+    "tfjob",
+    "pytorchjob",
+    "rayjob",
+    "etjob",
+    "deepspeedjob",
+    "volcanojob",
+    "sparkjob",
+)
 _SERVERS: Final = (
-    *("up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "quota-controller"),
+    *(
+        "up",
+        "console",
+        "cluster-exporter",
+        "gpu-exporter",
+        "scheduler-extender",
+        "quota-controller",
+    ),
     *("api-server", "admission-webhook", "device-plugin"),
 )
 NOT_HERE: Final = {
     **dict.fromkeys(
-        (f"submit {kind}" for kind in ["tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob"]),
+        (
+            f"submit {kind}"
+            for kind in [
+                "tfjob",
+                "pytorchjob",
+                "rayjob",
+                "etjob",
+                "deepspeedjob",
+                "volcanojob",
+                "sparkjob",
+            ]
+        ),
         "as submit mpijob",
     ),
     **dict.fromkeys(_SERVERS, "servers log"),
-    **dict.fromkeys(("env", "time", "completion", "version", "quota demo", "gpu-load"), "no text of the cluster"),
+    **dict.fromkeys(
+        ("env", "time", "completion", "version", ("quota demo"), "gpu-load"),
+        "no text of the cluster",
+    ),
     "snapshot save": "writes a file",
 }
 
@@ -235,7 +287,9 @@ def test_every_verb_is_tried() -> None:
     assert not {verb.name for verb in VERBS} & tried & NOT_HERE.keys()
 
 
-def said(line: str, config: Path, saved: Path, capture: pytest.CaptureFixture[bytes]) -> tuple[bytes, bytes]:
+def said(
+    line: str, config: Path, saved: Path, capture: pytest.CaptureFixture[bytes]
+) -> tuple[bytes, bytes]:
     program, *words = shlex.split(line.replace("SAVED", str(saved)))
     main(program, words if "SAVED" in line else ["--kubeconfig", str(config), *words])
     sys.stdout.flush()
@@ -260,12 +314,14 @@ def test_no_escape_sequence_comes_through(
 
 
 @pytest.mark.parametrize("line", LOGS)
-def test_a_log_comes_byte_for_byte(line: str, config: Path, saved: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_log_comes_byte_for_byte(
+    line: str, config: Path, saved: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     assert said(line, config, saved, capfdbinary)[0] == LOG
 
 
 def test_a_table_is_as_kubectl_prints_it() -> None:
     """Widths are of what is shown, and a cell ends with its first line."""
-    assert render_rows([("NAME", "OWNER", "AGE"), ("a", "\x1b[2Jeve\nforged", "1d"), ("b", "ann\rforged", "2d")]) == (
-        "NAME  OWNER        AGE\na     ^[[2Jeve...  1d\nb     ann...       2d\n"
-    )
+    assert render_rows(
+        [("NAME", "OWNER", "AGE"), ("a", "\x1b[2Jeve\nforged", "1d"), ("b", "ann\rforged", "2d")]
+    ) == ("NAME  OWNER        AGE\na     ^[[2Jeve...  1d\nb     ann...       2d\n")

@@ -20,7 +20,9 @@ def answers() -> dict[str, list[Reply | Stream]]:
     """A cluster without jobs in any of the namespaces."""
     steps = script()
     for place in PLACES:
-        steps |= {collection(kind, place): [listed([])] for kind in ("mpijobs", "tfjobs", "pytorchjobs")}
+        steps |= {
+            collection(kind, place): [listed([])] for kind in ("mpijobs", "tfjobs", "pytorchjobs")
+        }
         steps[f"/api/v1/namespaces/{place}/pods"] = [listed([])]
     return steps
 
@@ -39,7 +41,11 @@ def config(path: Path, server: str, *contexts: str, namespace: str = "") -> Path
 
 def asked(server: ScriptedServer) -> set[str]:
     """The namespaces in which jobs were looked for."""
-    return {each.path.split("/namespaces/")[1].split("/")[0] for each in server.seen if each.path.endswith("/mpijobs")}
+    return {
+        each.path.split("/namespaces/")[1].split("/")[0]
+        for each in server.seen
+        if each.path.endswith("/mpijobs")
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,12 +57,21 @@ def asked(server: ScriptedServer) -> set[str]:
         ("of-context", "of-file", "of-flag", "of-flag"),
     ],
 )
-def test_the_flag_then_the_file_then_the_context(context: str, file: str, flag: str, expected: str, tmp_path: Path) -> None:
+def test_the_flag_then_the_file_then_the_context(
+    context: str, file: str, flag: str, expected: str, tmp_path: Path
+) -> None:
     settings = tmp_path / "arena.config"
     settings.write_text(f"namespace={file}\n" if file else "")
     with ScriptedServer(answers()) as server:
         path = config(tmp_path / "kube", server.url, "one", namespace=context)
-        done = arena(tmp_path, "list", *(["-n", flag] if flag else []), "--config", str(path), ARENA_CONFIG=str(settings))
+        done = arena(
+            tmp_path,
+            "list",
+            *(["-n", flag] if flag else []),
+            "--config",
+            str(path),
+            ARENA_CONFIG=str(settings),
+        )
         assert done.returncode == 0, done.stderr
         assert asked(server) == {expected}
 
@@ -70,13 +85,20 @@ def test_the_file_in_the_home_is_read_where_none_is_named(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("value", ["$(touch x)", "Team_A", "a" * 64])
-def test_a_namespace_that_can_be_none_is_refused_wherever_it_stands(value: str, tmp_path: Path) -> None:
+def test_a_namespace_that_can_be_none_is_refused_wherever_it_stands(
+    value: str, tmp_path: Path
+) -> None:
     (tmp_path / "arena.config").write_text(f"namespace={value}\n")
     with ScriptedServer(answers()) as server:
         path = str(config(tmp_path / "kube", server.url, "one"))
-        for words, env in ((["-n", value], {}), ([], {"ARENA_CONFIG": str(tmp_path / "arena.config")})):
+        for words, env in (
+            (["-n", value], {}),
+            ([], {"ARENA_CONFIG": str(tmp_path / "arena.config")}),
+        ):
             done = arena(tmp_path, "list", *words, "--config", path, **env)
-            assert (done.returncode, done.stdout) == (1, "") and f"invalid namespace `{value}`" in done.stderr
+            assert (done.returncode, done.stdout) == (1, "") and (
+                f"invalid namespace `{value}`"
+            ) in done.stderr
         assert server.seen == [] and not (tmp_path / "x").exists()
 
 

@@ -23,8 +23,16 @@ def jobs(*pods: Any) -> Script:
 
 
 def environment(folder: Path, server: ExecServer) -> dict[str, str]:
-    config = write_kubeconfig(folder / "config", cluster={"server": server.url, "certificate-authority-data": encoded(CA.pem)})
-    return {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "KUBECONFIG": str(config)}
+    config = write_kubeconfig(
+        folder / "config",
+        cluster={"server": server.url, "certificate-authority-data": encoded(CA.pem)},
+    )
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "KUBECONFIG": str(config),
+    }
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

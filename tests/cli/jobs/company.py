@@ -9,9 +9,25 @@ from tests.cli.job_objects import cluster, job, job_pod
 from fairlead.model.snapshot import ClusterSnapshot
 
 BERT = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (2, 4)}, created=-100, started=-90)
-MNIST = job("TFJob", "mnist", {"Chief": (1, 1), "PS": (2, 0), "Worker": (3, 1), "Evaluator": (1, 1)}, created=-50, started=-50)
-OVER = job("PyTorchJob", "over", {"Master": (1, 1)}, states=["Running", "Failed"], created=-7200, started=-7200, ended=-3500)
-ASIDE = job("PyTorchJob", "aside", {"Master": (1, 2)}, states=["Suspended"], started=None, created=-20)
+MNIST = job(
+    "TFJob",
+    "mnist",
+    {"Chief": (1, 1), "PS": (2, 0), "Worker": (3, 1), "Evaluator": (1, 1)},
+    created=-50,
+    started=-50,
+)
+OVER = job(
+    "PyTorchJob",
+    "over",
+    {"Master": (1, 1)},
+    states=["Running", "Failed"],
+    created=-7200,
+    started=-7200,
+    ended=-3500,
+)
+ASIDE = job(
+    "PyTorchJob", "aside", {"Master": (1, 2)}, states=["Suspended"], started=None, created=-20
+)
 OTHER = job("MPIJob", "bert", {"Worker": (1, 1)}, namespace="other", created=-10)
 MASTER = job_pod(ASIDE, "aside-master-0", "master")
 BERT_PODS = [

@@ -11,7 +11,11 @@ from tests.cli.arena import arena, kubeconfig
 from tests.cli.job_objects import job, job_pod
 from tests.edge.scripted import Reply, ScriptedServer, Stream
 
-SERVED = {"mpijobs": ("v2beta1", "MPIJob"), "tfjobs": ("v1", "TFJob"), "pytorchjobs": ("v1", "PyTorchJob")}
+SERVED = {
+    "mpijobs": ("v2beta1", "MPIJob"),
+    "tfjobs": ("v1", "TFJob"),
+    "pytorchjobs": ("v1", "PyTorchJob"),
+}
 MPI = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)})
 TF = job("TFJob", "mnist", {"Worker": (2, 1)}, created=-60)
 PODS = [
@@ -28,11 +32,20 @@ def listed(objects: Sequence[Any]) -> Reply:
 def discovery(*plurals: str, verbs: Sequence[str] = ("list",)) -> Reply:
     def version(plural: str) -> dict[str, Any]:
         served, kind = SERVED[plural]
-        resource = {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": list(verbs)}
+        resource = {
+            "resource": plural,
+            "responseKind": {"kind": kind},
+            "scope": "Namespaced",
+            "verbs": list(verbs),
+        }
         return {"version": served, "resources": [resource]}
 
-    items = [{"metadata": {"name": "kubeflow.org"}, "versions": [version(plural) for plural in plurals]}]
-    headers = {"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    items = [
+        {"metadata": {"name": "kubeflow.org"}, "versions": [version(plural) for plural in plurals]}
+    ]
+    headers = {
+        "Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    }
     return Reply({"kind": "APIGroupDiscoveryList", "items": items}, headers=headers)
 
 
@@ -56,5 +69,7 @@ def script(**replaced: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
     return steps
 
 
-def run(folder: Path, server: ScriptedServer, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, server: ScriptedServer, *words: str, **env: str
+) -> subprocess.CompletedProcess[str]:
     return arena(folder, "--kubeconfig", str(kubeconfig(folder, server.url)), *words, **env)

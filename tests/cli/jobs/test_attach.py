@@ -1,4 +1,6 @@
-"""`arena attach` against a server that speaks the API server's protocol and really runs the commands, over TLS with our own authority."""
+"""`arena attach` against a server that speaks the API server's protocol and really runs the
+commands, over TLS with our own authority.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,18 @@ def server() -> Iterator[ExecServer]:
         yield running
 
 
-def attach(folder: Path, server: ExecServer, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def attach(
+    folder: Path, server: ExecServer, *words: str, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
     argv = [*PROGRAM, "attach", *words]
-    return subprocess.run(argv, input=stdin, capture_output=True, timeout=SECONDS, env=environment(folder, server), check=False)
+    return subprocess.run(
+        argv,
+        input=stdin,
+        capture_output=True,
+        timeout=SECONDS,
+        env=environment(folder, server),
+        check=False,
+    )
 
 
 def attach_here(folder: Path, server: ExecServer, *words: str) -> subprocess.CompletedProcess[str]:
@@ -40,9 +51,17 @@ def attach_here(folder: Path, server: ExecServer, *words: str) -> subprocess.Com
     return run_main("arena", ["attach", *words], environment(folder, server))
 
 
-def start(folder: Path, server: ExecServer, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+def start(
+    folder: Path, server: ExecServer, *words: str, stdin: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
     argv = [*PROGRAM, "attach", *words]
-    return subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(folder, server))
+    return subprocess.Popen(
+        argv,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(folder, server),
+    )
 
 
 def test_a_command_with_its_streams_and_its_exit_code(tmp_path: Path, server: ExecServer) -> None:
@@ -52,10 +71,18 @@ def test_a_command_with_its_streams_and_its_exit_code(tmp_path: Path, server: Ex
     assert first == b"err" and b'msg="command terminated with exit code 3"' in last
     asked = server.executed[-1]
     assert asked.path == f"{POD_LIST}/{CHIEF}/exec"
-    assert asked.query == {"container": "main", "command": "sh", "stdin": "true", "stdout": "true", "stderr": "true"}
+    assert asked.query == {
+        "container": "main",
+        "command": "sh",
+        "stdin": "true",
+        "stdout": "true",
+        "stderr": "true",
+    }
 
 
-def test_bytes_go_through_as_they_are_and_the_end_of_stdin_is_told(tmp_path: Path, server: ExecServer) -> None:
+def test_bytes_go_through_as_they_are_and_the_end_of_stdin_is_told(
+    tmp_path: Path, server: ExecServer
+) -> None:
     data = bytes(range(256)) * 8192
     done = attach(tmp_path, server, "bert", "--", "cat", stdin=data)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -68,17 +95,29 @@ def test_without_a_command_it_is_a_shell(tmp_path: Path, server: ExecServer) -> 
 
 
 def test_the_pod_and_the_container_that_are_named(tmp_path: Path, server: ExecServer) -> None:
-    assert attach_here(tmp_path, server, "bert", "-i", "bert-worker-0", "-c", "main", "--", "true").returncode == 0
+    assert (
+        attach_here(
+            tmp_path, server, "bert", "-i", "bert-worker-0", "-c", "main", "--", "true"
+        ).returncode
+        == 0
+    )
     assert server.executed[-1].path == f"{POD_LIST}/bert-worker-0/exec"
     before = len(server.executed)
-    pod, container = attach_here(tmp_path, server, "bert", "-i", "x"), attach_here(tmp_path, server, "bert", "-c", "x")
-    assert "invalid instance name x in job bert,please use 'arena get bert' to make sure instance name" in pod.stderr
+    pod, container = (
+        attach_here(tmp_path, server, "bert", "-i", "x"),
+        attach_here(tmp_path, server, "bert", "-c", "x"),
+    )
+    assert (
+        "invalid instance name x in job bert,please use 'arena get bert' to make sure instance name"
+    ) in pod.stderr
     assert "container x is not valid for pod bert-launcher-x" in container.stderr
     assert (pod.returncode, container.returncode, len(server.executed)) == (1, 1, before)
 
 
 def test_flags_of_the_command_are_its_own(tmp_path: Path, server: ExecServer) -> None:
-    assert attach_here(tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top").stdout == "--help -n top\n"
+    assert attach_here(
+        tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top"
+    ).stdout == ("--help -n top\n")
 
 
 def test_a_job_must_be_named(tmp_path: Path, server: ExecServer) -> None:
@@ -93,10 +132,14 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
         server.script[POD_LIST] = [listed([])]
         none, absent = attach_here(tmp_path, server, "bert"), attach_here(tmp_path, server, "nope")
         assert server.executed == []
-    assert "cannot exec into a container in a completed Instance; current phase is Succeeded" in over.stderr
+    assert (
+        "cannot exec into a container in a completed Instance; current phase is Succeeded"
+    ) in over.stderr
     assert f"`arena logs bert -n default -i {CHIEF}`" in over.stderr
     assert "not found instances of the job bert" in none.stderr
-    assert "training job not found,please use 'arena list' to make sure job is existed" in absent.stderr
+    assert (
+        "training job not found,please use 'arena list' to make sure job is existed"
+    ) in absent.stderr
     assert (over.returncode, none.returncode, absent.returncode) == (1, 1, 1)
 
 
@@ -107,15 +150,29 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
             status(403, "Forbidden", 'User "eve" cannot create resource "pods/exec"'),
             'User \\"eve\\" cannot create resource \\"pods/exec\\"',
         ),
-        (status(400, "BadRequest", "pod bert-launcher-x does not have a host assigned"), "does not have a host assigned"),
-        (status(404, "NotFound", 'pods "bert-launcher-x" not found'), 'pods \\"bert-launcher-x\\" not found'),
-        (status(501, "NotImplemented", "pod x runs in a simulated cluster"), "pod x runs in a simulated cluster"),
+        (
+            status(400, "BadRequest", ("pod bert-launcher-x does not have a host assigned")),
+            "does not have a host assigned",
+        ),
+        (
+            status(404, "NotFound", ('pods "bert-launcher-x" not found')),
+            ('pods \\"bert-launcher-x\\" not found'),
+        ),
+        (
+            status(501, "NotImplemented", ("pod x runs in a simulated cluster")),
+            "pod x runs in a simulated cluster",
+        ),
         (Reply(b"", 403), "this needs Kubernetes 1.30 or later"),
         (Reply(b"<html>no upgrades here</html>", 200), "no upgrades here"),
-        (Reply(b'unable to upgrade connection: container not found ("main")', 500), 'container not found (\\"main\\")'),
+        (
+            Reply((b'unable to upgrade connection: container not found ("main")'), 500),
+            ('container not found (\\"main\\")'),
+        ),
     ],
 )
-def test_a_server_that_says_no_is_quoted(refusal: Reply, told: str, tmp_path: Path, server: ExecServer) -> None:
+def test_a_server_that_says_no_is_quoted(
+    refusal: Reply, told: str, tmp_path: Path, server: ExecServer
+) -> None:
     server.refusal = refusal
     try:
         done = attach_here(tmp_path, server, "bert")
@@ -132,10 +189,15 @@ def test_a_server_that_speaks_no_v5_is_too_old(tmp_path: Path, server: ExecServe
     finally:
         server.protocols = ("v5.channel.k8s.io",)
     assert done.returncode == 1
-    assert "does not speak `v5.channel.k8s.io`" in done.stderr and "this needs Kubernetes 1.30 or later" in done.stderr
+    assert ("does not speak `v5.channel.k8s.io`") in done.stderr and (
+        "this needs Kubernetes 1.30 or later"
+    ) in done.stderr
 
 
-NOT_FOUND = b'{"status":"Failure","reason":"InternalError","message":"container not found (\\"main\\")","code":500}'
+NOT_FOUND = (
+    b'{"status":"Failure","reason":"InternalError","message":"container not found '
+    b'(\\"main\\")","code":500}'
+)
 
 
 async def _not_found(_: web.Request, socket: web.WebSocketResponse) -> None:
@@ -182,7 +244,9 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
         (_no_status, "", "did not report with a Status how the command ended"),
     ],
 )
-def test_a_command_that_does_not_come_to_its_end_is_an_error(on_exec: Any, stdout: str, told: str, tmp_path: Path) -> None:
+def test_a_command_that_does_not_come_to_its_end_is_an_error(
+    on_exec: Any, stdout: str, told: str, tmp_path: Path
+) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=on_exec) as server:
         done = attach_here(tmp_path, server, "bert")
     assert (done.returncode, done.stdout) == (1, stdout)
@@ -196,7 +260,9 @@ async def _windows(_: web.Request, socket: web.WebSocketResponse) -> None:
 
 
 async def _enough(request: web.Request, socket: web.WebSocketResponse) -> None:
-    """As the API server does it when a command ends that has not read its stdin: hangs up while more of that is on its way."""
+    """As the API server does it when a command ends that has not read its stdin: hangs up while
+    more of that is on its way.
+    """
     await socket.receive()
     await socket.send_bytes(bytes([STDOUT]) + b"first\n")
     await socket.send_bytes(bytes([STATUS]) + ended(4))
@@ -216,7 +282,9 @@ def test_a_great_exit_code_does_not_become_a_success(tmp_path: Path) -> None:
     assert done.returncode == 255 and "command terminated with exit code 256" in done.stderr
 
 
-def test_a_reader_who_has_seen_enough_is_no_failure_and_the_command_is_let_go(tmp_path: Path, server: ExecServer) -> None:
+def test_a_reader_who_has_seen_enough_is_no_failure_and_the_command_is_let_go(
+    tmp_path: Path, server: ExecServer
+) -> None:
     before, running = server.killed, start(tmp_path, server, "bert", "--", "yes")
     assert running.stdout is not None and running.stderr is not None and running.stdin is not None
     assert running.stdout.readline() == b"y\n"
@@ -228,7 +296,10 @@ def test_a_reader_who_has_seen_enough_is_no_failure_and_the_command_is_let_go(tm
 
 
 def test_ctrl_c_ends_a_command_that_has_no_terminal(tmp_path: Path, server: ExecServer) -> None:
-    before, running = server.killed, start(tmp_path, server, "bert", "--", "sh", "-c", "echo ready; sleep 1000")
+    before, running = (
+        server.killed,
+        start(tmp_path, server, "bert", "--", "sh", "-c", ("echo ready; sleep 1000")),
+    )
     assert running.stdout is not None and running.stdout.readline() == b"ready\n"
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=SECONDS)
@@ -237,8 +308,16 @@ def test_ctrl_c_ends_a_command_that_has_no_terminal(tmp_path: Path, server: Exec
 
 
 def test_a_closed_stdin_is_an_empty_one(tmp_path: Path, server: ExecServer) -> None:
-    line = " ".join(["exec", f"'{PROGRAM[0]}'", "-c", f"'{PROGRAM[2]}'", "attach bert -- wc -c <&-"])
-    done = subprocess.run(["sh", "-c", line], capture_output=True, timeout=SECONDS, env=environment(tmp_path, server), check=False)
+    line = " ".join(
+        ["exec", f"'{PROGRAM[0]}'", "-c", f"'{PROGRAM[2]}'", ("attach bert -- wc -c <&-")]
+    )
+    done = subprocess.run(
+        ["sh", "-c", line],
+        capture_output=True,
+        timeout=SECONDS,
+        env=environment(tmp_path, server),
+        check=False,
+    )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"0", b"")
 
 

@@ -1,4 +1,6 @@
-"""`arena attach` in a terminal: a pseudo-terminal of ours around it, a real one of the server's around the remote shell."""
+"""`arena attach` in a terminal: a pseudo-terminal of ours around it, a real one of the server's
+around the remote shell.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from tests.edge.exec_server import STDOUT, ExecServer
 class Terminal:
     """One `arena attach` behind a pseudo-terminal: what it shows, and how to type."""
 
-    def __init__(self, folder: Path, server: ExecServer, *words: str, size: tuple[int, int] = (100, 30)) -> None:
+    def __init__(
+        self, folder: Path, server: ExecServer, *words: str, size: tuple[int, int] = (100, 30)
+    ) -> None:
         self._master, self._slave = pty.openpty()
         self.resize(*size)
         self.shown = b""
@@ -89,7 +93,9 @@ def server() -> Iterator[ExecServer]:
 
 
 def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
-    """Its size, at the start and when it changes; Ctrl-C is for the program over there; its exit status; the mode is given back."""
+    """Its size, at the start and when it changes; Ctrl-C is for the program over there; its exit
+    status; the mode is given back.
+    """
     with Terminal(tmp_path, server, "bert") as terminal:
         terminal.wait_for(b"Hello! Arena attach the container main of instance bert-launcher-x\r\n")
         terminal.type(b"PS1='ready> '; stty size\n")
@@ -100,8 +106,11 @@ def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
         eventually(lambda: (132, 50) in server.sizes, "the new size was told")
         terminal.type(b"stty size\n")
         terminal.wait_for(b"50 132\r\n")
-        terminal.type(b'sh -c \'trap "echo caught; exit 9" INT; echo ar""med; while :; do sleep 0.1; done\'\n')
-        terminal.wait_for(b"armed\r\n")  # the echo of what was typed has quotes in it, and may stand before the prompt
+        terminal.type(
+            b'sh -c \'trap "echo caught; exit 9" INT; echo ar""med; while :; do sleep 0.1; done\'\n'
+        )
+        # the echo of what was typed has quotes in it, and may stand before the prompt
+        terminal.wait_for(b"armed\r\n")
         terminal.type(b"\x03")
         terminal.wait_for(b"caught\r\n")
         terminal.type(b"echo status $?\n")
@@ -114,7 +123,9 @@ def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
     assert query["tty"] == "true" and "stderr" not in query
 
 
-def test_ctrl_c_reaches_a_program_that_never_stops_writing(tmp_path: Path, server: ExecServer) -> None:
+def test_ctrl_c_reaches_a_program_that_never_stops_writing(
+    tmp_path: Path, server: ExecServer
+) -> None:
     with Terminal(tmp_path, server, "bert", "--", "yes") as terminal:
         terminal.wait_for(b"y\r\ny\r\n")
         terminal.type(b"\x03")
@@ -123,7 +134,9 @@ def test_ctrl_c_reaches_a_program_that_never_stops_writing(tmp_path: Path, serve
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_from_elsewhere_finds_the_terminal_given_back(number: signal.Signals, tmp_path: Path, server: ExecServer) -> None:
+def test_a_signal_from_elsewhere_finds_the_terminal_given_back(
+    number: signal.Signals, tmp_path: Path, server: ExecServer
+) -> None:
     before = server.killed
     with Terminal(tmp_path, server, "bert", "--", "sh", "-c", "echo ready; sleep 1000") as terminal:
         terminal.wait_for(b"ready\r\n")
@@ -144,11 +157,16 @@ async def _die(request: web.Request, socket: web.WebSocketResponse) -> None:
 
 
 def test_a_server_that_dies_leaves_a_usable_terminal(tmp_path: Path) -> None:
-    with ExecServer(jobs(), CA.issue("api"), on_exec=_die) as server, Terminal(tmp_path, server, "bert") as terminal:
+    with (
+        ExecServer(jobs(), CA.issue("api"), on_exec=_die) as server,
+        Terminal(tmp_path, server, "bert") as terminal,
+    ):
         terminal.wait_for(b"ready\r\n")
         eventually(lambda: terminal.mode != terminal.before, "every key goes over")
         terminal.type(b"x")
         assert terminal.end() == 1
         assert terminal.mode == terminal.before
         assert b"Traceback" not in terminal.shown
-        assert terminal.shown.endswith(b"\r\n") and b"\x1b[31mERRO\x1b[0m" in terminal.shown, "the message has its own lines again"
+        assert terminal.shown.endswith(b"\r\n") and b"\x1b[31mERRO\x1b[0m" in terminal.shown, (
+            "the message has its own lines again"
+        )

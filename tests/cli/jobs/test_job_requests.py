@@ -1,6 +1,8 @@
-"""How many requests do the job verbs send, and what do they say when some of them fail? Against a server that answers by script.
+"""How many requests do the job verbs send, and what do they say when some of them fail? Against a
+server that answers by script.
 
-The budget is the contract's §6: one discovery, one list per served kind, one pod list per family of labels, one query of Prometheus.
+The budget is the contract's §6: one discovery, one list per served kind, one pod list per family of
+labels, one query of Prometheus.
 """
 
 from __future__ import annotations
@@ -28,10 +30,19 @@ def forbidden(plural: str) -> Reply:
     return status(403, "Forbidden", f"{plural}.kubeflow.org{WHO}")
 
 
-METRIC = {"__name__": "nvidia_gpu_duty_cycle", "node_name": "n1", "minor_number": "0", "uuid": "GPU-1", "namespace_name": "default"}
+METRIC = {
+    "__name__": "nvidia_gpu_duty_cycle",
+    "node_name": "n1",
+    "minor_number": "0",
+    "uuid": "GPU-1",
+    "namespace_name": "default",
+}
 FOUND = {
     "status": "success",
-    "data": {"resultType": "vector", "result": [{"metric": {**METRIC, "pod_name": "bert-worker-0"}, "value": [1.0, "71"]}]},
+    "data": {
+        "resultType": "vector",
+        "result": [{"metric": {**METRIC, "pod_name": "bert-worker-0"}, "value": [1.0, "71"]}],
+    },
 }
 
 
@@ -40,15 +51,24 @@ FOUND = {
     [
         ("list", {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1}),
         ("list -T mpi", {"/apis": 1, "mpijobs": 1, "pods": 1}),
-        ("list -o json", {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1, "query": 1}),
+        (
+            "list -o json",
+            {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1, "query": 1},
+        ),
         ("top job", {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1}),
-        ("get bert", {"/apis": 1, "mpijobs/bert": 1, "tfjobs/bert": 1, "pytorchjobs/bert": 1, "pods": 1}),
+        (
+            "get bert",
+            {"/apis": 1, "mpijobs/bert": 1, "tfjobs/bert": 1, "pytorchjobs/bert": 1, "pods": 1},
+        ),
         ("get bert -T mpijob", {"/apis": 1, "mpijobs/bert": 1, "pods": 1}),
         ("get bert -T mpijob -e", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "events": 3}),
         ("get bert -T mpijob -g", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "query": 1}),
         ("top job bert -T mpijob", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "query": 1}),
         ("delete bert -T mpijob", {"/apis": 1, "mpijobs/bert": 2}),
-        ("delete gone -T mpijob", {"/apis": 1, "mpijobs/gone": 1, "configmaps": 1, "deployments": 1, "services": 1}),
+        (
+            "delete gone -T mpijob",
+            {"/apis": 1, "mpijobs/gone": 1, "configmaps": 1, "deployments": 1, "services": 1},
+        ),
     ],
 )
 def test_the_budget(line: str, expected: dict[str, int], tmp_path: Path) -> None:
@@ -60,16 +80,27 @@ def test_the_budget(line: str, expected: dict[str, int], tmp_path: Path) -> None
         done = run(tmp_path, server, *line.split(), PROMETHEUS_ADDRESS=server.url)
         assert done.returncode == 0, done.stderr
         sent = Counter(_short(each.path) for each in server.seen)
-    assert sent == {**expected, "namespaces/default": 1}, "one more than the contract has: does the namespace isolate its users?"
+    assert sent == {**expected, "namespaces/default": 1}, (
+        "one more than the contract has: does the namespace isolate its users?"
+    )
 
 
-@pytest.mark.parametrize(("line", "selectors"), [("list", ["training.kubeflow.org/job-name", "tf-job-name"]), ("get mnist -T tf", None)])
+@pytest.mark.parametrize(
+    ("line", "selectors"),
+    [("list", ["training.kubeflow.org/job-name", "tf-job-name"]), (("get mnist -T tf"), None)],
+)
 def test_pods_of_an_operator_of_earlier_years_are_asked_for_when_there_are_no_others(
     line: str, selectors: list[str] | None, tmp_path: Path
 ) -> None:
     pod = job_pod(TF, "mnist-worker-0", "worker", gpus=1, on="n1", ip="10.0.0.7")
-    pod["metadata"]["labels"] = {"tf-job-name": "mnist", "tf-replica-type": "worker", "tf-replica-index": "0"}
-    steps = script(mpijobs=[listed([])]) | {"/api/v1/namespaces/default/pods": [listed([]), listed([pod])]}
+    pod["metadata"]["labels"] = {
+        "tf-job-name": "mnist",
+        "tf-replica-type": "worker",
+        "tf-replica-index": "0",
+    }
+    steps = script(mpijobs=[listed([])]) | {
+        "/api/v1/namespaces/default/pods": [listed([]), listed([pod])]
+    }
     with ScriptedServer(steps) as server:
         done = run(tmp_path, server, *line.split())
         asked = [each.query["labelSelector"] for each in server.seen if each.path.endswith("/pods")]
@@ -78,24 +109,49 @@ def test_pods_of_an_operator_of_earlier_years_are_asked_for_when_there_are_no_ot
 
 
 def _short(path: str) -> str:
-    return path if path == "/apis" else path.rpartition("/namespaces/default/")[2].removeprefix("/api/v1/")
+    return (
+        path
+        if path == "/apis"
+        else path.rpartition("/namespaces/default/")[2].removeprefix("/api/v1/")
+    )
 
 
 NO_SUCH = status(404, "NotFound", 'namespaces "nope" not found')
-MAY_NOT = status(403, "Forbidden", 'namespaces "nope" is forbidden: User "eve" cannot get resource "namespaces"')
+MAY_NOT = status(
+    403,
+    "Forbidden",
+    ('namespaces "nope" is forbidden: User "eve" cannot get resource "namespaces"'),
+)
 
 
 def empty_namespace(answer: Reply) -> dict[str, list[Reply | Stream]]:
     crons = "/apis/apps.kubedl.io/v1alpha1/namespaces/nope/crons"
     claims = "/api/v1/namespaces/nope/persistentvolumeclaims"
-    lists = (*(collection(plural, "nope") for plural in SERVED), "/api/v1/namespaces/nope/pods", crons, claims)
+    lists = (
+        *(collection(plural, "nope") for plural in SERVED),
+        "/api/v1/namespaces/nope/pods",
+        crons,
+        claims,
+    )
     served = ("/apis/apps/v1/namespaces/nope/deployments", "/api/v1/namespaces/nope/services")
-    return {"/apis": [discovery(*SERVED)], "/api/v1/namespaces/nope": [answer], **{path: [listed([])] for path in (*lists, *served)}}
+    return {
+        "/apis": [discovery(*SERVED)],
+        "/api/v1/namespaces/nope": [answer],
+        **{path: [listed([])] for path in (*lists, *served)},
+    }
 
 
-@pytest.mark.parametrize("line", ["list", "list -o json", "top job", "serve list", "cron list", "data list"])
-@pytest.mark.parametrize("answer", [NO_SUCH, MAY_NOT, Reply({"metadata": {"name": "nope"}})], ids=["absent", "forbidden", "there"])
-def test_a_namespace_that_does_not_exist_is_told_apart_from_an_empty_one(line: str, answer: Reply, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line", ["list", ("list -o json"), ("top job"), ("serve list"), ("cron list"), ("data list")]
+)
+@pytest.mark.parametrize(
+    "answer",
+    [NO_SUCH, MAY_NOT, Reply({"metadata": {"name": "nope"}})],
+    ids=["absent", "forbidden", "there"],
+)
+def test_a_namespace_that_does_not_exist_is_told_apart_from_an_empty_one(
+    line: str, answer: Reply, tmp_path: Path
+) -> None:
     with ScriptedServer(empty_namespace(answer)) as server:
         done = run(tmp_path, server, *line.split(), "-n", "nope")
     assert done.returncode == 0 and done.stdout
@@ -109,12 +165,17 @@ def test_a_job_of_a_namespace_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_a_kind_that_is_forbidden_costs_one_warning_and_not_the_others(tmp_path: Path) -> None:
-    with ScriptedServer(script(mpijobs=[forbidden("mpijobs")], pytorchjobs=[forbidden("pytorchjobs")])) as server:
+    with ScriptedServer(
+        script(mpijobs=[forbidden("mpijobs")], pytorchjobs=[forbidden("pytorchjobs")])
+    ) as server:
         done = run(tmp_path, server, "list")
         assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "mnist"]
         assert done.returncode == 0
         assert done.stderr.count("level=warning") == 2
-        assert 'skipped mpijobs.kubeflow.org: forbidden: mpijobs.kubeflow.org is forbidden: User \\"eve\\"' in done.stderr
+        assert (
+            "skipped mpijobs.kubeflow.org: forbidden: mpijobs.kubeflow.org is forbidden: User "
+            '\\"eve\\"'
+        ) in done.stderr
         assert run(tmp_path, server, "list", "--strict").returncode == 1
 
 
@@ -123,11 +184,16 @@ def test_a_user_without_rights_gets_a_sentence_and_no_table(line: str, tmp_path:
     steps = {plural: [forbidden(plural)] for plural in SERVED}
     with ScriptedServer(script(**steps)) as server:  # type: ignore[arg-type]
         done = run(tmp_path, server, *line.split())
-        everywhere = {f"/apis/kubeflow.org/{version}/{plural}": [forbidden(plural)] for plural, (version, _) in SERVED.items()}
+        everywhere = {
+            f"/apis/kubeflow.org/{version}/{plural}": [forbidden(plural)]
+            for plural, (version, _) in SERVED.items()
+        }
         server.script.update(everywhere)  # type: ignore[arg-type]
         whole = run(tmp_path, server, *line.split(), "-A")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the user has no privileges to list the training jobs in namespace default" in done.stderr
+    assert (
+        "the user has no privileges to list the training jobs in namespace default"
+    ) in done.stderr
     assert "the user has no privileges to list the training jobs in all namespaces" in whole.stderr
 
 
@@ -136,19 +202,27 @@ def test_no_served_kind_is_a_warning_and_the_header(tmp_path: Path) -> None:
         done = run(tmp_path, server, "list")
     assert done.returncode == 0
     assert done.stdout.startswith("NAME  STATUS") and len(done.stdout.splitlines()) == 1
-    assert "no training job kind is served by this cluster (looked for: jobs.batch.volcano.sh, mpijobs.kubeflow.org, " in done.stderr
+    assert (
+        "no training job kind is served by this cluster (looked for: jobs.batch.volcano.sh, "
+        "mpijobs.kubeflow.org, "
+    ) in done.stderr
     assert done.stderr.count("level=warning") == 1
 
 
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (status(500, "InternalError", "etcd is away"), "skipped mpijobs.kubeflow.org: etcd is away"),
+        (
+            status(500, "InternalError", ("etcd is away")),
+            "skipped mpijobs.kubeflow.org: etcd is away",
+        ),
         (Reply(b"<html>no list</html>"), "skipped mpijobs.kubeflow.org: "),
         (status(404, "NotFound", "the server could not find the requested resource"), ""),
     ],
 )
-def test_a_kind_that_fails_does_not_take_the_others_along(reply: Reply, told: str, tmp_path: Path) -> None:
+def test_a_kind_that_fails_does_not_take_the_others_along(
+    reply: Reply, told: str, tmp_path: Path
+) -> None:
     with ScriptedServer(script(mpijobs=[reply])) as server:
         done = run(tmp_path, server, "list")
     assert done.returncode == 0
@@ -174,7 +248,9 @@ def test_a_server_that_is_not_there_is_one_error(tmp_path: Path) -> None:
 
 
 def test_pods_that_may_not_be_read_leave_the_jobs(tmp_path: Path) -> None:
-    pods: dict[str, list[Reply | Stream]] = {"/api/v1/namespaces/default/pods": [status(403, "Forbidden", "pods" + WHO)]}
+    pods: dict[str, list[Reply | Stream]] = {
+        "/api/v1/namespaces/default/pods": [status(403, "Forbidden", "pods" + WHO)]
+    }
     with ScriptedServer(script() | pods) as server:
         done = run(tmp_path, server, "list")
         shown = run(tmp_path, server, "get", "bert")
@@ -189,11 +265,17 @@ def test_absent_jobs_in_the_words_of_each_verb(tmp_path: Path) -> None:
         logged = run(tmp_path, server, "logs", "nope")
         topped = run(tmp_path, server, "top", "job", "nope")
         deleted = run(tmp_path, server, "delete", "nope")
-    assert "Not found training job nope in namespace default,please use 'arena submit' to create it." in shown.stderr
+    assert (
+        "Not found training job nope in namespace default,please use 'arena submit' to create it."
+    ) in shown.stderr
     for done in (logged, topped):
-        assert "training job not found,please use 'arena list' to make sure job is existed" in done.stderr
+        assert (
+            "training job not found,please use 'arena list' to make sure job is existed"
+        ) in done.stderr
     assert [each.returncode for each in (shown, logged, topped, deleted)] == [1, 1, 1, 0]
-    assert "The training job 'nope' does not exist,skip to delete it" in deleted.stderr and deleted.stdout == ""
+    assert (
+        "The training job 'nope' does not exist,skip to delete it"
+    ) in deleted.stderr and deleted.stdout == ""
 
 
 def test_one_name_in_two_kinds(tmp_path: Path) -> None:
@@ -206,9 +288,19 @@ def test_one_name_in_two_kinds(tmp_path: Path) -> None:
         assert not [each for each in server.seen if each.method == "DELETE"]
     text = "there are more than 1 training jobs with the same name bert, please "
     assert text + "check it with `arena list | grep bert` " in shown.stderr
-    assert text + "double check with `arena list | grep bert`. And use `arena delete bert --type` to delete the exact one" in deleted.stderr
+    assert (
+        text
+        + (
+            "double check with `arena list | grep bert`. And use `arena delete bert --type` "
+            "to delete "
+            "the exact one"
+        )
+        in deleted.stderr
+    )
     assert (shown.returncode, deleted.returncode) == (1, 1)
-    assert "'nope' does not exist" in deleted.stderr, "it goes on after a name that it cannot delete"
+    assert ("'nope' does not exist") in deleted.stderr, (
+        "it goes on after a name that it cannot delete"
+    )
     assert named.stdout == "mpijob.kubeflow.org/bert\n"
 
 
@@ -236,14 +328,30 @@ def beside(**meta: Any) -> dict[str, Any]:
     return {"metadata": {"namespace": "default", "labels": OURS, **meta}}
 
 
-@pytest.mark.parametrize(("board", "boards"), [({}, 0), ({"fairlead.io/tensorboard": "bert-tensorboard"}, 1)])
-def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(board: dict[str, str], boards: int, tmp_path: Path) -> None:
-    """One list more, and two where it has a TensorBoard. What belongs to it goes by itself; what has another name is not ours."""
+@pytest.mark.parametrize(
+    ("board", "boards"), [({}, 0), ({"fairlead.io/tensorboard": "bert-tensorboard"}, 1)]
+)
+def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(
+    board: dict[str, str], boards: int, tmp_path: Path
+) -> None:
+    """One list more, and two where it has a TensorBoard. What belongs to it goes by itself; what
+    has another name is not ours.
+    """
     ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS, annotations=board)
-    owner = {"ownerReferences": [{"uid": ours["metadata"]["uid"], "kind": "MPIJob", "name": "bert"}]}
+    owner = {
+        "ownerReferences": [{"uid": ours["metadata"]["uid"], "kind": "MPIJob", "name": "bert"}]
+    }
     more: dict[str, list[Reply | Stream]] = {
         f"{collection('mpijobs')}/bert": [Reply(ours)],
-        f"{CORE}/configmaps": [listed([beside(name=FOLDER), beside(name="bert-123456789abcdef", **owner), beside(name="bert-notes")])],
+        f"{CORE}/configmaps": [
+            listed(
+                [
+                    beside(name=FOLDER),
+                    beside(name="bert-123456789abcdef", **owner),
+                    beside(name="bert-notes"),
+                ]
+            )
+        ],
         f"{APPS}/deployments": [listed([beside(name="bert-tensorboard")])],
         f"{CORE}/services": [listed([beside(name="bert-tensorboard"), beside(name="bert")])],
         **{path: [Reply({})] for path in (f"{CORE}/configmaps/{FOLDER}", *BOARD)},
@@ -251,9 +359,17 @@ def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(board: 
     with ScriptedServer(script() | more) as server:
         done = run(tmp_path, server, "delete", "bert", "-T", "mpijob")
         deleted = sorted(each.path for each in server.seen if each.method == "DELETE")
-        asked = [each.query for each in server.seen if each.path == f"{CORE}/configmaps" and each.method == "GET"]
-    assert deleted == sorted([f"{collection('mpijobs')}/bert", f"{CORE}/configmaps/{FOLDER}", *BOARD * boards])
-    assert [each["labelSelector"] for each in asked] == ["heritage=fairlead,release=bert,app in (mpijob)"]
+        asked = [
+            each.query
+            for each in server.seen
+            if each.path == f"{CORE}/configmaps" and each.method == "GET"
+        ]
+    assert deleted == sorted(
+        [f"{collection('mpijobs')}/bert", f"{CORE}/configmaps/{FOLDER}", *BOARD * boards]
+    )
+    assert [each["labelSelector"] for each in asked] == [
+        "heritage=fairlead,release=bert,app in (mpijob)"
+    ]
     assert "The training job bert has been deleted successfully" in done.stderr
 
 
@@ -266,14 +382,23 @@ def test_companions_stay_when_the_job_cannot_be_deleted(tmp_path: Path) -> None:
     }
     with ScriptedServer(script() | more) as server:
         done = run(tmp_path, server, "delete", "bert", "-T", "mpijob")
-        assert [each.path for each in server.seen if each.method == "DELETE"] == [f"{collection('mpijobs')}/bert"]
+        assert [each.path for each in server.seen if each.method == "DELETE"] == [
+            f"{collection('mpijobs')}/bert"
+        ]
     assert done.returncode == 1 and "no, no" in done.stderr
 
 
-@pytest.mark.parametrize("refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", "not here")])
-def test_who_may_not_list_companions_deletes_the_job_all_the_same(refused: Reply, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", ("not here"))]
+)
+def test_who_may_not_list_companions_deletes_the_job_all_the_same(
+    refused: Reply, tmp_path: Path
+) -> None:
     ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS)
-    more: dict[str, list[Reply | Stream]] = {f"{collection('mpijobs')}/bert": [Reply(ours)], f"{CORE}/configmaps": [refused]}
+    more: dict[str, list[Reply | Stream]] = {
+        f"{collection('mpijobs')}/bert": [Reply(ours)],
+        f"{CORE}/configmaps": [refused],
+    }
     with ScriptedServer(script() | more) as server:
         done = run(tmp_path, server, "delete", "bert", "-T", "mpijob")
     assert done.returncode == 0 and "has been deleted successfully" in done.stderr
@@ -286,7 +411,9 @@ def test_what_is_left_of_a_job_that_is_gone(tmp_path: Path) -> None:
     }
     with ScriptedServer(script() | more) as server:
         done = run(tmp_path, server, "delete", "gone", "-T", "mpijob")
-        assert [each.path for each in server.seen if each.method == "DELETE"] == [f"{CORE}/configmaps/gone-0123456789abcde"]
+        assert [each.path for each in server.seen if each.method == "DELETE"] == [
+            f"{CORE}/configmaps/gone-0123456789abcde"
+        ]
     assert "what was left of it has been deleted: configmap/gone-0123456789abcde" in done.stderr
 
 
@@ -295,7 +422,10 @@ def test_metrics_that_cannot_be_had_cost_one_warning(tmp_path: Path) -> None:
         done = run(tmp_path, server, "top", "job", "bert", PROMETHEUS_ADDRESS="http://127.0.0.1:1")
     assert done.returncode == 0
     assert done.stderr.count("GPU metrics unavailable: ") == 1
-    assert "  bert-worker-0    Running  1             10.0.0.1  N/A               N/A             N/A\n" in done.stdout
+    assert (
+        "  bert-worker-0    Running  1             10.0.0.1  N/A               N/A             "
+        "N/A\n"
+    ) in done.stdout
 
 
 def test_nobody_reads_any_more(tmp_path: Path) -> None:
@@ -304,7 +434,9 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
         reading, writing = os.pipe()
         os.close(reading)
         command = [*PROGRAM, "--kubeconfig", str(config), "list"]
-        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+        done = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False
+        )
         os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -313,25 +445,44 @@ def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         config = kubeconfig(tmp_path, server.url)
         command = [*PROGRAM, "--kubeconfig", str(config), "list", "-w"]
-        watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        watching = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert watching.stdout is not None
-        assert [watching.stdout.readline().split()[0] for _ in range(3)] == ["NAME", "bert", "mnist"]
+        assert [watching.stdout.readline().split()[0] for _ in range(3)] == [
+            "NAME",
+            "bert",
+            "mnist",
+        ]
         watching.send_signal(signal.SIGINT)
         _, told = watching.communicate(timeout=20)
     assert (watching.returncode, told) == (130, "")
 
 
 def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
-    over = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, states=["Running", "Succeeded"], ended=60)
+    over = job(
+        "MPIJob",
+        "bert",
+        {"Launcher": (1, 0), "Worker": (1, 1)},
+        states=["Running", "Succeeded"],
+        ended=60,
+    )
     with ScriptedServer(script(mpijobs=[listed([MPI]), listed([over])])) as server:
         config = kubeconfig(tmp_path, server.url)
         command = [*PROGRAM, "--kubeconfig", str(config), "list", "-w"]
-        watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        watching = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert watching.stdout is not None
         lines = [watching.stdout.readline().split() for _ in range(4)]
         watching.send_signal(signal.SIGINT)
         watching.communicate(timeout=20)
-    assert [line[:2] for line in lines] == [["NAME", "STATUS"], ["bert", "RUNNING"], ["mnist", "RUNNING"], ["bert", "SUCCEEDED"]]
+    assert [line[:2] for line in lines] == [
+        ["NAME", "STATUS"],
+        ["bert", "RUNNING"],
+        ["mnist", "RUNNING"],
+        ["bert", "SUCCEEDED"],
+    ]
 
 
 def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
@@ -355,19 +506,30 @@ def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
 
 
 def test_who_one_is_where_the_server_does_not_say(tmp_path: Path) -> None:
-    """An old server has no SelfSubjectReview: then the certificate's name it is, and without one an error."""
+    """An old server has no SelfSubjectReview: then the certificate's name it is, and without one an
+    error.
+    """
     with ScriptedServer({}) as server:
         assert run(tmp_path, server, "whoami").returncode == 1
         config = kubeconfig(tmp_path, server.url)
         document = json.loads(config.read_text())
         pair = Authority().issue("alice")
         document["users"] = [
-            {"name": "u", "user": {"client-certificate-data": _b64(pair.certificate_pem), "client-key-data": _b64(pair.key_pem)}}
+            {
+                "name": "u",
+                "user": {
+                    "client-certificate-data": _b64(pair.certificate_pem),
+                    "client-key-data": _b64(pair.key_pem),
+                },
+            }
         ]
         document["contexts"][0]["context"]["user"] = "u"
         config.write_text(json.dumps(document))
         done = arena(tmp_path, "--kubeconfig", str(config), "whoami")
-    assert done.stdout == '{"Name":"alice","Id":"6384e2b2184bcbf58eccf10ca7a6563c","IsAdminUser":false}\n', done.stderr
+    assert (
+        done.stdout
+        == '{"Name":"alice","Id":"6384e2b2184bcbf58eccf10ca7a6563c","IsAdminUser":false}\n'
+    ), done.stderr
 
 
 def test_an_administrator_of_arena(tmp_path: Path) -> None:
@@ -396,25 +558,44 @@ def test_what_can_be_no_name_reaches_no_server(line: str, name: str, tmp_path: P
 
 def test_an_empty_name_is_not_all_jobs(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
-        assert [run(tmp_path, server, verb, "").returncode for verb in ("get", "delete", "logs")] == [1, 1, 1]
+        assert [
+            run(tmp_path, server, verb, "").returncode for verb in ("get", "delete", "logs")
+        ] == [1, 1, 1]
         assert server.seen == []
 
 
 @pytest.mark.parametrize(
     ("balancer", "url"),
-    [([], "http://10.0.0.1:30006"), ([{"ip": "1.2.3.4"}], "http://1.2.3.4:6006"), ([{"hostname": "lb"}], "http://lb:6006")],
+    [
+        ([], "http://10.0.0.1:30006"),
+        ([{"ip": "1.2.3.4"}], "http://1.2.3.4:6006"),
+        ([{"hostname": "lb"}], "http://lb:6006"),
+    ],
 )
 def test_where_the_tensorboard_is(balancer: list[dict[str, str]], url: str, tmp_path: Path) -> None:
     """Only a job that has one costs the request for its Service."""
     path = "/api/v1/namespaces/default/services/bert-tensorboard"
-    service = {"spec": {"ports": [{"port": 6006, "nodePort": 30006}]}, "status": {"loadBalancer": {"ingress": balancer}}}
-    with_board = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, annotations={"fairlead.io/tensorboard": "bert-tensorboard"})
-    more: dict[str, list[Reply | Stream]] = {f"{collection('mpijobs')}/bert": [Reply(with_board)], path: [Reply(service)]}
+    service = {
+        "spec": {"ports": [{"port": 6006, "nodePort": 30006}]},
+        "status": {"loadBalancer": {"ingress": balancer}},
+    }
+    with_board = job(
+        "MPIJob",
+        "bert",
+        {"Launcher": (1, 0), "Worker": (1, 1)},
+        annotations={"fairlead.io/tensorboard": "bert-tensorboard"},
+    )
+    more: dict[str, list[Reply | Stream]] = {
+        f"{collection('mpijobs')}/bert": [Reply(with_board)],
+        path: [Reply(service)],
+    }
     with ScriptedServer(script() | more) as server:
         shown = run(tmp_path, server, "get", "bert")
         document = json.loads(run(tmp_path, server, "get", "bert", "-o", "json").stdout)
         server.script[path] = [forbidden("services")]
         hidden = run(tmp_path, server, "get", "bert")
-    assert shown.stdout.endswith(f"\n\nTensorboard:\n  Your tensorboard will be available on: \n  {url}\n")
+    assert shown.stdout.endswith(
+        f"\n\nTensorboard:\n  Your tensorboard will be available on: \n  {url}\n"
+    )
     assert document["tensorboard"] == url
     assert hidden.returncode == 0 and "Tensorboard" not in hidden.stdout

@@ -1,5 +1,6 @@
 """`arena list`, `get` and `top job` print the contract's
-docs/spec/arena-cli-samples.md#output-of-the-job-commands byte for byte, from API objects that describe them.
+docs/spec/arena-cli-samples.md#output-of-the-job-commands byte for byte, from API objects that
+describe them.
 
 The legacy blocks are written from the contract's §2.3, which has no sample of them.
 """
@@ -25,7 +26,15 @@ PODS = [
     job_pod(MPI, "mpi-test-launcher-6fwhd", "launcher", on=NODE, ip=IP, owner="Job"),
     job_pod(MPI, "mpi-test-worker-0", "worker", gpus=1, on=NODE, ip=IP),
 ]
-OLD = job("TFJob", "tf-old", {"Worker": (4, 1)}, states=["Running", "Succeeded"], created=-9000, started=-9000, ended=-9000 + 7300)
+OLD = job(
+    "TFJob",
+    "tf-old",
+    {"Worker": (4, 1)},
+    states=["Running", "Succeeded"],
+    created=-9000,
+    started=-9000,
+    ended=-9000 + 7300,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +46,9 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 def card() -> GpuReading:
     """The card of the samples, held by the worker."""
     return msgspec.structs.replace(
-        reading(NODE, 0, None, None, 98.0, [("default", "mpi-test-worker-0")]), memory_used_mib=15641.0, memory_total_mib=16276.0
+        reading(NODE, 0, None, None, 98.0, [("default", "mpi-test-worker-0")]),
+        memory_used_mib=15641.0,
+        memory_total_mib=16276.0,
     )
 
 

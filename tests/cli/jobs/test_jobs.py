@@ -1,4 +1,6 @@
-"""The job verbs beyond their samples: no rows and many, order, filters, what is missing, and what is refused."""
+"""The job verbs beyond their samples: no rows and many, order, filters, what is missing, and what
+is refused.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,23 @@ from fairlead.model.source import Source
 
 
 def names(printed: str) -> list[str]:
-    return [line.split()[0] for line in printed.splitlines()[1:] if line and not line.startswith("Total")]
+    return [
+        line.split()[0]
+        for line in printed.splitlines()[1:]
+        if line and not line.startswith("Total")
+    ]
 
 
-# --- tables ----------------------------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_no_job_is_a_header() -> None:
-    assert run_command("list", cluster([])).out == "NAME  STATUS  TRAINER  DURATION  GPU(Requested)  GPU(Allocated)  NODE\n"
+    assert run_command("list", cluster([])).out == (
+        "NAME  STATUS  TRAINER  DURATION  GPU(Requested)  GPU(Allocated)  NODE\n"
+    )
     assert run_command("top job", cluster([])).out == (
-        "NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE\n\nTotal Allocated/Requested GPUs of Training Jobs: 0/0\n"
+        "NAME  STATUS  TRAINER  AGE  GPU(Requested)  GPU(Allocated)  NODE\n\nTotal "
+        "Allocated/Requested GPUs of Training Jobs: 0/0\n"
     )
     assert run_command("list -o json", cluster([])).out == "[]"
     assert run_command("list --legacy", cluster([])).out == "NAME  STATUS  TRAINER  AGE  NODE\n"
@@ -39,7 +48,13 @@ def test_no_job_is_a_header() -> None:
 
 def test_newest_first_in_the_namespace_and_in_all() -> None:
     assert names(run_command("list", company()).out) == ["aside", "mnist", "bert", "over"]
-    assert names(run_command("list -A", company()).out) == ["other", "default", "default", "default", "default"]
+    assert names(run_command(("list -A"), company()).out) == [
+        "other",
+        "default",
+        "default",
+        "default",
+        "default",
+    ]
 
 
 def test_the_hungriest_first() -> None:
@@ -48,20 +63,30 @@ def test_the_hungriest_first() -> None:
 
 def test_gpus_of_every_role_before_any_pod_exists() -> None:
     """PS ask for none; chief, workers and evaluator for one each."""
-    (mnist,) = [line.split() for line in run_command("list", company()).out.splitlines() if line.startswith("mnist")]
+    (mnist,) = [
+        line.split()
+        for line in run_command("list", company()).out.splitlines()
+        if line.startswith("mnist")
+    ]
     assert mnist == ["mnist", "RUNNING", "TFJOB", "50s", "5", "0", "N/A"]
 
 
 def test_what_ended_or_waits_for_its_turn_has_nothing_allocated() -> None:
-    rows = {line.split()[0]: line.split() for line in run_command("list", company()).out.splitlines()}
+    rows = {
+        line.split()[0]: line.split() for line in run_command("list", company()).out.splitlines()
+    }
     assert [rows[name][1] for name in ("over", "aside")] == ["FAILED", "SUSPENDED"]
     assert [rows[name][5] for name in ("over", "aside", "bert")] == ["N/A", "N/A", "8"]
-    queued = msgspec.structs.replace(as_job(ASIDE), annotations={"scheduling.x-k8s.io/suspend": "true"})
+    queued = msgspec.structs.replace(
+        as_job(ASIDE), annotations={"scheduling.x-k8s.io/suspend": "true"}
+    )
     assert " QUEUING " in run_command("list", ClusterSnapshot(jobs=(queued,))).out
 
 
 def test_a_duration_stops_with_the_job() -> None:
-    soon, late = (run_command("list --status failed", company(after=after)).out for after in (0, 86400))
+    soon, late = (
+        run_command(("list --status failed"), company(after=after)).out for after in (0, 86400)
+    )
     assert soon == late and "  1h  " in soon
 
 
@@ -72,20 +97,34 @@ def test_a_running_job_with_a_waiting_pod_is_pending() -> None:
 
 def test_a_longer_name_moves_the_columns_by_code_points() -> None:
     wide = job("TFJob", "训练-任务", {"Worker": (1, 1)})
-    head, *rows = run_command("list", cluster([wide, job("TFJob", "b", {"Worker": (1, 1)})])).out.splitlines()
+    head, *rows = run_command(
+        "list", cluster([wide, job("TFJob", "b", {"Worker": (1, 1)})])
+    ).out.splitlines()
     assert [line.index("RUNNING") for line in rows] == [head.index("STATUS")] * 2 == [7, 7]
 
 
 def test_many_rows() -> None:
-    jobs = [job("TFJob", f"job-{number}", {"Worker": (1, 1)}, created=number) for number in range(500)]
+    jobs = [
+        job("TFJob", f"job-{number}", {"Worker": (1, 1)}, created=number) for number in range(500)
+    ]
     lines = run_command("list", cluster(jobs)).out.splitlines()
     assert (len(lines), lines[1].split()[0], lines[-1].split()[0]) == (501, "job-499", "job-0")
 
 
 def test_status_and_order_by_flags() -> None:
     assert names(run_command("list --status failed,Suspended", company()).out) == ["aside", "over"]
-    assert names(run_command("list --sort-by name", company()).out) == ["aside", "bert", "mnist", "over"]
-    assert names(run_command("list --sort-by gpus", company()).out) == ["bert", "mnist", "aside", "over"]
+    assert names(run_command(("list --sort-by name"), company()).out) == [
+        "aside",
+        "bert",
+        "mnist",
+        "over",
+    ]
+    assert names(run_command(("list --sort-by gpus"), company()).out) == [
+        "bert",
+        "mnist",
+        "aside",
+        "over",
+    ]
     nothing = run_command("list --status Runing", company())
     assert (names(nothing.out), nothing.status) == ([], 0)
     assert "no job is RUNING; those here are FAILED, RUNNING, SUSPENDED" in nothing.err
@@ -94,21 +133,39 @@ def test_status_and_order_by_flags() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "found"), [("MPI", ["bert"]), ("tensorflow", ["mnist"]), ("PY", ["aside", "over"]), ("rj", []), ("et", [])]
+    ("word", "found"),
+    [
+        ("MPI", ["bert"]),
+        ("tensorflow", ["mnist"]),
+        ("PY", ["aside", "over"]),
+        ("rj", []),
+        ("et", []),
+    ],
 )
 def test_types_in_any_case(word: str, found: list[str]) -> None:
     assert names(run_command(f"list -T {word}", company()).out) == found
 
 
-@pytest.mark.parametrize("line", ["list -T x", "get bert -T x", "top job -T x", "logs bert -T x", "delete bert -T x"])
+@pytest.mark.parametrize(
+    "line",
+    [("list -T x"), ("get bert -T x"), ("top job -T x"), ("logs bert -T x"), ("delete bert -T x")],
+)
 def test_an_unknown_type(line: str) -> None:
-    with pytest.raises(UserError, match=r"^unsupport job type,arena only supports: \[mpi\(MPI\),tf\(Tensorflow\),"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"^unsupport job type,arena only supports: "
+            r"\[mpi\(MPI\),tf\(Tensorflow\),"
+        ),
+    ):
         run_command(line, company())
 
 
 def test_a_type_that_is_not_built_is_a_warning() -> None:
     printed = run_command("list -T horovod", company())
-    assert "no training job kind is served by this cluster (looked for: horovod)" in printed.err and printed.status == 0
+    assert (
+        "no training job kind is served by this cluster (looked for: horovod)"
+    ) in printed.err and printed.status == 0
 
 
 @pytest.mark.parametrize("line", ["list -o xml", "get bert -o xml", "top job -o xml"])
@@ -126,7 +183,9 @@ def test_cpu_and_memory_by_flag() -> None:
 def test_the_old_spelling_of_a_flag_is_told() -> None:
     printed = run_command("list --allNamespaces", company())
     assert printed.out == run_command("list -A", company()).out
-    assert printed.err == "Flag --allNamespaces has been deprecated, please use --all-namespaces instead\n"
+    assert printed.err == (
+        "Flag --allNamespaces has been deprecated, please use --all-namespaces instead\n"
+    )
 
 
 @pytest.mark.parametrize("line", ["list", "get bert", "top job", "top job bert"])
@@ -139,10 +198,11 @@ def test_the_legacy_layout_by_variable_and_by_config_file(line: str, tmp_path: P
     assert run_command(line, company(), env={"ARENA_CONFIG": str(config)}).out == legacy
 
 
-# --- documents -------------------------------------------------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------------
 
 JOB_KEYS = (
-    "uuid name namespace duration status trainer tensorboard chiefName instances priority requestGPUs allocatedGPUs "
+    "uuid name namespace duration status trainer tensorboard chiefName instances priority "
+    "requestGPUs allocatedGPUs "
     "creationTimestamp modelName modelVersion modelSource"
 )
 INSTANCE_KEYS = "ip status name age node nodeIP chief requestGPUs gpuMetrics creationTimestamp"
@@ -150,18 +210,40 @@ INSTANCE_KEYS = "ip status name age node nodeIP chief requestGPUs gpuMetrics cre
 
 def test_json_has_the_contracts_keys() -> None:
     readings = [reading("n2", 0, 16.0, 8.0, 71.0, [("default", "bert-worker-9")])]
-    (bert,) = [each for each in json.loads(run_command("list -o json", company(readings=readings)).out) if each["name"] == "bert"]
+    (bert,) = [
+        each
+        for each in json.loads(run_command(("list -o json"), company(readings=readings)).out)
+        if each["name"] == "bert"
+    ]
     assert set(JOB_KEYS.split()) <= bert.keys()
-    assert (bert["duration"], bert["trainer"], bert["status"], bert["chiefName"]) == ("90s", "mpijob", "RUNNING", "bert-launcher-z")
-    assert (bert["requestGPUs"], bert["allocatedGPUs"], bert["creationTimestamp"]) == (8, 8, int(CREATED) - 100)
-    assert [each["name"] for each in bert["instances"]] == ["bert-launcher-z", "bert-worker-9", "bert-worker-10"], "natural order"
+    assert (bert["duration"], bert["trainer"], bert["status"], bert["chiefName"]) == (
+        "90s",
+        "mpijob",
+        "RUNNING",
+        "bert-launcher-z",
+    )
+    assert (bert["requestGPUs"], bert["allocatedGPUs"], bert["creationTimestamp"]) == (
+        8,
+        8,
+        int(CREATED) - 100,
+    )
+    assert [each["name"] for each in bert["instances"]] == [
+        "bert-launcher-z",
+        "bert-worker-9",
+        "bert-worker-10",
+    ], "natural order"
     assert all(set(INSTANCE_KEYS.split()) == each.keys() for each in bert["instances"])
-    assert bert["instances"][1]["gpuMetrics"] == {"0": {"gpuDutyCycle": 71, "usedGPUMemory": 8 << 30, "totalGPUMemory": 16 << 30}}
+    assert bert["instances"][1]["gpuMetrics"] == {
+        "0": {"gpuDutyCycle": 71, "usedGPUMemory": 8 << 30, "totalGPUMemory": 16 << 30}
+    }
 
 
 def test_json_and_yaml_say_the_same_and_end_as_agreed() -> None:
     for line in ("get bert", "list", "top job", "top job bert"):
-        as_json, as_yaml = run_command(f"{line} -o json", company()).out, run_command(f"{line} -o yaml", company()).out
+        as_json, as_yaml = (
+            run_command((f"{line} -o json"), company()).out,
+            run_command((f"{line} -o yaml"), company()).out,
+        )
         assert json.loads(as_json) == yaml.safe_load(as_yaml)
         assert not as_json.endswith("\n") and as_yaml.endswith("\n")
     assert isinstance(json.loads(run_command("get bert -o json", company()).out), dict)
@@ -171,18 +253,22 @@ def test_only_the_name() -> None:
     assert run_command("get mnist -o name", company()).out == "tfjob.kubeflow.org/mnist\n"
 
 
-# --- one job ---------------------------------------------------------------------------------------------------------------------------
+# --- one job --------------------------------------------------------------------------------------
 
 
 def test_what_gpus_do_not_tell_is_not_zero() -> None:
     """A pod with several cards is named once; pods of the same name elsewhere do not mix in."""
     readings = [
         reading("n2", 0, 16.0, None, None, [("default", "bert-worker-9")]),
-        reading("n2", 3, None, None, 5.0, [("default", "bert-worker-9"), ("other", "bert-worker-9")]),
+        reading(
+            "n2", 3, None, None, 5.0, [("default", "bert-worker-9"), ("other", "bert-worker-9")]
+        ),
         reading("n1", 0, 16.0, 1.0, 99.0, [("other", "bert-worker-10")]),
     ]
     printed = run_command("get bert -g", company(readings=readings)).out
-    assert [line.split() for line in printed.splitlines() if "N/A" in line and "Priority" not in line] == [
+    assert [
+        line.split() for line in printed.splitlines() if "N/A" in line and "Priority" not in line
+    ] == [
         ["bert-launcher-z", "10.0.0.1", "0", "N/A", "N/A", "N/A"],
         ["bert-worker-9", "10.0.0.2", "4", "0", "N/A", "N/A"],
         ["3", "5.0%", "N/A"],
@@ -204,22 +290,40 @@ def test_an_ended_job_shows_no_gpus() -> None:
 
 def test_the_model_follows_the_end() -> None:
     labels, source = {"modelName": "bert", "modelVersion": "3"}, {"modelSource": "oss://m"}
-    printed = run_command("get j", cluster([job("TFJob", "j", {"Worker": (1, 1)}, labels=labels, annotations=source)])).out
-    assert "EndTime:       \nModelName:     bert\nModelVersion:  3\nModelSource:   oss://m\n\nInstances:\n" in printed
+    printed = run_command(
+        "get j",
+        cluster([job("TFJob", "j", {"Worker": (1, 1)}, labels=labels, annotations=source)]),
+    ).out
+    assert (
+        "EndTime:       \nModelName:     bert\nModelVersion:  3\nModelSource:   "
+        "oss://m\n\nInstances:\n"
+    ) in printed
 
 
 def test_events_by_object() -> None:
     seen = Event(
-        "default", "e", type="Warning", reason="BackOff", message="again\n and again", object_uid=_uid("bert-worker-9"), at=CREATED
+        "default",
+        "e",
+        type="Warning",
+        reason="BackOff",
+        message=("again\n and again"),
+        object_uid=_uid("bert-worker-9"),
+        at=CREATED,
     )
-    lines = run_command("get bert -e", company(after=125, events=[seen])).out.partition("Events:\n")[2].splitlines()
+    lines = (
+        run_command(("get bert -e"), company(after=125, events=[seen]))
+        .out.partition("Events:\n")[2]
+        .splitlines()
+    )
     assert [line.split(maxsplit=3) for line in lines if line] == [
         ["SOURCE", "TYPE", "AGE", "MESSAGE"],
         ["------", "----", "---", "-------"],
         ["pod/bert-worker-9", "Warning", "2m", "[BackOff] again and again"],
     ]
     assert lines.count("") == 4, "one blank line per object, and the launcher's Job is one"
-    assert run_command("get mnist -e", company()).out.endswith("\n\nEvents:\n  No events for resources\n")
+    assert run_command(("get mnist -e"), company()).out.endswith(
+        "\n\nEvents:\n  No events for resources\n"
+    )
 
 
 def _uid(pod: str) -> str:
@@ -231,47 +335,78 @@ def test_why_it_waits() -> None:
         "\n\nPending:\n  mnist: PodsMissing: 0 of 7 pods exist; "
         in run_command("get mnist --explain", cluster([{**MNIST, "status": {}}])).out
     )
-    assert "Pending:\n  aside: Suspended: the job is suspended\n" in run_command("get aside --explain", cluster([ASIDE])).out
+    assert ("Pending:\n  aside: Suspended: the job is suspended\n") in run_command(
+        ("get aside --explain"), cluster([ASIDE])
+    ).out
     assert "Pending:" not in run_command("get bert --explain", company()).out
 
 
 def test_why_it_finds_no_shared_gpu() -> None:
     full = any_pod(
-        "full", "share-1", {"aliyun.com/gpu-mem": "14"}, annotations={"scheduler.framework.gpushare.allocation": '{"0":{"0":14}}'}
+        "full",
+        "share-1",
+        {"aliyun.com/gpu-mem": "14"},
+        annotations={"scheduler.framework.gpushare.allocation": '{"0":{"0":14}}'},
     )
-    nodes = snapshot_of([node("share-1", "10.0.0.9", {"aliyun.com/gpu-mem": "15", "aliyun.com/gpu-count": "1"})], [full])
+    nodes = snapshot_of(
+        [node("share-1", "10.0.0.9", {"aliyun.com/gpu-mem": "15", "aliyun.com/gpu-count": "1"})],
+        [full],
+    )
     waiting = job_pod(ASIDE, "aside-master-0", "master", phase="Pending")
     waiting["spec"]["containers"][0]["resources"]["limits"] = {"aliyun.com/gpu-mem": "6"}
     jobs = cluster([ASIDE], [waiting])
     whole = msgspec.structs.replace(jobs, nodes=nodes.nodes, pods=(*jobs.pods, *nodes.pods))
     printed = run_command("get aside --explain", whole).out
-    ours = "aside-master-0: the only node that it may use does not share GPUs (0/1 nodes have room: 1 "
+    ours = (
+        "aside-master-0: the only node that it may use does not share GPUs (0/1 nodes have room: 1 "
+    )
     assert ours in printed
     assert printed.index(ours) < printed.index("; it starts"), "our own sentence first"
 
 
 def test_absent_and_twice() -> None:
-    with pytest.raises(UserError, match=r"(?m)^Not found training job nope in namespace default,please use 'arena submit' to create it.$"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"(?m)^Not found training job nope in namespace default,please use 'arena submit' to "
+            r"create it.$"
+        ),
+    ):
         run_command("get nope", company())
     namesake = job("TFJob", "bert", {"Worker": (1, 1)})
-    with pytest.raises(UserError, match=r"^there are more than 1 training jobs with the same name bert, please check it with"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"^there are more than 1 training jobs with the same "
+            r"name bert, please check it with"
+        ),
+    ):
         run_command("get bert", cluster([BERT, namesake]))
     assert "Trainer:     TFJOB" in run_command("get bert -T tf", cluster([BERT, namesake])).out
 
 
-# --- top job JOB -----------------------------------------------------------------------------------------------------------------------
+# --- top job JOB ----------------------------------------------------------------------------------
 
 
 def test_one_instance() -> None:
     printed = run_command("top job bert -i bert-worker-9", company()).out
     assert "bert-worker-9" in printed and "bert-worker-10" not in printed
-    text = r"(?m)^invalid instance name x in job bert,please use 'arena get bert' to make sure instance name$"
+    text = (
+        r"(?m)^invalid instance name x in job bert,please use 'arena get bert' to make sure "
+        r"instance name$"
+    )
     with pytest.raises(UserError, match=text):
         run_command("top job bert -i x", company())
 
 
 def test_refresh_needs_a_job_and_separates() -> None:
-    with pytest.raises(UserError, match=r"(?m)^you must specify the job name when using `-r` flag$"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"(?m)^you must specify the job name "
+            r"when using `-r` flag$"
+        ),
+    ):
         run_command("top job -r", company())
 
     class Enough(Exception):
@@ -289,28 +424,37 @@ def test_refresh_needs_a_job_and_separates() -> None:
     assert naps == [2.0, 2.0]
 
 
-# --- from a file -----------------------------------------------------------------------------------------------------------------------
+# --- from a file ----------------------------------------------------------------------------------
 
 
 def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) -> None:
     """In any locale and width of the terminal; times in the person's zone."""
-    seen = Event("default", "e", reason="训练", message="再次", object_uid=_uid("bert-worker-9"), at=CREATED)
+    seen = Event(
+        "default", "e", reason="训练", message="再次", object_uid=_uid("bert-worker-9"), at=CREATED
+    )
     saved = tmp_path / "jobs.snapshot"
     run_command(f"snapshot save {saved}", company(events=[seen]), "fairlead")
     for line in ("list", "get bert -e", "top job"):
         words = [*line.split(), "--snapshot", str(saved)]
         shown = arena_process(tmp_path, *words, LANG="C", COLUMNS="20", TZ="UTC")
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert shown.stdout == arena(tmp_path, *words, LANG="zh_CN.UTF-8", COLUMNS="200", TZ="UTC").stdout
-    assert "bert   RUNNING    MPIJOB      1m  " in arena(tmp_path, "list", "--snapshot", str(saved)).stdout
+        assert (
+            shown.stdout
+            == arena(tmp_path, *words, LANG="zh_CN.UTF-8", COLUMNS="200", TZ="UTC").stdout
+        )
+    assert ("bert   RUNNING    MPIJOB      1m  ") in arena(
+        tmp_path, "list", "--snapshot", str(saved)
+    ).stdout
     east = arena(tmp_path, "get", "bert", "--snapshot", str(saved), TZ="Asia/Shanghai")
     assert "CreateTime:  2026-01-05 17:58:20" in east.stdout
 
 
-# --- what a file cannot do -------------------------------------------------------------------------------------------------------------
+# --- what a file cannot do ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("line", "why"), [("whoami", "knows no users"), ("logs bert", "has no logs")])
+@pytest.mark.parametrize(
+    ("line", "why"), [("whoami", ("knows no users")), (("logs bert"), ("has no logs"))]
+)
 def test_what_needs_a_cluster_says_so(line: str, why: str) -> None:
     with pytest.raises(UserError, match=rf"(?m)^a snapshot of the tests {why}$"):
         run_command(line, company())
@@ -323,7 +467,7 @@ def test_a_snapshot_is_not_changed() -> None:
     assert "The training job 'nope' does not exist,skip to delete it" in printed.err
 
 
-# --- what could not be read ------------------------------------------------------------------------------------------------------------
+# --- what could not be read -----------------------------------------------------------------------
 
 
 def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -> None:
@@ -331,11 +475,19 @@ def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -
 
     See docs/spec/arena-cli.md#partial-results.
     """
-    kinds = {"mpijobs": Source("mpijobs", "forbidden", "forbidden: no"), "jobs.batch.volcano.sh": Source("v", "failing", "etcd is away")}
+    kinds = {
+        "mpijobs": Source("mpijobs", "forbidden", "forbidden: no"),
+        "jobs.batch.volcano.sh": Source("v", "failing", ("etcd is away")),
+    }
     told = run_command("list", company(sources=kinds)).err
-    assert "skipped mpijobs.kubeflow.org: forbidden: no" in told and "skipped jobs.batch.volcano.sh: etcd is away" in told
+    assert ("skipped mpijobs.kubeflow.org: forbidden: no") in told and (
+        "skipped jobs.batch.volcano.sh: etcd is away"
+    ) in told
     with pytest.raises(OutsideError, match=r"Not found.*\(mpijobs\.kubeflow\.org: forbidden: no\)"):
-        run_command("get nope", company(sources={"mpijobs": Source("mpijobs", "forbidden", "forbidden: no")}))
+        run_command(
+            "get nope",
+            company(sources={"mpijobs": Source("mpijobs", "forbidden", "forbidden: no")}),
+        )
 
 
 @pytest.mark.parametrize("source", ["gpu-telemetry", "gpu-withheld", "events"])

@@ -17,13 +17,48 @@ from fairlead.model.snapshot import ClusterSnapshot
 
 HOUR = 3600.0
 JOBS = [
-    job("MPIJob", "old", {"Worker": (1, 1)}, states=["Succeeded"], created=-72 * HOUR, ended=-71 * HOUR),
+    job(
+        "MPIJob",
+        "old",
+        {"Worker": (1, 1)},
+        states=["Succeeded"],
+        created=-72 * HOUR,
+        ended=-71 * HOUR,
+    ),
     job("TFJob", "failed", {"Worker": (1, 1)}, states=["Failed"], created=-10 * HOUR, ended=-1.0),
-    job("TFJob", "young", {"Worker": (1, 1)}, states=["Succeeded"], created=-10 * HOUR + 1, ended=-1.0),
+    job(
+        "TFJob",
+        "young",
+        {"Worker": (1, 1)},
+        states=["Succeeded"],
+        created=-10 * HOUR + 1,
+        ended=-1.0,
+    ),
     job("PyTorchJob", "runs", {"Master": (1, 1)}, created=-72 * HOUR),
-    job("PyTorchJob", "waits", {"Master": (1, 1)}, states=["Created"], started=None, created=-72 * HOUR),
-    job("PyTorchJob", "aside", {"Master": (1, 1)}, states=["Suspended"], started=None, created=-72 * HOUR),
-    job("MPIJob", "far", {"Worker": (1, 1)}, states=["Failed"], namespace="other", created=-72 * HOUR),
+    job(
+        "PyTorchJob",
+        "waits",
+        {"Master": (1, 1)},
+        states=["Created"],
+        started=None,
+        created=-72 * HOUR,
+    ),
+    job(
+        "PyTorchJob",
+        "aside",
+        {"Master": (1, 1)},
+        states=["Suspended"],
+        started=None,
+        created=-72 * HOUR,
+    ),
+    job(
+        "MPIJob",
+        "far",
+        {"Worker": (1, 1)},
+        states=["Failed"],
+        namespace="other",
+        created=-72 * HOUR,
+    ),
 ]
 
 
@@ -49,7 +84,10 @@ def prune(line: str, jobs: Sequence[object] = JOBS) -> Printed:
 def test_only_what_is_over_and_old_enough(deleted: list[str]) -> None:
     """Oldest first. Exactly ten hours is old enough."""
     told = prune("-s 10h")
-    assert told.out == "Delete mpijob old with Age 3d \nDelete tfjob failed with Age 10h \n" and told.status == 0
+    assert (
+        told.out == ("Delete mpijob old with Age 3d \nDelete tfjob failed with Age 10h \n")
+        and told.status == 0
+    )
     assert sorted(deleted) == ["mpijob default/old", "tfjob default/failed"]
 
 
@@ -88,6 +126,9 @@ def test_logviewer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_command("logviewer old", cluster(JOBS)).out == "No LogViewer Installed\n"
     monkeypatch.setattr(command.OneWorld, "console", lambda _: "http://127.0.0.1:8080/")
     told = run_command("logviewer old -T mpi", cluster(JOBS)).out
-    assert told == "Your LogViewer will be available on:\nhttp://127.0.0.1:8080/jobs/default/mpijob/old?tab=logs\n"
+    assert told == (
+        "Your LogViewer will be available "
+        "on:\nhttp://127.0.0.1:8080/jobs/default/mpijob/old?tab=logs\n"
+    )
     with pytest.raises(UserError, match="training job not found"):
         run_command("logviewer nope", ClusterSnapshot())

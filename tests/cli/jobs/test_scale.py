@@ -29,23 +29,55 @@ from fairlead.run.machine import OwnMachine
 NOW = 1_767_607_260.0
 
 
-def elastic(phase: str, workers: int, least: int | None = 1, most: int | None = 4) -> ClusterSnapshot:
+def elastic(
+    phase: str, workers: int, least: int | None = 1, most: int | None = 4
+) -> ClusterSnapshot:
     """A job `bert` with its launcher and so many workers."""
-    bounds = {key: value for key, value in (("minReplicas", least), ("maxReplicas", most)) if value is not None}
+    bounds = {
+        key: value
+        for key, value in (("minReplicas", least), ("maxReplicas", most))
+        if value is not None
+    }
     specs = {"launcher": {"replicas": 1}, "worker": {"replicas": 2, **bounds}}
-    meta = {"name": "bert", "namespace": "default", "uid": "uid-bert", "creationTimestamp": moment(0), "labels": {"app": "etjob"}}
+    meta = {
+        "name": "bert",
+        "namespace": "default",
+        "uid": "uid-bert",
+        "creationTimestamp": moment(0),
+        "labels": {"app": "etjob"},
+    }
     wire: Any = msgspec.json.decode(
-        json.dumps({"metadata": meta, "spec": {"etReplicaSpecs": specs}, "status": {"phase": phase}}), type=etjob.WIRE
+        json.dumps(
+            {"metadata": meta, "spec": {"etReplicaSpecs": specs}, "status": {"phase": phase}}
+        ),
+        type=etjob.WIRE,
     )
-    pods = [_pod("launcher", "bert-launcher"), *(_pod("worker", f"bert-worker-{number}") for number in range(workers))]
-    return ClusterSnapshot(jobs=(etjob.parse(wire, "v1alpha1"),), pods=tuple(as_pod(each) for each in pods), taken_at=CREATED)
+    pods = [
+        _pod("launcher", "bert-launcher"),
+        *(_pod("worker", f"bert-worker-{number}") for number in range(workers)),
+    ]
+    return ClusterSnapshot(
+        jobs=(etjob.parse(wire, "v1alpha1"),),
+        pods=tuple(as_pod(each) for each in pods),
+        taken_at=CREATED,
+    )
 
 
 def _pod(role: str, name: str) -> Object:
     owner = {"kind": "TrainingJob", "name": "bert", "uid": "uid-bert", "controller": True}
     labels = {"training-job-name": "bert", "training-job-role": role}
-    metadata = {"name": name, "namespace": "default", "labels": labels, "ownerReferences": [owner], "creationTimestamp": moment(0)}
-    return {"metadata": metadata, "spec": {"nodeName": "n1", "containers": [{"name": "et"}]}, "status": {"phase": "Running"}}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "labels": labels,
+        "ownerReferences": [owner],
+        "creationTimestamp": moment(0),
+    }
+    return {
+        "metadata": metadata,
+        "spec": {"nodeName": "n1", "containers": [{"name": "et"}]},
+        "status": {"phase": "Running"},
+    }
 
 
 class _World(SubmitWorld):
@@ -64,7 +96,17 @@ def scale(line: str, cluster: KeepingCluster | None, found: ClusterSnapshot) -> 
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, "arena").parse(rest)
     messages = Messages("arena", err, now=lambda: 0.0)
-    context = Context("arena", global_options(args), messages, _World(cluster, found), out, {}, lambda: NOW, lambda _: None, OwnMachine({}))
+    context = Context(
+        "arena",
+        global_options(args),
+        messages,
+        _World(cluster, found),
+        out,
+        {},
+        lambda: NOW,
+        lambda _: None,
+        OwnMachine({}),
+    )
     return Printed(module.run(args, context), out.getvalue(), err.getvalue())
 
 
@@ -80,13 +122,29 @@ def test_what_is_made(verb: str, kind: str, field: str, script: str) -> None:
     told = scale(f"{verb} etjob --name bert", cluster, elastic("Running", 2))
     assert told.out == f"{kind.lower()}.kai.alibabacloud.com/bert-1767607260 created\n"
     assert f"The {verb} job bert-1767607260 has been submitted successfully" in told.err
-    owner = {"apiVersion": "kai.alibabacloud.com/v1alpha1", "kind": "TrainingJob", "name": "bert", "uid": "uid-bert", "controller": False}
+    owner = {
+        "apiVersion": "kai.alibabacloud.com/v1alpha1",
+        "kind": "TrainingJob",
+        "name": "bert",
+        "uid": "uid-bert",
+        "controller": False,
+    }
     assert cluster.created == [
         {
             "apiVersion": "kai.alibabacloud.com/v1alpha1",
             "kind": kind,
-            "metadata": {"name": "bert-1767607260", "namespace": "default", "ownerReferences": [owner]},
-            "spec": {"selector": {"name": "bert"}, "script": script, "backoffLimit": 0, "timeout": 60, field: {"count": 1}},
+            "metadata": {
+                "name": "bert-1767607260",
+                "namespace": "default",
+                "ownerReferences": [owner],
+            },
+            "spec": {
+                "selector": {"name": "bert"},
+                "script": script,
+                "backoffLimit": 0,
+                "timeout": 60,
+                field: {"count": 1},
+            },
         }
     ]
 
@@ -109,13 +167,29 @@ def test_flags_and_a_dry_run() -> None:
 @pytest.mark.parametrize(
     ("line", "found", "words"),
     [
-        ("scaleout etjob --name bert --count 3", elastic("Running", 2), "exceeds the max-workers. please try again later"),
-        ("scalein etjob --name bert --count 2", elastic("Running", 2), "is less than the min-workers. please try again later"),
-        ("scaleout etjob --name bert", elastic("Succeeded", 0), "the job: bert status: SUCCEEDED , is not RUNNING or SCALING"),
+        (
+            "scaleout etjob --name bert --count 3",
+            elastic("Running", 2),
+            "exceeds the max-workers. please try again later",
+        ),
+        (
+            "scalein etjob --name bert --count 2",
+            elastic("Running", 2),
+            "is less than the min-workers. please try again later",
+        ),
+        (
+            "scaleout etjob --name bert",
+            elastic("Succeeded", 0),
+            "the job: bert status: SUCCEEDED , is not RUNNING or SCALING",
+        ),
         ("scaleout etjob --name nope", elastic("Running", 2), "training job not found"),
         ("scaleout etjob", elastic("Running", 2), r'required flag\(s\) "name" not set'),
         ("scaleout etjob --name bert --count 0", elastic("Running", 2), "--count is invalid"),
-        ("scaleout etjob --name bert -t soon", elastic("Running", 2), 'invalid argument "soon" for "--timeout" flag'),
+        (
+            "scaleout etjob --name bert -t soon",
+            elastic("Running", 2),
+            ('invalid argument "soon" for "--timeout" flag'),
+        ),
         ("scaleout etjob --name bert -e A", elastic("Running", 2), "--env is invalid"),
     ],
 )
@@ -130,7 +204,9 @@ def test_without_bounds_of_its_own_the_operators_count() -> None:
     cluster = KeepingCluster()
     scale("scalein etjob --name bert --count 1", cluster, elastic("Running", 2, None, None))
     scale("scaleout etjob --name bert --count 998", cluster, elastic("Running", 2, None, None))
-    assert [each["spec"].get("toAdd", each["spec"].get("toDelete")) for each in cluster.created] == [{"count": 1}, {"count": 998}]
+    assert [
+        each["spec"].get("toAdd", each["spec"].get("toDelete")) for each in cluster.created
+    ] == [{"count": 1}, {"count": 998}]
     with pytest.raises(UserError, match="exceeds the max-workers"):
         scale("scaleout etjob --name bert --count 999", cluster, elastic("Running", 2, None, None))
 

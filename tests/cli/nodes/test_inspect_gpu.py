@@ -1,5 +1,5 @@
-"""`kubectl inspect cgpu` prints what docs/spec/gpu-sharing.md#inspect shows, byte for byte, from API objects
-that describe it.
+"""`kubectl inspect cgpu` prints what docs/spec/gpu-sharing.md#inspect shows, byte for byte, from
+API objects that describe it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.wire.sharing.inspect import render_inspection
 
 V100, T4 = "cn-hangzhou.192.168.2.167", "cn-zhangjiakou.192.168.3.184"
-NOTEBOOKS = ("tf-notebook-3-86c48d4c7d-lk9h8", "tf-notebook-7cf4575d78-9gxzd", "tf-notebook-2-7b4d68d8f7-wxlff")
+NOTEBOOKS = (
+    "tf-notebook-3-86c48d4c7d-lk9h8",
+    "tf-notebook-7cf4575d78-9gxzd",
+    "tf-notebook-2-7b4d68d8f7-wxlff",
+)
 
 
 def shared(name: str, ip: str, units: int, gpus: int = 1, **more: Any) -> Object:
@@ -34,14 +38,31 @@ def shared(name: str, ip: str, units: int, gpus: int = 1, **more: Any) -> Object
 
 def told(name: str, ip: str, sizes: list[int], unit: str = "GiB", **more: Any) -> Object:
     """A node with an inventory: units of each of its GPUs."""
-    slots = [{"index": index, "uuid": f"GPU-{name}-{index}", "units": units, "mode": "shared"} for index, units in enumerate(sizes)]
+    slots = [
+        {"index": index, "uuid": f"GPU-{name}-{index}", "units": units, "mode": "shared"}
+        for index, units in enumerate(sizes)
+    ]
     notes = {"fairlead.io/gpus": json.dumps(slots), "fairlead.io/gpu-mem-unit": unit}
     return shared(name, ip, sum(sizes), len(sizes), annotations=notes, **more)
 
 
-def tenant(name: str, on: str, units: int, gpu: int | None = 0, namespace: str = "default", deleted: bool = False) -> Object:
+def tenant(
+    name: str,
+    on: str,
+    units: int,
+    gpu: int | None = 0,
+    namespace: str = "default",
+    deleted: bool = False,
+) -> Object:
     notes = {} if gpu is None else {"ALIYUN_COM_GPU_MEM_IDX": str(gpu)}
-    made = pod(name, on, {"aliyun.com/gpu-mem": str(units)}, namespace=namespace, annotations=notes, deleted=deleted)
+    made = pod(
+        name,
+        on,
+        {"aliyun.com/gpu-mem": str(units)},
+        namespace=namespace,
+        annotations=notes,
+        deleted=deleted,
+    )
     made["metadata"]["uid"] = f"uid-{namespace}-{name}"
     return made
 
@@ -168,14 +189,24 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
         )
 
     def test_only_the_named_nodes(self) -> None:
-        assert inspect("a-one", *self.OBJECTS).out.splitlines()[1:2] == ["a-one  10.0.0.1   0/14                   0/14"]
+        assert inspect("a-one", *self.OBJECTS).out.splitlines()[1:2] == [
+            "a-one  10.0.0.1   0/14                   0/14"
+        ]
         assert "b-two" not in inspect("-d a-one", *self.OBJECTS).out
 
     def test_wide_says_what_keeps_the_pods_apart(self) -> None:
-        guarded = told("n", "10.0.0.1", [15], labels={"cgpu": "true", "fairlead.io/gpu-isolation": "guard"})
+        guarded = told(
+            "n", "10.0.0.1", [15], labels={"cgpu": "true", "fairlead.io/gpu-isolation": "guard"}
+        )
         assert inspect("-o wide", guarded).out.splitlines()[:2] == [
-            "NAME  IPADDRESS  GPU0(Allocated/Total)  GPU Memory(GiB)  ISOLATION           MODE    UNHEALTHY",
-            "n     10.0.0.1   0/15                   0/15             guard(cooperative)  shared  0",
+            (
+                "NAME  IPADDRESS  GPU0(Allocated/Total)  GPU Memory(GiB)  ISOLATION           "
+                "MODE    UNHEALTHY"
+            ),
+            (
+                "n     10.0.0.1   0/15                   0/15             guard(cooperative)  "
+                "shared  0"
+            ),
         ]
         assert inspect("-d -o wide", guarded).out.splitlines()[2:5] == [
             "ISOLATION:  guard(cooperative)",
@@ -187,12 +218,20 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
 
     def test_a_pod_on_two_cards_is_one_row(self) -> None:
         made = tenant("wide", "b", 6, None)
-        grants = [{"uuid": f"GPU-b-{index}", "index": index, "units": 3, "mib": 3226} for index in (0, 1)]
-        made["metadata"]["annotations"] = {"fairlead.io/gpu-allocation": json.dumps({"main": grants})}
-        assert inspect("-d", told("b", "10.0.0.2", [15, 15]), made).out.splitlines()[4] == "wide         default    3                3"
+        grants = [
+            {"uuid": f"GPU-b-{index}", "index": index, "units": 3, "mib": 3226} for index in (0, 1)
+        ]
+        made["metadata"]["annotations"] = {
+            "fairlead.io/gpu-allocation": json.dumps({"main": grants})
+        }
+        assert inspect("-d", told("b", "10.0.0.2", [15, 15]), made).out.splitlines()[4] == (
+            "wide         default    3                3"
+        )
 
     def test_a_terminating_pod_is_listed(self) -> None:
-        out = inspect("-d", told("n", "10.0.0.1", [15]), tenant("leaving", "n", 4, deleted=True)).out
+        out = inspect(
+            "-d", told("n", "10.0.0.1", [15]), tenant("leaving", "n", 4, deleted=True)
+        ).out
         assert "leaving" in out
         assert "Allocated :  4 (26%)" in out
 
@@ -204,7 +243,9 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
 
 class TestUnits:
     def test_an_h200_declared_in_gib_is_in_gib(self) -> None:
-        lines = inspect("", told("h200", "10.0.0.1", [139] * 8), tenant("p", "h200", 4, 7)).out.splitlines()
+        lines = inspect(
+            "", told("h200", "10.0.0.1", [139] * 8), tenant("p", "h200", 4, 7)
+        ).out.splitlines()
         assert lines[0].endswith("GPU Memory(GiB)")
         assert lines[1].split()[-2:] == ["4/139", "4/1112"]
 
@@ -214,7 +255,12 @@ class TestUnits:
         assert "GPU Memory(GiB)" in inspect("", shared("n", "10.0.0.1", 143)).out
 
     def test_nodes_of_both_units_are_shown_in_gib_rounded_down(self) -> None:
-        mixed = [told("a", "10.0.0.1", [15079], "MiB"), told("b", "10.0.0.2", [15]), tenant("p", "a", 2047), tenant("q", "b", 4)]
+        mixed = [
+            told("a", "10.0.0.1", [15079], "MiB"),
+            told("b", "10.0.0.2", [15]),
+            tenant("p", "a", 2047),
+            tenant("q", "b", 4),
+        ]
         lines = inspect("", *mixed).out.splitlines()
         assert lines[0].endswith("GPU Memory(GiB)")
         assert [line.split()[2:] for line in lines[1:3]] == [["1/14", "1/14"], ["4/15", "4/15"]]
@@ -231,7 +277,9 @@ Allocated/Total GPU Memory In Cluster:
 
     def test_no_node_shares_a_gpu(self) -> None:
         assert inspect("", node("plain", "10.0.0.3", {"nvidia.com/gpu": "8"})).out == self.NOTHING
-        assert inspect("plain", node("plain", "10.0.0.3", {"nvidia.com/gpu": "8"})).out == self.NOTHING
+        assert (
+            inspect("plain", node("plain", "10.0.0.3", {"nvidia.com/gpu": "8"})).out == self.NOTHING
+        )
         assert details([]) == "\nAllocated/Total GPU Memory In Cluster:  0/0 (0%)\n"
 
     def test_a_node_that_does_not_exist(self) -> None:
@@ -252,11 +300,21 @@ def test_json_is_the_extenders_document_with_memory_in_use() -> None:
     assert printed["nodes"][0]["devs"][0]["pods"][0]["usedGPU"] == 4
 
 
-@pytest.mark.parametrize("script", ["run_kubectl_inspect", long_case("run_kubectl_inspect_gpushare")])
+@pytest.mark.parametrize(
+    "script", ["run_kubectl_inspect", long_case("run_kubectl_inspect_gpushare")]
+)
 def test_a_plug_in_is_one_verb_and_speaks_like_kubectl(script: str, tmp_path: Path) -> None:
     code = f"from fairlead.run.programs import {script}; {script}()"
     command = [sys.executable, "-c", code, "nowhere"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={"HOME": str(tmp_path)}, cwd=tmp_path)
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"HOME": str(tmp_path)},
+        cwd=tmp_path,
+    )
     assert (ended.returncode, ended.stdout) == (1, "")
     assert 'Error: node "nowhere" not found\n' in ended.stderr
 
@@ -271,34 +329,67 @@ class TestDraining:
     """Document 001 in printed order: the label comes while the pod of the whole card still runs."""
 
     def draining(self, *, is_shared: bool = True, gpus: int = 1) -> Object:
-        """As the device plugin leaves a node whose cards are still held in the old mode: the old resource, and none of it to be had."""
-        slots = [{"index": index, "uuid": f"GPU-{index}", "units": 15, "mode": "draining"} for index in range(gpus)]
-        old = {"nvidia.com/gpu": str(gpus)} if is_shared else {"aliyun.com/gpu-mem": str(15 * gpus), "aliyun.com/gpu-count": str(gpus)}
+        """As the device plugin leaves a node whose cards are still held in the old mode: the old
+        resource, and none of it to be had.
+        """
+        slots = [
+            {"index": index, "uuid": f"GPU-{index}", "units": 15, "mode": "draining"}
+            for index in range(gpus)
+        ]
+        old = (
+            {"nvidia.com/gpu": str(gpus)}
+            if is_shared
+            else {"aliyun.com/gpu-mem": str(15 * gpus), "aliyun.com/gpu-count": str(gpus)}
+        )
         notes = {"fairlead.io/gpus": json.dumps(slots)}
         return node(
-            V100, "192.168.2.167", old, allocatable=dict.fromkeys(old, "0"), labels={"cgpu": str(is_shared).lower()}, annotations=notes
+            V100,
+            "192.168.2.167",
+            old,
+            allocatable=dict.fromkeys(old, "0"),
+            labels={"cgpu": str(is_shared).lower()},
+            annotations=notes,
         )
 
     def test_it_says_for_whom_a_card_drains_and_leaves_the_table_alone(self) -> None:
         holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
         for flags in ("", "-d", V100, "-o wide", "-o json"):
             printed = inspect(flags, self.draining(), holder)
-            said = f"node {V100}: GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod is left"
+            said = (
+                f"node {V100}: GPU 0 draining from exclusive use: held by default/app-3g-v1-0; "
+                "shared once no such pod is left"
+            )
             assert [line for line in printed.err.splitlines() if said in line], printed.err
             assert said not in printed.out
 
     def test_the_table_shows_what_the_card_will_share_as_document_001_prints_it(self) -> None:
         holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
-        assert inspect("", self.draining(), holder).out == inspect("", shared(V100, "192.168.2.167", 15)).out
-        assert inspect("-o wide", self.draining(), holder).out.splitlines()[1].split()[3:] == ["0/15", "unknown", "draining", "0"]
+        assert (
+            inspect("", self.draining(), holder).out
+            == inspect("", shared(V100, "192.168.2.167", 15)).out
+        )
+        assert inspect(("-o wide"), self.draining(), holder).out.splitlines()[1].split()[3:] == [
+            "0/15",
+            "unknown",
+            "draining",
+            "0",
+        ]
         (told,) = json.loads(inspect("-o json", self.draining(), holder).out)["nodes"]
         assert (told["totalGPU"], told["usedGPU"], told["mode"]) == (15, 0, "draining")
-        assert [(card["totalGPU"], card["health"], card["reason"]) for card in told["devs"]] == [(15, "Healthy", "draining")]
+        assert [(card["totalGPU"], card["health"], card["reason"]) for card in told["devs"]] == [
+            (15, "Healthy", "draining")
+        ]
 
     def test_a_node_that_goes_back_to_whole_cards_and_has_no_sharer_is_not_shown(self) -> None:
-        """The first card drains of nobody whom its inventory knows; the node offers no shared memory any more."""
+        """The first card drains of nobody whom its inventory knows; the node offers no shared
+        memory any more.
+        """
         left = {**self.draining(is_shared=False)}
-        left["status"] = {**left["status"], "capacity": {"nvidia.com/gpu": "1"}, "allocatable": {"nvidia.com/gpu": "1"}}
+        left["status"] = {
+            **left["status"],
+            "capacity": {"nvidia.com/gpu": "1"},
+            "allocatable": {"nvidia.com/gpu": "1"},
+        }
         assert inspect("", left).out == inspect("", node("other", "10.0.0.1", {})).out
 
     def test_it_names_those_that_hold_and_nobody_else(self) -> None:
@@ -307,11 +398,20 @@ class TestDraining:
         ended = pod("ended", V100, {"nvidia.com/gpu": "1"}, phase="Succeeded")
         told = inspect("", self.draining(gpus=8), *pods, *others, ended).err
         names = ", ".join(f"default/p-{number}" for number in range(5))
-        assert f"GPU 0,1,2,3,4,5,6,7 draining from exclusive use: held by {names} and 2 more; shared" in told
+        assert (
+            f"GPU 0,1,2,3,4,5,6,7 draining from exclusive use: held by {names} and 2 more; shared"
+        ) in told
 
     def test_it_says_it_of_cards_that_go_back_to_whole(self) -> None:
-        told = inspect("", self.draining(is_shared=False), tenant("nb", V100, 4), pod("whole", T4, {"nvidia.com/gpu": "1"})).err
-        assert "GPU 0 draining from shared use: held by default/nb; exclusive once no such pod is left" in told
+        told = inspect(
+            "",
+            self.draining(is_shared=False),
+            tenant("nb", V100, 4),
+            pod("whole", T4, {"nvidia.com/gpu": "1"}),
+        ).err
+        assert (
+            "GPU 0 draining from shared use: held by default/nb; exclusive once no such pod is left"
+        ) in told
 
     def test_it_says_nothing_where_nothing_drains_or_of_nodes_that_nobody_asked_for(self) -> None:
         assert inspect("", told(T4, "192.168.3.184", [14])).err == ""

@@ -19,17 +19,31 @@ from fairlead.rules.reports.node import report_nodes
 
 EXCLUSIVE = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})
 NORMAL = node("cpu-1", "10.0.0.9")
-TOPOLOGY = node("gpu-3", "10.0.0.3", {"aliyun.com/gpu": "2"}, labels={"ack.node.gpu.schedule": "topology"})
-MATRICES = topology_map({"0": "Healthy", "1": "Unhealthy"}, [["N-A", "NV2"], ["NV2", "N-A"]], [[1.0, 2.0], [3.0, 4.0]])
+TOPOLOGY = node(
+    "gpu-3", "10.0.0.3", {"aliyun.com/gpu": "2"}, labels={"ack.node.gpu.schedule": "topology"}
+)
+MATRICES = topology_map(
+    {"0": "Healthy", "1": "Unhealthy"}, [["N-A", "NV2"], ["NV2", "N-A"]], [[1.0, 2.0], [3.0, 4.0]]
+)
 
 
 def share(name: str = "gpu-2", units: int = 30, gpus: int = 2, **more: dict[str, str]) -> Object:
-    return node(name, "10.0.0.2", {"aliyun.com/gpu-mem": str(units), "aliyun.com/gpu-count": str(gpus)}, **more)
+    return node(
+        name,
+        "10.0.0.2",
+        {"aliyun.com/gpu-mem": str(units), "aliyun.com/gpu-count": str(gpus)},
+        **more,
+    )
 
 
 def sharer(name: str, units: int, gpu: int, on: str = "gpu-2") -> Object:
     text = json.dumps({"0": {str(gpu): units}})
-    return pod(name, on, {"aliyun.com/gpu-mem": str(units)}, annotations={"scheduler.framework.gpushare.allocation": text})
+    return pod(
+        name,
+        on,
+        {"aliyun.com/gpu-mem": str(units)},
+        annotations={"scheduler.framework.gpushare.allocation": text},
+    )
 
 
 def lines(line: str, *nodes: Object, pods: list[Object] | None = None) -> list[str]:
@@ -47,18 +61,28 @@ class TestTables:
             "cpu-1  10.0.0.9   <none>  Ready   0           0",
         ]
 
-    def test_the_mixed_footer_is_left_out_when_names_were_given_and_an_own_footer_stays(self) -> None:
+    def test_the_mixed_footer_is_left_out_when_names_were_given_and_an_own_footer_stays(
+        self,
+    ) -> None:
         assert len(lines("top node cpu-1 gpu-1", NORMAL, EXCLUSIVE)) == 3
         assert lines("top node gpu-1", NORMAL, EXCLUSIVE)[-1] == "0/4 (0.0%)"
 
     def test_names_are_in_natural_order(self) -> None:
-        nodes = [node(name, "10.0.0.1", {"nvidia.com/gpu": "1"}) for name in ("gpu-10", "gpu-9", "gpu-2")]
-        assert [line.split()[0] for line in lines("top node", *nodes)[1:4]] == ["gpu-2", "gpu-9", "gpu-10"]
+        nodes = [
+            node(name, "10.0.0.1", {"nvidia.com/gpu": "1"}) for name in ("gpu-10", "gpu-9", "gpu-2")
+        ]
+        assert [line.split()[0] for line in lines(("top node"), *nodes)[1:4]] == [
+            "gpu-2",
+            "gpu-9",
+            "gpu-10",
+        ]
 
     def test_a_longer_name_moves_the_columns_and_nothing_else(self) -> None:
         longer = node("a-much-longer-name", "10.0.0.1", {"nvidia.com/gpu": "4"})
         short, long = lines("top node", EXCLUSIVE), lines("top node", longer)
-        assert [line.replace("a-much-longer-name", "gpu-1").split() for line in long] == [line.split() for line in short]
+        assert [line.replace("a-much-longer-name", "gpu-1").split() for line in long] == [
+            line.split() for line in short
+        ]
         assert long[0].index("IPADDRESS") == len("a-much-longer-name") + 2
 
     def test_unhealthy_shares_are_counted_in_whole_gpus(self) -> None:
@@ -70,39 +94,64 @@ class TestTables:
         ]
 
     def test_a_node_whose_gpus_all_failed_is_still_a_gpu_node(self) -> None:
-        dead = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "0"})
+        dead = node(
+            "gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "0"}
+        )
         assert lines("top node", dead)[1].split()[4:] == ["4", "0", "4"]
 
     def test_a_gpu_that_drains_into_the_other_mode_is_not_unhealthy(self) -> None:
         inventory = json.dumps([{"index": 0, "mode": "draining"}, {"index": 1, "mode": "shared"}])
-        draining = share(allocatable={"aliyun.com/gpu-mem": "15"}, annotations={"fairlead.io/gpus": inventory})
+        draining = share(
+            allocatable={"aliyun.com/gpu-mem": "15"}, annotations={"fairlead.io/gpus": inventory}
+        )
         assert "UNHEALTHY" not in lines("top node", draining)[0]
 
     def test_a_sick_gpu_is_unhealthy_while_others_drain_from_exclusive_use(self) -> None:
-        slots = [{"index": index, "units": 15, "mode": mode} for index, mode in enumerate(("draining", "draining", "shared", "shared"))]
+        slots = [
+            {"index": index, "units": 15, "mode": mode}
+            for index, mode in enumerate(("draining", "draining", "shared", "shared"))
+        ]
         told = {"labels": {"cgpu": "true"}, "annotations": {"fairlead.io/gpus": json.dumps(slots)}}
         joining = share(units=30, gpus=2, allocatable={"aliyun.com/gpu-mem": "15"}, **told)
         assert lines("top node", joining)[1].split()[-1] == "1"
-        waiting = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "2"}, **told)
+        waiting = node(
+            "gpu-1",
+            "10.0.0.1",
+            {"nvidia.com/gpu": "4"},
+            allocatable={"nvidia.com/gpu": "2"},
+            **told,
+        )
         assert "UNHEALTHY" not in lines("top node", waiting)[0]
 
     def test_a_gpu_that_is_still_held_whole_is_none_of_the_shared_ones(self) -> None:
-        slots = [{"index": 0, "units": 15, "mode": "draining"}, {"index": 1, "units": 15, "mode": "shared"}]
+        slots = [
+            {"index": 0, "units": 15, "mode": "draining"},
+            {"index": 1, "units": 15, "mode": "shared"},
+        ]
         joining = share(units=15, gpus=1, annotations={"fairlead.io/gpus": json.dumps(slots)})
         assert [device.index for device in report_nodes(snapshot_of([joining]))[0].devices] == [1]
         leaving = sharer("last", 4, 0)
-        assert [device.index for device in report_nodes(snapshot_of([joining], [leaving]))[0].devices] == [0, 1]
+        assert [
+            device.index for device in report_nodes(snapshot_of([joining], [leaving]))[0].devices
+        ] == [0, 1]
         assert lines("top node -s", joining)[1].split()[2:] == ["0/0", "0/15"]
 
     def test_gpu_core_has_its_own_footer(self) -> None:
         cores = node(
             "gpu-2",
             "10.0.0.2",
-            {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2", "aliyun.com/gpu-core.percentage": "200"},
+            {
+                "aliyun.com/gpu-mem": "30",
+                "aliyun.com/gpu-count": "2",
+                "aliyun.com/gpu-core.percentage": "200",
+            },
         )
         assert lines("top node", cores)[1].split()[-1] == "0/200"
         assert lines("top node", cores)[-2:] == [
-            "Allocated/Total GPU Core of nodes which own resource aliyun.com/gpu-core.percentage In Cluster:",
+            (
+                "Allocated/Total GPU Core of nodes which own resource "
+                "aliyun.com/gpu-core.percentage In Cluster:"
+            ),
             "0/200 (0.0%)",
         ]
 
@@ -131,13 +180,23 @@ class TestNodes:
         assert cell("top node", 1, 1, bare) == "N/A"
 
     def test_shared_comes_before_exclusive_and_zero_is_absent(self) -> None:
-        both = node("n", "10.0.0.1", {"nvidia.com/gpu": "2", "aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"})
+        both = node(
+            "n",
+            "10.0.0.1",
+            {"nvidia.com/gpu": "2", "aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"},
+        )
         switched = node("n", "10.0.0.1", {"nvidia.com/gpu": "2", "aliyun.com/gpu-mem": "0"})
-        assert [report_nodes(snapshot_of([each]))[0].mode for each in (both, switched)] == ["share", "exclusive"]
+        assert [report_nodes(snapshot_of([each]))[0].mode for each in (both, switched)] == [
+            "share",
+            "exclusive",
+        ]
 
     def test_the_label_alone_makes_no_topology_node(self) -> None:
         assert report_nodes(snapshot_of([TOPOLOGY]))[0].mode == "none"
-        assert report_nodes(snapshot_of([TOPOLOGY], topologies={"gpu-3": MATRICES}))[0].mode == "topology"
+        assert (
+            report_nodes(snapshot_of([TOPOLOGY], topologies={"gpu-3": MATRICES}))[0].mode
+            == "topology"
+        )
 
 
 class TestHolders:
@@ -154,11 +213,18 @@ class TestHolders:
 
     def test_an_init_container_that_asks_for_more_decides(self) -> None:
         asking = pod("p", "gpu-1", {"nvidia.com/gpu": "1"})
-        asking["spec"]["initContainers"] = [{"name": "first", "resources": {"limits": {"nvidia.com/gpu": "3"}}}]
+        asking["spec"]["initContainers"] = [
+            {"name": "first", "resources": {"limits": {"nvidia.com/gpu": "3"}}}
+        ]
         assert cell("top node", 1, 5, EXCLUSIVE, pods=[asking]) == "3"
 
     def test_a_share_pod_without_a_usable_annotation_is_listed_and_allocated_nowhere(self) -> None:
-        lost = pod("lost", "gpu-2", {"aliyun.com/gpu-mem": "6"}, annotations={"scheduler.framework.gpushare.allocation": "{"})
+        lost = pod(
+            "lost",
+            "gpu-2",
+            {"aliyun.com/gpu-mem": "6"},
+            annotations={"scheduler.framework.gpushare.allocation": "{"},
+        )
         out = lines("top node -d", share(), pods=[lost])
         assert "  default    lost  6.0 GiB             N/A" in out
         assert "  Allocated GPUs: 0" in out
@@ -169,16 +235,27 @@ class TestHolders:
             "scheduler.framework.gpushare.allocation": '{"0":{"0":9}}',
         }
         holder = pod("p", "gpu-2", {"aliyun.com/gpu-mem": "4"}, annotations=notes)
-        assert "  default    p     4.0 GiB             gpu1(4.0GiB)" in lines("top node -d", share(), pods=[holder])
+        assert ("  default    p     4.0 GiB             gpu1(4.0GiB)") in lines(
+            ("top node -d"), share(), pods=[holder]
+        )
 
     def test_the_oldest_annotation_names_one_gpu_for_all(self) -> None:
-        holder = pod("p", "gpu-2", {"aliyun.com/gpu-mem": "4"}, annotations={"ALIYUN_COM_GPU_MEM_IDX": "1"})
-        assert "  default    p     4.0 GiB             gpu1(4.0GiB)" in lines("top node -d", share(), pods=[holder])
+        holder = pod(
+            "p", "gpu-2", {"aliyun.com/gpu-mem": "4"}, annotations={"ALIYUN_COM_GPU_MEM_IDX": "1"}
+        )
+        assert ("  default    p     4.0 GiB             gpu1(4.0GiB)") in lines(
+            ("top node -d"), share(), pods=[holder]
+        )
 
 
 class TestResources:
     NODES = (
-        node("a", "10.0.0.1", {"nvidia.com/gpu": "4", "cpu": "16", "memory": "64Gi"}, allocatable={"cpu": "15500m"}),
+        node(
+            "a",
+            "10.0.0.1",
+            {"nvidia.com/gpu": "4", "cpu": "16", "memory": "64Gi"},
+            allocatable={"cpu": "15500m"},
+        ),
         node("b", "10.0.0.2", {"nvidia.com/gpu": "8", "cpu": "32", "memory": "128Gi"}),
         node("c", "10.0.0.3", {"cpu": "8", "memory": "16Gi"}),
     )
@@ -210,16 +287,30 @@ class TestResources:
 
     def test_init_containers_count_by_the_larger_of(self) -> None:
         asking = self.asking("p", "a", "2")
-        asking["spec"]["initContainers"] = [{"name": "first", "resources": {"requests": {"cpu": "5"}}}]
-        assert lines("top node --resources", self.NODES[0], pods=[asking])[1].split()[-3] == "5/15.5"
+        asking["spec"]["initContainers"] = [
+            {"name": "first", "resources": {"requests": {"cpu": "5"}}}
+        ]
+        assert (
+            lines(("top node --resources"), self.NODES[0], pods=[asking])[1].split()[-3] == "5/15.5"
+        )
 
     @pytest.mark.parametrize("flags", ["-m e", "--legacy"])
     def test_other_tables_have_them_too(self, flags: str) -> None:
-        assert ["a", "2.5/15.5"] in [[row[0], row[-3]] for row in self.table(f"{flags} --resources") if len(row) > 3]
+        assert ["a", "2.5/15.5"] in [
+            [row[0], row[-3]] for row in self.table(f"{flags} --resources") if len(row) > 3
+        ]
 
     @pytest.mark.parametrize(
         ("field", "order"),
-        [("name", "abc"), ("gpus", "bac"), ("allocated", "abc"), ("free", "bac"), ("cpu", "cab"), ("memory", "cab"), ("unhealthy", "cab")],
+        [
+            ("name", "abc"),
+            ("gpus", "bac"),
+            ("allocated", "abc"),
+            ("free", "bac"),
+            ("cpu", "cab"),
+            ("memory", "cab"),
+            ("unhealthy", "cab"),
+        ],
     )
     @pytest.mark.parametrize("layout", ["", "--legacy"])
     def test_sorted_by(self, layout: str, field: str, order: str) -> None:
@@ -246,12 +337,15 @@ class TestUnits:
     def test_parts_of_a_gpu_are_rounded_once_per_node_half_up(self) -> None:
         pods = [sharer("a", 3, 0), sharer("b", 3, 1)]  # 3/15 + 3/15 = 0.4
         assert cell("top node", 1, 4, share(), pods=pods) == "0.4/2"
-        assert cell("top node", 1, 4, share(units=20, gpus=1), pods=[sharer("a", 7, 0)]) == "0.4/1"  # 0.35
+        # 0.35
+        assert cell("top node", 1, 4, share(units=20, gpus=1), pods=[sharer("a", 7, 0)]) == "0.4/1"
 
     def test_the_sum_over_nodes_is_rounded_and_not_a_sum_of_rounded_ones(self) -> None:
         nodes = [share(f"gpu-{number}", units=15, gpus=1) for number in range(3)]
         pods = [sharer(f"p{number}", 1, 0, on=f"gpu-{number}") for number in range(3)]
-        assert [line.split()[4] for line in lines("top node", *nodes, pods=pods)[1:4]] == ["0.1/1"] * 3
+        assert [line.split()[4] for line in lines(("top node"), *nodes, pods=pods)[1:4]] == [
+            "0.1/1"
+        ] * 3
         assert "0.2/3 (6.7%)" in lines("top node", *nodes, pods=pods)
 
     def test_the_inventory_gives_each_gpu_its_own_units(self) -> None:
@@ -263,7 +357,11 @@ class TestUnits:
 
     @pytest.mark.parametrize("absurd", ["1e30", "-5", "0.0001n"])
     def test_absurd_capacities_do_not_stop_the_table(self, absurd: str) -> None:
-        strange = node("gpu-x", "10.0.0.7", {"aliyun.com/gpu-mem": absurd, "aliyun.com/gpu-count": absurd, "nvidia.com/gpu": "1"})
+        strange = node(
+            "gpu-x",
+            "10.0.0.7",
+            {"aliyun.com/gpu-mem": absurd, "aliyun.com/gpu-count": absurd, "nvidia.com/gpu": "1"},
+        )
         assert any(line.startswith("gpu-x") for line in lines("top node", strange, EXCLUSIVE))
         for flags in ("--legacy", "--legacy -d", "-s", "-s -d", "-d"):
             assert lines(f"top node {flags}", strange, EXCLUSIVE)
@@ -279,7 +377,11 @@ class TestMetrics:
         ]
 
     def test_exclusive_pods_show_their_devices_and_namesakes_never_mix(self) -> None:
-        snapshot = snapshot_of([EXCLUSIVE], [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})], readings=self.readings())
+        snapshot = snapshot_of(
+            [EXCLUSIVE],
+            [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})],
+            readings=self.readings(),
+        )
         out = run_command("top node -d --metric", snapshot).out.splitlines()
         assert "  default    train-0  Running  1               gpu0" in out
         assert "  0      15.0 GiB       15.0 GiB           9.0 GiB       71.0%" in out
@@ -287,23 +389,40 @@ class TestMetrics:
         assert "  2      15.0 GiB       0.0 GiB            0.0 GiB       0.0%" in out
 
     def test_without_data_the_layout_is_the_plain_one_and_one_line_says_why(self) -> None:
-        off = {"gpu-telemetry": Source("gpu-telemetry", "failing", "Prometheus `http://p` refused the connection")}
-        snapshot = snapshot_of([EXCLUSIVE], [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})], sources=off)
+        off = {
+            "gpu-telemetry": Source(
+                "gpu-telemetry", "failing", ("Prometheus `http://p` refused the connection")
+            )
+        }
+        snapshot = snapshot_of(
+            [EXCLUSIVE], [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})], sources=off
+        )
         printed = run_command("top node -d --metric", snapshot)
         assert printed.out == run_command("top node -d", snapshot).out
         assert printed.err.count("\n") == 1
-        assert 'level=warning msg="GPU metrics unavailable: Prometheus `http://p` refused the connection"' in printed.err
+        assert (
+            'level=warning msg="GPU metrics unavailable: Prometheus `http://p` refused the '
+            'connection"'
+        ) in printed.err
         assert printed.status == 0
 
     def test_readings_are_not_asked_for_unless_wanted(self) -> None:
         snapshot = snapshot_of([EXCLUSIVE], readings=self.readings())
-        assert json.loads(run_command("top node -o json", snapshot).out)["gpuExclusiveNodes"][0]["gpuMetrics"] == []
+        assert (
+            json.loads(run_command(("top node -o json"), snapshot).out)["gpuExclusiveNodes"][0][
+                "gpuMetrics"
+            ]
+            == []
+        )
 
 
 class TestDocuments:
     def document(self, flags: str = "") -> dict:  # type: ignore[type-arg]
         pods = [pod("train-0", "gpu-1", {"nvidia.com/gpu": "2"}), sharer("nb", 6, 0)]
-        group = {"topology.kubernetes.io/gpu-group": "0,1", "topology.kubernetes.io/gpu-visible": "1"}
+        group = {
+            "topology.kubernetes.io/gpu-group": "0,1",
+            "topology.kubernetes.io/gpu-visible": "1",
+        }
         pods.append(pod("mpi", "gpu-3", {"aliyun.com/gpu": "2"}, annotations=group))
         snapshot = snapshot_of(
             [NORMAL, EXCLUSIVE, share(), TOPOLOGY],
@@ -313,7 +432,9 @@ class TestDocuments:
         )
         out = run_command(f"top node -o json {flags}", snapshot).out
         assert not out.endswith("\n")
-        assert out.startswith('{\n    "gpuExclusiveNodes": [\n        {\n            "name": "gpu-1"')
+        assert out.startswith(
+            '{\n    "gpuExclusiveNodes": [\n        {\n            "name": "gpu-1"'
+        )
         loaded: dict = json.loads(out)  # type: ignore[type-arg]
         assert yaml.safe_load(run_command(f"top node -o yaml {flags}", snapshot).out) == loaded
         return loaded
@@ -338,7 +459,9 @@ class TestDocuments:
     def test_an_exclusive_node(self) -> None:
         found = self.document("--metric")["gpuExclusiveNodes"][0]
         assert (found["totalGPUs"], found["allocatedGPUs"], found["unhealthyGPUs"]) == (4, 2, 0)
-        assert found["instances"] == [{"name": "train-0", "namespace": "default", "status": "Running", "requestGPUs": 2}]
+        assert found["instances"] == [
+            {"name": "train-0", "namespace": "default", "status": "Running", "requestGPUs": 2}
+        ]
         assert found["gpuMetrics"] == [
             {
                 "id": "0",
@@ -350,21 +473,44 @@ class TestDocuments:
             }
         ]
 
-    @pytest.mark.parametrize("holders", [(), (("default", "train-0"),)], ids=["given to nobody", "given to a pod"])
-    def test_a_lost_gpu_is_unknown_and_not_idle_and_the_inventory_knows_its_size(self, holders: tuple[tuple[str, str], ...]) -> None:
+    @pytest.mark.parametrize(
+        "holders", [(), (("default", "train-0"),)], ids=[("given to nobody"), ("given to a pod")]
+    )
+    def test_a_lost_gpu_is_unknown_and_not_idle_and_the_inventory_knows_its_size(
+        self, holders: tuple[tuple[str, str], ...]
+    ) -> None:
         lost = reading("gpu-1", 0, None, None, None, holders)
         inventory = {"fairlead.io/gpus": json.dumps([{"index": 0, "memoryMiB": 15360}])}
         pods = [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})]
         for told, known in (({}, {}), (inventory, {"totalGPUMemory": 15 << 30})):
-            snapshot = snapshot_of([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=told)], pods, readings=[lost])
-            found = json.loads(run_command("top node -o json --metric", snapshot).out)["gpuExclusiveNodes"][0]["gpuMetrics"]
-            assert found == [{"id": "0", "uuid": "GPU-gpu-1-0", **known, "podNames": ["/".join(each) for each in holders]}]
+            snapshot = snapshot_of(
+                [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=told)],
+                pods,
+                readings=[lost],
+            )
+            found = json.loads(run_command(("top node -o json --metric"), snapshot).out)[
+                "gpuExclusiveNodes"
+            ][0]["gpuMetrics"]
+            assert found == [
+                {
+                    "id": "0",
+                    "uuid": "GPU-gpu-1-0",
+                    **known,
+                    "podNames": ["/".join(each) for each in holders],
+                }
+            ]
             shown = run_command("top node -d --metric", snapshot).out.splitlines()
-            assert [line.split()[-2:] for line in shown if line.startswith("  0 ")] == [["N/A", "N/A"]]
+            assert [line.split()[-2:] for line in shown if line.startswith("  0 ")] == [
+                ["N/A", "N/A"]
+            ]
 
     def test_a_share_node_is_in_bytes_and_its_pods_in_units(self) -> None:
         found = self.document()["gpuShareNodes"][0]
-        assert (found["totalGPUMemory"], found["allocatedGPUMemory"], found["allocatedGPUs"]) == (30 << 30, 6 << 30, 0.4)
+        assert (found["totalGPUMemory"], found["allocatedGPUMemory"], found["allocatedGPUs"]) == (
+            30 << 30,
+            6 << 30,
+            0.4,
+        )
         assert found["devices"][0] == {
             "id": "0",
             "totalGPUMemory": 15 << 30,
@@ -384,14 +530,23 @@ class TestDocuments:
 
     def test_a_topology_node_has_matrices_and_devices(self) -> None:
         found = self.document()["gpuTopologyNodes"][0]
-        assert found["gpuTopology"] == {"linkMatrix": [["N-A", "NV2"], ["NV2", "N-A"]], "bandwidthMatrix": [[1.0, 2.0], [3.0, 4.0]]}
-        assert found["devices"] == [{"id": "0", "healthy": True, "status": "using"}, {"id": "1", "healthy": False, "status": "using"}]
+        assert found["gpuTopology"] == {
+            "linkMatrix": [["N-A", "NV2"], ["NV2", "N-A"]],
+            "bandwidthMatrix": [[1.0, 2.0], [3.0, 4.0]],
+        }
+        assert found["devices"] == [
+            {"id": "0", "healthy": True, "status": "using"},
+            {"id": "1", "healthy": False, "status": "using"},
+        ]
         assert found["instances"][0]["allocation"] == ["0", "1"]
         assert found["instances"][0]["visibleGPUs"] == ["1"]
 
     def test_yaml_has_dashes_at_the_indent_of_their_key_and_ends_with_a_newline(self) -> None:
         out = run_command("top node -o yaml", snapshot_of([NORMAL])).out
-        assert out.startswith("gpuExclusiveNodes: []\n") and "\nnormalNodes:\n- name: cpu-1\n  description: " in out
+        assert (
+            out.startswith("gpuExclusiveNodes: []\n")
+            and ("\nnormalNodes:\n- name: cpu-1\n  description: ") in out
+        )
         assert out.endswith("\n")
 
 
@@ -402,7 +557,11 @@ class TestWarningsAndRefreshing:
         assert 'level=warning msg="node gpu-7 is not found"' in printed.err
 
     def test_forbidden_topologies_are_said_and_the_node_stays_a_topology_node(self) -> None:
-        sources = {"gpu-topologies": Source("gpu-topologies", "forbidden", "forbidden: configmaps is forbidden")}
+        sources = {
+            "gpu-topologies": Source(
+                "gpu-topologies", "forbidden", ("forbidden: configmaps is forbidden")
+            )
+        }
         snapshot = snapshot_of([TOPOLOGY], topologies={"gpu-3": {}}, sources=sources)
         printed = run_command("top node -d", snapshot)
         assert "Type:    GPUTopology" in printed.out and "LinkTypeMatrix" not in printed.out

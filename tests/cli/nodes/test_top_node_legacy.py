@@ -1,5 +1,6 @@
 """`arena top node --legacy`, `-s`, `-s -d`: what arena 0.4 printed,
-docs/spec/arena-cli-samples.md#legacy-layout-of-nodes and document 003 (docs/spec/arena-cli.md#legacy-layout).
+docs/spec/arena-cli-samples.md#legacy-layout-of-nodes and document 003
+(docs/spec/arena-cli.md#legacy-layout).
 """
 
 from __future__ import annotations
@@ -29,12 +30,24 @@ def plain(ip: str) -> Object:
     return node(f"cn-zhangjiakou.{ip}", ip, labels=labels)
 
 
-def shared(name: str = T4, ip: str = "192.168.3.184", units: int = 14, gpus: int = 1, **more: dict[str, str]) -> Object:
-    return node(name, ip, {"aliyun.com/gpu-mem": str(units), "aliyun.com/gpu-count": str(gpus)}, **more)
+def shared(
+    name: str = T4,
+    ip: str = "192.168.3.184",
+    units: int = 14,
+    gpus: int = 1,
+    **more: dict[str, str],
+) -> Object:
+    return node(
+        name, ip, {"aliyun.com/gpu-mem": str(units), "aliyun.com/gpu-count": str(gpus)}, **more
+    )
 
 
 def sharer(name: str, units: int = 4, gpu: int | None = 0, on: str = T4) -> Object:
-    notes = {} if gpu is None else {"scheduler.framework.gpushare.allocation": json.dumps({"0": {str(gpu): units}})}
+    notes = (
+        {}
+        if gpu is None
+        else {"scheduler.framework.gpushare.allocation": json.dumps({"0": {str(gpu): units}})}
+    )
     return pod(name, on, {"aliyun.com/gpu-mem": str(units)}, annotations=notes)
 
 
@@ -42,7 +55,14 @@ def document_003(*pods: Object) -> ClusterSnapshot:
     return snapshot_of([shared(), *(plain(ip) for ip in (*MASTERS, "192.168.1.113"))], pods)
 
 
-NOTEBOOKS = [sharer(name) for name in ("tf-notebook-7cf4575d78-9gxzd", "tf-notebook-3-86c48d4c7d-lk9h8", "tf-notebook-2-7b4d68d8f7-wxlff")]
+NOTEBOOKS = [
+    sharer(name)
+    for name in (
+        "tf-notebook-7cf4575d78-9gxzd",
+        "tf-notebook-3-86c48d4c7d-lk9h8",
+        "tf-notebook-2-7b4d68d8f7-wxlff",
+    )
+]
 
 
 def printed(line: str, snapshot: ClusterSnapshot) -> str:
@@ -58,7 +78,9 @@ def printed(line: str, snapshot: ClusterSnapshot) -> str:
         ("S17", "-s -d", document_003(*NOTEBOOKS)),
     ],
 )
-def test_the_samples_but_for_blanks_at_the_ends(name: str, flags: str, snapshot: ClusterSnapshot) -> None:
+def test_the_samples_but_for_blanks_at_the_ends(
+    name: str, flags: str, snapshot: ClusterSnapshot
+) -> None:
     assert printed(flags, snapshot) == (SAMPLES / f"{name}.txt").read_text()
 
 
@@ -70,39 +92,75 @@ class TestTable:
         [
             ([GPU], [], 89),
             ([GPU, shared()], ["GPU(Shareable)"], 96),
-            ([node("gpu", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "3"})], ["GPU(Unhealthy)"], 99),
             (
-                [node("gpu", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "3"}), shared()],
+                [
+                    node(
+                        "gpu",
+                        "10.0.0.1",
+                        {"nvidia.com/gpu": "4"},
+                        allocatable={"nvidia.com/gpu": "3"},
+                    )
+                ],
+                ["GPU(Unhealthy)"],
+                99,
+            ),
+            (
+                [
+                    node(
+                        "gpu",
+                        "10.0.0.1",
+                        {"nvidia.com/gpu": "4"},
+                        allocatable={"nvidia.com/gpu": "3"},
+                    ),
+                    shared(),
+                ],
                 ["GPU(Unhealthy)", "GPU(Shareable)"],
                 107,
             ),
         ],
     )
-    def test_columns_decide_the_dashes(self, nodes: list[Object], columns: list[str], dashes: int) -> None:
+    def test_columns_decide_the_dashes(
+        self, nodes: list[Object], columns: list[str], dashes: int
+    ) -> None:
         lines = printed("--legacy", snapshot_of(nodes)).splitlines()
         assert lines[0].split()[6:] == columns
         assert "-" * dashes in lines
 
     def test_values_end_with_a_tab_and_are_padded(self) -> None:
-        assert run_command("top node --legacy", snapshot_of([self.GPU])).out.endswith("In Cluster:\n0/4 (0%)  \n")
+        assert run_command(("top node --legacy"), snapshot_of([self.GPU])).out.endswith(
+            "In Cluster:\n0/4 (0%)  \n"
+        )
 
     def test_a_shared_gpu_with_any_memory_in_use_is_allocated_and_percent_is_cut(self) -> None:
-        lines = printed("--legacy", snapshot_of([shared(units=30, gpus=3)], [sharer("a", 1, 0), sharer("b", 1, 1)])).splitlines()
+        lines = printed(
+            "--legacy",
+            snapshot_of([shared(units=30, gpus=3)], [sharer("a", 1, 0), sharer("b", 1, 1)]),
+        ).splitlines()
         assert lines[1].split()[4:] == ["3", "2", "Yes"]
         assert lines[-1] == "2/3 (66%)"
 
     def test_gpus_of_a_node_that_is_not_ready_are_not_active(self) -> None:
         dead = node("dead", "10.0.0.2", {"nvidia.com/gpu": "2"}, ready="Unknown")
-        lines = printed("--legacy", snapshot_of([self.GPU, dead], [pod("p", "gpu", {"nvidia.com/gpu": "1"})])).splitlines()
+        lines = printed(
+            "--legacy", snapshot_of([self.GPU, dead], [pod("p", "gpu", {"nvidia.com/gpu": "1"})])
+        ).splitlines()
         assert lines[1].split()[3] == "notReady"
-        assert lines[-4:] == ["Allocated/Total GPUs In Cluster:", "1/6 (16%)", "Allocated/Total GPUs(Active) In Cluster:", "1/4 (25%)"]
+        assert lines[-4:] == [
+            "Allocated/Total GPUs In Cluster:",
+            "1/6 (16%)",
+            "Allocated/Total GPUs(Active) In Cluster:",
+            "1/4 (25%)",
+        ]
 
 
 def test_blocks_of_all_nodes() -> None:
     sick = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "3"})
     pods = [pod("worker", "gpu-1", {"nvidia.com/gpu": "1"}), sharer("nb", 7, 0, "gpu-2")]
     assert (
-        printed("--legacy -d", snapshot_of([sick, shared("gpu-2", "10.0.0.2"), node("plain", "10.0.0.3")], pods))
+        printed(
+            "--legacy -d",
+            snapshot_of([sick, shared("gpu-2", "10.0.0.2"), node("plain", "10.0.0.3")], pods),
+        )
         == f"""\
 
 
@@ -151,7 +209,12 @@ class TestShares:
     def test_totals_are_allocatable_and_a_missing_gpu_is_0_of_0(self) -> None:
         two = shared("a", "10.0.0.1", 30, 2, allocatable={"aliyun.com/gpu-mem": "28"})
         off = shared("off", "10.0.0.3", 14, 1, allocatable={"aliyun.com/gpu-mem": "0"})
-        assert [line.split() for line in printed("-s", snapshot_of([two, shared("b", "10.0.0.2"), off])).splitlines()[1:3]] == [
+        assert [
+            line.split()
+            for line in printed(
+                "-s", snapshot_of([two, shared("b", "10.0.0.2"), off])
+            ).splitlines()[1:3]
+        ] == [
             ["a", "10.0.0.1", "0/14", "0/14"],
             ["b", "10.0.0.2", "0/14", "0/0"],
         ]
@@ -160,7 +223,9 @@ class TestShares:
         snapshot = snapshot_of([shared()], [sharer("known", 4), sharer("lost", 2, None)])
         assert printed("-s", snapshot).splitlines()[-1] == "4/14 (GiB) (28%)"
         lines = printed("-s -d", snapshot).splitlines()
-        assert [line.split() for line in lines if line.startswith(("known", "lost", "Allocated :"))] == [
+        assert [
+            line.split() for line in lines if line.startswith(("known", "lost", "Allocated :"))
+        ] == [
             ["known", "default", "4"],
             ["lost", "default", "0"],
             ["Allocated", ":", "6", "(42%)"],
@@ -168,13 +233,22 @@ class TestShares:
         assert lines[-1] == "6/14 (GiB) (42%)"
 
     def test_cards_of_an_inventory_have_their_own_sizes(self) -> None:
-        slots = json.dumps([{"index": 0, "units": 15, "mode": "shared"}, {"index": 1, "units": 39, "mode": "shared"}])
+        slots = json.dumps(
+            [
+                {"index": 0, "units": 15, "mode": "shared"},
+                {"index": 1, "units": 39, "mode": "shared"},
+            ]
+        )
         mixed = shared("a", "10.0.0.1", 54, 2, annotations={"fairlead.io/gpus": slots})
-        assert printed("-s", snapshot_of([mixed], [sharer("p", 4, 1, "a")])).splitlines()[1].split()[2:] == ["0/15", "4/39"]
+        assert printed("-s", snapshot_of([mixed], [sharer("p", 4, 1, "a")])).splitlines()[
+            1
+        ].split()[2:] == ["0/15", "4/39"]
 
     def test_a_node_in_mib_is_in_mib(self) -> None:
         notes = {"fairlead.io/gpu-mem-unit": "MiB"}
-        assert printed("-s", snapshot_of([shared(units=15079, annotations=notes)])).splitlines()[-1] == "0/15079 (MiB) (0%)"
+        assert printed("-s", snapshot_of([shared(units=15079, annotations=notes)])).splitlines()[
+            -1
+        ] == ("0/15079 (MiB) (0%)")
         mixed = snapshot_of([shared(units=15079, annotations=notes), shared("b", "10.0.0.2")])
         assert printed("-s", mixed).splitlines()[-1] == "0/28 (GiB) (0%)"
 
@@ -185,13 +259,22 @@ class TestShares:
         ]
 
     def test_a_node_with_both_resources_is_told(self) -> None:
-        both = node("n", "10.0.0.1", {"aliyun.com/gpu-mem": "14", "aliyun.com/gpu-count": "1", "nvidia.com/gpu": "1"})
-        assert "has both nvidia.com/gpu and aliyun.com/gpu-mem" in run_command("top node -s", snapshot_of([both])).err
+        both = node(
+            "n",
+            "10.0.0.1",
+            {"aliyun.com/gpu-mem": "14", "aliyun.com/gpu-count": "1", "nvidia.com/gpu": "1"},
+        )
+        assert ("has both nvidia.com/gpu and aliyun.com/gpu-mem") in run_command(
+            ("top node -s"), snapshot_of([both])
+        ).err
 
 
 def test_json_has_no_legacy_layout() -> None:
     snapshot = document_003(*NOTEBOOKS)
-    assert run_command("top node -s -o json", snapshot).out == run_command("top node -o json", snapshot).out
+    assert (
+        run_command(("top node -s -o json"), snapshot).out
+        == run_command(("top node -o json"), snapshot).out
+    )
 
 
 def test_the_layout_of_a_site(tmp_path: Path) -> None:
@@ -207,11 +290,20 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"}, OwnMachine(home), messages)
     assert told.getvalue() == ""
     config.write_text("output=wrong\n")
-    assert not is_legacy_layout(home, OwnMachine(home), messages) and not is_legacy_layout(home, OwnMachine(home), messages)
-    is_wrong = f"warning: `output=wrong` in `{config}` is not a layout of tables and is ignored: use `legacy` or `current`\n"
+    assert not is_legacy_layout(home, OwnMachine(home), messages) and not is_legacy_layout(
+        home, OwnMachine(home), messages
+    )
+    is_wrong = (
+        f"warning: `output=wrong` in `{config}` is not a layout of tables and is ignored: use "
+        "`legacy` or `current`\n"
+    )
     assert told.getvalue() == is_wrong
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, OwnMachine(home), messages)
-    assert told.getvalue().removeprefix(is_wrong).startswith("warning: `ARENA_OUTPUT=Legacy` is not a layout")
+    assert (
+        told.getvalue()
+        .removeprefix(is_wrong)
+        .startswith("warning: `ARENA_OUTPUT=Legacy` is not a layout")
+    )
 
 
 @pytest.mark.parametrize("line", ["top node", "list", "get bert", "top job"])

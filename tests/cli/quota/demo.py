@@ -1,4 +1,6 @@
-"""The cluster of document 004 after nginx3: 3,3,2 run, 2,2,3 wait, and every pod carries what a real one does."""
+"""The cluster of document 004 after nginx3: 3,3,2 run, 2,2,3 wait, and every pod carries what a
+real one does.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +40,56 @@ TAKEN_AT = 2000.0
 
 
 def demo_tree() -> QuotaTree:
-    leaves = [_node(f"root.{side}.{number}", 10_000, 20_000, spaces=(space,)) for side, number, space in _LEAVES]
-    sides = [_node(f"root.{side}", 20_000, 40_000, [leaf for leaf in leaves if leaf.parent == f"root.{side}"]) for side in "ab"]
-    return QuotaTree("elasticquotatree", "kube-system", _node("root", 40_000, 40_000, sides), generation=1)
+    leaves = [
+        _node(f"root.{side}.{number}", 10_000, 20_000, spaces=(space,))
+        for side, number, space in _LEAVES
+    ]
+    sides = [
+        _node(
+            f"root.{side}",
+            20_000,
+            40_000,
+            [leaf for leaf in leaves if leaf.parent == f"root.{side}"],
+        )
+        for side in "ab"
+    ]
+    return QuotaTree(
+        "elasticquotatree", "kube-system", _node("root", 40_000, 40_000, sides), generation=1
+    )
 
 
-_LEAVES = (("a", 1, "namespace1"), ("a", 2, "namespace2"), ("b", 1, "namespace3"), ("b", 2, "namespace4"))
+_LEAVES = (
+    ("a", 1, "namespace1"),
+    ("a", 2, "namespace2"),
+    ("b", 1, "namespace3"),
+    ("b", 2, "namespace4"),
+)
 
 
-def _node(name: str, least: int, most: int, children: Sequence[QuotaNode] = (), spaces: tuple[str, ...] = ()) -> QuotaNode:
-    return QuotaNode(name, name, name.rpartition(".")[0], {"cpu": least}, {"cpu": most}, spaces, children=tuple(children))
+def _node(
+    name: str,
+    least: int,
+    most: int,
+    children: Sequence[QuotaNode] = (),
+    spaces: tuple[str, ...] = (),
+) -> QuotaNode:
+    return QuotaNode(
+        name,
+        name,
+        name.rpartition(".")[0],
+        {"cpu": least},
+        {"cpu": most},
+        spaces,
+        children=tuple(children),
+    )
 
 
-def nginx(number: int, admitted: int, waiting: int, *, conditions: tuple[Condition, ...] = ()) -> list[Pod]:
-    """The pods of Deployment nginx1..4 in their namespace; the waiting ones come last and have `conditions`."""
+def nginx(
+    number: int, admitted: int, waiting: int, *, conditions: tuple[Condition, ...] = ()
+) -> list[Pod]:
+    """The pods of Deployment nginx1..4 in their namespace; the waiting ones come last and have
+    `conditions`.
+    """
     return [
         Pod(
             f"namespace{number}",
@@ -77,12 +115,21 @@ def after_nginx3() -> list[Pod]:
 def demo(pods: Iterable[Pod] | None = None, tree: QuotaTree | None = None) -> ClusterSnapshot:
     sets = [
         Workload(
-            "ReplicaSet", "apps/v1", f"namespace{n}", f"nginx{n}-7f", f"rs-{n}", owner=f"deploy-{n}", owner_kind="Deployment", revision=1
+            "ReplicaSet",
+            "apps/v1",
+            f"namespace{n}",
+            f"nginx{n}-7f",
+            f"rs-{n}",
+            owner=f"deploy-{n}",
+            owner_kind="Deployment",
+            revision=1,
         )
         for n in range(1, 5)
     ]
     found = after_nginx3() if pods is None else pods
-    return build_snapshot(taken_at=TAKEN_AT, pods=found, quota_tree=tree or demo_tree(), workloads=sets)
+    return build_snapshot(
+        taken_at=TAKEN_AT, pods=found, quota_tree=tree or demo_tree(), workloads=sets
+    )
 
 
 def said(reason: str, message: str) -> Condition:

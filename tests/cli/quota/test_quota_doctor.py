@@ -1,4 +1,6 @@
-"""`fairlead quota doctor`: each thing that quota needs, ok, bad with what mends it, or not asked."""
+"""`fairlead quota doctor`: each thing that quota needs, ok, bad
+with what mends it, or not asked.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source, SourceState
 
 WELL = QuotaSetup(holder="controller-1", renewed_at=-3.0, lease_seconds=15, ready=2)
-LEAVES = {"namespace1": "root.a.1", "namespace2": "root.a.2", "namespace3": "root.b.1", "namespace4": "root.b.2"}
+LEAVES = {
+    "namespace1": "root.a.1",
+    "namespace2": "root.a.2",
+    "namespace3": "root.b.1",
+    "namespace4": "root.b.2",
+}
 
 
 def enforced(name: str, leaf: str) -> Namespace:
@@ -25,10 +32,14 @@ def enforced(name: str, leaf: str) -> Namespace:
 def cluster(*more: Namespace, **labels: Namespace) -> ClusterSnapshot:
     spaces = {name: enforced(name, leaf) for name, leaf in LEAVES.items()} | labels
     sources = {name: Source(name) for name in ("elasticquotatrees", "namespaces")}
-    return replace(demo(), namespaces=(*spaces.values(), Namespace("default"), *more), sources=sources)
+    return replace(
+        demo(), namespaces=(*spaces.values(), Namespace("default"), *more), sources=sources
+    )
 
 
-def doctor(setup: QuotaSetup | BuiltInQuota | None = WELL, snapshot: ClusterSnapshot | None = None) -> Printed:
+def doctor(
+    setup: QuotaSetup | BuiltInQuota | None = WELL, snapshot: ClusterSnapshot | None = None
+) -> Printed:
     return run_command("quota doctor", snapshot or cluster(), "fairlead", setup=setup)
 
 
@@ -55,11 +66,17 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
     assert tree is not None and tree.root is not None
     side = tree.root.children[0]
     low = replace(side.children[0], max={"cpu": 10_000})
-    root = replace(tree.root, children=(replace(side, children=(low, *side.children[1:])), *tree.root.children[1:]))
+    root = replace(
+        tree.root,
+        children=(replace(side, children=(low, *side.children[1:])), *tree.root.children[1:]),
+    )
     printed = doctor(snapshot=replace(snapshot, quota_tree=replace(tree, root=root), quota=root))
     assert printed.status == 1
     found = next(line for line in printed.out.splitlines() if line.startswith("BAD"))
-    assert found.split(None, 2)[:2] == ["BAD", "max"] and "root.a.1: uses 15 cpu, more than its max 10 (pods namespace1/" in found
+    assert (
+        found.split(None, 2)[:2] == ["BAD", "max"]
+        and ("root.a.1: uses 15 cpu, more than its max 10 (pods namespace1/") in found
+    )
     assert "max: raise its max" in printed.out
 
 
@@ -76,14 +93,26 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
             "guard       ValidatingAdmissionPolicyBinding/fairlead-quota-guard: not found",
             "guard: kubectl apply -f deploy/quota-admission.yaml",
         ),
-        ({"ready": 0, "holder": ""}, "controller  none is ready", "controller: `kubectl describe pods -n fairlead-system"),
+        (
+            {"ready": 0, "holder": ""},
+            "controller  none is ready",
+            "controller: `kubectl describe pods -n fairlead-system",
+        ),
         (
             {"ready": None, "holder": ""},
             "controller  Deployment fairlead-system/fairlead-quota-controller does not exist",
             "controller: kubectl apply",
         ),
-        ({"holder": ""}, "lease       no process holds fairlead-quota", "lease: a running controller acquires it"),
-        ({"renewed_at": -16.0}, "lease       controller-1 released it 16 s ago", "lease: a running controller acquires it"),
+        (
+            {"holder": ""},
+            "lease       no process holds fairlead-quota",
+            "lease: a running controller acquires it",
+        ),
+        (
+            {"renewed_at": -16.0},
+            "lease       controller-1 released it 16 s ago",
+            "lease: a running controller acquires it",
+        ),
         (
             {"denied": ("patch pods", "create pods/eviction")},
             "rights      the controller is not allowed to patch pods, create pods/eviction",
@@ -99,27 +128,57 @@ def test_what_is_bad_comes_with_what_mends_it(change: dict[str, Any], found: str
 
 
 def test_a_webhook_stands_for_a_policy_and_a_controller_may_run_elsewhere() -> None:
-    missing = ("MutatingAdmissionPolicy/fairlead-quota-gate", "MutatingAdmissionPolicyBinding/fairlead-quota-gate")
-    printed = doctor(replace(WELL, missing=missing, webhooks=("MutatingWebhookConfiguration/fairlead-quota",), ready=None))
+    missing = (
+        "MutatingAdmissionPolicy/fairlead-quota-gate",
+        "MutatingAdmissionPolicyBinding/fairlead-quota-gate",
+    )
+    printed = doctor(
+        replace(
+            WELL,
+            missing=missing,
+            webhooks=("MutatingWebhookConfiguration/fairlead-quota",),
+            ready=None,
+        )
+    )
     assert printed.status == 0
-    assert "injector    MutatingWebhookConfiguration/fairlead-quota in the place of a policy" in printed.out
+    assert (
+        "injector    MutatingWebhookConfiguration/fairlead-quota in the place of a policy"
+    ) in printed.out
     assert "controller  controller-1 is active; no pod of its Deployment is ready" in printed.out
 
 
 def test_what_may_not_be_asked_is_neither_ok_nor_bad() -> None:
-    printed = doctor(replace(WELL, unasked={"rights": "you may not ask", "Lease": "forbidden", "ValidatingAdmissionPolicy/x": "no"}))
+    printed = doctor(
+        replace(
+            WELL,
+            unasked={
+                "rights": ("you may not ask"),
+                "Lease": "forbidden",
+                "ValidatingAdmissionPolicy/x": "no",
+            },
+        )
+    )
     assert printed.status == 0
-    for line in ("?      rights      you may not ask", "?      lease       forbidden", "?      guard       no"):
+    for line in (
+        "?      rights      you may not ask",
+        "?      lease       forbidden",
+        "?      guard       no",
+    ):
         assert line in printed.out
 
 
 def test_labels_that_do_not_follow_the_tree() -> None:
     printed = doctor(
-        snapshot=cluster(enforced("old", "root.a.9"), namespace1=Namespace("namespace1"), namespace2=enforced("namespace2", "root.b.2"))
+        snapshot=cluster(
+            enforced("old", "root.a.9"),
+            namespace1=Namespace("namespace1"),
+            namespace2=enforced("namespace2", "root.b.2"),
+        )
     )
     assert printed.status == 1
     assert (
-        "BAD    labels      namespace1 is not enforced as root.a.1, namespace2 is not enforced as root.a.2, "
+        "BAD    labels      namespace1 is not enforced as root.a.1, namespace2 is not "
+        "enforced as root.a.2, "
         "old is on no leaf but is still enforced\n"
     ) in printed.out
 
@@ -134,7 +193,9 @@ def test_trees_that_are_not_there_not_sound_or_not_defined() -> None:
         "BAD    definition  the cluster serves no ElasticQuotaTree\n"
         in doctor(snapshot=replace(none, sources=one(SourceState.MISSING))).out
     )
-    assert "?      tree        why\n" in doctor(snapshot=replace(none, sources=one(SourceState.FORBIDDEN))).out
+    assert ("?      tree        why\n") in doctor(
+        snapshot=replace(none, sources=one(SourceState.FORBIDDEN))
+    ).out
     misnamed = replace(demo_tree(), name="other")
     printed = doctor(snapshot=replace(cluster(), quota_tree=misnamed))
     assert "BAD    tree        NotTheTree: " in printed.out
@@ -172,13 +233,27 @@ def test_a_laptop_answers_all_checks() -> None:
 @pytest.mark.parametrize(
     ("setup", "observed", "found"),
     [
-        (replace(LAPTOP, has_gate=False), 1, "injector    a new pod in namespace1 gets no quota gate (tried)"),
-        (replace(LAPTOP, is_guarded=False), 1, "guard       a new pod in namespace1 may name another leaf (tried)"),
-        (LAPTOP, 0, "controller  part of the laptop; it follows the tree's generation 0, which is 1 now"),
+        (
+            replace(LAPTOP, has_gate=False),
+            1,
+            "injector    a new pod in namespace1 gets no quota gate (tried)",
+        ),
+        (
+            replace(LAPTOP, is_guarded=False),
+            1,
+            "guard       a new pod in namespace1 may name another leaf (tried)",
+        ),
+        (
+            LAPTOP,
+            0,
+            "controller  part of the laptop; it follows the tree's generation 0, which is 1 now",
+        ),
         (LAPTOP, None, "controller  part of the laptop; it has not read the tree yet"),
     ],
 )
-def test_what_a_laptop_does_wrong_is_bad(setup: BuiltInQuota, observed: int | None, found: str) -> None:
+def test_what_a_laptop_does_wrong_is_bad(
+    setup: BuiltInQuota, observed: int | None, found: str
+) -> None:
     printed = on_laptop(setup, observed)
     assert printed.status == 1
     assert f"BAD    {found}\n" in printed.out
@@ -188,4 +263,6 @@ def test_what_a_laptop_does_wrong_is_bad(setup: BuiltInQuota, observed: int | No
 def test_a_laptop_where_nothing_may_be_tried_says_why() -> None:
     printed = on_laptop(BuiltInQuota("namespace1", unasked="pods is forbidden"))
     assert printed.status == 0
-    assert "?      injector    pods is forbidden\n?      guard       pods is forbidden\n" in printed.out
+    assert (
+        "?      injector    pods is forbidden\n?      guard       pods is forbidden\n"
+    ) in printed.out

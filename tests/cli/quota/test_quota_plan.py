@@ -1,4 +1,6 @@
-"""`fairlead quota plan` on the cluster of document 004: what is done, what would be, and what nobody can ask."""
+"""`fairlead quota plan` on the cluster of document 004: what is done, what would be, and what
+nobody can ask.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ def test_who_is_admitted() -> None:
 
 
 def test_nothing_to_do() -> None:
-    assert plan(snapshot=demo(nginx(1, 2, 0))).out == "The controller would do nothing; nothing waits. Nothing was written.\n"
+    assert (
+        plan(snapshot=demo(nginx(1, 2, 0))).out
+        == "The controller would do nothing; nothing waits. Nothing was written.\n"
+    )
 
 
 def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
@@ -78,7 +83,17 @@ def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
 
 def test_the_document_of_json_has_all_keys_of_the_contract() -> None:
     now = json.loads(plan("-o json").out)
-    assert list(now) == ["admit", "evict", "disrupted", "claims", "return", "resume", "waiting", "nodes", "violations"]
+    assert list(now) == [
+        "admit",
+        "evict",
+        "disrupted",
+        "claims",
+        "return",
+        "resume",
+        "waiting",
+        "nodes",
+        "violations",
+    ]
     assert {each["reason"] for each in now["waiting"]} == {"WaitingForIdleQuota"}
 
     then = json.loads(plan(f"{NGINX4} --until-settled -o json").out)
@@ -89,10 +104,18 @@ def test_the_document_of_json_has_all_keys_of_the_contract() -> None:
 
 
 def test_another_tree_is_asked_about_beforehand(tmp_path: Path) -> None:
-    """Half of root.a's guarantee goes to root.b.1: what a lowered min and a raised one do to running pods."""
+    """Half of root.a's guarantee goes to root.b.1: what a lowered min and a raised one do to
+    running pods.
+    """
     file = tmp_path / "new.yaml"
-    text = TREE.replace("namespaces: [namespace1], min: {cpu: 10}", "namespaces: [namespace1], min: {cpu: 5}")
-    file.write_text(text.replace("namespaces: [namespace3], min: {cpu: 10}", "namespaces: [namespace3], min: {cpu: 15}"))
+    text = TREE.replace(
+        "namespaces: [namespace1], min: {cpu: 10}", "namespaces: [namespace1], min: {cpu: 5}"
+    )
+    file.write_text(
+        text.replace(
+            "namespaces: [namespace3], min: {cpu: 10}", "namespaces: [namespace3], min: {cpu: 15}"
+        )
+    )
 
     printed = plan(f"--tree {file} --until-settled")
 
@@ -181,14 +204,25 @@ def test_what_else_cannot_be_read_is_warned_of() -> None:
 
     budgets = Source("poddisruptionbudgets", SourceState.FORBIDDEN, "forbidden")
     printed = plan(snapshot=replace(demo(), sources={"poddisruptionbudgets": budgets}))
-    assert "poddisruptionbudgets cannot be read, so the answer may be wrong: forbidden" in printed.err
+    assert (
+        "poddisruptionbudgets cannot be read, so the answer may be wrong: forbidden" in printed.err
+    )
 
 
 def test_pods_of_daemonsets_are_not_planned_for() -> None:
     from msgspec.structs import replace
 
-    daemon = replace(nginx(1, 1, 0)[0], name="agent", uid="agent", labels={}, owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))
-    assert "root.a.1  namespace1  3 " in plan(f"{NGINX4} --until-settled", demo([*after_nginx3(), daemon])).out
+    daemon = replace(
+        nginx(1, 1, 0)[0],
+        name="agent",
+        uid="agent",
+        labels={},
+        owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),),
+    )
+    assert (
+        "root.a.1  namespace1  3 "
+        in plan(f"{NGINX4} --until-settled", demo([*after_nginx3(), daemon])).out
+    )
 
 
 def test_the_page_for_users_shows_what_the_commands_print() -> None:

@@ -1,4 +1,6 @@
-"""`fairlead quota tree` and `fairlead quota validate`: the table, the documents, each refusal, and what was looked at."""
+"""`fairlead quota tree` and `fairlead quota validate`: the table, the documents, each refusal, and
+what was looked at.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +29,48 @@ SPACES = {"root.a.1": "ns1", "root.a.2": "ns2", "root.b.1": "ns3", "root.b.2": "
 
 
 def leaf(name: str, **changes: Any) -> dict[str, Any]:
-    return {"name": name, "min": {"cpu": 10}, "max": {"cpu": 20}, "namespaces": [SPACES[name]], **changes}
+    return {
+        "name": name,
+        "min": {"cpu": 10},
+        "max": {"cpu": 20},
+        "namespaces": [SPACES[name]],
+        **changes,
+    }
 
 
 def manifest(**changes: Any) -> dict[str, Any]:
     """Document 004's tree. `changes` are the fields of root.a.1."""
     sides = [
-        {"name": side, "min": {"cpu": 20}, "max": {"cpu": 40}, "children": [leaf(f"{side}.1", **more), leaf(f"{side}.2")]}
+        {
+            "name": side,
+            "min": {"cpu": 20},
+            "max": {"cpu": 40},
+            "children": [leaf(f"{side}.1", **more), leaf(f"{side}.2")],
+        }
         for side, more in (("root.a", changes), ("root.b", {}))
     ]
     root = {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": sides}
     meta = {"name": "elasticquotatree", "namespace": "kube-system"}
-    return {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": meta, "spec": {"root": root}}
+    return {
+        "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
+        "kind": "ElasticQuotaTree",
+        "metadata": meta,
+        "spec": {"root": root},
+    }
 
 
 def runs(namespace: str, name: str, *, waits: bool = False) -> Pod:
     app = Container("main", requests={"cpu": 5000})
     phase = PodPhase.PENDING if waits else PodPhase.RUNNING
     gates = ("fairlead.io/quota",) if waits else ()
-    return Pod(namespace=namespace, name=name, uid=name, phase=phase, containers=(app,), gates=gates)
+    return Pod(
+        namespace=namespace, name=name, uid=name, phase=phase, containers=(app,), gates=gates
+    )
 
 
-def cluster(tree: dict[str, Any] | None = None, *pods: Pod, sources: tuple[Source, ...] = READ) -> ClusterSnapshot:
+def cluster(
+    tree: dict[str, Any] | None = None, *pods: Pod, sources: tuple[Source, ...] = READ
+) -> ClusterSnapshot:
     parsed = None if tree is None else parse_quota_tree(msgspec.convert(tree, WireQuotaTree))
     node = Node("n", allocatable={"cpu": 56_000})
     return build_snapshot(taken_at=0, nodes=[node], pods=pods, quota_tree=parsed, sources=sources)
@@ -59,7 +81,11 @@ def show(snapshot: ClusterSnapshot, line: str = "") -> str:
 
 
 def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
-    pods = [*(runs("ns1", f"p{n}") for n in range(3)), runs("ns1", "w", waits=True), runs("strange", "x")]
+    pods = [
+        *(runs("ns1", f"p{n}") for n in range(3)),
+        runs("ns1", "w", waits=True),
+        runs("strange", "x"),
+    ]
     assert show(cluster(manifest(), *pods)) == (
         "NAME   RESOURCE  MIN  USED  BORROWED  MAX  WAITING  NAMESPACES\n"
         "root   cpu       40   15    0         40   1        -\n"
@@ -74,10 +100,14 @@ def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
 
 def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
     """Of 56 cores a stranger has 20; a node that is cordoned does not count."""
-    stranger = replace(runs("strange", "x"), node="n", containers=(Container("main", requests={"cpu": 20_000}),))
+    stranger = replace(
+        runs("strange", "x"), node="n", containers=(Container("main", requests={"cpu": 20_000}),)
+    )
     snapshot = cluster(manifest(), stranger)
     nodes = [*snapshot.nodes, Node("cordoned", allocatable={"cpu": 8000}, unschedulable=True)]
-    less = build_snapshot(taken_at=0, nodes=nodes, pods=snapshot.pods, quota_tree=snapshot.quota_tree, sources=READ)
+    less = build_snapshot(
+        taken_at=0, nodes=nodes, pods=snapshot.pods, quota_tree=snapshot.quota_tree, sources=READ
+    )
     lines = show(less).splitlines()
     assert "root gives 36 cpu at most, not 40: the cluster's nodes have no more." in lines
     told = "cpu configured 40, available 36, so 10 counts as 9."
@@ -90,22 +120,29 @@ def test_use_above_a_max_that_was_lowered_is_marked() -> None:
     pods = [runs("ns1", name) for name in "xyz"]
     lines = show(cluster(manifest(max={"cpu": 10}), *pods)).splitlines()
     assert next(row.split()[3] for row in lines if row.split()[0] == "1") == "15!"
-    assert lines[-1] == "! root.a.1 uses 15 cpu, 5 more than its max 10: no pods are admitted there until it uses less."
+    assert lines[-1] == (
+        "! root.a.1 uses 15 cpu, 5 more than its max 10: no pods are admitted there until it uses "
+        "less."
+    )
 
 
 def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Path) -> None:
     pods = [runs("ns1", name) for name in "xyz"]
     new = tmp_path / "new.yaml"
     new.write_text(yaml.safe_dump(manifest(min={"cpu": 5}, max={"cpu": 10})))
-    printed = run_command(f"quota validate --snapshot s {new}", cluster(manifest(), *pods), "fairlead")
+    printed = run_command(
+        (f"quota validate --snapshot s {new}"), cluster(manifest(), *pods), "fairlead"
+    )
     assert printed.status == 0
     told = [" ".join(line.split()) for line in printed.out.splitlines()]
     assert told[0] == (
-        "WARNING OverMaxNow root.a.1: uses 15 cpu, more than its max 10 (pods ns1/x, ns1/y, ns1/z); nothing is admitted there until "
+        "WARNING OverMaxNow root.a.1: uses 15 cpu, more than its max 10 (pods ns1/x, ns1/y, "
+        "ns1/z); nothing is admitted there until "
         "it uses less, and a pod of higher priority may take the place of several"
     )
     assert told[1] == (
-        "WARNING UnderUse root.a.1: min of cpu is lowered from 10 to 5 while 15 are used (pods ns1/x, ns1/y, ns1/z); "
+        "WARNING UnderUse root.a.1: min of cpu is lowered from 10 to 5 while 15 are used "
+        "(pods ns1/x, ns1/y, ns1/z); "
         "5 of that become borrowed"
     )
     plan = run_command(f"quota plan --tree {new}", cluster(manifest(), *pods), "fairlead").out
@@ -117,9 +154,17 @@ def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Pa
 def test_unlimited_is_not_a_number() -> None:
     tree = manifest()
     unlimited = {"cpu": "2147483647"}
-    tree["spec"]["root"] = {"name": "root", "min": unlimited, "max": unlimited, "children": [leaf("root.a.1", max={})]}
+    tree["spec"]["root"] = {
+        "name": "root",
+        "min": unlimited,
+        "max": unlimited,
+        "children": [leaf("root.a.1", max={})],
+    }
     rows = [line.split() for line in show(cluster(tree)).splitlines()[1:]]
-    assert rows == [["root", "cpu", "N/A", "0", "0", "N/A", "0", "-"], ["a.1", "cpu", "10", "0", "0", "N/A", "0", "ns1"]]
+    assert rows == [
+        ["root", "cpu", "N/A", "0", "0", "N/A", "0", "-"],
+        ["a.1", "cpu", "10", "0", "0", "N/A", "0", "ns1"],
+    ]
     assert json.loads(show(cluster(tree), "-o json"))["nodes"][0]["max"] == {"cpu": "unlimited"}
 
 
@@ -128,7 +173,14 @@ def test_documents_say_the_same() -> None:
     found = json.loads(show(snapshot, "-o json"))
     assert found == yaml.safe_load(show(snapshot, "-o yaml"))
     one = next(node for node in found["nodes"] if node["name"] == "root.a.1")
-    assert (one["used"], one["request"], one["waiting"]["pods"], one["min"], one["max"], one["parent"]) == (
+    assert (
+        one["used"],
+        one["request"],
+        one["waiting"]["pods"],
+        one["min"],
+        one["max"],
+        one["parent"],
+    ) == (
         {"cpu": "5"},
         {"cpu": "10"},
         1,
@@ -145,23 +197,32 @@ def test_documents_say_the_same() -> None:
         (
             cluster(manifest(min={"cpu": "lots"})),
             UserError,
-            "the quota tree is invalid: root.a.1: min of cpu is `lots`, which is not a quantity of Kubernetes",
+            (
+                "the quota tree is invalid: root.a.1: min of cpu is `lots`, which is not a "
+                "quantity of Kubernetes"
+            ),
         ),
         (
             cluster(sources=(Source("elasticquotatrees", SourceState.FORBIDDEN, "you may not"),)),
             OutsideError,
             "the quota tree cannot be read: you may not",
         ),
-        (cluster(manifest(), sources=(Source("pods", SourceState.FORBIDDEN, "no pods"),)), OutsideError, "pods cannot be read: no pods"),
+        (
+            cluster(manifest(), sources=(Source("pods", SourceState.FORBIDDEN, ("no pods")),)),
+            OutsideError,
+            "pods cannot be read: no pods",
+        ),
     ],
 )
-def test_a_tree_that_cannot_be_shown_is_an_error(snapshot: ClusterSnapshot, error: type[UserError | OutsideError], what: str) -> None:
+def test_a_tree_that_cannot_be_shown_is_an_error(
+    snapshot: ClusterSnapshot, error: type[UserError | OutsideError], what: str
+) -> None:
     with pytest.raises(error) as caught:
         show(snapshot)
     assert caught.value.what == what
 
 
-# --- validate -----------------------------------------------------------------------------------------------
+# --- validate -------------------------------------------------------------------------------------
 
 OFFLINE = "not checked against a cluster: running pods are unknown"
 
@@ -176,7 +237,11 @@ def check(tmp_path: Path, tree: Any, snapshot: ClusterSnapshot | None = None) ->
 
 def test_a_sound_tree_is_valid(tmp_path: Path) -> None:
     told = check(tmp_path, manifest())
-    assert (told.status, told.out, told.err) == (0, f"valid: 7 nodes, 4 of them leaves; {OFFLINE}\n", "")
+    assert (told.status, told.out, told.err) == (
+        0,
+        f"valid: 7 nodes, 4 of them leaves; {OFFLINE}\n",
+        "",
+    )
 
 
 def test_errors_come_first_and_make_the_status_one(tmp_path: Path) -> None:
@@ -184,7 +249,10 @@ def test_errors_come_first_and_make_the_status_one(tmp_path: Path) -> None:
     lines = told.out.splitlines()
     assert told.status == 1
     assert lines == [
-        "ERROR    SumOfMinExceedsParent  root.a: children guarantee 35 cpu (root.a.1 25, root.a.2 10), more than its own min 20",
+        (
+            "ERROR    SumOfMinExceedsParent  root.a: children guarantee 35 cpu (root.a.1 25, "
+            "root.a.2 10), more than its own min 20"
+        ),
         "ERROR    MinExceedsMax          root.a.1: min of cpu is 25, more than its own max 20",
         "WARNING  AttributeNotEnforced   root.a.1: attribute color is kept and not enforced",
         f"2 errors and 1 warning; {OFFLINE}",
@@ -193,7 +261,10 @@ def test_errors_come_first_and_make_the_status_one(tmp_path: Path) -> None:
 
 def test_warnings_alone_refuse_nothing(tmp_path: Path) -> None:
     told = check(tmp_path, manifest(namespaces=[]))
-    assert (told.status, told.out.splitlines()[-1]) == (0, f"valid: 7 nodes, 4 of them leaves, 1 warning; {OFFLINE}")
+    assert (told.status, told.out.splitlines()[-1]) == (
+        0,
+        f"valid: 7 nodes, 4 of them leaves, 1 warning; {OFFLINE}",
+    )
 
 
 def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
@@ -203,21 +274,32 @@ def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
     assert "root.a.1: namespace new is added while 1 of its pods run (p)" in told.out
     assert told.out.splitlines()[-1] == "1 error; checked against a snapshot of the tests"
     quiet = check(tmp_path, moved, cluster(manifest(), runs("ns2", "q")))
-    assert (quiet.status, quiet.out.splitlines()[-1]) == (0, "valid: 7 nodes, 4 of them leaves; checked against a snapshot of the tests")
+    assert (quiet.status, quiet.out.splitlines()[-1]) == (
+        0,
+        "valid: 7 nodes, 4 of them leaves; checked against a snapshot of the tests",
+    )
 
 
 def test_namespaces_that_are_not_there_are_told_where_they_were_read(tmp_path: Path) -> None:
     known = replace(
-        cluster(manifest(), sources=(*READ, Source("namespaces"))), namespaces=(Namespace("ns1"), Namespace("ns2"), Namespace("ns3"))
+        cluster(manifest(), sources=(*READ, Source("namespaces"))),
+        namespaces=(Namespace("ns1"), Namespace("ns2"), Namespace("ns3")),
     )
     told = check(tmp_path, manifest(), known).out
-    assert told.splitlines()[0] == "WARNING  NoSuchNamespace  root.b.2: namespace ns4 does not exist yet"
+    assert told.splitlines()[0] == (
+        "WARNING  NoSuchNamespace  root.b.2: namespace ns4 does not exist yet"
+    )
     assert "WARNING" not in check(tmp_path, manifest(), replace(known, sources={})).out
 
 
 def test_pods_that_cannot_be_read_are_warned_of(tmp_path: Path) -> None:
-    told = check(tmp_path, manifest(), cluster(sources=(Source("pods", SourceState.FORBIDDEN, "no"),)))
-    assert (told.status, told.err) == (0, "warning: pods cannot be read, so it is unknown which namespaces have running pods\n")
+    told = check(
+        tmp_path, manifest(), cluster(sources=(Source("pods", SourceState.FORBIDDEN, "no"),))
+    )
+    assert (told.status, told.err) == (
+        0,
+        "warning: pods cannot be read, so it is unknown which namespaces have running pods\n",
+    )
 
 
 def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +313,10 @@ def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "holds no objects of kind ElasticQuotaTree"),
         ("a: [", "is not YAML"),
         ("kind: Pod\n", "holds no objects of kind ElasticQuotaTree"),
-        ("kind: ElasticQuotaTree\n---\nkind: ElasticQuotaTree\n", "holds 2 objects of kind ElasticQuotaTree"),
+        (
+            "kind: ElasticQuotaTree\n---\nkind: ElasticQuotaTree\n",
+            "holds 2 objects of kind ElasticQuotaTree",
+        ),
         ("kind: ElasticQuotaTree\nmetadata: 5\n", "cannot be read"),
     ],
 )
@@ -246,7 +331,12 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def test_a_tree_of_two_hundred_levels_is_read(tmp_path: Path) -> None:
-    node: dict[str, Any] = {"name": "l200", "namespaces": ["ns1"], "min": {"cpu": 1}, "max": {"cpu": 1}}
+    node: dict[str, Any] = {
+        "name": "l200",
+        "namespaces": ["ns1"],
+        "min": {"cpu": 1},
+        "max": {"cpu": 1},
+    }
     for level in range(199, 0, -1):
         node = {"name": f"l{level}", "min": {"cpu": 1}, "max": {"cpu": 1}, "children": [node]}
     told = check(tmp_path, json.dumps({**manifest(), "spec": {"root": node}}))

@@ -1,4 +1,6 @@
-"""`fairlead quota why`, `fairlead why` and `arena get --explain` on the cluster of document 004: one sentence, the same in all."""
+"""`fairlead quota why`, `fairlead why` and `arena get --explain` on the cluster of document 004:
+one sentence, the same in all.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 
 SENTENCE = (
-    "cpu asks 5; root 40/40 in use; root.b.1 uses 10 of guaranteed 10, so it may only borrow idle quota; "
+    "cpu asks 5; root 40/40 in use; root.b.1 uses 10 of guaranteed 10, so it may only borrow "
+    "idle quota; "
     "biggest borrowers: root.a.1 +5, root.a.2 +5"
 )
 
@@ -96,35 +99,73 @@ def test_json_says_what_the_table_says() -> None:
         "priority": 0,
         "waitsSince": "1970-01-01T00:21:43Z",
         "evictions": {"count": None, "last": None},
-        "usage": [{"resource": "cpu", "used": "10", "claimed": "0", "min": "10", "minWritten": "10", "borrowed": "0", "max": "20"}],
+        "usage": [
+            {
+                "resource": "cpu",
+                "used": "10",
+                "claimed": "0",
+                "min": "10",
+                "minWritten": "10",
+                "borrowed": "0",
+                "max": "20",
+            }
+        ],
     }
-    assert unit["place"] == {"inLeaf": {"place": 2, "of": 3}, "overAllLeaves": {"place": 2, "of": 7}}
+    assert unit["place"] == {
+        "inLeaf": {"place": 2, "of": 3},
+        "overAllLeaves": {"place": 2, "of": 7},
+    }
     [ahead] = unit["ahead"]
     assert (ahead["unit"], ahead["reason"], unit["aheadInLeaf"], unit["aheadInOtherLeaves"]) == (
         *("namespace3/nginx3-2", "WaitingForIdleQuota"),
         *(1, {}),
     )
     assert unit["lacks"] == [{"of": "max", "at": "root", "resource": "cpu", "amount": "5"}]
-    assert unit["blocked"] == [{"node": "root", "resource": "cpu", "asks": "5", "used": "40", "claimed": "0", "max": "40"}]
+    assert unit["blocked"] == [
+        {"node": "root", "resource": "cpu", "asks": "5", "used": "40", "claimed": "0", "max": "40"}
+    ]
     assert document("namespace1/nginx1-0")["units"] == []
 
 
 def test_since_when_and_how_often_evicted() -> None:
-    condition = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForIdleQuota", SENTENCE, 1940.0)
-    event = Event("namespace3", "e", reason="QuotaReclaimed", message="nginx3-9: gone", object_uid="deploy-3", count=2, at=1700.0)
+    condition = Condition(
+        "fairlead.io/QuotaAdmitted", "False", "WaitingForIdleQuota", SENTENCE, 1940.0
+    )
+    event = Event(
+        "namespace3",
+        "e",
+        reason="QuotaReclaimed",
+        message=("nginx3-9: gone"),
+        object_uid="deploy-3",
+        count=2,
+        at=1700.0,
+    )
     whole = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
     snapshot = replace(whole, events=(event,), sources={"events": Source("events")})
     text = why("namespace3/nginx3-2", snapshot)
     assert "Reason:        WaitingForIdleQuota, for 1m\n" in text
-    assert "Evicted:       2 times, last 5m ago (its owner's pods together, as far as Events are kept)\n" in text
+    assert (
+        "Evicted:       2 times, last 5m ago (its owner's pods together, as far as Events are "
+        "kept)\n"
+    ) in text
     item = document("namespace3/nginx3-2", snapshot)
-    assert (item["reasonSince"], item["evictions"]) == ("1970-01-01T00:32:20Z", {"count": 2, "last": "1970-01-01T00:28:20Z"})
-    assert "Evicted:       never, as far as Events are kept\n" in why("namespace3/nginx3-2", replace(snapshot, events=()))
+    assert (item["reasonSince"], item["evictions"]) == (
+        "1970-01-01T00:32:20Z",
+        {"count": 2, "last": "1970-01-01T00:28:20Z"},
+    )
+    assert ("Evicted:       never, as far as Events are kept\n") in why(
+        "namespace3/nginx3-2", replace(snapshot, events=())
+    )
 
 
 def test_table_is_the_default_and_other_formats_are_refused() -> None:
-    assert run_command("quota why namespace3/nginx3-3 -o table", demo(), "fairlead").out == why("namespace3/nginx3-3")
-    assert "overAllLeaves:" in run_command("quota why namespace3/nginx3-3 -o yaml", demo(), "fairlead").out
+    assert run_command(("quota why namespace3/nginx3-3 -o table"), demo(), "fairlead").out == why(
+        "namespace3/nginx3-3"
+    )
+    assert (
+        "overAllLeaves:"
+        in run_command(("quota why namespace3/nginx3-3 -o yaml"), demo(), "fairlead").out
+    )
     with pytest.raises(UserError, match="output format `wide` is not known"):
         run_command("quota why namespace3/nginx3-3 -o wide", demo(), "fairlead")
 
@@ -133,7 +174,9 @@ def test_the_sentence_of_the_condition_everywhere() -> None:
     condition = said("WaitingForIdleQuota", "the sentence that stands in the condition")
     snapshot = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
 
-    assert why("namespace3/nginx3-2", snapshot).startswith("the sentence that stands in the condition\n")
+    assert why("namespace3/nginx3-2", snapshot).startswith(
+        "the sentence that stands in the condition\n"
+    )
     assert (
         "Message:      WaitingForIdleQuota: the sentence that stands in the condition\n"
         in run_command("why namespace3/nginx3-2", snapshot, "fairlead").out
@@ -141,7 +184,9 @@ def test_the_sentence_of_the_condition_everywhere() -> None:
 
 
 def test_without_a_condition_fairlead_why_says_what_the_plan_says() -> None:
-    assert f"Message:      WaitingForIdleQuota: {SENTENCE}\n" in run_command("why namespace3/nginx3-2", demo(), "fairlead").out
+    assert (f"Message:      WaitingForIdleQuota: {SENTENCE}\n") in run_command(
+        ("why namespace3/nginx3-2"), demo(), "fairlead"
+    ).out
 
 
 def test_the_namespace_may_be_that_of_the_context() -> None:

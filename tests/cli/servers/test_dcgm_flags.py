@@ -1,4 +1,6 @@
-"""dcgm-exporter's command lines start our exporter: every flag and variable is taken, and what changes nothing is said once."""
+"""dcgm-exporter's command lines start our exporter: every flag and variable is taken, and what
+changes nothing is said once.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,24 @@ def test_every_flag_of_dcgm_exporter_is_taken(flag: str) -> None:
 
 def test_all_of_them_at_once() -> None:
     args = parsed(" ".join(THEIRS))
-    assert (args.kubernetes, args.no_hostname, args.replace_blanks_in_model_name, args.listen) == (True, True, True, ":9400")
-    assert args.nvidia_resource_names == ("nvidia.com/a100",) and args.kubernetes_pod_label_allowlist_regex == ("app",)
-    assert all(sentence.partition(": ")[2].startswith("no effect") for sentence in warnings_of(args))
+    assert (args.kubernetes, args.no_hostname, args.replace_blanks_in_model_name, args.listen) == (
+        True,
+        True,
+        True,
+        ":9400",
+    )
+    assert args.nvidia_resource_names == (
+        "nvidia.com/a100",
+    ) and args.kubernetes_pod_label_allowlist_regex == ("app",)
+    assert all(
+        sentence.partition(": ")[2].startswith("no effect") for sentence in warnings_of(args)
+    )
 
 
 def one_dash(flag: str) -> list[str]:
-    """As Go's own flags may be written: one dash or two, whatever the length, the value beside it or behind `=`."""
+    """As Go's own flags may be written: one dash or two, whatever the length, the value beside it
+    or behind `=`.
+    """
     bare = flag.lstrip("-")
     words = [f"-{bare}", f"--{bare}"]
     return words + [word.replace("=", " ", 1) for word in words if "=" in word]
@@ -60,12 +73,19 @@ def one_dash(flag: str) -> list[str]:
 
 @pytest.mark.parametrize("flag", THEIRS)
 def test_one_dash_is_as_good_as_two(flag: str) -> None:
-    found = {repr(sorted((name, value) for name, value in vars(parsed(word)).items() if name != "words")) for word in one_dash(flag)}
+    found = {
+        repr(sorted((name, value) for name, value in vars(parsed(word)).items() if name != "words"))
+        for word in one_dash(flag)
+    }
     assert len(found) == 1
 
 
 def test_letters_are_not_put_together_and_a_flag_that_is_none_is_told() -> None:
-    for line, words in (("-kn", "unknown flag: --kn"), ("-colectors=x", "unknown flag: --colectors"), ("-k=maybe", "it is true or false")):
+    for line, words in (
+        ("-kn", ("unknown flag: --kn")),
+        ("-colectors=x", ("unknown flag: --colectors")),
+        ("-k=maybe", ("it is true or false")),
+    ):
         with pytest.raises(UserError, match=words):
             parsed(line)
     assert parsed("-k=false -n").kubernetes is False
@@ -95,26 +115,58 @@ def test_letters_are_not_put_together_and_a_flag_that_is_none_is_told() -> None:
         ("sim-gpus", "1xTesla-T4", "1xTesla-T4"),
     ],
 )
-def test_every_flag_of_ours_has_a_variable_and_both_are_read_alike(name: str, text: str, value: object) -> None:
+def test_every_flag_of_ours_has_a_variable_and_both_are_read_alike(
+    name: str, text: str, value: object
+) -> None:
     field, variable = name.replace("-", "_"), f"FAIRLEAD_EXPORTER_{name.replace('-', '_').upper()}"
-    assert getattr(parsed("", {variable: text}), field) == getattr(parsed(f"--{name}={text}"), field) == value
-    assert getattr(parsed("", {variable: ""}), field) == getattr(parsed(""), field), "an empty variable says nothing"
+    assert (
+        getattr(parsed("", {variable: text}), field)
+        == getattr(parsed(f"--{name}={text}"), field)
+        == value
+    )
+    assert getattr(parsed("", {variable: ""}), field) == getattr(parsed(""), field), (
+        "an empty variable says nothing"
+    )
 
 
 def test_no_flag_of_ours_is_without_a_test() -> None:
-    (marks,) = (mark for mark in test_every_flag_of_ours_has_a_variable_and_both_are_read_alike.pytestmark)  # type: ignore[attr-defined]
+    (marks,) = (
+        mark for mark in test_every_flag_of_ours_has_a_variable_and_both_are_read_alike.pytestmark
+    )  # type: ignore[attr-defined]
     of_theirs = {"listen", "collectors", "collect_interval"}
-    assert {flag.name for flag in OWN_FLAGS} - of_theirs == {name.replace("-", "_") for name, _, _ in marks.args[1]}
+    assert {flag.name for flag in OWN_FLAGS} - of_theirs == {
+        name.replace("-", "_") for name, _, _ in marks.args[1]
+    }
 
 
 @pytest.mark.parametrize(
     ("line", "env", "words"),
     [
-        ("--call-timeout 0", {}, "`--call-timeout` is `0`, which is not a time from 1 to 3600 seconds"),
-        ("", {"FAIRLEAD_EXPORTER_CALL_TIMEOUT": "soon"}, "FAIRLEAD_EXPORTER_CALL_TIMEOUT is `soon`, which is not a time"),
-        ("", {"DCGM_EXPORTER_INTERVAL": "5s"}, "DCGM_EXPORTER_INTERVAL is `5s`, which is not a whole number of milliseconds"),
-        ("-c 50", {}, "`--collect-interval` is `50`, which is not a whole number of milliseconds from 100"),
-        ("", {"FAIRLEAD_EXPORTER_STRICT_CSV": "yes"}, "FAIRLEAD_EXPORTER_STRICT_CSV is `yes`, which is neither true nor false"),
+        (
+            "--call-timeout 0",
+            {},
+            "`--call-timeout` is `0`, which is not a time from 1 to 3600 seconds",
+        ),
+        (
+            "",
+            {"FAIRLEAD_EXPORTER_CALL_TIMEOUT": "soon"},
+            "FAIRLEAD_EXPORTER_CALL_TIMEOUT is `soon`, which is not a time",
+        ),
+        (
+            "",
+            {"DCGM_EXPORTER_INTERVAL": "5s"},
+            "DCGM_EXPORTER_INTERVAL is `5s`, which is not a whole number of milliseconds",
+        ),
+        (
+            "-c 50",
+            {},
+            "`--collect-interval` is `50`, which is not a whole number of milliseconds from 100",
+        ),
+        (
+            "",
+            {"FAIRLEAD_EXPORTER_STRICT_CSV": "yes"},
+            "FAIRLEAD_EXPORTER_STRICT_CSV is `yes`, which is neither true nor false",
+        ),
         ("--backend dcgm", {}, "`--backend` is `dcgm`, which is none of nvml, sim"),
         ("--log-format xml", {}, "`--log-format` is `xml`, which is none of text, json"),
         ("-x 0", {}, "`--xid-count-window-size` is `0`"),
@@ -122,7 +174,9 @@ def test_no_flag_of_ours_is_without_a_test() -> None:
         ("--kubernetes-gpu-id-type uuid", {}, "is `uuid`, which is none of uid, device-name"),
     ],
 )
-def test_what_is_not_of_its_kind_is_told_where_it_stands(line: str, env: dict[str, str], words: str) -> None:
+def test_what_is_not_of_its_kind_is_told_where_it_stands(
+    line: str, env: dict[str, str], words: str
+) -> None:
     with pytest.raises(UserError, match=re.escape(words)):
         parsed(line, env)
 
@@ -133,7 +187,9 @@ def test_a_time_of_zero_is_no_limit_as_in_gos_servers() -> None:
 
 
 def test_lists_may_be_repeated() -> None:
-    args = parsed("--nvidia-resource-names a,b --nvidia-resource-names c --compat dcgm --compat custom")
+    args = parsed(
+        "--nvidia-resource-names a,b --nvidia-resource-names c --compat dcgm --compat custom"
+    )
     assert (args.nvidia_resource_names, args.compat) == (("a", "b", "c"), "dcgm,custom")
     assert parsed("", {"NVIDIA_RESOURCE_NAMES": "a, b"}).nvidia_resource_names == ("a", "b")
 
@@ -143,7 +199,9 @@ def test_a_configuration_file_comes_after_flags_and_variables() -> None:
     assert {"collectors", "collect_interval"} <= args.given_flags and "kmsg" not in args.given_flags
 
 
-@pytest.mark.parametrize("spelling", ["-rbmn", "--rbmn", "-rbmn=true", "--replace-blanks-in-model-name"])
+@pytest.mark.parametrize(
+    "spelling", ["-rbmn", "--rbmn", "-rbmn=true", "--replace-blanks-in-model-name"]
+)
 def test_a_flag_of_several_letters_behind_one_dash(spelling: str) -> None:
     args = parsed(f"-r host:5555 {spelling}")
     assert args.replace_blanks_in_model_name is True
@@ -171,22 +229,42 @@ def test_variables_switch_flags_on_and_flags_come_first(variable: str, name: str
 
 
 def test_what_changes_nothing_is_said_once_per_reason() -> None:
-    line = "--devices g:0 --container-labels --container-runtime-socket /s --kubernetes-virtual-gpus -p g --dump-enabled"
+    line = (
+        "--devices g:0 --container-labels --container-runtime-socket /s --kubernetes-virtual-gpus "
+        "-p g --dump-enabled"
+    )
     assert warnings_of(parsed(line)) == [
-        "`--container-labels`, `--container-runtime-socket`: no effect: the kubelet names containers, their runtime is not asked",
+        (
+            "`--container-labels`, `--container-runtime-socket`: no effect: the kubelet names "
+            "containers, their runtime is not asked"
+        ),
         "`--cpu-devices`, `--dump-enabled`: no effect: there is no DCGM here",
     ]
 
 
 @pytest.mark.parametrize(
     ("line", "backend"),
-    [("", "nvml"), ("--backend nvml", "nvml"), ("--backend sim", "sim"), ("--fake-gpus", "sim"), ("--sim-gpus 1xTesla-T4", "sim")],
+    [
+        ("", "nvml"),
+        (("--backend nvml"), "nvml"),
+        ("--backend sim", "sim"),
+        ("--fake-gpus", "sim"),
+        (("--sim-gpus 1xTesla-T4"), "sim"),
+    ],
 )
 def test_devices_are_invented_only_for_who_asks(line: str, backend: str) -> None:
     assert chosen_backend(parsed(line)) == backend
 
 
-@pytest.mark.parametrize("line", ["--scenario faults", "--all-nodes", "--backend nvml --fake-gpus", "--backend nvml --sim-gpus 1xTesla-T4"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--scenario faults",
+        "--all-nodes",
+        "--backend nvml --fake-gpus",
+        "--backend nvml --sim-gpus 1xTesla-T4",
+    ],
+)
 def test_who_asks_for_both_is_told(line: str) -> None:
     with pytest.raises(UserError):
         chosen_backend(parsed(line))
@@ -194,7 +272,12 @@ def test_who_asks_for_both_is_told(line: str) -> None:
 
 def test_dcgm_exporters_own_defaults_are_no_wish() -> None:
     told = "--kubernetes --no-hostname --devices f -p f -s f -m none -x 300000"
-    assert warnings_of(parsed(f"{told} --kubernetes-gpu-id-type uid --log-format text --dump-enabled=false")) == []
+    assert (
+        warnings_of(
+            parsed(f"{told} --kubernetes-gpu-id-type uid --log-format text --dump-enabled=false")
+        )
+        == []
+    )
 
 
 def test_every_flag_has_one_name() -> None:

@@ -48,13 +48,18 @@ class PlayedCards:
         self.asked: list[tuple[int, float, float]] = []
         self.groups: list[tuple[int, ...]] = []
         self.ended = 0
-        self._cards = [LoadCard(index, f"GPU-{index}", "Tesla T4", CHIPS["Tesla T4"]) for index in range(count)]
+        self._cards = [
+            LoadCard(index, f"GPU-{index}", ("Tesla T4"), CHIPS[("Tesla T4")])
+            for index in range(count)
+        ]
         self._lag = lag
 
     def cards(self) -> Sequence[LoadCard]:
         return self._cards
 
-    def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
+    def work(
+        self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float
+    ) -> Sequence[WorkDone]:
         self.asked.append((test.field, round(ratio, 3), round(seconds * self._lag, 3)))
         self.groups.append(tuple(card.index for card in cards))
         done = seconds * self._lag
@@ -71,7 +76,10 @@ def no_page(url: str) -> str:
 
 
 def outcome(
-    arguments: Sequence[str], cards: PlayedCards | None = None, page: Callable[[str], str] = no_page, program: str = "fairlead"
+    arguments: Sequence[str],
+    cards: PlayedCards | None = None,
+    page: Callable[[str], str] = no_page,
+    program: str = "fairlead",
 ) -> tuple[int, list[str], str]:
     """Status, lines on stdout, stderr."""
     words = ["gpu-load", *arguments] if program == "fairlead" else list(arguments)
@@ -79,9 +87,21 @@ def outcome(
     assert verb is not None and verb.name == "gpu-load"
     args = make_parser(gpu_load, program).parse(rest)
     out, err, played = io.StringIO(), io.StringIO(), cards or PlayedCards()
-    machine: Any = SimpleNamespace(load_backend=lambda name, sim_gpus, uses_matrices: played, page=page)
+    machine: Any = SimpleNamespace(
+        load_backend=lambda name, sim_gpus, uses_matrices: played, page=page
+    )
     world: Any = None
-    context = Context(program, global_options(args), Messages(program, err), world, out, {}, lambda: 0.0, lambda _: None, machine)
+    context = Context(
+        program,
+        global_options(args),
+        Messages(program, err),
+        world,
+        out,
+        {},
+        lambda: 0.0,
+        lambda _: None,
+        machine,
+    )
     status = gpu_load.run(args, context)
     return status, out.getvalue().splitlines(), err.getvalue()
 
@@ -99,7 +119,13 @@ def test_document_002s_pod_runs_with_its_arguments_as_they_stand() -> None:
 
 @pytest.mark.parametrize("program", ["dcgmproftester11", "dcgmproftester12", "dcgmproftester13"])
 @pytest.mark.parametrize(
-    "arguments", [["-t 1004", "-d 3"], ["-t", "1004", "-d", "3"], ["-t1004", "-d3"], ["--fieldId=1004", "--duration", "3"]]
+    "arguments",
+    [
+        [("-t 1004"), ("-d 3")],
+        ["-t", "1004", "-d", "3"],
+        ["-t1004", "-d3"],
+        ["--fieldId=1004", "--duration", "3"],
+    ],
 )
 def test_by_nvidias_name_it_is_the_same_program(program: str, arguments: list[str]) -> None:
     cards = PlayedCards()
@@ -121,7 +147,12 @@ def test_with_target_max_value_it_is_whole_from_the_start() -> None:
 
 @pytest.mark.parametrize(
     ("named", "fields"),
-    [([], range(1001, 1011)), (["-t", "all"], range(1001, 1011)), (["-t nonvlink"], range(1001, 1011)), (["-t nvlink"], (1011, 1012))],
+    [
+        ([], range(1001, 1011)),
+        (["-t", "all"], range(1001, 1011)),
+        ([("-t nonvlink")], range(1001, 1011)),
+        ([("-t nvlink")], (1011, 1012)),
+    ],
 )
 def test_groups_of_fields(named: list[str], fields: Sequence[int]) -> None:
     cards = PlayedCards()
@@ -144,22 +175,40 @@ def test_work_that_takes_longer_than_its_report_makes_fewer_reports() -> None:
 
 def test_cards_are_chosen_and_named_in_their_reports() -> None:
     cards = PlayedCards(4)
-    _, lines, _ = outcome(["--no-dcgm-validation", "-t 1004", "-d 1", "-i 0,2", "--max-processes", "1"], cards)
+    _, lines, _ = outcome(
+        ["--no-dcgm-validation", ("-t 1004"), ("-d 1"), ("-i 0,2"), "--max-processes", "1"], cards
+    )
     assert cards.groups == [(0,), (2,)]
-    assert [line.partition(" ")[0] for line in lines if line.startswith("Worker")] == ["Worker", "Worker"]
+    assert [line.partition(" ")[0] for line in lines if line.startswith("Worker")] == [
+        "Worker",
+        "Worker",
+    ]
     with pytest.raises(UserError, match="there is no GPU 7"):
         outcome(["-i 7"], PlayedCards(2))
 
 
 def test_modes() -> None:
     cards = PlayedCards()
-    status, lines, _ = outcome(["-t 1004", "-d 3", "--mode", "nogenerateload,noreport,novalidate"], cards)
+    status, lines, _ = outcome(
+        [("-t 1004"), ("-d 3"), "--mode", "nogenerateload,noreport,novalidate"], cards
+    )
     assert status == 0 and cards.asked == [] and not [line for line in lines if "gflops" in line]
     with pytest.raises(UserError, match="--mode `quick` is not known"):
         outcome(["--mode", "quick"])
 
 
-@pytest.mark.parametrize("words", [["-d", "0.5"], ["-r", "11"], ["-d", "nan"], ["-t", "tensor"], ["-t", ""], ["-i", "-1"], ["-d", "ten"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-d", "0.5"],
+        ["-r", "11"],
+        ["-d", "nan"],
+        ["-t", "tensor"],
+        ["-t", ""],
+        ["-i", "-1"],
+        ["-d", "ten"],
+    ],
+)
 def test_values_that_make_no_sense_are_refused(words: list[str]) -> None:
     with pytest.raises(UserError):
         outcome(words)
@@ -179,7 +228,9 @@ def test_validation_reads_the_exporters_page() -> None:
         asked.append(url)
         return page_of(0.87)
 
-    status, lines, _ = outcome(["-t 1004", "-d 20", "--exporter", "http://gpu-1:9400/metrics"], page=page)
+    status, lines, _ = outcome(
+        [("-t 1004"), ("-d 20"), "--exporter", "http://gpu-1:9400/metrics"], page=page
+    )
     assert status == 0 and set(asked) == {"http://gpu-1:9400/metrics"}
     assert "TensorEngineActive: generated ???, dcgm 0.870 (27605.2 gflops)" in lines
     assert lines[-2:] == ["GPU 0, TestField 1004 test PASSED.", "All Tests Passed."]
@@ -206,13 +257,23 @@ def test_what_was_measured_has_to_be_near(flags: list[str], value: float, passes
 
 def test_fast_ends_with_the_first_good_value() -> None:
     cards = PlayedCards()
-    status, _, _ = outcome(["-t 1004", "-d 100", "--mode", "fast"], cards, page=lambda _: page_of(0.87))
+    status, _, _ = outcome(
+        [("-t 1004"), ("-d 100"), "--mode", "fast"], cards, page=lambda _: page_of(0.87)
+    )
     assert status == 0 and len(cards.asked) == 10, "an exporter is given ten seconds"
 
 
 def test_without_a_page_the_test_fails_and_says_once_why() -> None:
     status, lines, told = outcome(["-t 1004", "-d 20"])
-    assert status == 1 and "GPU 0, TestField 1004 test FAILED: the exporter has no DCGM_FI_PROF_PIPE_TENSOR_ACTIVE of this card." in lines
+    assert (
+        status == 1
+        and (
+            "GPU 0, TestField 1004 test FAILED: the exporter has no "
+            "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE "
+            "of this card."
+        )
+        in lines
+    )
     assert told.count("no page at") == 1
 
 

@@ -1,4 +1,6 @@
-"""`--port` means the same for every server, beside `--listen`; a default port that is taken gives way where a person reads the address."""
+"""`--port` means the same for every server, beside `--listen`; a default port that is taken gives
+way where a person reads the address.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ DEFAULTS = {
 
 
 def parsed(verb: str, *words: str) -> argparse.Namespace:
-    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.servers.{verb.replace('-', '_')}"))
+    module = cast(
+        "VerbModule", importlib.import_module(f"fairlead.cli.servers.{verb.replace('-', '_')}")
+    )
     args = make_parser(module, "fairlead").parse(words)
     if verb == "gpu-exporter":
         fill_from_variables(args, {})
@@ -39,14 +43,18 @@ def parsed(verb: str, *words: str) -> argparse.Namespace:
 
 @pytest.mark.parametrize("verb", DEFAULTS)
 def test_a_port_replaces_that_of_the_default_address(verb: str) -> None:
-    host = DEFAULTS[verb].rpartition(":")[0] or ("127.0.0.1" if verb == "scheduler-extender" else "")
+    host = DEFAULTS[verb].rpartition(":")[0] or (
+        "127.0.0.1" if verb == "scheduler-extender" else ""
+    )
     assert parsed(verb).listen == DEFAULTS[verb]
     assert parsed(verb, "--port", "1234").listen == f"{host}:1234"
     assert parsed(verb, "--listen", "0.0.0.0:7").listen == "0.0.0.0:7"
 
 
 @pytest.mark.parametrize("verb", DEFAULTS)
-@pytest.mark.parametrize("words", [("--port", "1", "--listen", ":2"), ("--listen", ":2", "--port", "1")])
+@pytest.mark.parametrize(
+    "words", [("--port", "1", "--listen", ":2"), ("--listen", ":2", "--port", "1")]
+)
 def test_two_addresses_are_one_too_many(verb: str, words: tuple[str, ...]) -> None:
     with pytest.raises(UserError, match="`--listen` and `--port` name two addresses"):
         parsed(verb, *words)
@@ -65,9 +73,17 @@ def test_a_default_port_that_is_taken_gives_way_and_a_named_one_does_not(verb: s
         stream = io.StringIO()
         args = parsed(verb)
         args.listen = f"127.0.0.1:{port}"
-        with free_or_named(Invocation(args, GlobalOptions(), {}, Messages("fairlead", stream))) as sock:
+        with free_or_named(
+            Invocation(args, GlobalOptions(), {}, Messages("fairlead", stream))
+        ) as sock:
             assert sock.getsockname()[1] not in (0, port)
-            assert stream.getvalue() == f"warning: port {port} is taken: listening on {sock.getsockname()[1]}\n"
+            assert stream.getvalue() == (
+                f"warning: port {port} is taken: listening on {sock.getsockname()[1]}\n"
+            )
         for words in (("--port", str(port)), ("--listen", f"127.0.0.1:{port}")):
             with pytest.raises(UserError, match="cannot listen on"):
-                free_or_named(Invocation(parsed(verb, *words), GlobalOptions(), {}, Messages("fairlead", stream)))
+                free_or_named(
+                    Invocation(
+                        parsed(verb, *words), GlobalOptions(), {}, Messages("fairlead", stream)
+                    )
+                )

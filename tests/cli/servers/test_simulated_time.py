@@ -1,4 +1,6 @@
-"""`fairlead time` against a console over a driven world: what a person types, sees, and is told when it cannot be."""
+"""`fairlead time` against a console over a driven world: what a person types, sees, and is told
+when it cannot be.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,25 @@ def time_command(url: str, line: str, sleep: Callable[[float], None] = lambda _:
     out, err = io.StringIO(), io.StringIO()
     args = make_parser(simulated_time, "fairlead").parse(shlex.split(line))
     messages = Messages("fairlead", err, now=lambda: 0.0)
-    context = Context("fairlead", global_options(args), messages, Doors(url), out, {}, lambda: 0.0, sleep, OwnMachine({}))  # type: ignore[arg-type]
+    context = Context(
+        "fairlead",
+        global_options(args),
+        messages,
+        Doors(url),
+        out,
+        {},
+        lambda: 0.0,
+        sleep,
+        OwnMachine({}),
+    )  # type: ignore[arg-type]
     status = simulated_time.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())
 
 
 @asynccontextmanager
-async def laptop(*, is_running: bool = False) -> AsyncIterator[tuple[Driver, Callable[[str], object]]]:
+async def laptop(
+    *, is_running: bool = False
+) -> AsyncIterator[tuple[Driver, Callable[[str], object]]]:
     async with moved(is_running=is_running) as one:
         yield one.driver, lambda line: asyncio.to_thread(time_command, one.page.url, line)
 
@@ -65,7 +79,7 @@ async def test_show_pause_speed_and_resume() -> None:
         paused = await command("pause")
         assert paused.out.splitlines()[1].split() == ["pace:", "paused,", "x1"]  # type: ignore[attr-defined]
         assert (await command("")).out == paused.out  # type: ignore[attr-defined]
-        assert paused.out.splitlines()[0] == "time:  2026-01-05 09:02:03 UTC"  # type: ignore[attr-defined]
+        assert paused.out.splitlines()[0] == ("time:  2026-01-05 09:02:03 UTC")  # type: ignore[attr-defined]
         assert "paused, x60" in (await command("speed 60")).out  # type: ignore[attr-defined]
         assert "running, x60" in (await command("resume")).out  # type: ignore[attr-defined]
 
@@ -74,7 +88,13 @@ async def test_json_has_the_keys_of_the_api() -> None:
     async with laptop() as (driver, command):
         await command("pause")
         shown = json.loads((await command("show -o json")).out)  # type: ignore[attr-defined]
-        assert shown == {"now": shown["now"], "speed": 1.0, "isPaused": True, "since": None, "until": None}
+        assert shown == {
+            "now": shown["now"],
+            "speed": 1.0,
+            "isPaused": True,
+            "since": None,
+            "until": None,
+        }
         driver.world.cluster.create(pod("p", "train:1m"))
         stepped = json.loads((await command("step -o json")).out)  # type: ignore[attr-defined]
     assert stepped["happenedCount"] == len(stepped["happened"]) > 0
@@ -155,7 +175,11 @@ def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> 
     world = chosen({"XDG_STATE_HOME": str(tmp_path)})
     with pytest.raises(UserError, match="no laptop keeps its files in") as refused:
         world.laptop_clock("")
-    assert str(tmp_path) in refused.value.what and "fairlead up" in refused.value.hint and "--state-dir" in refused.value.hint
+    assert (
+        str(tmp_path) in refused.value.what
+        and "fairlead up" in refused.value.hint
+        and "--state-dir" in refused.value.hint
+    )
 
 
 def test_a_console_that_does_not_answer_is_the_outsides_failure() -> None:
@@ -170,18 +194,36 @@ def chosen(env: dict[str, str], *flags: str) -> ChosenWorld:
 
 def test_the_laptop_is_the_one_that_the_kubeconfig_names(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    path = laptop_config(tmp_path, "http://127.0.0.1:1", {"console": "http://127.0.0.1:2", "gpuExporter": "http://127.0.0.1:3"})
+    path = laptop_config(
+        tmp_path,
+        "http://127.0.0.1:1",
+        {"console": "http://127.0.0.1:2", "gpuExporter": "http://127.0.0.1:3"},
+    )
     for world in (chosen({**home, "KUBECONFIG": str(path)}), chosen(home, f"--kubeconfig={path}")):
-        with pytest.raises(OutsideError, match=r"console at `http://127\.0\.0\.1:2` does not answer"):
+        with pytest.raises(
+            OutsideError,
+            match=(
+                r"console at "
+                r"`http://127\.0\.0\.1:2` does not answer"
+            ),
+        ):
             world.laptop_clock("").read()
     with pytest.raises(UserError, match="no laptop keeps its files in `/absent`"):
         chosen({**home, "KUBECONFIG": str(path)}).laptop_clock("/absent")
 
 
-def test_another_cluster_than_a_laptops_is_refused_by_flag_and_passed_by_as_the_variable(tmp_path: Path) -> None:
+def test_another_cluster_than_a_laptops_is_refused_by_flag_and_passed_by_as_the_variable(
+    tmp_path: Path,
+) -> None:
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
     path = laptop_config(tmp_path, "http://127.0.0.1:1", None)
-    with pytest.raises(UserError, match=r"`http://127\.0\.0\.1:1`, context `c` of .* is no laptop's cluster"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"`http://127\.0\.0\.1:1`, context `c` of .* "
+            r"is no laptop's cluster"
+        ),
+    ):
         chosen(home, f"--kubeconfig={path}").laptop_clock("")
     with pytest.raises(UserError, match="no laptop keeps its files in"):
         chosen({**home, "KUBECONFIG": str(path)}).laptop_clock("")

@@ -1,4 +1,6 @@
-"""`arena serve list`, `get`, `logs`, `delete` and `arena data list`: tables with no row, one and many, documents, and what is refused."""
+"""`arena serve list`, `get`, `logs`, `delete` and `arena data list`: tables with no row, one and
+many, documents, and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,15 @@ import json
 
 import pytest
 import yaml
-from tests.cli.serving_objects import Servings, claim, deployment, inference_service, run_serving, service, serving_pod
+from tests.cli.serving_objects import (
+    Servings,
+    claim,
+    deployment,
+    inference_service,
+    run_serving,
+    service,
+    serving_pod,
+)
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.source import Source
@@ -18,7 +28,9 @@ HEAD = "NAME  TYPE  VERSION  DESIRED  AVAILABLE  ADDRESS  PORTS\n"
 def fast(**more: object) -> Servings:
     """One custom job with a pod that has a GPU."""
     return Servings(
-        deployments=[deployment("fast", "v1", available=1, limits={"nvidia.com/gpu": "1", "cpu": "500m"})],
+        deployments=[
+            deployment("fast", "v1", available=1, limits={"nvidia.com/gpu": "1", "cpu": "500m"})
+        ],
         services=[service("fast", "v1", {"http-serving": 5000})],
         pods=[serving_pod("fast", "v1", "fast-v1-a", limits={"nvidia.com/gpu": "1"}, restarts=2)],
         **more,
@@ -35,20 +47,24 @@ def many() -> Servings:
             deployment("strange", "v1", type_="nothing-known"),
         ],
         services=[
-            service("m", "v1", BOTH, node_ports={"grpc-serving": 31000, "http-serving": 31001}, **tf),
+            service(
+                "m", "v1", BOTH, node_ports={"grpc-serving": 31000, "http-serving": 31001}, **tf
+            ),
             service("m", "v2", BOTH, balancer="47.1.2.3", ip="10.96.0.9", **tf),
             service("fast", "v1", {"restful-serving": 80}, namespace="other", ip="None"),
         ],
         pods=[
             serving_pod("m", "v2", "m-v2-10", **tf),
             serving_pod("m", "v2", "m-v2-9", on="", phase="Pending", **tf),
-            serving_pod("fast", "v1", "fast-v1-b", namespace="other", limits={"aliyun.com/gpu-mem": "6"}),
+            serving_pod(
+                "fast", "v1", "fast-v1-b", namespace="other", limits={"aliyun.com/gpu-mem": "6"}
+            ),
         ],
         units={"n1": 15.0},
     )
 
 
-# --- list ------------------------------------------------------------------------------------------------------------------------------
+# --- list -----------------------------------------------------------------------------------------
 
 
 def test_no_job_is_a_header() -> None:
@@ -65,28 +81,39 @@ def test_one_job_with_gpus_has_a_column_for_them() -> None:
 
 
 def test_many_jobs_by_namespace_name_and_version() -> None:
-    """Node ports, a load balancer's address, a Service without an address, a port as arena once named it; part of a card counts as such."""
+    """Node ports, a load balancer's address, a Service without an address, a port as arena once
+    named it; part of a card counts as such.
+    """
     assert run_serving("serve list -A", many()).out == (
-        "NAMESPACE  NAME  TYPE        VERSION  DESIRED  AVAILABLE  ADDRESS    PORTS                                 GPU\n"
-        "default    m     Tensorflow  v1       1        1          10.96.0.7  GRPC:31000->8500,RESTFUL:31001->8501  0\n"
-        "default    m     Tensorflow  v2       2        1          47.1.2.3   GRPC:8500,RESTFUL:8501                0\n"
-        "other      fast  Custom      v1       1        0          N/A        RESTFUL:80                            0.4\n"
+        "NAMESPACE  NAME  TYPE        VERSION  DESIRED  AVAILABLE  ADDRESS    PORTS           "
+        "                      GPU\n"
+        "default    m     Tensorflow  v1       1        1          10.96.0.7  "
+        "GRPC:31000->8500,RESTFUL:31001->8501  0\n"
+        "default    m     Tensorflow  v2       2        1          47.1.2.3   "
+        "GRPC:8500,RESTFUL:8501                0\n"
+        "other      fast  Custom      v1       1        0          N/A        RESTFUL:80      "
+        "                      0.4\n"
     )
 
 
 def test_without_gpus_there_is_no_column_and_without_service_no_address() -> None:
-    assert run_serving("serve list", Servings(deployments=[deployment("a", "1")])).out.splitlines()[1].split() == [
-        *("a", "Custom", "1", "1", "0", "N/A", "N/A")
-    ]
+    assert run_serving(
+        ("serve list"), Servings(deployments=[deployment("a", "1")])
+    ).out.splitlines()[1].split() == [*("a", "Custom", "1", "1", "0", "N/A", "N/A")]
 
 
 def test_a_pod_that_does_not_run_holds_no_gpu() -> None:
     waiting = serving_pod("a", "1", "a-1", limits={"nvidia.com/gpu": "4"}, phase="Pending")
-    table = run_serving("serve list", Servings(deployments=[deployment("a", "1")], pods=[waiting])).out
+    table = run_serving(
+        ("serve list"), Servings(deployments=[deployment("a", "1")], pods=[waiting])
+    ).out
     assert "GPU" not in table
 
 
-@pytest.mark.parametrize(("word", "versions"), [("tf", 2), ("Tensorflow", 2), ("tf-serving", 2), ("CUSTOM", 0), ("triton", 0)])
+@pytest.mark.parametrize(
+    ("word", "versions"),
+    [("tf", 2), ("Tensorflow", 2), ("tf-serving", 2), ("CUSTOM", 0), ("triton", 0)],
+)
 def test_only_one_type(word: str, versions: int) -> None:
     assert len(run_serving(f"serve list -T {word}", many()).out.splitlines()) == 1 + versions
 
@@ -94,7 +121,10 @@ def test_only_one_type(word: str, versions: int) -> None:
 def test_kserve_is_its_own_object_with_the_deployments_of_its_operator() -> None:
     kserve = {"type_": "kserve"}
     cluster = Servings(
-        inference=[inference_service("iris", "v1", "http://iris.default.example.com"), inference_service("new", "v1")],
+        inference=[
+            inference_service("iris", "v1", "http://iris.default.example.com"),
+            inference_service("new", "v1"),
+        ],
         deployments=[deployment("iris", "v1", replicas=3, available=2, **kserve)],
         services=[service("iris", "v1", {"http": 80}, **kserve)],
         pods=[serving_pod("iris", "v1", "iris-a", **kserve)],
@@ -108,7 +138,13 @@ def test_kserve_is_its_own_object_with_the_deployments_of_its_operator() -> None
 
 
 def test_an_unknown_type_and_an_unknown_format() -> None:
-    with pytest.raises(UserError, match=r"Unknown serving job type,arena only supports: \[custom\(Custom\),tf\(Tensorflow\),"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"Unknown serving job type,arena only supports: "
+            r"\[custom\(Custom\),tf\(Tensorflow\),"
+        ),
+    ):
         run_serving("serve list -T nonsense", fast())
     with pytest.raises(UserError, match=r"unknown output format,only support:\[wide\|json\|yaml\]"):
         run_serving("serve list -o xml", fast())
@@ -119,14 +155,24 @@ def test_what_could_not_be_read_is_told() -> None:
     no_services = {"services": Source("services", "forbidden", "forbidden: services")}
     told = run_serving("serve list", fast(sources={**gone, **no_services}))
     assert told.err.count("skipped services: forbidden") == 1 and "not served" not in told.err
-    assert "is not served by this cluster" in run_serving("serve list -T kserve", fast(sources=gone)).err
-    with pytest.raises(UserError, match="the user has no privileges to list the serving jobs in all namespaces"):
-        run_serving("serve list -A", fast(sources={"deployments.apps": Source("d", "forbidden", "no")}))
+    assert ("is not served by this cluster") in run_serving(
+        ("serve list -T kserve"), fast(sources=gone)
+    ).err
+    with pytest.raises(
+        UserError, match=("the user has no privileges to list the serving jobs in all namespaces")
+    ):
+        run_serving(
+            ("serve list -A"), fast(sources={"deployments.apps": Source("d", "forbidden", "no")})
+        )
     with pytest.raises(OutsideError, match="no serving job can be listed: broken"):
-        run_serving("serve list", fast(sources={"deployments.apps": Source("d", "failing", "broken")}))
+        run_serving(
+            ("serve list"), fast(sources={"deployments.apps": Source("d", "failing", "broken")})
+        )
 
 
-@pytest.mark.parametrize("verb", ["serve list", "serve get x", "serve delete x", "serve logs x", "data list"])
+@pytest.mark.parametrize(
+    "verb", [("serve list"), ("serve get x"), ("serve delete x"), ("serve logs x"), ("data list")]
+)
 def test_without_a_cluster_there_is_a_sentence(verb: str) -> None:
     if verb == "serve delete x":
         told = run_serving(verb, None)
@@ -136,7 +182,7 @@ def test_without_a_cluster_there_is_a_sentence(verb: str) -> None:
         run_serving(verb, None)
 
 
-# --- get -------------------------------------------------------------------------------------------------------------------------------
+# --- get ------------------------------------------------------------------------------------------
 
 
 def test_get_with_gpus() -> None:
@@ -174,7 +220,9 @@ def test_get_without_gpus_and_pods_in_natural_order() -> None:
 
 def test_the_model_of_a_job() -> None:
     labelled = deployment("a", "1", modelName="bert", modelVersion="7")
-    assert "Port:       \nModelName:    bert\nModelVersion: 7\n" in run_serving("serve get a", Servings(deployments=[labelled])).out
+    assert ("Port:       \nModelName:    bert\nModelVersion: 7\n") in run_serving(
+        ("serve get a"), Servings(deployments=[labelled])
+    ).out
 
 
 def test_documents() -> None:
@@ -217,13 +265,33 @@ def test_documents() -> None:
 
 
 def test_a_name_that_is_absent_or_has_several_versions() -> None:
-    with pytest.raises(UserError, match=r"Not found serving job nope, please check it with `arena serve list \| grep nope`"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"Not found serving job nope, please check it with "
+            r"`arena serve list \| grep nope`"
+        ),
+    ):
         run_serving("serve get nope", many())
-    with pytest.raises(UserError, match=r"there are 2 serving jobs of this name:(.|\n)*m +tf-serving +v2\n\nplease use '--type'"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"there are 2 serving jobs of this name:(.|\n)*m "
+            r"+tf-serving +v2\n\nplease use '--type'"
+        ),
+    ):
         run_serving("serve get m", many())
 
 
-@pytest.mark.parametrize("line", ["serve get 'a,b'", "serve get A", "serve get x -v 'v1,servingName=y'", "serve delete -- -x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "serve get 'a,b'",
+        "serve get A",
+        "serve get x -v 'v1,servingName=y'",
+        "serve delete -- -x",
+    ],
+)
 def test_what_can_be_no_name(line: str) -> None:
     """A comma in a selector would mean something."""
     try:
@@ -234,27 +302,50 @@ def test_what_can_be_no_name(line: str) -> None:
         assert told.status == 1 and "invalid name" in told.err
 
 
-# --- logs, delete ----------------------------------------------------------------------------------------------------------------------
+# --- logs, delete ---------------------------------------------------------------------------------
 
 
 def test_the_log_of_the_only_pod() -> None:
     told = run_serving("serve logs fast --tail 5 --timestamps", fast())
-    assert told.out == "default/fast-v1-a [('container', 'main'), ('tailLines', 5), ('timestamps', 'true')]\n"
+    assert told.out == (
+        "default/fast-v1-a [('container', 'main'), ('tailLines', 5), ('timestamps', 'true')]\n"
+    )
 
 
 def test_which_pod_when_there_are_several() -> None:
-    with pytest.raises(UserError, match=r"there are 2 instances:\n\nm-v2-10\nm-v2-9\n\nplease use '-i' or '--instance' to filter\."):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"there are 2 instances:\n\nm-v2-10\nm-v2-9\n\nplease use "
+            r"'-i' or '--instance' to filter\."
+        ),
+    ):
         run_serving("serve logs m -v v2", many())
     assert run_serving("serve log m -v v2 -i m-v2-10", many()).out.startswith("default/m-v2-10 ")
-    with pytest.raises(UserError, match=r"invalid instance name x of serving job m,please use 'arena serve get m' to get instance names\."):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"invalid instance name x of serving job m,please use 'arena serve get m' to get "
+            r"instance "
+            r"names\."
+        ),
+    ):
         run_serving("serve logs m -v v2 -i x", many())
-    with pytest.raises(UserError, match="not found instances of serving job,please use 'arena serve get m' to get job information"):
+    with pytest.raises(
+        UserError,
+        match=(
+            "not found instances of serving job,please use 'arena serve "
+            "get m' to get job information"
+        ),
+    ):
         run_serving("serve logs m -v v1", many())
 
 
 def test_a_container_that_has_not_begun() -> None:
     waiting = serving_pod("a", "1", "a-1", phase="Pending")
-    with pytest.raises(UserError, match="container main of pod a-1 has not begun: ContainerCreating"):
+    with pytest.raises(
+        UserError, match=("container main of pod a-1 has not begun: ContainerCreating")
+    ):
         run_serving("serve logs a", Servings(deployments=[deployment("a", "1")], pods=[waiting]))
 
 
@@ -266,7 +357,9 @@ def test_following_ends_with_a_pod_that_ended_before_its_container_began() -> No
 
 def test_a_serving_job_that_is_scaled_to_nothing_says_so() -> None:
     with pytest.raises(UserError) as told:
-        run_serving("serve logs a -f", Servings(deployments=[deployment("a", "1", replicas=0)], pods=[]))
+        run_serving(
+            ("serve logs a -f"), Servings(deployments=[deployment("a", "1", replicas=0)], pods=[])
+        )
     assert told.value.hint == "it is scaled to 0 instances"
 
 
@@ -281,15 +374,19 @@ def test_delete_goes_on_after_a_name_that_is_not_there() -> None:
 def test_delete_never_chooses_between_versions() -> None:
     cluster = many()
     told = run_serving("serve delete m", cluster)
-    assert (told.status, cluster.deleted) == (1, []) and "there are 2 serving jobs of this name" in told.err
+    assert (told.status, cluster.deleted) == (1, []) and (
+        "there are 2 serving jobs of this name"
+    ) in told.err
 
 
-# --- data ------------------------------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
 def test_data_that_can_be_mounted() -> None:
     claims = [
-        claim("tfmodel", ["ReadWriteMany"], description="this is tfmodel for mnist", owner="tester"),
+        claim(
+            "tfmodel", ["ReadWriteMany"], description=("this is tfmodel for mnist"), owner="tester"
+        ),
         claim("two", ["ReadWriteMany", "ReadWriteOnce"]),
         claim("waits", ["ReadWriteOnce"], phase="Pending"),
         claim("goes", ["ReadWriteOnce"], deleted=True),
@@ -301,6 +398,7 @@ def test_data_that_can_be_mounted() -> None:
         "two      ReadWriteOnce,ReadWriteMany                                     31s\n"
     )
     assert run_serving("data list --allNamespaces", Servings(claims=claims[-1:])).out == (
-        "NAME  NAMESPACE  ACCESSMODE     DESCRIPTION  OWNER  AGE\nfar   other      ReadWriteOnce               a b    1m\n"
+        "NAME  NAMESPACE  ACCESSMODE     DESCRIPTION  OWNER  AGE\nfar   other      "
+        "ReadWriteOnce               a b    1m\n"
     )
     assert run_serving("data ls", Servings()).out == "NAME  ACCESSMODE  DESCRIPTION  OWNER  AGE\n"

@@ -1,4 +1,6 @@
-"""How many requests do the verbs of `serve` send, and what do they say when some fail? Against servers that answer by script."""
+"""How many requests do the verbs of `serve` send, and what do they say when some fail? Against
+servers that answer by script.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,24 @@ def script(pods: Sequence[Any] = (), **replaced: Reply) -> Script:
         f"{CORE}/services/fast-v1": [Reply({})],
         f"{CORE}/pods/fast-1/log": [Reply(b"hello\n")],
     }
-    return steps | {path: [replaced[path.rpartition("/")[2]]] for path in steps if path.rpartition("/")[2] in replaced}
+    return steps | {
+        path: [replaced[path.rpartition("/")[2]]]
+        for path in steps
+        if path.rpartition("/")[2] in replaced
+    }
 
 
 def sent(server: ScriptedServer) -> Counter[str]:
     return Counter(f"{each.method} {each.path.rpartition('/')[2]}" for each in server.seen)
 
 
-LISTS = {"GET default": 1, "GET deployments": 1, "GET inferenceservices": 1, "GET services": 1, "GET pods": 1}
+LISTS = {
+    ("GET default"): 1,
+    ("GET deployments"): 1,
+    ("GET inferenceservices"): 1,
+    ("GET services"): 1,
+    ("GET pods"): 1,
+}
 
 
 @pytest.mark.parametrize(
@@ -58,12 +70,18 @@ LISTS = {"GET default": 1, "GET deployments": 1, "GET inferenceservices": 1, "GE
     ],
 )
 def test_the_budget(line: str, more: dict[str, int], tmp_path: Path) -> None:
-    """One list per kind of object, whatever the number of jobs, and whether the namespace isolates its users; no discovery."""
+    """One list per kind of object, whatever the number of jobs, and whether the namespace isolates
+    its users; no discovery.
+    """
     with ScriptedServer(script()) as server:
         done = run(tmp_path, server, *line.split())
         assert done.returncode == 0, done.stderr
         assert sent(server) == LISTS | more
-        selectors = {each.query.get("labelSelector") for each in server.seen if each.path in (APPS, KSERVE, f"{CORE}/pods")}
+        selectors = {
+            each.query.get("labelSelector")
+            for each in server.seen
+            if each.path in (APPS, KSERVE, f"{CORE}/pods")
+        }
         name = line.split()[2] if len(line.split()) > 2 else ""
         assert selectors == {f"{LABELS},servingName={name}" if name else LABELS}
 
@@ -71,12 +89,17 @@ def test_the_budget(line: str, more: dict[str, int], tmp_path: Path) -> None:
 def test_data_is_one_list(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         assert run(tmp_path, server, "data", "list").returncode == 0
-        assert sent(server) == {"GET persistentvolumeclaims": 1, "GET default": 1}, "an empty list asks whether the namespace is there"
+        assert sent(server) == {("GET persistentvolumeclaims"): 1, ("GET default"): 1}, (
+            "an empty list asks whether the namespace is there"
+        )
 
 
 def test_nodes_are_read_where_cards_are_shared(tmp_path: Path) -> None:
     """Once each. Who may not read nodes gets the table all the same."""
-    pods = [serving_pod("fast", "v1", f"fast-{number}", limits={"aliyun.com/gpu-mem": "6"}) for number in range(3)]
+    pods = [
+        serving_pod("fast", "v1", f"fast-{number}", limits={"aliyun.com/gpu-mem": "6"})
+        for number in range(3)
+    ]
     with ScriptedServer(script(pods)) as server:
         assert run(tmp_path, server, "serve", "list").stdout.splitlines()[1].split()[-1] == "1.2"
         assert sent(server) == LISTS | {"GET n1": 1}
@@ -106,16 +129,24 @@ def test_one_kind_of_object_that_cannot_be_read(code: int, tmp_path: Path) -> No
 def test_garbage_is_a_sentence(body: bytes, tmp_path: Path) -> None:
     with ScriptedServer(script(deployments=Reply(body))) as server:
         done = run(tmp_path, server, "serve", "list")
-        assert done.returncode == 1 and "Traceback" not in done.stderr and "this is a bug" not in done.stderr
+        assert (
+            done.returncode == 1
+            and "Traceback" not in done.stderr
+            and ("this is a bug") not in done.stderr
+        )
 
 
 def test_where_people_see_their_own_jobs_only(tmp_path: Path) -> None:
     """`fast` is nobody's of ours: it is not listed, and whoever names it is told."""
-    isolating = Reply({"metadata": {"name": "default", "labels": {"arena.kubeflow.org/isolate-user": "true"}}})
+    isolating = Reply(
+        {"metadata": {"name": "default", "labels": {"arena.kubeflow.org/isolate-user": "true"}}}
+    )
     me = Reply({"status": {"userInfo": {"username": "alice"}}})
     more: Script = {
         "/apis/authentication.k8s.io/v1/selfsubjectreviews": [me],
-        "/api/v1/namespaces/arena-system/configmaps/arena-config": [status(404, "NotFound", "none")],
+        "/api/v1/namespaces/arena-system/configmaps/arena-config": [
+            status(404, "NotFound", "none")
+        ],
     }
     with ScriptedServer({**script(default=isolating), **more}) as server:
         assert run(tmp_path, server, "serve", "list").stdout.count("\n") == 1
@@ -123,8 +154,12 @@ def test_where_people_see_their_own_jobs_only(tmp_path: Path) -> None:
             done = run(tmp_path, server, "serve", verb, "fast")
             assert done.returncode == 1 and "because the owner of job is not you" in done.stderr
         assert not [each for each in server.seen if each.method == "DELETE"]
-    mine = deployment("fast", "v1", **{"arena.kubeflow.org/uid": "6384e2b2184bcbf58eccf10ca7a6563c"})
-    with ScriptedServer({**script(default=isolating, deployments=listed([mine])), **more}) as server:
+    mine = deployment(
+        "fast", "v1", **{"arena.kubeflow.org/uid": "6384e2b2184bcbf58eccf10ca7a6563c"}
+    )
+    with ScriptedServer(
+        {**script(default=isolating, deployments=listed([mine])), **more}
+    ) as server:
         assert "fast" in run(tmp_path, server, "serve", "list").stdout
 
 
@@ -132,7 +167,19 @@ def test_attach(tmp_path: Path) -> None:
     with ExecServer(script()) as server:
         config = write_kubeconfig(tmp_path / "config", cluster={"server": server.url})
         code = "from fairlead.run.programs import run_arena; run_arena()"
-        words = ("serve", "attach", "fast", "--kubeconfig", str(config), "--", "sh", "-c", "echo hi; exit 7")
-        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False)
+        words = (
+            "serve",
+            "attach",
+            "fast",
+            "--kubeconfig",
+            str(config),
+            "--",
+            "sh",
+            "-c",
+            "echo hi; exit 7",
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False
+        )
         assert (done.returncode, done.stdout) == (7, b"hi\n"), done.stderr
         assert server.executed[-1].path == f"{CORE}/pods/fast-1/exec"

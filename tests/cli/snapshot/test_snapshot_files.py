@@ -33,7 +33,9 @@ def refusal_of(name: str | Path) -> str:
 
 
 def test_what_was_saved_is_shown(tmp_path: Path) -> None:
-    assert "1 (1 exclusive)" in run_command(f"snapshot show {saved(tmp_path)}", NODES, "fairlead").out
+    assert ("1 (1 exclusive)") in run_command(
+        (f"snapshot show {saved(tmp_path)}"), NODES, "fairlead"
+    ).out
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/null"])
@@ -43,7 +45,9 @@ def test_a_device_is_not_read(name: str) -> None:
 
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    assert refusal_of(tmp_path / "fifo") == f"`{tmp_path / 'fifo'}` is not a snapshot: it is no regular file"
+    assert refusal_of(tmp_path / "fifo") == (
+        f"`{tmp_path / 'fifo'}` is not a snapshot: it is no regular file"
+    )
 
 
 def test_a_directory_and_an_absent_file_are_said(tmp_path: Path) -> None:
@@ -57,10 +61,14 @@ def test_a_large_file_of_another_kind_is_told_by_its_first_bytes(tmp_path: Path)
     assert "it begins with `00 00 00 00`" in refusal_of(tmp_path / "disk.img")
 
 
-def test_a_gzip_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gzip_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = saved(tmp_path)
     monkeypatch.setattr(snapshot_load, "PACKED_BYTES_MAX", 10)
-    assert refusal_of(path) == f"`{path}` has {path.stat().st_size} bytes, a snapshot has at most 10"
+    assert refusal_of(path) == (
+        f"`{path}` has {path.stat().st_size} bytes, a snapshot has at most 10"
+    )
 
 
 def test_a_directory_is_no_place_for_a_snapshot(tmp_path: Path) -> None:
@@ -79,18 +87,27 @@ def test_a_pipe_or_device_is_never_replaced_by_a_snapshot(tmp_path: Path) -> Non
     assert fifo.is_fifo()
 
 
-@pytest.mark.parametrize("content", [b"my thesis", b"\x1f\x8b\x08 not really", gzip.compress(b'{"kind": "Secret"}')])
-def test_a_file_that_is_no_snapshot_is_not_replaced_and_costs_no_work(content: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [(b"my thesis"), (b"\x1f\x8b\x08 not really"), gzip.compress(b'{"kind": "Secret"}')],
+)
+def test_a_file_that_is_no_snapshot_is_not_replaced_and_costs_no_work(
+    content: bytes, tmp_path: Path
+) -> None:
     path = tmp_path / "thesis.gz"
     path.write_bytes(content)
     with pytest.raises(UserError) as refusal:
         run_command(f"snapshot save {path}", NODES, "fairlead")
-    assert refusal.value.what == f"snapshot `{path}` cannot be written: another file stands there, which is no snapshot"
+    assert refusal.value.what == (
+        f"snapshot `{path}` cannot be written: another file stands there, which is no snapshot"
+    )
     assert refusal.value.hint == "name another file, or move this one away"
     assert path.read_bytes() == content and list(tmp_path.iterdir()) == [path]
 
 
-def test_an_older_snapshot_even_a_damaged_one_and_an_empty_file_are_replaced(tmp_path: Path) -> None:
+def test_an_older_snapshot_even_a_damaged_one_and_an_empty_file_are_replaced(
+    tmp_path: Path,
+) -> None:
     path = saved(tmp_path)
     whole = path.read_bytes()
     for before in (whole, whole[: len(whole) // 2], b""):
@@ -112,21 +129,33 @@ SOURCES = {
 def test_what_cannot_be_read_is_named_and_the_old_file_stays(tmp_path: Path) -> None:
     before = saved(tmp_path).read_bytes()
     with pytest.raises(OutsideError) as refusal:
-        run_command(f"snapshot save {tmp_path / 's'}", replace(NODES, nodes=(), sources=SOURCES), "fairlead")
-    assert refusal.value.what == f"snapshot `{tmp_path / 's'}` is not saved: mpijobs, nodes cannot be read"
+        run_command(
+            f"snapshot save {tmp_path / 's'}",
+            replace(NODES, nodes=(), sources=SOURCES),
+            "fairlead",
+        )
+    assert refusal.value.what == (
+        f"snapshot `{tmp_path / 's'}` is not saved: mpijobs, nodes cannot be read"
+    )
     assert "--partial" in refusal.value.hint and refusal.value.exit_code == 2
     assert (tmp_path / "s").read_bytes() == before
 
 
 def test_a_partial_snapshot_is_asked_for_and_says_what_it_lacks(tmp_path: Path) -> None:
-    done = run_command(f"snapshot save --partial {tmp_path / 's'}", replace(NODES, sources=SOURCES), "fairlead")
+    done = run_command(
+        (f"snapshot save --partial {tmp_path / 's'}"), replace(NODES, sources=SOURCES), "fairlead"
+    )
     assert done.err.splitlines() == [
         "warning: mpijobs cannot be read: mpijobs: etcd is away",
         'warning: nodes cannot be read: User "ann" cannot list resource "nodes"',
     ]
-    assert done.out.startswith("saved 1 nodes") and done.out.endswith(" bytes), without mpijobs, nodes\n")
+    assert done.out.startswith("saved 1 nodes") and done.out.endswith(
+        " bytes), without mpijobs, nodes\n"
+    )
     shown = run_command(f"snapshot show {tmp_path / 's'}", NODES, "fairlead").out
-    assert 'forbidden: User "ann" cannot list resource "nodes"' in shown and "failing: mpijobs: etcd is away" in shown
+    assert ('forbidden: User "ann" cannot list resource "nodes"') in shown and (
+        "failing: mpijobs: etcd is away"
+    ) in shown
 
 
 def test_a_link_to_a_snapshot_stays_a_link(tmp_path: Path) -> None:

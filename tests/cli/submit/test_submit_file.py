@@ -1,4 +1,5 @@
-"""`submit -f FILE`: objects of Kubernetes as they are, or a job in arena's v2 schema, which flags override.
+"""`submit -f FILE`: objects of Kubernetes as they are, or a job in arena's v2 schema, which flags
+override.
 
 See docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files.
 """
@@ -27,8 +28,18 @@ JOB: dict[str, Any] = {
     "worker": {"replicas": 2, "resources": {"cpu": 4, "memory": "8Gi", "gpus": 2}},
     "sync": {"mode": "git", "source": "https://h/r.git"},
     "storages": [{"pvc": "claim", "mount_path": "/data"}, {"host_path": "/h", "mount_path": "/c"}],
-    "scheduling": {"priority": "high", "gang": True, "selector": {"zone": "a"}, "tolerations": ["all"]},
-    "lifecycle": {"clean_task_policy": "All", "retry": 2, "running_timeout": "1h", "ttl_after_finished": "1m"},
+    "scheduling": {
+        "priority": "high",
+        "gang": True,
+        "selector": {"zone": "a"},
+        "tolerations": ["all"],
+    },
+    "lifecycle": {
+        "clean_task_policy": "All",
+        "retry": 2,
+        "running_timeout": "1h",
+        "ttl_after_finished": "1m",
+    },
     "image_pull_policy": "IfNotPresent",
     "image_pull_secrets": ["s"],
     "service_account": "robot",
@@ -37,10 +48,14 @@ JOB: dict[str, Any] = {
     "logging": {"tensorboard": {"logdir": "/data/logs", "image": "t"}},
 }
 AS_FLAGS = (
-    "--name=from-file -l team=a -a why=test --image=i:1 --shell=bash --working-dir=/w -e A=1 -e B=true --cpu=4 --memory=8Gi --gpus=2 "
-    "--sync-mode=git --sync-source=https://h/r.git -d claim:/data --data-dir=/h:/c -p high --gang --selector=zone=a --toleration=all "
-    "--clean-task-policy=All --retry=2 --running-timeout=1h --ttl-after-finished=1m --image-pull-policy=IfNotPresent "
-    "--image-pull-secret=s --service-account=robot --restart-policy=OnFailure --hostNetwork --tensorboard --logdir=/data/logs "
+    "--name=from-file -l team=a -a why=test --image=i:1 --shell=bash --working-dir=/w -e A=1 "
+    "-e B=true --cpu=4 --memory=8Gi --gpus=2 "
+    "--sync-mode=git --sync-source=https://h/r.git -d claim:/data --data-dir=/h:/c -p high "
+    "--gang --selector=zone=a --toleration=all "
+    "--clean-task-policy=All --retry=2 --running-timeout=1h --ttl-after-finished=1m "
+    "--image-pull-policy=IfNotPresent "
+    "--image-pull-secret=s --service-account=robot --restart-policy=OnFailure --hostNetwork "
+    "--tensorboard --logdir=/data/logs "
     "--tensorboard-image=t -- python train.py --epochs 3"
 )
 
@@ -53,7 +68,9 @@ def written(folder: Path, *documents: Any) -> str:
 
 @pytest.mark.parametrize(("kind", "workers"), [("mpijob", 2), ("pytorchjob", 3)])
 def test_a_job_file_means_what_its_flags_mean(tmp_path: Path, kind: str, workers: int) -> None:
-    assert dry_run(f"{kind} -f {written(tmp_path, JOB)}") == dry_run(f"{kind} --workers={workers} {AS_FLAGS}")
+    assert dry_run(f"{kind} -f {written(tmp_path, JOB)}") == dry_run(
+        f"{kind} --workers={workers} {AS_FLAGS}"
+    )
 
 
 def test_the_roles_of_a_tfjob(tmp_path: Path) -> None:
@@ -62,17 +79,31 @@ def test_the_roles_of_a_tfjob(tmp_path: Path) -> None:
         "worker": {"replicas": 2, "resources": {"gpu": 1}}, "ps": {"replicas": 1, "resources": {"cpu": 1, "gpus": 1}},
         "chief": {"replicas": 1, "resources": {"memory": "1Gi"}}, "evaluator": {"replicas": 1},
     }  # fmt: skip
-    flags = "--workers 2 --gpus 1 --ps 1 --ps-cpu 1 --ps-gpus 1 --chief --chief-memory 1Gi --evaluator --success-policy AllWorkers"
-    assert dry_run(f"tfjob -f {written(tmp_path, job)}") == dry_run(f"tfjob --name=j --image=i {flags} x")
+    flags = (
+        "--workers 2 --gpus 1 --ps 1 --ps-cpu 1 --ps-gpus 1 --chief --chief-memory 1Gi "
+        "--evaluator --success-policy AllWorkers"
+    )
+    assert dry_run(f"tfjob -f {written(tmp_path, job)}") == dry_run(
+        f"tfjob --name=j --image=i {flags} x"
+    )
 
 
 def test_flags_override_the_file_even_with_a_default_value(tmp_path: Path) -> None:
     name = written(tmp_path, JOB)
-    [job, *_] = dry_run(f"pytorchjob --gpus=0 -e A=9 --gang=false --name=other -f {name} -- own command")
+    [job, *_] = dry_run(
+        f"pytorchjob --gpus=0 -e A=9 --gang=false --name=other -f {name} -- own command"
+    )
     master = job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
     container = master["spec"]["containers"][0]
-    assert job["metadata"]["name"] == "other" and container["command"] == ["bash", "-c", "own command"]
-    assert {"name": "A", "value": "9"} in container["env"] and {"name": "B", "value": "true"} in container["env"]
+    assert job["metadata"]["name"] == "other" and container["command"] == [
+        "bash",
+        "-c",
+        "own command",
+    ]
+    assert {"name": "A", "value": "9"} in container["env"] and {
+        "name": "B",
+        "value": "true",
+    } in container["env"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
     assert not any(key.startswith("pod-group") for key in master["metadata"]["labels"])
 
@@ -80,50 +111,101 @@ def test_flags_override_the_file_even_with_a_default_value(tmp_path: Path) -> No
 def test_the_file_names_a_namespace_and_the_flag_another(tmp_path: Path) -> None:
     name = written(tmp_path, {**JOB, "namespace": "team"})
     for flag, namespace in (("", "team"), ("-n other", "other")):
-        assert {each["metadata"]["namespace"] for each in dry_run(f"mpijob -f {name} {flag}")} == {namespace}
+        assert {each["metadata"]["namespace"] for each in dry_run(f"mpijob -f {name} {flag}")} == {
+            namespace
+        }
 
 
 def test_objects_of_kubernetes_are_created_as_they_are(tmp_path: Path) -> None:
     objects = [
-        {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "a"}, "spec": {"x": [1, "1e3"]}},
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "own"}, "data": {"k": "yes"}},
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "TFJob",
+            "metadata": {"name": "a"},
+            "spec": {"x": [1, "1e3"]},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "b", "namespace": "own"},
+            "data": {"k": "yes"},
+        },
     ]
     name, cluster = written(tmp_path, *objects), KeepingCluster()
-    assert submit(f"tfjob -f {name}", cluster).out == "tfjob.kubeflow.org/a created\nconfigmap/b created\n"
+    assert submit((f"tfjob -f {name}"), cluster).out == (
+        "tfjob.kubeflow.org/a created\nconfigmap/b created\n"
+    )
     assert cluster.created == objects
     assert list(yaml.safe_load_all(submit(f"tfjob -f {name} --dry-run").out)) == objects
     broken = KeepingCluster(full=["b"])
-    with pytest.raises(UserError, match="the configmap b is already exist, so nothing of the file was created") as refused:
+    with pytest.raises(
+        UserError, match=("the configmap b is already exist, so nothing of the file was created")
+    ) as refused:
         submit(f"tfjob -f {name}", broken)
-    assert refused.value.hint == "`kubectl delete configmap/b -n own` removes it", "`arena delete b` would find no job"
+    assert refused.value.hint == ("`kubectl delete configmap/b -n own` removes it"), (
+        "`arena delete b` would find no job"
+    )
     assert broken.deleted == ["TFJob a"]
-    with pytest.raises(UserError, match=r"the job a is already exist, please delete it first\. use 'arena delete a'"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"the job a is already exist, please delete it "
+            r"first\. use 'arena delete a'"
+        ),
+    ):
         submit(f"tfjob -f {name}", KeepingCluster(full=["a"]))
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("mpijob", {"colour": "red"}, "unknown key `colour` in the job file"),
     ("mpijob", {"worker": {"colour": "red"}}, "unknown key `worker.colour` in the job file"),
-    ("mpijob", {"worker": {"resources": {"tpu": 1}}}, "unknown key `worker.resources.tpu` in the job file"),
+    (
+        "mpijob",
+        {"worker": {"resources": {"tpu": 1}}},
+        "unknown key `worker.resources.tpu` in the job file",
+    ),
     ("mpijob", {"scheduling": {"x": 1}}, "unknown key `scheduling.x` in the job file"),
     ("mpijob", {"version": 2}, "version `2` of the job file is unknown"),
-    ("mpijob", {"worker": {"replicas": -1}}, "`worker.replicas` of the job file is `-1`, and must be a number from 0"),
+    (
+        "mpijob",
+        {"worker": {"replicas": -1}},
+        "`worker.replicas` of the job file is `-1`, and must be a number from 0",
+    ),
     ("mpijob", {"worker": 3}, "`worker` of the job file is no block"),
     ("mpijob", {"envs": "A"}, "`env` of the job file is no list"),
     ("mpijob", {"name": ["a"]}, "`name` of the job file is no plain value"),
     ("mpijob", {"ps": {"replicas": 1}}, "a mpijob has no ps"),
     ("tfjob", {"master": {}}, "a tfjob has no master"),
     ("tfjob", {"chief": {"replicas": 2}}, "chief.replicas is 2: a job has one chief"),
-    ("tfjob", {"framework": {"name": "pytorch"}}, "the job file is for `pytorch`, and the command submits a tfjob"),
-    ("mpijob", {"restart": "Always"}, "failed to validate command args: --restart-policy is invalid: unknown value Always"),
-    ("mpijob", {"name": "Bad"}, "failed to validate command args: the job name must consist of lower case alphanumeric characters"),
+    (
+        "tfjob",
+        {"framework": {"name": "pytorch"}},
+        "the job file is for `pytorch`, and the command submits a tfjob",
+    ),
+    (
+        "mpijob",
+        {"restart": "Always"},
+        "failed to validate command args: --restart-policy is invalid: unknown value Always",
+    ),
+    (
+        "mpijob",
+        {"name": "Bad"},
+        (
+            "failed to validate command args: the job name must consist of lower case alphanumeric "
+            "characters"
+        ),
+    ),
     ("mpijob", {"namespace": "$(touch x)"}, "invalid namespace `$(touch x)`"),
     ("mpijob", {"namespace": {"a": 1}}, "`namespace` of the job file is no plain value"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "change", "sentence"), REFUSED, ids=[sentence for _, _, sentence in REFUSED])
-def test_what_the_schema_has_not_is_an_error(tmp_path: Path, kind: str, change: dict[str, Any], sentence: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "change", "sentence"), REFUSED, ids=[sentence for _, _, sentence in REFUSED]
+)
+def test_what_the_schema_has_not_is_an_error(
+    tmp_path: Path, kind: str, change: dict[str, Any], sentence: str
+) -> None:
     job = {"version": "0.1.0", "name": "j", "image": "i", "run": "x", **change}
     with pytest.raises(UserError) as refused:
         submit(f"{kind} --dry-run -f {written(tmp_path, job)}")
@@ -133,7 +215,14 @@ def test_what_the_schema_has_not_is_an_error(tmp_path: Path, kind: str, change: 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "holds no job"), ("- a\n", "holds no job"), ("a: [", "content at line 2, col"), ("x: 1\n---\ny: 2\n", "holds 2 documents"),
+        ("", ("holds no "
+"job")), (("- "
+"a\n"), ("holds no "
+"job")), (("a: "
+"["), ("content at "
+"line 2, col")), (("x: "
+"1\n---\ny: 2\n"), ("holds 2 "
+"documents")),
         ("apiVersion: v1\nkind: ConfigMap\n", "has no metadata.name"), ("[" * 5000, "is no YAML"),
     ],
 )  # fmt: skip

@@ -1,4 +1,6 @@
-"""What no node can give of shared GPUs, and two volumes at one place, is refused before anything is made; what each command makes else."""
+"""What no node can give of shared GPUs, and two volumes at one place, is refused before anything is
+made; what each command makes else.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ RAY = "submit rayjob --name j --image i --worker-replicas 1"
 VOLCANO = "submit volcanojob --name j"
 
 
-@pytest.mark.parametrize("begin", [PYTORCH, "submit mpijob --name j --image i", "submit tfjob --name j --image i", SERVE, CRON])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        PYTORCH,
+        "submit mpijob --name j --image i",
+        "submit tfjob --name j --image i",
+        SERVE,
+        CRON,
+    ],
+)
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
@@ -31,7 +42,10 @@ VOLCANO = "submit volcanojob --name j"
         ("--gpumemory 4 --gpucore 105", "gpu-core 105 is not a multiple of 5 from 5 to 100"),
         ("--gpucore 30", "gpu-core needs gpu-mem"),
         ("--gpumemory 7 --label aliyun.com/gpu-count=2", "gpu-mem 7 cannot be split over 2 GPUs"),
-        ("--device aliyun.com/gpu-mem=4294967", "aliyun.com/gpu-mem counts GiB, not bytes: write 1"),
+        (
+            "--device aliyun.com/gpu-mem=4294967",
+            "aliyun.com/gpu-mem counts GiB, not bytes: write 1",
+        ),
     ],
 )
 @pytest.mark.parametrize("end", ["", "--dry-run"])
@@ -39,11 +53,16 @@ def test_flags_that_no_node_can_meet(begin: str, flags: str, why: str, end: str)
     cluster = KeepingCluster()
     with pytest.raises(UserError) as told:
         create(shlex.split(f"{begin} {flags} {end} sleep"), cluster, None)
-    assert why in told.value.what and told.value.what.startswith("failed to validate command args: ")
+    assert why in told.value.what and told.value.what.startswith(
+        "failed to validate command args: "
+    )
     assert cluster.created == []
 
 
-@pytest.mark.parametrize("line", [f"{RAY} --worker-gpu 1 --gpumemory 4", f"{VOLCANO} --task-gpus 1 --task-replicas 1"])
+@pytest.mark.parametrize(
+    "line",
+    [(f"{RAY} --worker-gpu 1 --gpumemory 4"), (f"{VOLCANO} --task-gpus 1 --task-replicas 1")],
+)
 def test_kinds_with_flags_of_their_own(line: str) -> None:
     cluster = KeepingCluster()
     if "gpumemory" in line:
@@ -56,8 +75,17 @@ def test_kinds_with_flags_of_their_own(line: str) -> None:
 
 def pod(limits: dict[str, Any], kind: str = "Pod") -> dict[str, Any]:
     spec = {"containers": [{"name": "main", "image": "i", "resources": {"limits": limits}}]}
-    whole: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
-    return whole if kind == "Pod" else {**whole, "apiVersion": "apps/v1", "kind": kind, "spec": {"template": {"spec": spec}}}
+    whole: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": spec,
+    }
+    return (
+        whole
+        if kind == "Pod"
+        else {**whole, "apiVersion": "apps/v1", "kind": kind, "spec": {"template": {"spec": spec}}}
+    )
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
@@ -77,7 +105,9 @@ def test_objects_of_a_file(limits: dict[str, Any], why: str, kind: str, tmp_path
     assert why in told.value.what and cluster.created == []
 
 
-@pytest.mark.parametrize("limits", [{"aliyun.com/gpu-mem": 4}, {"nvidia.com/gpu": "2"}, {"aliyun.com/gpu-mem": "15079"}])
+@pytest.mark.parametrize(
+    "limits", [{"aliyun.com/gpu-mem": 4}, {"nvidia.com/gpu": "2"}, {"aliyun.com/gpu-mem": "15079"}]
+)
 def test_what_a_node_may_give_is_made(limits: dict[str, Any], tmp_path: Path) -> None:
     path, cluster = tmp_path / "x.yaml", KeepingCluster()
     path.write_text(yaml.safe_dump(pod(limits)))
@@ -96,7 +126,10 @@ def test_one_claim_is_one_volume_that_is_seen_at_two_places(line: str) -> None:
     assert templates
     for spec in templates:
         assert spec["volumes"] == CLAIM
-        assert spec["containers"][0]["volumeMounts"] == [{"name": "c", "mountPath": "/a"}, {"name": "c", "mountPath": "/b"}]
+        assert spec["containers"][0]["volumeMounts"] == [
+            {"name": "c", "mountPath": "/a"},
+            {"name": "c", "mountPath": "/b"},
+        ]
 
 
 def test_tensorboard_reads_the_claim_at_the_place_that_holds_its_logs() -> None:
@@ -108,7 +141,9 @@ def test_tensorboard_reads_the_claim_at_the_place_that_holds_its_logs() -> None:
 
 
 def _templates(value: Any) -> Iterator[dict[str, Any]]:
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for each in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         if isinstance(each, dict) and isinstance(each.get("containers"), list):
             yield each
         else:

@@ -1,4 +1,6 @@
-"""Cards at work through an array library that is played: what they are given, for how long, and what it was worth."""
+"""Cards at work through an array library that is played: what they are given, for how long, and
+what it was worth.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,24 @@ from fairlead.model.devices.gpu_load import LoadTest, WorkDone
 
 
 class PlayedLibrary:
-    """Cards whose time is the test's: a launch takes `seconds_each`, a wait ends when all is done."""
+    """Cards whose time is the test's: a launch takes
+    `seconds_each`, a wait ends when all is done.
+    """
 
     name = "played"
 
     def __init__(
-        self, model: str = "Tesla T4", count: int = 1, *, has_sums: bool = True, shapes: bool = True, seconds_each: float = 0.01
+        self,
+        model: str = ("Tesla T4"),
+        count: int = 1,
+        *,
+        has_sums: bool = True,
+        shapes: bool = True,
+        seconds_each: float = 0.01,
     ) -> None:
-        self._cards = tuple(LoadCard(index, f"GPU-{index}", model, CHIPS[model]) for index in range(count))
+        self._cards = tuple(
+            LoadCard(index, f"GPU-{index}", model, CHIPS[model]) for index in range(count)
+        )
         self._has_sums, self._shapes, self._each = has_sums, shapes, seconds_each
         self.now = 0.0
         self.pending = 0.0
@@ -59,7 +71,11 @@ class PlayedLibrary:
 
     def copies(self, card: int, field: int, size: int) -> Launch | None:
         self.made.append(("copies", field, size))
-        return None if field in (1011, 1012) else self._launch(card, 2.0 * size if field == 1005 else size, 10)
+        return (
+            None
+            if field in (1011, 1012)
+            else self._launch(card, 2.0 * size if field == 1005 else size, 10)
+        )
 
     def spin(self, card: int, seconds: float, blocks: int, threads: int) -> bool:
         if not self._shapes and (blocks, threads) != (1, 1):
@@ -77,10 +93,19 @@ class PlayedLibrary:
         self.now += seconds
 
     def backend(self, *, uses_matrices: bool = False) -> CudaBackend:
-        return CudaBackend(self, uses_matrices=uses_matrices, clock=lambda: self.now, sleep=self.sleep)
+        return CudaBackend(
+            self, uses_matrices=uses_matrices, clock=lambda: self.now, sleep=self.sleep
+        )
 
 
-def work(library: PlayedLibrary, field: int, ratio: float = 1.0, seconds: float = 1.0, *, uses_matrices: bool = False) -> WorkDone:
+def work(
+    library: PlayedLibrary,
+    field: int,
+    ratio: float = 1.0,
+    seconds: float = 1.0,
+    *,
+    uses_matrices: bool = False,
+) -> WorkDone:
     backend = library.backend(uses_matrices=uses_matrices)
     try:
         (done,) = backend.work(backend.cards(), LoadTest(field, 30.0), ratio, seconds)
@@ -108,9 +133,14 @@ def test_arithmetic_is_sums_or_matrices_of_4096(field: int, bits: int) -> None:
     assert without.made == [("sums", bits), ("matrices", bits, 4096)]
 
 
-@pytest.mark.parametrize(("model", "overhead"), [("NVIDIA H200", 1.08), ("NVIDIA A100-SXM4-80GB", 1.123), ("Tesla T4", 1.123)])
+@pytest.mark.parametrize(
+    ("model", "overhead"),
+    [(("NVIDIA H200"), 1.08), (("NVIDIA A100-SXM4-80GB"), 1.123), (("Tesla T4"), 1.123)],
+)
 @pytest.mark.parametrize("field", [1009, 1010])
-def test_copies_over_pcie_count_the_protocols_bytes(model: str, overhead: float, field: int) -> None:
+def test_copies_over_pcie_count_the_protocols_bytes(
+    model: str, overhead: float, field: int
+) -> None:
     library = PlayedLibrary(model)
     done = work(library, field)
     assert library.made == [("copies", field, 100_000_000)]
@@ -135,7 +165,10 @@ def test_a_part_of_the_sms_gets_a_block_of_one_thread_each() -> None:
     assert {shape[1:] for shape in library.spun} == {(20, 1)} and done.generated == 0.5
 
 
-@pytest.mark.parametrize(("ratio", "shape"), [(0.01, (132, 32)), (0.25, (132, 512)), (0.5, (132, 1024)), (1.0, (264, 1024))])
+@pytest.mark.parametrize(
+    ("ratio", "shape"),
+    [(0.01, (132, 32)), (0.25, (132, 512)), (0.5, (132, 1024)), (1.0, (264, 1024))],
+)
 def test_threads_fill_every_sm(ratio: float, shape: tuple[int, int]) -> None:
     library = PlayedLibrary("NVIDIA H200")
     done = work(library, 1003, ratio, 0.1)
@@ -155,7 +188,13 @@ def test_what_a_library_cannot_do_is_said() -> None:
         work(PlayedLibrary(), 1011)
     broken = PlayedLibrary()
     broken.fault = RuntimeError("an illegal memory access was encountered\nmore lines")
-    with pytest.raises(OutsideError, match=r"GPU 0 does not do the test of 1004 with played: an illegal memory access was encountered$"):
+    with pytest.raises(
+        OutsideError,
+        match=(
+            r"GPU 0 does not do the test of 1004 with played: an illegal memory access was "
+            r"encountered$"
+        ),
+    ):
         work(broken, 1004)
 
 
@@ -180,7 +219,9 @@ def test_every_card_has_a_thread_of_its_own() -> None:
 def test_work_that_goes_on_ends_with_the_program() -> None:
     library = PlayedLibrary(seconds_each=0.0)
     backend = library.backend()
-    working = threading.Thread(target=lambda: backend.work(backend.cards(), LoadTest(1005, 30.0), 1.0, 1e9))
+    working = threading.Thread(
+        target=lambda: backend.work(backend.cards(), LoadTest(1005, 30.0), 1.0, 1e9)
+    )
     working.start()
     backend.end()
     working.join(timeout=10)
@@ -196,8 +237,12 @@ def missing(name: str) -> Callable[[], Any]:
 
 def test_the_first_library_with_a_card_is_taken() -> None:
     with_card, without = PlayedLibrary(), PlayedLibrary(count=0)
-    assert find_array_library([("cupy", missing("cupy")), ("torch", lambda: with_card)]) is with_card
-    assert find_array_library([("cupy", lambda: without), ("torch", lambda: with_card)]) is with_card
+    assert (
+        find_array_library([("cupy", missing("cupy")), ("torch", lambda: with_card)]) is with_card
+    )
+    assert (
+        find_array_library([("cupy", lambda: without), ("torch", lambda: with_card)]) is with_card
+    )
 
 
 def test_why_none_is_taken_is_one_line() -> None:
@@ -207,7 +252,8 @@ def test_why_none_is_taken_is_one_line() -> None:
     with pytest.raises(OutsideError) as told:
         find_array_library([("cupy", broken), ("torch", missing("torch"))])
     assert told.value.what == (
-        "no GPU can be made busy (cupy: cudaErrorInsufficientDriver: too old; torch is not installed); `--backend sim` needs none"
+        "no GPU can be made busy (cupy: cudaErrorInsufficientDriver: too old; torch is not "
+        "installed); `--backend sim` needs none"
     )
     assert told.value.hint == ""
     with pytest.raises(OutsideError, match="cupy sees no card"):
@@ -234,7 +280,12 @@ def played_torch(copied: list[tuple[str, str]], cards: int) -> Any:
         get_device_properties=lambda _: card,
         can_device_access_peer=lambda one, other: True,
     )
-    return SimpleNamespace(cuda=cuda, uint8="uint8", zeros=zeros, zeros_like=lambda other: PlayedTensor(f"{other.where} again", copied))
+    return SimpleNamespace(
+        cuda=cuda,
+        uint8="uint8",
+        zeros=zeros,
+        zeros_like=lambda other: PlayedTensor(f"{other.where} again", copied),
+    )
 
 
 @pytest.mark.parametrize(
@@ -247,7 +298,9 @@ def played_torch(copied: list[tuple[str, str]], cards: int) -> Any:
         (1012, ("cuda:1", "cuda:0")),
     ],
 )
-def test_torch_copies_the_way_that_the_field_counts(field: int, way: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_copies_the_way_that_the_field_counts(
+    field: int, way: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     copied: list[tuple[str, str]] = []
     monkeypatch.setitem(sys.modules, "torch", played_torch(copied, 2))
     from fairlead.edge.cuda.torch_library import TorchLibrary

@@ -1,4 +1,6 @@
-"""What is asked of cupy, on a cupy that is played: which way copies go, what kernels are started, what a card is."""
+"""What is asked of cupy, on a cupy that is played: which way copies go, what kernels are started,
+what a card is.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,25 @@ class PlayedCupy:
             deviceCanAccessPeer=lambda card, other: 1,
             deviceEnablePeerAccess=self._enable,
             CUDARuntimeError=OpenAlready,
-            memcpyAsync=lambda to, source, size, kind, stream: self.asked.append((source, to, size, kind)),
-            memcpyPeerAsync=lambda to, to_card, source, card, size, stream: self.asked.append((source, to, size, (card, to_card))),
+            memcpyAsync=lambda to, source, size, kind, stream: self.asked.append(
+                (source, to, size, kind)
+            ),
+            memcpyPeerAsync=lambda to, to_card, source, card, size, stream: self.asked.append(
+                (source, to, size, (card, to_card))
+            ),
         )
         stream = SimpleNamespace(ptr=7, synchronize=lambda: self.asked.append(("waited", self.on)))
-        self.cuda = SimpleNamespace(Device=self._device, get_current_stream=lambda: stream, runtime=runtime)
+        self.cuda = SimpleNamespace(
+            Device=self._device, get_current_stream=lambda: stream, runtime=runtime
+        )
         self.uint64 = self.int32 = int
 
     def _properties(self, index: int) -> dict[str, Any]:
-        sizes = {"maxThreadsPerMultiProcessor": 1024, "multiProcessorCount": 40, "sharedMemPerMultiprocessor": 65536}
+        sizes = {
+            "maxThreadsPerMultiProcessor": 1024,
+            "multiProcessorCount": 40,
+            "sharedMemPerMultiprocessor": 65536,
+        }
         return {"name": b"Tesla T4", "major": 7, "minor": 5, "uuid": bytes(range(16)), **sizes}
 
     def _device(self, index: int) -> Any:
@@ -59,7 +71,9 @@ class PlayedCupy:
         return PlayedArray(f"card {self.on}")
 
     def RawKernel(self, source: str, name: str) -> Any:
-        return lambda blocks, threads, arguments: self.asked.append((name, blocks, threads, arguments[-1], source))
+        return lambda blocks, threads, arguments: self.asked.append(
+            (name, blocks, threads, arguments[-1], source)
+        )
 
 
 @pytest.fixture
@@ -70,7 +84,11 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> PlayedCupy:
 def install(monkeypatch: pytest.MonkeyPatch, cards: int) -> PlayedCupy:
     played = PlayedCupy(cards)
     monkeypatch.setitem(sys.modules, "cupy", played)  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(empty_pinned=lambda shape, dtype: PlayedArray("pinned")))  # type: ignore[arg-type]
+    monkeypatch.setitem(
+        sys.modules,
+        "cupyx",
+        SimpleNamespace(empty_pinned=lambda shape, dtype: PlayedArray("pinned")),
+    )  # type: ignore[arg-type]
     return played
 
 
@@ -81,7 +99,11 @@ def made(launch: Launch | None) -> Launch:
 
 def test_a_card_is_what_cuda_says(cupy: PlayedCupy) -> None:
     card = CupyLibrary().cards()[1]
-    assert (card.index, card.model, card.uuid) == (1, "Tesla T4", "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f")
+    assert (card.index, card.model, card.uuid) == (
+        1,
+        "Tesla T4",
+        "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f",
+    )
     assert card.chip == Chip(1024, 40, 65536, (7, 5), 256, 5_001_000)
 
 
@@ -95,11 +117,15 @@ def test_a_card_is_what_cuda_says(cupy: PlayedCupy) -> None:
         (1012, ("card 1", "card 0", 100, (1, 0)), 100),
     ],
 )
-def test_copies_go_the_way_that_the_field_counts(field: int, copy: tuple[Any, ...], worth: int, cupy: PlayedCupy) -> None:
+def test_copies_go_the_way_that_the_field_counts(
+    field: int, copy: tuple[Any, ...], worth: int, cupy: PlayedCupy
+) -> None:
     launch = made(CupyLibrary().copies(0, field, 100))
     launch.run()
     assert cupy.asked[-1] == copy and launch.amount == worth
-    assert (("opened", 0, 1) in cupy.asked) is (field in (1011, 1012)), "else it goes through the machine's memory"
+    assert (("opened", 0, 1) in cupy.asked) is (field in (1011, 1012)), (
+        "else it goes through the machine's memory"
+    )
 
 
 def test_a_card_alone_has_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,9 +141,12 @@ def test_a_kernel_that_waits_has_the_shape_that_is_asked(cupy: PlayedCupy) -> No
 
 
 @pytest.mark.parametrize(
-    ("bits", "instruction", "per_instruction"), [(64, "fma.rn.f64", 1), (32, "fma.rn.f32", 1), (16, "fma.rn.f16x2", 2)]
+    ("bits", "instruction", "per_instruction"),
+    [(64, "fma.rn.f64", 1), (32, "fma.rn.f32", 1), (16, "fma.rn.f16x2", 2)],
 )
-def test_sums_are_multiply_adds_of_that_width(bits: int, instruction: str, per_instruction: int, cupy: PlayedCupy) -> None:
+def test_sums_are_multiply_adds_of_that_width(
+    bits: int, instruction: str, per_instruction: int, cupy: PlayedCupy
+) -> None:
     launch = made(CupyLibrary().arithmetic(0, bits))
     launch.run()
     name, (blocks,), (threads,), rounds, source = cupy.asked[-1]

@@ -18,11 +18,18 @@ def devices(resource: str, *ids: str) -> bytes:
 
 
 def container(name: str, *held: bytes) -> bytes:
-    return packed((1, name), *((2, each) for each in held), (3, b"\x01\x02"), (4, packed((1, "memory"), (2, 4096))))
+    return packed(
+        (1, name),
+        *((2, each) for each in held),
+        (3, b"\x01\x02"),
+        (4, packed((1, "memory"), (2, 4096))),
+    )
 
 
 @asynccontextmanager
-async def answering(path: Path, answer: bytes, code: grpc.StatusCode | None = None, *, is_slow: bool = False) -> AsyncIterator[None]:
+async def answering(
+    path: Path, answer: bytes, code: grpc.StatusCode | None = None, *, is_slow: bool = False
+) -> AsyncIterator[None]:
     async def listed(_request: bytes, context: aio.ServicerContext[bytes, bytes]) -> bytes:
         if is_slow:
             await asyncio.Event().wait()
@@ -32,7 +39,9 @@ async def answering(path: Path, answer: bytes, code: grpc.StatusCode | None = No
 
     server = aio.server()
     handlers = {"List": grpc.unary_unary_rpc_method_handler(listed)}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),))
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),)
+    )
     server.add_insecure_port(f"unix:{path}")
     await server.start()
     try:

@@ -1,4 +1,6 @@
-"""A kubelet that does what a test says: it takes registrations, dials back, and can start anew; and answers of a plugin."""
+"""A kubelet that does what a test says: it takes registrations, dials back, and can start anew; and
+answers of a plugin.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ENDPOINT = "fairlead-gpu-mem.sock"
 
 
 class ScriptedKubelet:
-    """`refusal`: what every registration is refused with. `is_silent`: it takes a resource and asks for no devices."""
+    """`refusal`: what every registration is refused with. `is_silent`: it takes a resource and asks
+    for no devices.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -38,7 +42,9 @@ class ScriptedKubelet:
             path.unlink()
         handlers = {"Register": grpc.unary_unary_rpc_method_handler(self._register)}
         self._server = aio.server()
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1beta1.Registration", handlers),))
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler("v1beta1.Registration", handlers),)
+        )
         self._server.add_insecure_port(f"unix:{self.folder / 'kubelet.sock'}")
         await self._server.start()
 
@@ -55,12 +61,16 @@ class ScriptedKubelet:
     async def call(self, method: str, *fields: tuple[int, str | bytes | int]) -> Message:
         """A call of the plugin that was registered last."""
         assert self._channel is not None
-        ask: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(f"/v1beta1.DevicePlugin/{method}")
+        ask: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
+            f"/v1beta1.DevicePlugin/{method}"
+        )
         return unpacked(await ask(packed(*fields), timeout=10))
 
     async def watch(self, seen: list[Message]) -> None:
         assert self._channel is not None
-        listed: aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream("/v1beta1.DevicePlugin/ListAndWatch")
+        listed: aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(
+            "/v1beta1.DevicePlugin/ListAndWatch"
+        )
         async for raw in listed(b""):
             seen.append(unpacked(raw))
 
@@ -73,13 +83,18 @@ class ScriptedKubelet:
             return b""
         endpoint = dict(told)[2]
         assert isinstance(endpoint, bytes)
-        self._channel = aio.insecure_channel(f"unix:{self.folder / endpoint.decode()}", options=[("grpc.default_authority", "localhost")])
+        self._channel = aio.insecure_channel(
+            f"unix:{self.folder / endpoint.decode()}",
+            options=[("grpc.default_authority", "localhost")],
+        )
         self._watching = asyncio.create_task(self.watch(self.lists))
         return b""
 
 
 class ScriptedAnswers:
-    """`allocated` and `started` answer when they are called with the ids; `asked` holds the calls."""
+    """`allocated` and `started` answer when they are called with
+    the ids; `asked` holds the calls.
+    """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
@@ -92,7 +107,9 @@ class ScriptedAnswers:
     def registered(self) -> None:
         self.times_registered += 1
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         return [*must_include, *reversed(available)][:size]
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:

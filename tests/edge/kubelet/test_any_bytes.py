@@ -9,7 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.edge.kubelet.wire_bytes import packed
 
-from fairlead.edge.kubelet.messages import parse_allocate, parse_pod_resources, parse_preference, parse_start
+from fairlead.edge.kubelet.messages import (
+    parse_allocate,
+    parse_pod_resources,
+    parse_preference,
+    parse_start,
+)
 from fairlead.model.devices.kubelet import ClaimedDevice, HeldDevices
 
 DEVICES = packed((1, "nvidia.com/gpu"), (2, "GPU-b"), (2, "GPU-a"))
@@ -43,29 +48,42 @@ def test_damaged_bytes_are_a_message_or_a_value_error(
 
 
 @pytest.mark.parametrize(("parse", "message"), MESSAGES)
-def test_half_a_message_names_nothing_that_the_whole_one_does_not(parse: Callable[[bytes], object], message: bytes) -> None:
+def test_half_a_message_names_nothing_that_the_whole_one_does_not(
+    parse: Callable[[bytes], object], message: bytes
+) -> None:
     words = set(repr(parse(message)).split("'")[1::2])
     for length in range(len(message)):
         assert set(repr(told(parse, message[:length])).split("'")[1::2]) <= words
 
 
 def test_two_entries_of_one_container_are_one_holder() -> None:
-    again = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (2, packed((1, "nvidia.com/gpu"), (2, "GPU-a"), (2, "GPU-c"))))))
+    again = packed(
+        (1, "p"),
+        (2, "ns"),
+        (3, packed((1, "c"), (2, packed((1, "nvidia.com/gpu"), (2, "GPU-a"), (2, "GPU-c"))))),
+    )
     assert parse_pod_resources(packed((1, POD), (1, again))) == (
         HeldDevices("nvidia.com/gpu", ("GPU-a", "GPU-b", "GPU-c"), "c", "ns", "p"),
     )
 
 
 def test_devices_of_a_claim_are_told_with_it() -> None:
-    """Numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its namespace 2,
-    resources 4; driver 2, pool 3, device 4.
+    """Numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its
+    namespace 2, resources 4; driver 2, pool 3, device 4.
     """
-    devices = [packed((2, "gpu.nvidia.com"), (3, "node-1"), (4, name)) for name in ("gpu-0", "gpu-1")]
+    devices = [
+        packed((2, "gpu.nvidia.com"), (3, "node-1"), (4, name)) for name in ("gpu-0", "gpu-1")
+    ]
     claim = packed((1, "claim-x"), (2, "ns"), (4, devices[0]), (4, devices[1]))
     pod = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (5, claim))))
     assert parse_pod_resources(packed((1, pod))) == tuple(
         HeldDevices(
-            "gpu.nvidia.com", (f"node-1/{name}",), "c", "ns", "p", claimed=ClaimedDevice("claim-x", "ns", "gpu.nvidia.com", "node-1", name)
+            "gpu.nvidia.com",
+            (f"node-1/{name}",),
+            "c",
+            "ns",
+            "p",
+            claimed=ClaimedDevice("claim-x", "ns", "gpu.nvidia.com", "node-1", name),
         )
         for name in ("gpu-0", "gpu-1")
     )
@@ -74,8 +92,12 @@ def test_devices_of_a_claim_are_told_with_it() -> None:
 @pytest.mark.parametrize("gap", ["pod", "namespace", "container", "resource"])
 def test_a_holder_without_a_name_spoils_the_list(gap: str) -> None:
     """Who holds a card must be known, or it would be given away again."""
-    name = {each: "" if each == gap else each for each in ("pod", "namespace", "container", "resource")}
+    name = {
+        each: "" if each == gap else each for each in ("pod", "namespace", "container", "resource")
+    }
     devices = packed((1, name["resource"]), (2, "GPU-a"))
-    pod = packed((1, name["pod"]), (2, name["namespace"]), (3, packed((1, name["container"]), (2, devices))))
+    pod = packed(
+        (1, name["pod"]), (2, name["namespace"]), (3, packed((1, name["container"]), (2, devices)))
+    )
     with pytest.raises(ValueError, match="a holder of devices has no name"):
         parse_pod_resources(packed((1, pod)))

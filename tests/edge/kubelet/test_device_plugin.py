@@ -1,4 +1,6 @@
-"""A resource is served, registered, told of, and registered again after whatever a kubelet does. Bytes are checked by hand."""
+"""A resource is served, registered, told of, and registered again after whatever a kubelet does.
+Bytes are checked by hand.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc import aio
-from tests.edge.kubelet.scripted import ENDPOINT, RESOURCE, ScriptedAnswers, ScriptedKubelet, running
+from tests.edge.kubelet.scripted import (
+    ENDPOINT,
+    RESOURCE,
+    ScriptedAnswers,
+    ScriptedKubelet,
+    running,
+)
 from tests.edge.kubelet.wire_bytes import Message, Value, packed, unpacked
 from tests.waiting import until
 
@@ -20,7 +28,9 @@ from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, MountedFile, OfferedDevice
 
 DEVICES = (OfferedDevice("GPU-1-_-0"), OfferedDevice("GPU-1-_-1", is_healthy=False))
-TOLD: list[Message] = [[(1, packed((1, "GPU-1-_-0"), (2, "Healthy"))), (1, packed((1, "GPU-1-_-1"), (2, "Unhealthy")))]]
+TOLD: list[Message] = [
+    [(1, packed((1, "GPU-1-_-0"), (2, "Healthy"))), (1, packed((1, "GPU-1-_-1"), (2, "Unhealthy")))]
+]
 
 
 @pytest.fixture
@@ -49,13 +59,17 @@ async def test_a_kubelet_is_told_who_serves_what_and_gets_the_whole_list_at_once
     kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
 ) -> None:
     options = packed((1, 1), (2, 1))
-    assert kubelet.registrations == [[(1, b"v1beta1"), (2, ENDPOINT.encode()), (3, RESOURCE.encode()), (4, options)]]
+    assert kubelet.registrations == [
+        [(1, b"v1beta1"), (2, ENDPOINT.encode()), (3, RESOURCE.encode()), (4, options)]
+    ]
     assert kubelet.lists == TOLD
     assert unpacked(options) == await kubelet.call("GetDevicePluginOptions")
     assert (served.is_watched, served.trouble, answers.times_registered) == (True, "", 1)
 
 
-async def test_every_stream_hears_of_a_change_and_of_nothing_else(kubelet: ScriptedKubelet, served: DevicePlugin) -> None:
+async def test_every_stream_hears_of_a_change_and_of_nothing_else(
+    kubelet: ScriptedKubelet, served: DevicePlugin
+) -> None:
     second: list[Message] = []
     watching = asyncio.create_task(kubelet.watch(second))
     await until(lambda: second)
@@ -70,9 +84,13 @@ async def test_every_stream_hears_of_a_change_and_of_nothing_else(kubelet: Scrip
     watching.cancel()
 
 
-async def test_a_container_gets_what_the_answer_says(kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers) -> None:
+async def test_a_container_gets_what_the_answer_says(
+    kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
+) -> None:
     mounts = (MountedFile("/host/a", "/a"), MountedFile("/host/b", "/b", is_read_only=False))
-    answers.allocated = lambda: ContainerEdits({"NVIDIA_VISIBLE_DEVICES": "GPU-1"}, ("/dev/nvidia0",), mounts)
+    answers.allocated = lambda: ContainerEdits(
+        {"NVIDIA_VISIBLE_DEVICES": "GPU-1"}, ("/dev/nvidia0",), mounts
+    )
     (only,) = await kubelet.call("Allocate", (1, packed((1, "GPU-1-_-1"), (1, "GPU-1-_-0"))))
     assert answers.asked == [("allocate", ("GPU-1-_-1", "GPU-1-_-0"))]
     assert _inside(only) == [
@@ -95,7 +113,10 @@ async def test_a_refusal_has_its_code_and_text(
     for method, field in (("Allocate", (1, packed((1, "a")))), ("PreStartContainer", (1, "a"))):
         with pytest.raises(aio.AioRpcError) as raised:
             await kubelet.call(method, field)
-        assert (raised.value.code(), raised.value.details()) == (grpc.StatusCode[code], refusal.reason)
+        assert (raised.value.code(), raised.value.details()) == (
+            grpc.StatusCode[code],
+            refusal.reason,
+        )
 
 
 async def test_an_outside_that_fails_is_told_as_what_may_heal(
@@ -107,20 +128,27 @@ async def test_an_outside_that_fails_is_told_as_what_may_heal(
     answers.started = fail
     with pytest.raises(aio.AioRpcError) as raised:
         await kubelet.call("PreStartContainer", (1, "a"))
-    assert (raised.value.code(), raised.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the API server does not answer")
+    assert (raised.value.code(), raised.value.details()) == (
+        grpc.StatusCode.UNAVAILABLE,
+        "the API server does not answer",
+    )
     answers.started = lambda: None
     assert await kubelet.call("PreStartContainer", (1, "a"), (1, "b")) == []
     assert answers.asked == [("start", ("a",)), ("start", ("a", "b"))]
 
 
-async def test_the_ids_of_few_cards_are_preferred_by_who_knows(kubelet: ScriptedKubelet, served: DevicePlugin) -> None:
+async def test_the_ids_of_few_cards_are_preferred_by_who_knows(
+    kubelet: ScriptedKubelet, served: DevicePlugin
+) -> None:
     asked = packed((1, "a"), (1, "b"), (1, "c"), (2, "b"), (3, 2))
     (only,) = await kubelet.call("GetPreferredAllocation", (1, asked))
     assert _inside(only) == [(1, b"b"), (1, b"c")]
 
 
 @pytest.mark.parametrize("method", ["Allocate", "PreStartContainer", "GetPreferredAllocation"])
-async def test_bytes_that_are_no_message_are_refused(kubelet: ScriptedKubelet, served: DevicePlugin, method: str) -> None:
+async def test_bytes_that_are_no_message_are_refused(
+    kubelet: ScriptedKubelet, served: DevicePlugin, method: str
+) -> None:
     with pytest.raises(aio.AioRpcError) as raised:
         await kubelet.call(method, (1, b"\xff\xff"))
     assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
@@ -150,9 +178,13 @@ async def test_a_kubelet_that_starts_anew_takes_the_resource_again(
 
 
 @pytest.mark.long
-async def test_a_kubelet_that_takes_it_and_never_asks_is_told_again(kubelet: ScriptedKubelet, answers: ScriptedAnswers) -> None:
+async def test_a_kubelet_that_takes_it_and_never_asks_is_told_again(
+    kubelet: ScriptedKubelet, answers: ScriptedAnswers
+) -> None:
     kubelet.is_silent = True
-    async with running(DevicePlugin(kubelet.folder, ENDPOINT, RESOURCE, answers, silence_seconds=0.1)):
+    async with running(
+        DevicePlugin(kubelet.folder, ENDPOINT, RESOURCE, answers, silence_seconds=0.1)
+    ):
         await until(lambda: len(kubelet.registrations) == 2, 5)
         kubelet.is_silent = False
         await until(lambda: len(kubelet.registrations) == 3 and kubelet.lists == [[]], 5)
@@ -161,7 +193,9 @@ async def test_a_kubelet_that_takes_it_and_never_asks_is_told_again(kubelet: Scr
 
 
 @pytest.mark.long
-async def test_a_socket_that_is_swept_away_comes_back(kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers) -> None:
+async def test_a_socket_that_is_swept_away_comes_back(
+    kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
+) -> None:
     (kubelet.folder / ENDPOINT).unlink()
     await until(lambda: answers.times_registered == 2, 5)
     await until(lambda: kubelet.lists == TOLD * 2, 5)
@@ -169,14 +203,22 @@ async def test_a_socket_that_is_swept_away_comes_back(kubelet: ScriptedKubelet, 
 
 
 @pytest.mark.long
-async def test_a_kubelet_that_is_away_or_says_no_is_asked_until_it_takes_it(tmp_path: Path, answers: ScriptedAnswers) -> None:
+async def test_a_kubelet_that_is_away_or_says_no_is_asked_until_it_takes_it(
+    tmp_path: Path, answers: ScriptedAnswers
+) -> None:
     kubelet, folder = ScriptedKubelet(tmp_path), tmp_path
     served = DevicePlugin(folder, ENDPOINT, RESOURCE, answers)
     async with running(served):
         await until(lambda: served.trouble == f"there is no `{folder / 'kubelet.sock'}`")
         kubelet.refusal = "the endpoint is in use"
         await kubelet.start()
-        await until(lambda: served.trouble == f"the kubelet does not take `{RESOURCE}`: the endpoint is in use", 5)
+        await until(
+            lambda: (
+                served.trouble
+                == (f"the kubelet does not take `{RESOURCE}`: the endpoint is in use")
+            ),
+            5,
+        )
         kubelet.refusal = ""
         await until(lambda: kubelet.lists == [[]] and not served.trouble, 5)
         assert answers.times_registered == 1
@@ -185,7 +227,9 @@ async def test_a_kubelet_that_is_away_or_says_no_is_asked_until_it_takes_it(tmp_
     await kubelet.stop()
 
 
-async def test_the_end_leaves_no_socket_and_a_dead_ones_socket_is_no_hindrance(kubelet: ScriptedKubelet, answers: ScriptedAnswers) -> None:
+async def test_the_end_leaves_no_socket_and_a_dead_ones_socket_is_no_hindrance(
+    kubelet: ScriptedKubelet, answers: ScriptedAnswers
+) -> None:
     path = kubelet.folder / ENDPOINT
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
@@ -196,10 +240,14 @@ async def test_the_end_leaves_no_socket_and_a_dead_ones_socket_is_no_hindrance(k
     assert (kubelet.folder / "kubelet.sock").exists()
 
 
-async def test_a_directory_that_is_not_there_is_told(tmp_path: Path, answers: ScriptedAnswers) -> None:
+async def test_a_directory_that_is_not_there_is_told(
+    tmp_path: Path, answers: ScriptedAnswers
+) -> None:
     served = DevicePlugin(tmp_path / "absent", ENDPOINT, RESOURCE, answers)
     async with running(served):
-        await until(lambda: served.trouble == f"cannot listen on `{tmp_path / 'absent' / ENDPOINT}`")
+        await until(
+            lambda: served.trouble == (f"cannot listen on `{tmp_path / 'absent' / ENDPOINT}`")
+        )
 
 
 def _inside(field: tuple[int, Value]) -> Message:

@@ -1,4 +1,6 @@
-"""Who holds devices, as a kubelet tells: one entry a container and resource; and a kubelet that is away, slow or mad."""
+"""Who holds devices, as a kubelet tells: one entry a container and resource; and a kubelet that is
+away, slow or mad.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,28 @@ ANSWER = packed(
     (
         1,
         packed(
-            (1, "a"), (2, "ml"), (3, container("app", devices(MEMORY, "G-2"), devices(WHOLE, "G"), devices(MEMORY, "G-1", "G-0", "G-2")))
+            (1, "a"),
+            (2, "ml"),
+            (
+                3,
+                container(
+                    "app",
+                    devices(MEMORY, "G-2"),
+                    devices(WHOLE, "G"),
+                    devices(MEMORY, "G-1", "G-0", "G-2"),
+                ),
+            ),
         ),
     ),
-    (1, packed((1, "b"), (2, "ml"), (3, container("idle")), (3, container("side", devices(MEMORY, "G-3"))))),
+    (
+        1,
+        packed(
+            (1, "b"),
+            (2, "ml"),
+            (3, container("idle")),
+            (3, container("side", devices(MEMORY, "G-3"))),
+        ),
+    ),
 )
 HELD = (
     HeldDevices(MEMORY, ("G-0", "G-1", "G-2"), "app", "ml", "a"),
@@ -41,7 +61,9 @@ async def asked(tmp_path: Path) -> AsyncIterator[PodResources]:
     await resources.close()
 
 
-async def test_ids_of_one_container_and_resource_are_one_entry(tmp_path: Path, asked: PodResources) -> None:
+async def test_ids_of_one_container_and_resource_are_one_entry(
+    tmp_path: Path, asked: PodResources
+) -> None:
     async with answering(tmp_path / "kubelet.sock", ANSWER):
         assert await asked.list_held() == HELD
 
@@ -51,7 +73,9 @@ async def test_nobody_holds_anything(tmp_path: Path, asked: PodResources) -> Non
         assert await asked.list_held() == ()
 
 
-async def test_a_list_longer_than_grpc_takes_by_itself_is_read(tmp_path: Path, asked: PodResources) -> None:
+async def test_a_list_longer_than_grpc_takes_by_itself_is_read(
+    tmp_path: Path, asked: PodResources
+) -> None:
     async with answering(tmp_path / "kubelet.sock", ANSWER + packed((9, b"x" * 5 * 1024 * 1024))):
         assert await asked.list_held() == HELD
 
@@ -64,7 +88,9 @@ async def test_a_kubelet_that_is_away_and_comes_back(tmp_path: Path, asked: PodR
             await until(lambda: _is_told(asked), 5)
 
 
-async def test_one_that_does_not_answer_is_not_waited_for(tmp_path: Path, asked: PodResources) -> None:
+async def test_one_that_does_not_answer_is_not_waited_for(
+    tmp_path: Path, asked: PodResources
+) -> None:
     async with answering(tmp_path / "kubelet.sock", b"", is_slow=True):
         with pytest.raises(OutsideError, match="DEADLINE_EXCEEDED"):
             await asked.list_held()
@@ -76,15 +102,27 @@ async def test_one_that_refuses_is_quoted(tmp_path: Path, asked: PodResources) -
             await asked.list_held()
 
 
-@pytest.mark.parametrize("nonsense", [b"\xff\xff\xff", ANSWER[:-3], packed((1, packed((1, b"\xff"), (2, "ml")))), b"HTTP/1.1 200 OK"])
-async def test_what_is_no_list_is_an_error(tmp_path: Path, asked: PodResources, nonsense: bytes) -> None:
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\xff\xff\xff",
+        ANSWER[:-3],
+        packed((1, packed((1, b"\xff"), (2, "ml")))),
+        b"HTTP/1.1 200 OK",
+    ],
+)
+async def test_what_is_no_list_is_an_error(
+    tmp_path: Path, asked: PodResources, nonsense: bytes
+) -> None:
     async with answering(tmp_path / "kubelet.sock", nonsense):
         with pytest.raises(OutsideError, match="answers with what is no list of devices"):
             await asked.list_held()
 
 
 async def test_a_holder_without_a_name_is_an_error(tmp_path: Path, asked: PodResources) -> None:
-    nameless = packed((1, packed((1, ""), (2, "ml"), (3, container("app", devices(MEMORY, "G-1"))))))
+    nameless = packed(
+        (1, packed((1, ""), (2, "ml"), (3, container("app", devices(MEMORY, "G-1")))))
+    )
     async with answering(tmp_path / "kubelet.sock", nameless):
         with pytest.raises(OutsideError, match="a holder of devices has no name"):
             await asked.list_held()

@@ -1,4 +1,6 @@
-"""Protobuf by hand: a message is a row of (field number, value), so that tests do not read with what they test."""
+"""Protobuf by hand: a message is a row of (field number, value), so that tests do not read with
+what they test.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ Message = list[tuple[int, Value]]
 
 
 def packed(*fields: tuple[int, Value]) -> bytes:
-    """The bytes of a message; texts and messages inside it are length-delimited, numbers are varints."""
+    """The bytes of a message; texts and messages inside it are length-delimited, numbers are
+    varints.
+    """
     written = b""
     for number, value in fields:
         if isinstance(value, int):

@@ -1,4 +1,6 @@
-"""What a node's agent keeps on its node: whole files, none that is damaged believed, and nobody else's taken away."""
+"""What a node's agent keeps on its node: whole files, none that is damaged believed, and nobody
+else's taken away.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def files(folders: NodeFolders) -> NodeAgentFiles:
     return NodeAgentFiles(folders)
 
 
-def test_a_container_gets_a_fresh_region_and_limits_that_nobody_writes(files: NodeAgentFiles, folders: NodeFolders) -> None:
+def test_a_container_gets_a_fresh_region_and_limits_that_nobody_writes(
+    files: NodeAgentFiles, folders: NodeFolders
+) -> None:
     files.write_container(TOKEN, LIMITS, EDITS)
     limits, region = Path(files.limits_path(TOKEN)), Path(files.region_path(TOKEN))
     assert stat.S_IMODE(limits.stat().st_mode) == 0o444
@@ -44,11 +48,15 @@ def test_a_container_gets_a_fresh_region_and_limits_that_nobody_writes(files: No
     with region.open("rb") as mounted:
         mounted_limits = limits.open("rb")
         files.write_container(TOKEN, LIMITS, EDITS)
-        assert os.fstat(mounted.fileno()).st_ino != region.stat().st_ino, "who has the old one keeps it"
+        assert os.fstat(mounted.fileno()).st_ino != region.stat().st_ino, (
+            "who has the old one keeps it"
+        )
         assert os.fstat(mounted_limits.fileno()).st_ino != limits.stat().st_ino
         mounted_limits.close()
     assert (folders.cdi / f"fairlead.io-gpu_{TOKEN}.json").exists()
-    assert not [path for path in folders.state.rglob("*") if path.name.startswith(".")], "nothing half written is left"
+    assert not [path for path in folders.state.rglob("*") if path.name.startswith(".")], (
+        "nothing half written is left"
+    )
 
 
 def test_files_of_one_token_go_and_no_others(files: NodeAgentFiles, folders: NodeFolders) -> None:
@@ -59,7 +67,10 @@ def test_files_of_one_token_go_and_no_others(files: NodeAgentFiles, folders: Nod
     files.remove(TOKEN)
     files.remove(TOKEN)
     assert files.tokens() == {OTHER}
-    assert sorted(path.name for path in folders.cdi.iterdir()) == [f"fairlead.io-gpu_{OTHER}.json", "nvidia.yaml"]
+    assert sorted(path.name for path in folders.cdi.iterdir()) == [
+        f"fairlead.io-gpu_{OTHER}.json",
+        "nvidia.yaml",
+    ]
 
 
 def test_an_answer_that_nobody_can_read_allows_nothing(files: NodeAgentFiles) -> None:
@@ -73,8 +84,12 @@ def test_an_answer_that_nobody_can_read_allows_nothing(files: NodeAgentFiles) ->
     assert damaged.cards == ()
 
 
-def test_a_folder_that_is_a_file_holds_no_answer(files: NodeAgentFiles, folders: NodeFolders) -> None:
-    """Else a container that nobody answered for would be told to go; what is written next fails with a word on the disk."""
+def test_a_folder_that_is_a_file_holds_no_answer(
+    files: NodeAgentFiles, folders: NodeFolders
+) -> None:
+    """Else a container that nobody answered for would be told to go; what is written next fails
+    with a word on the disk.
+    """
     folders.state.mkdir(exist_ok=True)
     (folders.state / "containers").write_text("a file", encoding="utf-8")
     assert files.read_answer(TOKEN) is None
@@ -87,7 +102,9 @@ def test_what_is_kept_is_read_again_and_garbage_is_told(
 ) -> None:
     share = GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4308), TOKEN)
     fault = CardFault("GPU-a", xid=79, is_sticky=True)
-    assert files.read_given() == () and files.read_faults() == () and files.read_runtime("v") is None
+    assert (
+        files.read_given() == () and files.read_faults() == () and files.read_runtime("v") is None
+    )
     files.write_given([share])
     files.write_faults([fault])
     files.write_runtime("v", True)
@@ -105,9 +122,13 @@ def test_what_is_kept_is_read_again_and_garbage_is_told(
     assert files.read_runtime("v") is None
 
 
-def test_a_disk_that_takes_nothing_is_told_with_its_path(files: NodeAgentFiles, folders: NodeFolders) -> None:
+def test_a_disk_that_takes_nothing_is_told_with_its_path(
+    files: NodeAgentFiles, folders: NodeFolders
+) -> None:
     folders.cdi.write_text("a file in the place of a directory", encoding="utf-8")
-    with pytest.raises(OutsideError, match=r"cdi/fairlead\.io-gpu_0123456789abcdef\.json` cannot be written"):
+    with pytest.raises(
+        OutsideError, match=r"cdi/fairlead\.io-gpu_0123456789abcdef\.json` cannot be written"
+    ):
         files.write_container(TOKEN, LIMITS, EDITS)
     folders.state.rename(folders.state.with_name("away"))
     folders.state.write_text("likewise", encoding="utf-8")
@@ -117,14 +138,30 @@ def test_a_disk_that_takes_nothing_is_told_with_its_path(files: NodeAgentFiles, 
 
 def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> None:
     assert files.lock() and files.lock()
-    told = "import sys; from pathlib import Path; from fairlead.edge.node.agent_files import *; p = Path(sys.argv[1]);"
-    ask = [sys.executable, "-c", f"{told} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())", str(folders.state)]
-    assert subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout == "False\n"
+    told = (
+        "import sys; from pathlib import Path; from fairlead.edge.node.agent_files import *; p = "
+        "Path(sys.argv[1]);"
+    )
+    ask = [
+        sys.executable,
+        "-c",
+        f"{told} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())",
+        str(folders.state),
+    ]
+    assert (
+        subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout
+        == "False\n"
+    )
     files.unlock()
-    assert subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout == "True\n"
+    assert (
+        subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout
+        == "True\n"
+    )
 
 
-def test_sockets_on_which_somebody_listens(files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sockets_on_which_somebody_listens(
+    files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folders.plugins)
     (folders.plugins / "nvidia-file.sock").write_text("no socket", encoding="utf-8")
     with socket.socket(socket.AF_UNIX) as living, socket.socket(socket.AF_UNIX) as dead:

@@ -1,4 +1,6 @@
-"""Which cards claims can name, as an API server of each version tells, and what stays while it does not."""
+"""Which cards claims can name, as an API server of each version tells, and what stays while it does
+not.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,18 @@ from fairlead.wire.kube.resource_slices import PublishedCards, WireSlice, newest
 
 UUID, MIG = {"string": "GPU-a"}, {"string": "MIG-b"}
 DEVICES = [
-    {"name": "gpu-0", "attributes": {"uuid": UUID, "type": {"string": "gpu"}, "driverVersion": {"version": "580.1.0"}}},
-    {"name": "gpu-0-mig", "attributes": {"gpu.nvidia.com/uuid": MIG, "gpu.nvidia.com/profile": {"string": "1g.5gb"}}},
+    {
+        "name": "gpu-0",
+        "attributes": {
+            "uuid": UUID,
+            "type": {"string": "gpu"},
+            "driverVersion": {"version": "580.1.0"},
+        },
+    },
+    {
+        "name": "gpu-0-mig",
+        "attributes": {"gpu.nvidia.com/uuid": MIG, "gpu.nvidia.com/profile": {"string": "1g.5gb"}},
+    },
     {"name": "nameless", "attributes": {"index": {"int": 0}}},
     {"name": "bare"},
 ]
@@ -29,13 +41,25 @@ CARDS = (
 
 def slice_of(devices: list[dict[str, Any]]) -> WireSlice:
 
-    body = {"metadata": {"name": "s"}, "spec": {"driver": "gpu.nvidia.com", "nodeName": "n1", "pool": {"name": "n1"}, "devices": devices}}
+    body = {
+        "metadata": {"name": "s"},
+        "spec": {
+            "driver": "gpu.nvidia.com",
+            "nodeName": "n1",
+            "pool": {"name": "n1"},
+            "devices": devices,
+        },
+    }
     return msgspec.json.decode(json.dumps(body), type=WireSlice)
 
 
 def test_a_device_is_the_card_of_its_uuid_whatever_the_version() -> None:
     assert parse_slice(slice_of(DEVICES)) == PublishedCards("gpu.nvidia.com", "n1", 0, CARDS)
-    older = [{"name": each["name"], "basic": {"attributes": each["attributes"]}} for each in DEVICES if "attributes" in each]
+    older = [
+        {"name": each["name"], "basic": {"attributes": each["attributes"]}}
+        for each in DEVICES
+        if "attributes" in each
+    ]
     assert parse_slice(slice_of(older)).cards == CARDS
 
 
@@ -43,7 +67,12 @@ def test_of_a_pool_that_is_published_anew_the_newest_generation_counts() -> None
     def part(generation: int, device: str, uuid: str, pool: str = "n1") -> PublishedCards:
         return PublishedCards("d", pool, generation, (ClaimableCard("d", pool, device, uuid),))
 
-    parts = [part(1, "gpu-0", "GPU-old"), part(2, "gpu-0", "GPU-new"), part(2, "gpu-1", "GPU-b"), part(1, "gpu-2", "GPU-c")]
+    parts = [
+        part(1, "gpu-0", "GPU-old"),
+        part(2, "gpu-0", "GPU-new"),
+        part(2, "gpu-1", "GPU-b"),
+        part(1, "gpu-2", "GPU-c"),
+    ]
     parts.append(part(1, "gpu-0", "GPU-other", pool="n2"))
     for order in (parts, parts[::-1]):
         assert {key[1:]: card.uuid for key, card in newest_cards(order).items()} == {
@@ -51,7 +80,10 @@ def test_of_a_pool_that_is_published_anew_the_newest_generation_counts() -> None
             ("n1", "gpu-1"): "GPU-b",
             ("n2", "gpu-0"): "GPU-other",
         }
-    body = {"metadata": {"name": "s"}, "spec": {"driver": "d", "pool": {"name": "n1", "generation": 7}, "devices": []}}
+    body = {
+        "metadata": {"name": "s"},
+        "spec": {"driver": "d", "pool": {"name": "n1", "generation": 7}, "devices": []},
+    }
     assert parse_slice(msgspec.json.decode(json.dumps(body), type=WireSlice)).generation == 7
 
 
@@ -84,7 +116,9 @@ async def test_the_newest_version_that_is_served_is_asked(version: str) -> None:
     assert api.asked[-1] == (version, "spec.nodeName=n1")
 
 
-async def test_what_was_told_stays_and_silence_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_was_told_stays_and_silence_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     api = Api("v1")
     slices = NodeSlices(api, "n1")  # type: ignore[arg-type]
     await slices.look()

@@ -1,4 +1,6 @@
-"""Labels and UIDs of a node's pods on a served API: news is a name, not the many events of a pod's status."""
+"""Labels and UIDs of a node's pods on a served API: news is a name, not the many events of a pod's
+status.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,13 @@ async def test_only_a_name_that_changed_is_told(tmp_path: Path) -> None:
             assert client.post(PODS, body).status == 201
             await until(pods.latest)
             for number in range(20):
-                assert client.patch(f"{PODS}/p/status", {"status": {"message": f"{number}"}}).status == 200
-            assert client.patch(f"{PODS}/p", {"metadata": {"labels": {"app": "train"}}}).status == 200
+                assert (
+                    client.patch(f"{PODS}/p/status", {"status": {"message": f"{number}"}}).status
+                    == 200
+                )
+            assert (
+                client.patch(f"{PODS}/p", {"metadata": {"labels": {"app": "train"}}}).status == 200
+            )
             await until(lambda: pods.latest()["default", "p"].labels == {"app": "train"})
             client.delete(f"{PODS}/p", gracePeriodSeconds=0)
             await until(lambda: not pods.latest())

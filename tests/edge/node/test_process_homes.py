@@ -18,13 +18,27 @@ ROOT = "1 0 8:1 / / rw - overlay overlay rw\n"
 
 @pytest.mark.parametrize("ending", ["", "//deleted"])
 def test_a_container_is_known_by_its_limits_file(tmp_path: Path, ending: str) -> None:
-    """The kernel names a file that was replaced since with two slashes (seen on a real node, tests/kubelet)."""
-    mounted = f"2 1 8:1 /lib/fairlead/gpu/containers/{TOKEN}/limits{ending} /etc/fairlead/gpu/limits ro,nosuid - ext4 /dev/sda rw\n"
-    proc(tmp_path, 7, ROOT + mounted, f"12:cpu:/kubepods/besteffort/pod{POD}/0123\n0::/system.slice/x.service\n")
+    """The kernel names a file that was replaced since with two slashes (seen on a real node,
+    tests/kubelet).
+    """
+    mounted = (
+        f"2 1 8:1 /lib/fairlead/gpu/containers/{TOKEN}/limits{ending} /etc/fairlead/gpu/limits "
+        "ro,nosuid - ext4 /dev/sda rw\n"
+    )
+    proc(
+        tmp_path,
+        7,
+        ROOT + mounted,
+        f"12:cpu:/kubepods/besteffort/pod{POD}/0123\n0::/system.slice/x.service\n",
+    )
     proc(tmp_path, 8, ROOT)
     proc(tmp_path, 9, ROOT + mounted.replace(TOKEN, "not-a-token-at-al"))
     homes = NodeProcesses(tmp_path).homes([7, 8, 9, 10])
-    assert homes == {7: ProcessHome(POD, TOKEN, "train it"), 8: ProcessHome(name="train it"), 9: ProcessHome(name="train it")}
+    assert homes == {
+        7: ProcessHome(POD, TOKEN, ("train it")),
+        8: ProcessHome(name=("train it")),
+        9: ProcessHome(name=("train it")),
+    }
 
 
 def test_this_process_was_given_nothing() -> None:
@@ -36,7 +50,10 @@ def test_this_process_was_given_nothing() -> None:
     ("text", "uid"),
     [
         (f"0::/kubepods/pod{POD}/0123", POD),
-        (f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope", POD),
+        (
+            f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope",
+            POD,
+        ),
         (f"3:memory:/kubepods/guaranteed/pod{'0b4a5f6e' * 4}/0123", "0b4a5f6e" * 4),
         (f"0::/../../pod{POD}/0123/inner/deeper", POD),
         ("0::/user.slice/user-0.slice", ""),
@@ -53,8 +70,14 @@ def test_the_pod_of_a_process(text: str, uid: str) -> None:
     ("text", "number"),
     [
         (f"0::/kubepods/burstable/pod{POD}/{'ab' * 32}", "ab" * 32),
-        (f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/cri-containerd-{'cd' * 32}.scope\n", "cd" * 32),
-        (f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/crio-{'ef' * 32}.scope/inner", "ef" * 32),
+        (
+            f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/cri-containerd-{'cd' * 32}.scope\n",
+            "cd" * 32,
+        ),
+        (
+            f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/crio-{'ef' * 32}.scope/inner",
+            "ef" * 32,
+        ),
         (f"4:cpu:/kubepods/pod{POD}/{'01' * 32}\n0::/x\n", "01" * 32),
         (f"0::/system.slice/docker-{'ab' * 32}.scope", ""),
         (f"0::/kubepods/pod{POD}/{'ab' * 31}", ""),

@@ -8,13 +8,27 @@ from typing import Any
 from tests.kube.numbers.shown import Shown
 from tests.kube.numbers.truth import Truth
 
-PAGES = ("nodes", "node_pages", "cards", "pools", "overview", "jobs", "job_pages", "holders", "groups", "quota", "mine")
+PAGES = (
+    "nodes",
+    "node_pages",
+    "cards",
+    "pools",
+    "overview",
+    "jobs",
+    "job_pages",
+    "holders",
+    "groups",
+    "quota",
+    "mine",
+)
 ABSENT = "not there"
 SECONDS = 1.6
 """The API server tells whole seconds, and so does the page."""
 
 
-def differences(shown: Shown, truth: Truth, pages: Iterable[str] = PAGES) -> dict[str, tuple[Any, Any]]:
+def differences(
+    shown: Shown, truth: Truth, pages: Iterable[str] = PAGES
+) -> dict[str, tuple[Any, Any]]:
     """Page and number -> what the console says, and what is so."""
     found: dict[str, tuple[Any, Any]] = {}
     for page in pages:
@@ -32,6 +46,10 @@ def differences(shown: Shown, truth: Truth, pages: Iterable[str] = PAGES) -> dic
 
 
 def _is_same(name: str, here: Any, there: Any) -> bool:
-    if isinstance(here, bool) or not isinstance(here, int | float) or not isinstance(there, int | float):
+    if (
+        isinstance(here, bool)
+        or not isinstance(here, int | float)
+        or not isinstance(there, int | float)
+    ):
         return bool(here == there)
     return abs(here - there) <= (SECONDS if name.endswith((" from", " since")) else 0.006)

@@ -1,4 +1,6 @@
-"""The mixed company and the three who look at it: kubectl, the console, Prometheus with the cluster exporter."""
+"""The mixed company and the three who look at it: kubectl, the console, Prometheus with the cluster
+exporter.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ KINDS = "nodes,pods,mpijobs,tfjobs,elasticquotatrees"
 
 
 class CompanySeen:
-    """`truth` is what kubectl said last; exporters' pages follow it, for they tell who sits where."""
+    """`truth` is what kubectl said last; exporters' pages follow
+    it, for they tell who sits where.
+    """
 
     consoles: Mapping[str, Server]
     exporter: Server
@@ -33,8 +37,12 @@ class CompanySeen:
         self.seats: dict[tuple[str, int], list[Seat]] = {}
         self.look()
 
-    def watch(self, consoles: Mapping[str, Server], exporter: Server, prometheus: Prometheus) -> None:
-        """`consoles` by where they have the values of cards from, the first of them reads exporters' pages."""
+    def watch(
+        self, consoles: Mapping[str, Server], exporter: Server, prometheus: Prometheus
+    ) -> None:
+        """`consoles` by where they have the values of cards from, the first of them reads
+        exporters' pages.
+        """
         self.consoles, self.exporter, self.prometheus = consoles, exporter, prometheus
 
     @property
@@ -52,11 +60,17 @@ class CompanySeen:
         return self.truth
 
     def await_agreement(self, *pages: str, source: str = "pages") -> Differences:
-        """Where a console says something else than what is so, for longer than it takes to read and to be told."""
-        return self.await_none(lambda: differences(Shown(self.consoles[source]), self.truth, pages or PAGES))
+        """Where a console says something else than what is so, for longer than it takes to read and
+        to be told.
+        """
+        return self.await_none(
+            lambda: differences(Shown(self.consoles[source]), self.truth, pages or PAGES)
+        )
 
     def await_none(self, differ: Callable[[], Differences], seconds: float = 30.0) -> Differences:
-        """What differs in the end; nothing as soon as nothing does. Between two looks at it kubectl is asked anew."""
+        """What differs in the end; nothing as soon as nothing does. Between two looks at it kubectl
+        is asked anew.
+        """
         found: Differences = {}
 
         def is_so() -> bool:

@@ -1,4 +1,6 @@
-"""The mixed company on a real control plane, its exporters' pages, Prometheus, the cluster exporter and the console that read them."""
+"""The mixed company on a real control plane, its exporters' pages, Prometheus, the cluster exporter
+and the console that read them.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,38 @@ def seen() -> Iterator[CompanySeen]:
     with running_control_plane() as cluster:
         build_mixed_company(cluster)
         company = CompanySeen(cluster)
-        with served(lambda: own_page(company.seats)) as own, served(lambda: dcgm_page(company.seats)) as dcgm:
+        with (
+            served(lambda: own_page(company.seats)) as own,
+            served(lambda: dcgm_page(company.seats)) as dcgm,
+        ):
             pages = {"own": own, "dcgm": dcgm}
-            read = [f"--kubeconfig={cluster.kubeconfig}", *(f"--gpu-exporter=http://{place}/metrics" for place in pages.values())]
-            now, texts = time.time(), {"own": own_page(company.seats), "dcgm": dcgm_page(company.seats)}
-            history = "".join(past_of(texts[job], f'job="{job}",instance="{place}"', now) for job, place in pages.items())
+            read = [
+                f"--kubeconfig={cluster.kubeconfig}",
+                *(f"--gpu-exporter=http://{place}/metrics" for place in pages.values()),
+            ]
+            now, texts = (
+                time.time(),
+                {"own": own_page(company.seats), "dcgm": dcgm_page(company.seats)},
+            )
+            history = "".join(
+                past_of(texts[job], f'job="{job}",instance="{place}"', now)
+                for job, place in pages.items()
+            )
             with (
-                running("cluster-exporter", *read, log=cluster.logs / "cluster-exporter.log") as exporter,
+                running(
+                    "cluster-exporter", *read, log=cluster.logs / "cluster-exporter.log"
+                ) as exporter,
                 running_prometheus(
-                    {**pages, "cluster": exporter.address}, cluster.logs / "prometheus.log", history=f"{history}# EOF\n"
+                    {**pages, "cluster": exporter.address},
+                    cluster.logs / "prometheus.log",
+                    history=(f"{history}# EOF\n"),
                 ) as prometheus,
-                running("console", *read, f"--prometheus={prometheus.url}", log=cluster.logs / "console.log") as console,
+                running(
+                    "console",
+                    *read,
+                    f"--prometheus={prometheus.url}",
+                    log=cluster.logs / "console.log",
+                ) as console,
                 running(
                     "console",
                     read[0],

@@ -1,7 +1,9 @@
-"""Which cluster are all numbers compared on? A small one that has one of everything, each pod tied to its node.
+"""Which cluster are all numbers compared on? A small one that has one of everything, each pod tied
+to its node.
 
-Whole, shared, divided and sliced cards; nodes that are silent, not ready, cordoned, or have a broken card; jobs in each state;
-pods of a Deployment, of a Job and of nobody; a quota tree with pods that wait. What exporters tell of its cards stands in `told_cards`.
+Whole, shared, divided and sliced cards; nodes that are silent, not ready, cordoned, or have a
+broken card; jobs in each state; pods of a Deployment, of a Job and of nobody; a quota tree with
+pods that wait. What exporters tell of its cards stands in `told_cards`.
 """
 
 from __future__ import annotations
@@ -15,14 +17,46 @@ from tests.kube.crds import install_job_kinds
 from tests.kube.kubectl import Kubectl
 from tests.kube.kwok_stages import EXIT_CODE, NOT_READY, RUN_TIME
 from tests.kube.numbers.mixed_jobs import training_jobs, training_pods, write_job_statuses
-from tests.kube.numbers.tied_pods import CORDONED, FAULTY, GATE, MIG_LARGE, MIG_SMALL, NOT_READY_NODE, SILENT, USER, tied, utc
-from tests.kube.objects import GPU, GPU_MEMORY, Object, cpu_node, gpu_node, job, namespace, pod, pod_spec, share_node
+from tests.kube.numbers.tied_pods import (
+    CORDONED,
+    FAULTY,
+    GATE,
+    MIG_LARGE,
+    MIG_SMALL,
+    NOT_READY_NODE,
+    SILENT,
+    USER,
+    tied,
+    utc,
+)
+from tests.kube.objects import (
+    GPU,
+    GPU_MEMORY,
+    Object,
+    cpu_node,
+    gpu_node,
+    job,
+    namespace,
+    pod,
+    pod_spec,
+    share_node,
+)
 from tests.kube.quota_line import install_crd, tree
 from tests.waiting import wait_until
 
 SPACES = ("research", "vision", "spare")
-LONG_AGO = {"bert-worker-0": 9000, "web": 7200, "notebook": 5000, "small": 9000, "lost": 9000, "part": 4000, "young": 900}
-"""Pods of which a condition says that they were bound so many seconds ago: longer than they are there, so no other time can be meant."""
+LONG_AGO = {
+    "bert-worker-0": 9000,
+    "web": 7200,
+    "notebook": 5000,
+    "small": 9000,
+    "lost": 9000,
+    "part": 4000,
+    "young": 900,
+}
+"""Pods of which a condition says that they were bound so many seconds ago: longer than they are
+there, so no other time can be meant.
+"""
 
 
 def build_mixed_company(cluster: ControlPlane) -> None:
@@ -59,7 +93,10 @@ def _nodes() -> list[Object]:
         cpu_node("cpu-1"),
     ]
     for number, node in enumerate(nodes, 1):
-        node["status"]["addresses"] = [{"type": "Hostname", "address": "x"}, {"type": "InternalIP", "address": f"10.2.0.{number}"}]
+        node["status"]["addresses"] = [
+            {"type": "Hostname", "address": "x"},
+            {"type": "InternalIP", "address": f"10.2.0.{number}"},
+        ]
     return nodes
 
 
@@ -74,7 +111,13 @@ def _silent_to_be(node: Object) -> Object:
     """Nobody plays this one: what its kubelet would say the test says, and then it says nothing."""
     del node["metadata"]["annotations"]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now, "lastTransitionTime": now}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
     node["status"]["conditions"] = [ready]
     return node
 
@@ -86,13 +129,19 @@ def _quota() -> Object:
         return {"name": f"root.{name}", "min": low, "max": high, "namespaces": [space]}
 
     bounds = {GPU: "64", "cpu": "128", "memory": "512Gi", GPU_MEMORY: "200"}
-    leaves = [leaf("research", "research", 6, 60), leaf("vision", "vision", 20, 60), leaf("spare", "spare", 2, 4)]
+    leaves = [
+        leaf("research", "research", 6, 60),
+        leaf("vision", "vision", 20, 60),
+        leaf("spare", "spare", 2, 4),
+    ]
     return {"name": "root", "min": bounds, "max": bounds, "children": leaves}
 
 
 def shared(name: str, space: str, card: int, units: int, **metadata: Any) -> Object:
     grant = {"scheduler.framework.gpushare.allocation": json.dumps({"0": {str(card): units}})}
-    return tied(pod(name, namespace=space, gpu_memory=units, annotations=grant, **metadata), "share-1")
+    return tied(
+        pod(name, namespace=space, gpu_memory=units, annotations=grant, **metadata), "share-1"
+    )
 
 
 def _workloads() -> list[Object]:
@@ -101,7 +150,12 @@ def _workloads() -> list[Object]:
         "spec": {**tied({"spec": pod_spec(gpus=1)}, "a100-1")["spec"], "restartPolicy": "Always"},
     }
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "research"}, "spec": spec}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "research"},
+        "spec": spec,
+    }
     batch = job("batch", namespace="vision", gpus=1)
     tied({"spec": batch["spec"]["template"]["spec"]}, "a100-2")
     over = job("over", namespace="vision", gpus=1, annotations={RUN_TIME: "1s", EXIT_CODE: "1"})
@@ -119,7 +173,10 @@ def _loose_pods() -> list[Object]:
         tied(pod("lost", namespace="research", gpus=1), SILENT),
         tied(pod("young", namespace="research", gpus=1, **ann), FAULTY),
         tied(pod("part", namespace="vision"), "mig-1", {MIG_SMALL: 1}),
-        *(tied(pod(f"turn-{number}", namespace="vision", gpus=1), "sliced-1") for number in range(2)),
+        *(
+            tied(pod(f"turn-{number}", namespace="vision", gpus=1), "sliced-1")
+            for number in range(2)
+        ),
         shared("serve", "vision", 0, 4),
         shared("serve-more", "vision", 0, 6),
         shared("small", "research", 1, 3, **ann),
@@ -145,12 +202,19 @@ def _gated_pods() -> list[Object]:
 
 def _tainted(admin: Kubectl) -> list[str]:
     """Nodes that take no pods yet; the silent one need not."""
-    closed = [node["metadata"]["name"] for node in admin.get("nodes") if node["spec"].get("taints") or not _is(node, "Ready")]
+    closed = [
+        node["metadata"]["name"]
+        for node in admin.get("nodes")
+        if node["spec"].get("taints") or not _is(node, "Ready")
+    ]
     return [name for name in closed if name != SILENT]
 
 
 def _is(thing: Object, kind: str) -> bool:
-    return any(c["type"] == kind and c["status"] == "True" for c in thing.get("status", {}).get("conditions", []))
+    return any(
+        c["type"] == kind and c["status"] == "True"
+        for c in thing.get("status", {}).get("conditions", [])
+    )
 
 
 def _ready_word(admin: Kubectl, name: str) -> str:
@@ -168,7 +232,9 @@ def _is_settled(admin: Kubectl) -> bool:
         elif name.startswith(("queued-", "waits-")):
             is_so = True
         else:
-            is_so = phase == "Running" or (each["spec"].get("nodeName") == SILENT and phase == "Pending")
+            is_so = phase == "Running" or (
+                each["spec"].get("nodeName") == SILENT and phase == "Pending"
+            )
         if not is_so:
             return False
     return {"web", "batch", "over"} <= {each["metadata"]["name"].partition("-")[0] for each in pods}
@@ -188,8 +254,23 @@ def _fall_silent(admin: Kubectl) -> None:
                 "imageID": "x",
             }
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": now}
-            write_status(admin, "pod", each, {"phase": "Running", "startTime": now, "conditions": [ready], "containerStatuses": [began]})
-    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "lastTransitionTime": utc(0)}
+            write_status(
+                admin,
+                "pod",
+                each,
+                {
+                    "phase": "Running",
+                    "startTime": now,
+                    "conditions": [ready],
+                    "containerStatuses": [began],
+                },
+            )
+    unknown = {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "lastTransitionTime": utc(0),
+    }
     patch = json.dumps({"status": {"conditions": [unknown]}})
     admin.run("patch", "node", SILENT, "--subresource=status", "--type=strategic", "-p", patch)
 

@@ -1,4 +1,6 @@
-"""What is true of one node, of its cards and the pods on it, by kubectl's JSON and the exporters' cards? In MiB and epoch seconds."""
+"""What is true of one node, of its cards and the pods on it, by kubectl's JSON and the exporters'
+cards? In MiB and epoch seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from tests.kube.numbers.tied_pods import MIG_LARGE, MIG_SMALL
-from tests.kube.numbers.told_cards import CARDS, PAST_SECONDS, Seat, Told, is_holding, limits_of, shares_of
+from tests.kube.numbers.told_cards import (
+    CARDS,
+    PAST_SECONDS,
+    Seat,
+    Told,
+    is_holding,
+    limits_of,
+    shares_of,
+)
 from tests.kube.objects import GPU, GPU_COUNT, GPU_MEMORY, Object
 
 PARTS = {MIG_LARGE: 3, MIG_SMALL: 1}
@@ -56,23 +66,40 @@ def total(values: Iterable[float | None]) -> float | None:
 
 def bound_at(pod: Object) -> float:
     """When the scheduler bound it, as its condition says."""
-    (found,) = [each for each in pod["status"]["conditions"] if (each["type"], each["status"]) == ("PodScheduled", "True")]
+    (found,) = [
+        each
+        for each in pod["status"]["conditions"]
+        if (each["type"], each["status"]) == ("PodScheduled", "True")
+    ]
     return seconds(found["lastTransitionTime"])
 
 
 class NodeTruth:
     """One node with its cards, and the pods that hold something of them."""
 
-    def __init__(self, obj: Object, pods: list[Object], seats: Mapping[tuple[str, int], list[Seat]]) -> None:
+    def __init__(
+        self, obj: Object, pods: list[Object], seats: Mapping[tuple[str, int], list[Seat]]
+    ) -> None:
         self.name = obj["metadata"]["name"]
         self.labels, status = obj["metadata"]["labels"], obj["status"]
-        ready = next((c for c in status["conditions"] if c["type"] == "Ready"), {"status": "Unknown"})
-        self.ready, self.ready_since = ready["status"], ready.get("lastTransitionTime", obj["metadata"]["creationTimestamp"])
+        ready = next(
+            (c for c in status["conditions"] if c["type"] == "Ready"), {"status": "Unknown"}
+        )
+        self.ready, self.ready_since = (
+            ready["status"],
+            ready.get("lastTransitionTime", obj["metadata"]["creationTimestamp"]),
+        )
         self.is_cordoned = bool(obj["spec"].get("unschedulable"))
-        self.ip = next(each["address"] for each in status["addresses"] if each["type"] == "InternalIP")
+        self.ip = next(
+            each["address"] for each in status["addresses"] if each["type"] == "InternalIP"
+        )
         self.capacity, self.allocatable = status["capacity"], status["allocatable"]
         self.cards = [card for card in CARDS if card.node == self.name]
-        self.pods = [pod for pod in pods if is_holding(pod) and pod["spec"]["nodeName"] == self.name and limits_of(pod)]
+        self.pods = [
+            pod
+            for pod in pods
+            if is_holding(pod) and pod["spec"]["nodeName"] == self.name and limits_of(pod)
+        ]
         self.seats = {card.index: seats.get((self.name, card.index), []) for card in self.cards}
         self.offered = int(self.capacity.get(GPU, 0))
         self.gpus = len(self.cards) or self.offered or int(self.capacity.get(GPU_COUNT, 0))
@@ -90,7 +117,9 @@ class NodeTruth:
     @property
     def takes_pods(self) -> bool:
         """As quota sees it: a node that is not ready counts for five minutes more."""
-        return not self.is_cordoned and (self.ready == "True" or time.time() - seconds(self.ready_since) < SILENT_SECONDS)
+        return not self.is_cordoned and (
+            self.ready == "True" or time.time() - seconds(self.ready_since) < SILENT_SECONDS
+        )
 
     @property
     def mode(self) -> str:
@@ -103,16 +132,27 @@ class NodeTruth:
         return self.cards[0].model if self.cards else self.labels.get("nvidia.com/gpu.product", "")
 
     def worth(self, pod: Object) -> float:
-        """Cards that the pod holds here: whole ones, its turn of those that go round, parts of shared and divided ones."""
+        """Cards that the pod holds here: whole ones, its turn of those that go round, parts of
+        shared and divided ones.
+        """
         limits = limits_of(pod)
         whole = limits.get(GPU, 0) * (self.gpus / self.offered if self.offered else 1)
         offered = sum(int(self.capacity.get(name, 0)) * part for name, part in PARTS.items())
         slices = sum(limits.get(name, 0) * part for name, part in PARTS.items())
-        return whole + (self.gpus * slices / offered if offered else 0) + sum(shares_of(pod).values()) / UNITS
+        return (
+            whole
+            + (self.gpus * slices / offered if offered else 0)
+            + sum(shares_of(pod).values()) / UNITS
+        )
 
     def seats_of(self, pod: Object) -> list[tuple[Told, Seat]]:
         who = (pod["metadata"]["namespace"], pod["metadata"]["name"])
-        return [(card, seat) for card in self.cards for seat in self.seats[card.index] if (seat.space, seat.pod) == who]
+        return [
+            (card, seat)
+            for card in self.cards
+            for seat in self.seats[card.index]
+            if (seat.space, seat.pod) == who
+        ]
 
     def seats_on(self, card: Told, pod: Object) -> list[Seat]:
         return [seat for on, seat in self.seats_of(pod) if on == card]
@@ -124,15 +164,24 @@ class NodeTruth:
 
     def used_by(self, pod: Object) -> float | None:
         """DCGM says nothing of a pod: who has a card whole has all that is used of it."""
-        return total(card.used if card.family == "dcgm" else seat.used for card, seat in self.seats_of(pod))
+        return total(
+            card.used if card.family == "dcgm" else seat.used for card, seat in self.seats_of(pod)
+        )
 
     def used_of(self, pod: Object) -> float | None:
         """What it has of the cards of which somebody tells how much it uses."""
-        told = [seat for card, seat in self.seats_of(pod) if card.family == "dcgm" or seat.used is not None]
+        told = [
+            seat
+            for card, seat in self.seats_of(pod)
+            if card.family == "dcgm" or seat.used is not None
+        ]
         return total(math.floor(seat.limit) for seat in told)
 
     def busy_of(self, pod: Object) -> list[float | None]:
-        return [card.busy if seat.mode == "exclusive" else seat.busy for card, seat in self.seats_of(pod)]
+        return [
+            card.busy if seat.mode == "exclusive" else seat.busy
+            for card, seat in self.seats_of(pod)
+        ]
 
     def idle_of(self, pod: Object) -> float:
         """GPUs that have done nothing for this pod for an hour, since it was bound."""
@@ -154,7 +203,11 @@ class NodeTruth:
     @property
     def memory_allocated(self) -> float | None:
         """Who takes turns on a card may have all of it, and it is there once."""
-        return None if self.memory is None else min(self.memory, sum(self.memory_of(pod) for pod in self.pods))
+        return (
+            None
+            if self.memory is None
+            else min(self.memory, sum(self.memory_of(pod) for pod in self.pods))
+        )
 
     @property
     def memory_used(self) -> float | None:
@@ -174,7 +227,9 @@ class NodeTruth:
         """How many cards are in each state."""
         if not self.cards:
             held = int(self.allocated)
-            return Counter({"allocated": held, "free" if self.is_open else "closed": self.gpus - held})
+            return Counter(
+                {"allocated": held, "free" if self.is_open else "closed": self.gpus - held}
+            )
         return Counter(self._state(card) for card in self.cards)
 
     def _state(self, card: Told) -> str:

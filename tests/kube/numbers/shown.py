@@ -10,7 +10,16 @@ from typing import Any
 from tests.kube.numbers.truth import Numbers
 from tests.kube.servers import Server
 
-STATES = ("free", "allocated", "shared", "unhealthy", "draining", "unknown", "closed", "unreachable")
+STATES = (
+    "free",
+    "allocated",
+    "shared",
+    "unhealthy",
+    "draining",
+    "unknown",
+    "closed",
+    "unreachable",
+)
 """As the map numbers them."""
 
 
@@ -35,9 +44,27 @@ class Shown:
         return self._console.api("/overview")
 
     def nodes(self) -> Numbers:
-        names = ["status", "schedulable", "ip", "gpuMode", "gpuModel", "gpusTotal", "gpusAllocated", "gpusUnhealthy", "gpusReporting"]
-        names += ["gpuMemoryTotalMiB", "gpuMemoryAllocatedMiB", "gpuMemoryUsedMiB", "gpuMemoryUsedOfMiB", "gpuUtilPercent"]
-        return {f"{row['name']} {name}": row[name] for row in self._items("/nodes") for name in names}
+        names = [
+            "status",
+            "schedulable",
+            "ip",
+            "gpuMode",
+            "gpuModel",
+            "gpusTotal",
+            "gpusAllocated",
+            "gpusUnhealthy",
+            "gpusReporting",
+        ]
+        names += [
+            "gpuMemoryTotalMiB",
+            "gpuMemoryAllocatedMiB",
+            "gpuMemoryUsedMiB",
+            "gpuMemoryUsedOfMiB",
+            "gpuUtilPercent",
+        ]
+        return {
+            (f"{row['name']} {name}"): row[name] for row in self._items("/nodes") for name in names
+        }
 
     def cards(self) -> Numbers:
         """The map's cells and the list's rows are of one mind about each card."""
@@ -48,14 +75,25 @@ class Shown:
             for index, value in line["points"]
         }
         states = Counter(f"{row['node']} {row['state']}" for row in rows)
-        cells = Counter(f"{node[0]} {STATES[cell[0]]}" for node in self._console.api("/gpus/map")["nodes"] for cell in node[4])
+        cells = Counter(
+            f"{node[0]} {STATES[cell[0]]}"
+            for node in self._console.api("/gpus/map")["nodes"]
+            for cell in node[4]
+        )
         assert cells == states, "the map and the list differ"
         found: Numbers = dict(states)
         for row in rows:
             if row["uuid"]:
                 name = f"{row['node']}/{row['index']}"
-                found |= {f"{name} util": row["utilPercent"], f"{name} used": row["memoryUsedMiB"], f"{name} total": row["memoryTotalMiB"]}
-                found |= {f"{name} holders": sorted(row["holders"]), f"{name} health": row["health"]}
+                found |= {
+                    (f"{name} util"): row["utilPercent"],
+                    (f"{name} used"): row["memoryUsedMiB"],
+                    (f"{name} total"): row["memoryTotalMiB"],
+                }
+                found |= {
+                    (f"{name} holders"): sorted(row["holders"]),
+                    (f"{name} health"): row["health"],
+                }
                 found[f"{name} heat"] = heat[name]
         return found
 
@@ -81,14 +119,23 @@ class Shown:
 
     def overview(self) -> Numbers:
         board = self._overview
-        sentences = [board["sentence"], self._console.api("/gpus")["sentence"], self._console.api("/nodes")["sentence"]]
-        said = [{key: value for key, value in each["values"].items() if key != "nodes"} for each in sentences]
+        sentences = [
+            board["sentence"],
+            self._console.api("/gpus")["sentence"],
+            self._console.api("/nodes")["sentence"],
+        ]
+        said = [
+            {key: value for key, value in each["values"].items() if key != "nodes"}
+            for each in sentences
+        ]
         gpus, memory = board["gpus"], board["gpuMemory"]
         assert said[0] == said[1]
         assert (said[0]["total"], said[0]["unhealthy"]) == (gpus["total"], gpus["unhealthy"])
         assert said[0]["allocated"] == said[2]["allocated"] == round(gpus["allocated"], 1)
         assert said[0].get("idle", 0) == round(board["idleGpus"], 1)
-        (warned,) = [each["values"] for each in board["warnings"] if each["code"] == "series-missing"]
+        (warned,) = [
+            each["values"] for each in board["warnings"] if each["code"] == "series-missing"
+        ]
         return {
             **{f"nodes {name}": value for name, value in board["gpuNodes"].items()},
             **{f"gpus {name}": value for name, value in gpus.items()},
@@ -102,9 +149,18 @@ class Shown:
             "memory used of": memory["usedOfMiB"],
             "utilization": board["gpuUtilPercent"],
             **{f"jobs {name.capitalize()}": value for name, value in board["jobs"].items()},
-            **{f"consumer {each['namespace']} gpus": each["gpus"] for each in board["topConsumers"]},
-            **{f"consumer {each['namespace']} memory": each["gpuMemoryMiB"] for each in board["topConsumers"]},
-            **{f"consumer {each['namespace']} jobs": each["jobs"] for each in board["topConsumers"]},
+            **{
+                (f"consumer {each['namespace']} gpus"): each["gpus"]
+                for each in board["topConsumers"]
+            },
+            **{
+                (f"consumer {each['namespace']} memory"): each["gpuMemoryMiB"]
+                for each in board["topConsumers"]
+            },
+            **{
+                (f"consumer {each['namespace']} jobs"): each["jobs"]
+                for each in board["topConsumers"]
+            },
             **self._attention(),
         }
 
@@ -132,11 +188,18 @@ class Shown:
                 f"{name} used": row["gpuMemoryUsedMiB"],
                 f"{name} used of": row["gpuMemoryUsedOfMiB"],
                 f"{name} util": row["gpuUtilPercent"],
-                **{f"{name} {each}": counts[each] for each in ("desired", "running", "unknown", "pending", "failed")},
+                **{
+                    (f"{name} {each}"): counts[each]
+                    for each in ("desired", "running", "unknown", "pending", "failed")
+                },
                 f"{name} nodes": row["nodes"],
-                f"{name} duration from": now - row["durationSeconds"] if has_begun and not is_over else None,
+                (f"{name} duration from"): now - row["durationSeconds"]
+                if has_begun and not is_over
+                else None,
                 f"{name} duration": row["durationSeconds"] if is_over or not has_begun else None,
-                f"{name} held from": None if row["heldSeconds"] is None else now - row["heldSeconds"],
+                (f"{name} held from"): None
+                if row["heldSeconds"] is None
+                else now - row["heldSeconds"],
                 f"{name} quota": row["quotaPath"],
             }
         said = answer["sentence"]["values"]
@@ -153,8 +216,15 @@ class Shown:
             found[f"{row['name']} bound since"] = scheduled and moment(scheduled["at"])
             for each in page["instances"]:
                 name = f"{row['namespace']}/{each['name']}"
-                found |= {f"{name} status": each["status"], f"{name} gpus": each["gpus"], f"{name} memory": each["gpuMemoryAllocatedMiB"]}
-                found |= {f"{name} used": each["gpuMemoryUsedMiB"], f"{name} util": each["gpuUtilPercent"]}
+                found |= {
+                    (f"{name} status"): each["status"],
+                    (f"{name} gpus"): each["gpus"],
+                    (f"{name} memory"): each["gpuMemoryAllocatedMiB"],
+                }
+                found |= {
+                    (f"{name} used"): each["gpuMemoryUsedMiB"],
+                    (f"{name} util"): each["gpuUtilPercent"],
+                }
         return found
 
     def holders(self) -> Numbers:
@@ -181,7 +251,11 @@ class Shown:
         found: Numbers = {}
         for by in ("owner", "leaf", "user", "namespace"):
             for row in self._items("/holders/groups", by=by):
-                name = f"{row['namespace']}/{row['kind']}/{row['name']}" if by == "owner" else row["name"]
+                name = (
+                    f"{row['namespace']}/{row['kind']}/{row['name']}"
+                    if by == "owner"
+                    else row["name"]
+                )
                 found |= {
                     f"{by} {name} pods": row["pods"],
                     f"{by} {name} gpus": row["gpus"],
@@ -196,7 +270,8 @@ class Shown:
     def quota(self) -> Numbers:
         found: Numbers = {}
         for row in self._items("/quota/usage"):
-            if row["resource"] == "aliyun.com/gpu":  # of the contract's five tables, and nobody here has one
+            # of the contract's five tables, and nobody here has one
+            if row["resource"] == "aliyun.com/gpu":
                 assert (row["used"], row["waitingPods"]) == (0, 0)
                 continue
             name = f"{row['path']} {row['resource']}"
@@ -204,9 +279,14 @@ class Shown:
             found |= {f"{name} waiting": row["waitingPods"], f"{name} written": row["minWritten"]}
             if row["isLeaf"]:
                 found[f"{name} borrowed"] = row["borrowed"]
-                found |= {f"{name} of {each['user'] or '-'}": each["used"] for each in row["byUser"]}
+                found |= {
+                    (f"{name} of {each['user'] or '-'}"): each["used"] for each in row["byUser"]
+                }
                 assert sum(each["used"] for each in row["byNamespace"]) == row["used"]
-        found |= {f"{row['path']} waiting": row["waitingPods"] for row in self._console.api("/quota/tree")["items"]}
+        found |= {
+            (f"{row['path']} waiting"): row["waitingPods"]
+            for row in self._console.api("/quota/tree")["items"]
+        }
         return found
 
     def mine(self) -> Numbers:
@@ -215,15 +295,30 @@ class Shown:
             key, _, value = who.partition("=")
             work = self._console.api("/mine", **{key: value})
             held = work["held"]
-            found |= {f"{who} pods": held["pods"], f"{who} gpus": held["gpus"], f"{who} idle": held["gpusIdle"]}
-            found[f"{who} waits"] = sorted(f"{each['namespace']}/{each['name']}" for each in work["waits"])
-            starts = {f"start {each['model']}": each["onNodes"] for each in work["starts"] if each["onNodes"]}
+            found |= {
+                (f"{who} pods"): held["pods"],
+                (f"{who} gpus"): held["gpus"],
+                (f"{who} idle"): held["gpusIdle"],
+            }
+            found[(f"{who} waits")] = sorted(
+                f"{each['namespace']}/{each['name']}" for each in work["waits"]
+            )
+            starts = {
+                (f"start {each['model']}"): each["onNodes"]
+                for each in work["starts"]
+                if each["onNodes"]
+            }
             found |= starts
             for leaf in work["leaves"]:
                 for each in leaf["resources"]:
                     if each["resource"] != "aliyun.com/gpu":
                         name = f"{who} {leaf['path']} {each['resource']}"
-                        found |= {name: each["mine"], **{f"{name} {key}": each[key] for key in ("guaranteed", "borrowable")}}
+                        found |= {
+                            name: each["mine"],
+                            **{
+                                (f"{name} {key}"): each[key] for key in ("guaranteed", "borrowable")
+                            },
+                        }
         return found
 
 
@@ -231,13 +326,28 @@ def _node_page(node: str, page: Any) -> Numbers:
     found: Numbers = {}
     for pod in page["pods"]:
         name = f"{node} {pod['namespace']}/{pod['name']}"
-        found |= {f"{name} gpus": pod["gpus"], f"{name} memory": pod["gpuMemoryAllocatedMiB"], f"{name} since": moment(pod["heldSince"])}
+        found |= {
+            (f"{name} gpus"): pod["gpus"],
+            (f"{name} memory"): pod["gpuMemoryAllocatedMiB"],
+            (f"{name} since"): moment(pod["heldSince"]),
+        }
         found[f"{name} cards"] = pod["gpuIndexes"]
     for card in page["gpus"] if page["gpus"][0]["uuid"] else ():
         name = f"{node}/{card['index']}"
-        found |= {f"{name} allocated": card["memoryAllocatedMiB"], f"{name} free": card["memoryFreeMiB"]}
+        found |= {
+            (f"{name} allocated"): card["memoryAllocatedMiB"],
+            (f"{name} free"): card["memoryFreeMiB"],
+        }
         found[f"{name} is idle"] = "idle" in card["flags"]
         for each in card["migInstances"]:
-            told = [each["profile"], each["memoryTotalMiB"], each["memoryUsedMiB"], each["utilPercent"]]
-            found[f"{name} instance {each['id']}"] = [*told, *(f"{pod['namespace']}/{pod['name']}" for pod in each["pods"])]
+            told = [
+                each["profile"],
+                each["memoryTotalMiB"],
+                each["memoryUsedMiB"],
+                each["utilPercent"],
+            ]
+            found[(f"{name} instance {each['id']}")] = [
+                *told,
+                *(f"{pod['namespace']}/{pod['name']}" for pod in each["pods"]),
+            ]
     return found

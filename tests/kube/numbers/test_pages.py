@@ -9,6 +9,8 @@ from tests.kube.numbers.company_seen import CompanySeen
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("source", ["pages", "prometheus"])
-def test_every_number_of_a_page_is_what_kubectl_says(seen: CompanySeen, page: str, source: str) -> None:
+def test_every_number_of_a_page_is_what_kubectl_says(
+    seen: CompanySeen, page: str, source: str
+) -> None:
     """`source`: where the console has the values of cards from."""
     assert seen.await_agreement(page, source=source) == {}

@@ -1,6 +1,8 @@
-"""Are GPUs and GPU memory one number, whoever sums them: kubectl, the cluster exporter through a real Prometheus, the console?
+"""Are GPUs and GPU memory one number, whoever sums them: kubectl, the cluster exporter through a
+real Prometheus, the console?
 
-Of the cluster, of each node, job, namespace and quota leaf; whole, shared, divided and sliced cards among them.
+Of the cluster, of each node, job, namespace and quota leaf; whole, shared, divided and sliced cards
+among them.
 """
 
 from __future__ import annotations
@@ -24,17 +26,27 @@ def test_prometheus_has_what_kubectl_says(seen: CompanySeen, each: Sum) -> None:
 
 
 @pytest.mark.parametrize("by", ["owner", "leaf", "user", "namespace"])
-def test_what_holders_have_together_is_what_the_cluster_has_allocated(seen: CompanySeen, by: str) -> None:
+def test_what_holders_have_together_is_what_the_cluster_has_allocated(
+    seen: CompanySeen, by: str
+) -> None:
     """Memory of cards that several take in turns is each one's; of all others it is a sum, too."""
     assert seen.await_agreement("groups", "overview", "pools", "nodes") == {}
     console = seen.console
     board = console.api("/overview")
     groups = console.api("/holders/groups", by=by, size="500")["items"]
     nodes, pools = console.api("/nodes", size="500")["items"], board["pools"]
-    sums = [sum(each[key] for each in rows) for rows, key in ((groups, "gpus"), (nodes, "gpusAllocated"), (pools, "gpusAllocated"))]
+    sums = [
+        sum(each[key] for each in rows)
+        for rows, key in ((groups, "gpus"), (nodes, "gpusAllocated"), (pools, "gpusAllocated"))
+    ]
     assert sums == pytest.approx([board["gpus"]["allocated"]] * 3, abs=0.002)
-    twice = sum(node.memory_of(pod) for node in seen.truth.gpu_nodes for pod in node.pods) - board["gpuMemory"]["allocatedMiB"]
-    assert sum(each["gpuMemoryAllocatedMiB"] for each in groups) - twice == pytest.approx(board["gpuMemory"]["allocatedMiB"])
+    twice = (
+        sum(node.memory_of(pod) for node in seen.truth.gpu_nodes for pod in node.pods)
+        - board["gpuMemory"]["allocatedMiB"]
+    )
+    assert sum(each["gpuMemoryAllocatedMiB"] for each in groups) - twice == pytest.approx(
+        board["gpuMemory"]["allocatedMiB"]
+    )
     (sliced,) = [card.total for card in CARDS if card.node == "sliced-1"]
     turns = [pod for pod in seen.truth.by_name["sliced-1"].pods if limits_of(pod)]
     assert twice == sliced * (len(turns) - 1)
@@ -61,8 +73,13 @@ def charted(truth: Truth, name: str, node: str) -> Numbers:
 
 @pytest.mark.parametrize("node", ["a100-1", "a100-2", "share-1"])
 @pytest.mark.parametrize("name", ["gpu-duty-cycle", "gpu-memory-used"])
-def test_a_chart_of_one_node_has_its_cards_and_no_others(seen: CompanySeen, name: str, node: str) -> None:
-    assert seen.await_none(lambda: drawn(seen, name, charted(seen.truth, name, node), gpu_node=node)) == {}
+def test_a_chart_of_one_node_has_its_cards_and_no_others(
+    seen: CompanySeen, name: str, node: str
+) -> None:
+    assert (
+        seen.await_none(lambda: drawn(seen, name, charted(seen.truth, name, node), gpu_node=node))
+        == {}
+    )
 
 
 def test_a_chart_of_one_job_is_of_no_other(seen: CompanySeen) -> None:
@@ -75,15 +92,32 @@ def test_a_chart_of_one_job_is_of_no_other(seen: CompanySeen) -> None:
 
 
 def test_mins_promise_more_than_nodes_have(seen: CompanySeen) -> None:
-    """28 are promised. On the cordoned node two GPUs are held, and count (docs/how-to/quota-operations.md): 26 are there, not 24."""
+    """28 are promised. On the cordoned node two GPUs are held, and count
+    (docs/how-to/quota-operations.md): 26 are there, not 24.
+    """
     assert seen.look().available(GPU) < 28
     assert seen.truth.min_of(seen.truth.root["children"][1], GPU) < 20
 
 
 def test_pods_that_wait_for_quota_are_those_with_a_gate(seen: CompanySeen) -> None:
     """And nothing stands where nobody waits."""
-    gated = [pod for pod in seen.truth.pods if any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates", ()))]
+    gated = [
+        pod
+        for pod in seen.truth.pods
+        if any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates", ()))
+    ]
     listed = seen.console.api("/quota/waiting", size="500")["items"]
-    assert sorted(each["name"] for each in listed) == sorted(pod["metadata"]["name"] for pod in gated) != []
-    rows = {(row["path"], row["resource"]): row["waitingPods"] for row in seen.console.api("/quota/usage", size="500")["items"]}
-    assert (rows["root.vision", GPU], rows["root.research", GPU], rows["root.spare", "cpu"]) == (2, 0, 0)
+    assert (
+        sorted(each["name"] for each in listed)
+        == sorted(pod["metadata"]["name"] for pod in gated)
+        != []
+    )
+    rows = {
+        (row["path"], row["resource"]): row["waitingPods"]
+        for row in seen.console.api("/quota/usage", size="500")["items"]
+    }
+    assert (rows["root.vision", GPU], rows["root.research", GPU], rows["root.spare", "cpu"]) == (
+        2,
+        0,
+        0,
+    )

@@ -1,7 +1,8 @@
-"""Does every number follow when a pod goes, a node takes pods again or none more, a job ends, a pod is admitted, a silent node speaks?
+"""Does every number follow when a pod goes, a node takes pods again or none more, a job ends, a pod
+is admitted, a silent node speaks?
 
-Each move changes what kubectl says, and then all pages and the sums are compared anew. The moves follow one another on one cluster; each
-one may be tried alone.
+Each move changes what kubectl says, and then all pages and the sums are compared anew. The moves
+follow one another on one cluster; each one may be tried alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from tests.waiting import wait_until
 
 def a_pod_is_deleted(seen: CompanySeen) -> None:
     """It had a card that did nothing, and a user."""
-    seen.admin.run("delete", "pod", "notebook", "-n", "research", "--grace-period=0", "--force", "--ignore-not-found")
+    seen.admin.run(
+        "delete",
+        "pod",
+        "notebook",
+        "-n",
+        "research",
+        "--grace-period=0",
+        "--force",
+        "--ignore-not-found",
+    )
 
 
 def a_node_takes_pods_again(seen: CompanySeen) -> None:
@@ -38,22 +48,49 @@ def a_job_ends(seen: CompanySeen) -> None:
     said = {"completionTime": utc(0), "conditions": conditions(0, "Created", "Succeeded")}
     seen.admin.patch_status("mpijobs", "bert", "research", said)
     pods = ("bert-launcher", "bert-worker-0", "bert-worker-1")
-    seen.admin.run("delete", "pod", *pods, "-n", "research", "--grace-period=0", "--force", "--ignore-not-found")
+    seen.admin.run(
+        "delete",
+        "pod",
+        *pods,
+        "-n",
+        "research",
+        "--grace-period=0",
+        "--force",
+        "--ignore-not-found",
+    )
 
 
 def a_pod_is_admitted(seen: CompanySeen) -> None:
     """Its gate is opened, and the scheduler finds it a card."""
-    seen.admin.run("patch", "pod", "queued-1", "-n", "vision", "--type=merge", "-p", '{"spec": {"schedulingGates": null}}')
+    seen.admin.run(
+        "patch",
+        "pod",
+        "queued-1",
+        "-n",
+        "vision",
+        "--type=merge",
+        "-p",
+        ('{"spec": {"schedulingGates": null}}'),
+    )
 
     def runs() -> bool:
-        return any(pod["metadata"]["name"] == "queued-1" and pod["status"]["phase"] == "Running" for pod in seen.look().pods)
+        return any(
+            pod["metadata"]["name"] == "queued-1" and pod["status"]["phase"] == "Running"
+            for pod in seen.look().pods
+        )
 
     wait_until("it runs", runs, 30)
 
 
 def a_silent_node_is_heard_of_again(seen: CompanySeen) -> None:
     """Once; whoever listens for longer than half a minute finds it silent again."""
-    said = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": utc(0), "lastTransitionTime": utc(0)}
+    said = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "lastHeartbeatTime": utc(0),
+        "lastTransitionTime": utc(0),
+    }
     patch = json.dumps({"status": {"conditions": [said]}})
     seen.admin.run("patch", "node", SILENT, "--subresource=status", "--type=strategic", "-p", patch)
     assert seen.look().by_name[SILENT].ready == "True"
@@ -70,7 +107,9 @@ MOVES = (
 
 
 OF_NOW = [each for each in SUMS if "over_time" not in each.expression]
-"""A node whose status is another has two series for as long as the window of the reference's expression is."""
+"""A node whose status is another has two series for as long as the window of the reference's
+expression is.
+"""
 
 
 def told(truth: Truth) -> dict[str, Any]:

@@ -18,7 +18,9 @@ def tied(made: Object, node: str, limits: dict[str, int] | None = None) -> Objec
     if node == SILENT:
         made["spec"]["tolerations"] = [{"operator": "Exists"}]
     if limits:
-        made["spec"]["containers"][0]["resources"]["limits"] = {name: str(amount) for name, amount in limits.items()}
+        made["spec"]["containers"][0]["resources"]["limits"] = {
+            name: str(amount) for name, amount in limits.items()
+        }
     return made
 
 

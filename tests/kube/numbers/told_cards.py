@@ -1,7 +1,9 @@
-"""What do exporters tell of the mixed company's cards? Pages in two families, of numbers that are chosen here.
+"""What do exporters tell of the mixed company's cards? Pages in two families, of numbers that are
+chosen here.
 
-Which pod has which card is the exporters' to tell: here the pods of a node, by name, get its sound cards in order; who shares a card, by
-the annotation. Two nodes have no exporter. One card of `a100-2` does not say how busy it is.
+Which pod has which card is the exporters' to tell: here the pods of a node, by name, get its sound
+cards in order; who shares a card, by the annotation. Two nodes have no exporter. One card of
+`a100-2` does not say how busy it is.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ from tests.kube.objects import GPU, Object
 MIB = 1 << 20
 PAST_SECONDS, PAST_STEP = 3 * 3600, 120
 """So long the cards have been as they are now, as Prometheus knows."""
-KEPT = ("fairlead_gpu_utilization_ratio", "fairlead_gpu_memory_used_bytes", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED")
+KEPT = (
+    "fairlead_gpu_utilization_ratio",
+    "fairlead_gpu_memory_used_bytes",
+    "DCGM_FI_DEV_GPU_UTIL",
+    "DCGM_FI_DEV_FB_USED",
+)
 LARGE, SMALL = MIG_LARGE.removeprefix("nvidia.com/mig-"), MIG_SMALL.removeprefix("nvidia.com/mig-")
 
 
@@ -51,7 +58,9 @@ class Told(NamedTuple):
 
 
 class Seat(NamedTuple):
-    """A pod on a card, in MiB and 0..1, as the exporter tells it; of DCGM's only the pod. `instance`: its MIG instance."""
+    """A pod on a card, in MiB and 0..1, as the exporter tells it; of DCGM's only the pod.
+    `instance`: its MIG instance.
+    """
 
     space: str
     pod: str
@@ -63,12 +72,17 @@ class Seat(NamedTuple):
     units: int = 0
 
 
-def _whole(node: str, *cards: tuple[int, float | None], broken: int = -1, family: str = "own") -> Iterator[Told]:
+def _whole(
+    node: str, *cards: tuple[int, float | None], broken: int = -1, family: str = "own"
+) -> Iterator[Told]:
     for index, (used, busy) in enumerate(cards):
         yield Told(node, index, 81_920, used, busy, is_healthy=index != broken, family=family)
 
 
-DIVIDED = (Instance(1, LARGE, 71_000, 9_000, 0.5), *(Instance(6 + n, SMALL, 17_800, 30 * n, 0.1 if n == 1 else 0) for n in (1, 2, 3)))
+DIVIDED = (
+    Instance(1, LARGE, 71_000, 9_000, 0.5),
+    *(Instance(6 + n, SMALL, 17_800, 30 * n, 0.1 if n == 1 else 0) for n in (1, 2, 3)),
+)
 CARDS = (
     *_whole("a100-1", (40_100, 0.62), (30_100, 0), (2_100, 0), (5, 0)),
     *_whole("a100-2", (10_000, 0.35), (20_000, 0.5), (21_000, 0), (3_000, None), family="dcgm"),
@@ -97,12 +111,17 @@ def key(obj: Object) -> str:
 
 
 def is_holding(pod: Object) -> bool:
-    return bool(pod["spec"].get("nodeName")) and pod["status"]["phase"] not in ("Succeeded", "Failed")
+    return bool(pod["spec"].get("nodeName")) and pod["status"]["phase"] not in (
+        "Succeeded",
+        "Failed",
+    )
 
 
 def shares_of(pod: Object) -> dict[int, int]:
     """Units by the index of the card, of a pod of one container."""
-    told = json.loads(pod["metadata"].get("annotations", {}).get("scheduler.framework.gpushare.allocation", "{}"))
+    told = json.loads(
+        pod["metadata"].get("annotations", {}).get("scheduler.framework.gpushare.allocation", "{}")
+    )
     return {int(index): units for index, units in told.get("0", {}).items()}
 
 
@@ -121,18 +140,28 @@ def seats_of(pods: Iterable[Object]) -> dict[tuple[str, int], list[Seat]]:
             for card in cards:
                 if units := shares_of(pod).get(card.index, 0):
                     own = 0.3 if card.busy else 0.0
-                    found[card.node, card.index].append(Seat(*who, "share", card.total * units // 15, 200 * units, own, units=units))
+                    found[card.node, card.index].append(
+                        Seat(*who, "share", card.total * units // 15, 200 * units, own, units=units)
+                    )
             for _ in range(limits.get(GPU, 0) if free else 0):
                 if node == "sliced-1":
                     found[node, 0].append(Seat(*who, "timeslice", free[0].total, 500, 0.1))
                 else:
                     card = free.pop(0)
-                    found[node, card.index].append(Seat(*who, "exclusive", card.total, max(0, card.used - 100), card.busy))
+                    found[node, card.index].append(
+                        Seat(*who, "exclusive", card.total, max(0, card.used - 100), card.busy)
+                    )
             for name in (MIG_LARGE, MIG_SMALL):
                 for _ in range(limits.get(name, 0)):
-                    place = next(n for n, (_, each) in enumerate(parts) if f"nvidia.com/mig-{each.profile}" == name)
+                    place = next(
+                        n
+                        for n, (_, each) in enumerate(parts)
+                        if f"nvidia.com/mig-{each.profile}" == name
+                    )
                     card, each = parts.pop(place)
-                    found[node, card.index].append(Seat(*who, "mig", each.total, each.used, each.busy, each.id))
+                    found[node, card.index].append(
+                        Seat(*who, "mig", each.total, each.used, each.busy, each.id)
+                    )
     return found
 
 
@@ -146,7 +175,10 @@ def own_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
     for card in CARDS:
         if card.family == "own":
             device = _labels(node_name=card.node, gpu=card.index, uuid=card.uuid, model=card.model)
-            lines += [f"fairlead_gpu_up{{{device}}} 1", f"fairlead_gpu_healthy{{{device}}} {int(card.is_healthy)}"]
+            lines += [
+                f"fairlead_gpu_up{{{device}}} 1",
+                f"fairlead_gpu_healthy{{{device}}} {int(card.is_healthy)}",
+            ]
             lines += _own_device(card, device)
             for seat in seats.get((card.node, card.index), ()):
                 lines += _own_container(card, device, seat)
@@ -156,8 +188,14 @@ def own_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
 def _own_device(card: Told, device: str) -> Iterator[str]:
     parts = [(device, card.total, card.used, card.busy)]
     if card.instances:
-        parts = [(f"{device},{_of_instance(each)}", each.total, each.used, each.busy) for each in card.instances]
-        yield f"fairlead_gpu_memory_grantable_bytes{{{device}}} {sum(each.total for each in card.instances) * MIB}"
+        parts = [
+            (f"{device},{_of_instance(each)}", each.total, each.used, each.busy)
+            for each in card.instances
+        ]
+        yield (
+            f"fairlead_gpu_memory_grantable_bytes{{{device}}} "
+            f"{sum(each.total for each in card.instances) * MIB}"
+        )
     else:
         yield f"fairlead_gpu_memory_grantable_bytes{{{device}}} {card.total * MIB}"
     for labels, total, used, busy in parts:
@@ -172,8 +210,16 @@ def _of_instance(each: Instance) -> str:
 
 
 def _own_container(card: Told, device: str, seat: Seat) -> Iterator[str]:
-    who = _labels(namespace_name=seat.space, pod_name=seat.pod, container_name="main", pod_uid="u", allocate_mode=seat.mode)
-    instance = "".join(f",{_of_instance(each)}" for each in card.instances if each.id == seat.instance)
+    who = _labels(
+        namespace_name=seat.space,
+        pod_name=seat.pod,
+        container_name="main",
+        pod_uid="u",
+        allocate_mode=seat.mode,
+    )
+    instance = "".join(
+        f",{_of_instance(each)}" for each in card.instances if each.id == seat.instance
+    )
     labels = f"{device}{instance},{who}"
     yield f"fairlead_container_gpu_memory_limit_bytes{{{labels}}} {int(seat.limit * MIB)}"
     yield f"fairlead_container_gpu_memory_used_bytes{{{labels}}} {int(seat.used * MIB)}"
@@ -182,14 +228,26 @@ def _own_container(card: Told, device: str, seat: Seat) -> Iterator[str]:
 
 
 def dcgm_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
-    """As dcgm-exporter prints it: percent and MiB, no total, and the pod on the cards that it has."""
+    """As dcgm-exporter prints it: percent and MiB, no total, and
+    the pod on the cards that it has.
+    """
     lines: list[str] = []
     for card in CARDS:
         if card.family == "dcgm":
-            labels = _labels(gpu=card.index, UUID=card.uuid, device=f"nvidia{card.index}", modelName=card.model, Hostname=card.node)
+            labels = _labels(
+                gpu=card.index,
+                UUID=card.uuid,
+                device=f"nvidia{card.index}",
+                modelName=card.model,
+                Hostname=card.node,
+            )
             for seat in seats.get((card.node, card.index), ()):
                 labels += "," + _labels(container="main", namespace=seat.space, pod=seat.pod)
-            values = {"FB_USED": card.used, "FB_FREE": card.total - card.used - 600, "FB_RESERVED": 600}
+            values = {
+                "FB_USED": card.used,
+                "FB_FREE": card.total - card.used - 600,
+                "FB_RESERVED": 600,
+            }
             if card.busy is not None:
                 values["GPU_UTIL"] = round(card.busy * 100)
             lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value}" for name, value in values.items()]
@@ -197,7 +255,9 @@ def dcgm_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
 
 
 def past_of(page: str, target: str, now: float) -> str:
-    """The same page through the hours before now, as Prometheus keeps it: OpenMetrics without its end."""
+    """The same page through the hours before now, as Prometheus keeps it: OpenMetrics without its
+    end.
+    """
     lines = []
     for line in page.splitlines():
         if line.startswith(KEPT):

@@ -1,6 +1,8 @@
-"""What is every number of the mixed company, worked out from kubectl's JSON and the exporters' cards by code that shares nothing with ours?
+"""What is every number of the mixed company, worked out from kubectl's JSON and the exporters'
+cards by code that shares nothing with ours?
 
-One method for each page; `shown` reads the same names off the console's answers. Memory is in MiB, times are epoch seconds.
+One method for each page; `shown` reads the same names off the console's answers. Memory is in MiB,
+times are epoch seconds.
 """
 
 from __future__ import annotations
@@ -10,7 +12,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from tests.kube.numbers.node_truth import UNITS, NodeTruth, bound_at, busy_of, mean, percent, seconds, total, total_of, used_of
+from tests.kube.numbers.node_truth import (
+    UNITS,
+    NodeTruth,
+    bound_at,
+    busy_of,
+    mean,
+    percent,
+    seconds,
+    total,
+    total_of,
+    used_of,
+)
 from tests.kube.numbers.tied_pods import GATE, USER
 from tests.kube.numbers.told_cards import Seat, Told, is_holding, key, limits_of
 from tests.kube.objects import GPU, GPU_MEMORY, Object
@@ -27,7 +40,9 @@ def amount(text: str) -> float:
 
 
 class Truth:
-    def __init__(self, found: Mapping[str, list[Object]], seats: Mapping[tuple[str, int], list[Seat]]) -> None:
+    def __init__(
+        self, found: Mapping[str, list[Object]], seats: Mapping[tuple[str, int], list[Seat]]
+    ) -> None:
         self.pods = found["Pod"]
         self.all_nodes = [NodeTruth(node, self.pods, seats) for node in found["Node"]]
         self.gpu_nodes = [node for node in self.all_nodes if node.mode != "none"]
@@ -35,17 +50,23 @@ class Truth:
         self.trainings = [*found["MPIJob"], *found["TFJob"]]
         (tree,) = found["ElasticQuotaTree"]
         self.root = tree["spec"]["root"]
-        self.leaf_of = {space: leaf["name"] for leaf in self.root["children"] for space in leaf["namespaces"]}
+        self.leaf_of = {
+            space: leaf["name"] for leaf in self.root["children"] for space in leaf["namespaces"]
+        }
         self.holding = [pod for pod in self.pods if is_holding(pod) and limits_of(pod)]
 
     def node_of(self, pod: Object) -> NodeTruth:
         return self.by_name[pod["spec"]["nodeName"]]
 
     def gpus_of(self, pods: Iterable[Object]) -> float:
-        return sum(self.node_of(pod).worth(pod) for pod in pods if is_holding(pod) and limits_of(pod))
+        return sum(
+            self.node_of(pod).worth(pod) for pod in pods if is_holding(pod) and limits_of(pod)
+        )
 
     def memory_of(self, pods: Iterable[Object]) -> float:
-        return sum(self.node_of(pod).memory_of(pod) for pod in pods if is_holding(pod) and limits_of(pod))
+        return sum(
+            self.node_of(pod).memory_of(pod) for pod in pods if is_holding(pod) and limits_of(pod)
+        )
 
     def used_by(self, pods: Iterable[Object]) -> float | None:
         return total(self.node_of(pod).used_by(pod) for pod in pods if is_holding(pod))
@@ -54,10 +75,14 @@ class Truth:
         return total(self.node_of(pod).used_of(pod) for pod in pods if is_holding(pod))
 
     def busy_of(self, pods: Iterable[Object]) -> float | None:
-        return mean(busy for pod in pods if is_holding(pod) for busy in self.node_of(pod).busy_of(pod))
+        return mean(
+            busy for pod in pods if is_holding(pod) for busy in self.node_of(pod).busy_of(pod)
+        )
 
     def idle_of(self, pods: Iterable[Object]) -> float:
-        return sum(self.node_of(pod).idle_of(pod) for pod in pods if is_holding(pod) and limits_of(pod))
+        return sum(
+            self.node_of(pod).idle_of(pod) for pod in pods if is_holding(pod) and limits_of(pod)
+        )
 
     def nodes(self) -> Numbers:
         found: Numbers = {}
@@ -82,42 +107,74 @@ class Truth:
         return found
 
     def cards(self) -> Numbers:
-        """Of the map's cells and the list of GPUs: how many are in each state; and of each card what is told and who has it."""
-        found: Numbers = {f"{node.name} {state}": count for node in self.gpu_nodes for state, count in node.cells.items() if count}
+        """Of the map's cells and the list of GPUs: how many are in each state; and of each card
+        what is told and who has it.
+        """
+        found: Numbers = {
+            (f"{node.name} {state}"): count
+            for node in self.gpu_nodes
+            for state, count in node.cells.items()
+            if count
+        }
         for node in self.gpu_nodes:
             for card in node.cards:
                 name = f"{node.name}/{card.index}"
                 found[f"{name} util"] = found[f"{name} heat"] = percent(busy_of(card))
                 found[f"{name} used"] = used_of(card)
                 found[f"{name} total"] = total_of(card)
-                found[f"{name} holders"] = sorted({f"{seat.space}/{seat.pod}" for seat in node.seats[card.index]})
+                found[(f"{name} holders")] = sorted(
+                    {f"{seat.space}/{seat.pod}" for seat in node.seats[card.index]}
+                )
                 healthy = "Unknown" if node.ready == "Unknown" else "Healthy"
-                found[f"{name} health"] = healthy if card.is_healthy or card.family == "dcgm" else "Unhealthy"
+                found[(f"{name} health")] = (
+                    healthy if card.is_healthy or card.family == "dcgm" else "Unhealthy"
+                )
                 if card.family == "dcgm":
                     found[f"{name} health"] = "Unknown"
         return found
 
     def node_pages(self) -> Numbers:
-        """Of each node's page: its pods with what they hold since when, its cards, their instances."""
+        """Of each node's page: its pods with what they hold since
+        when, its cards, their instances.
+        """
         found: Numbers = {}
         for node in self.gpu_nodes:
             for pod in node.pods:
                 name = f"{node.name} {key(pod)}"
-                found |= {f"{name} gpus": node.worth(pod), f"{name} memory": node.memory_of(pod), f"{name} since": bound_at(pod)}
+                found |= {
+                    (f"{name} gpus"): node.worth(pod),
+                    (f"{name} memory"): node.memory_of(pod),
+                    (f"{name} since"): bound_at(pod),
+                }
                 found[f"{name} cards"] = sorted({card.index for card, _ in node.seats_of(pod)})
             for card in node.cards:
                 name, seats = f"{node.name}/{card.index}", node.seats[card.index]
                 allocated = min(total_of(card), sum(math.floor(seat.limit) for seat in seats))
-                found |= {f"{name} allocated": allocated, f"{name} free": self._free_memory(card, allocated)}
-                found[f"{name} is idle"] = any(busy_of(card) == 0 and node.idle_of(pod) for pod in node.pods if node.seats_on(card, pod))
+                found |= {
+                    (f"{name} allocated"): allocated,
+                    (f"{name} free"): self._free_memory(card, allocated),
+                }
+                found[(f"{name} is idle")] = any(
+                    busy_of(card) == 0 and node.idle_of(pod)
+                    for pod in node.pods
+                    if node.seats_on(card, pod)
+                )
                 for each in card.instances:
                     who = [f"{seat.space}/{seat.pod}" for seat in seats if seat.instance == each.id]
-                    found[f"{name} instance {each.id}"] = [each.profile, each.total, each.used, percent(each.busy), *who]
+                    found[(f"{name} instance {each.id}")] = [
+                        each.profile,
+                        each.total,
+                        each.used,
+                        percent(each.busy),
+                        *who,
+                    ]
         return found
 
     @staticmethod
     def _free_memory(card: Told, allocated: int) -> int:
-        """What a pod could get of it: of shared and divided cards what is left, else all or nothing."""
+        """What a pod could get of it: of shared and divided cards what is left, else all or
+        nothing.
+        """
         if not card.is_healthy:
             return 0
         if card.units:
@@ -125,7 +182,9 @@ class Truth:
         return total_of(card) - allocated if card.instances or not allocated else 0
 
     def pools(self) -> Numbers:
-        """Whole cards by model and mode that the next pod could have, and the largest part of a shared one in MiB."""
+        """Whole cards by model and mode that the next pod could have, and the largest part of a
+        shared one in MiB.
+        """
         found: Numbers = {}
         pools: dict[str, list[NodeTruth]] = defaultdict(list)
         for node in self.gpu_nodes:
@@ -141,14 +200,19 @@ class Truth:
 
     @staticmethod
     def _free_share(node: NodeTruth) -> int:
-        free = (card.total * (UNITS - sum(seat.units for seat in node.seats[card.index])) // UNITS for card in node.cards)
+        free = (
+            card.total * (UNITS - sum(seat.units for seat in node.seats[card.index])) // UNITS
+            for card in node.cards
+        )
         return max(free) if node.is_open else 0
 
     def overview(self) -> Numbers:
         nodes = self.gpu_nodes
         told = [busy for node in nodes for busy in node.busy]
         working = sum(node.gpus - node.broken for node in nodes)
-        speaking = sum(busy_of(card) is not None and card.is_healthy for node in nodes for card in node.cards)
+        speaking = sum(
+            busy_of(card) is not None and card.is_healthy for node in nodes for card in node.cards
+        )
         states = Counter(self.status_of(job) for job in self.trainings)
         return {
             "nodes total": len(nodes),
@@ -167,7 +231,10 @@ class Truth:
             "memory used": total(node.memory_used for node in nodes),
             "memory used of": total(node.memory_used_of for node in nodes),
             "utilization": percent(mean(told)),
-            **{f"jobs {word}": states[word] for word in ("Running", "Pending", "Succeeded", "Failed")},
+            **{
+                (f"jobs {word}"): states[word]
+                for word in ("Running", "Pending", "Succeeded", "Failed")
+            },
             **self._consumers(),
             **self._attention(),
         }
@@ -176,8 +243,15 @@ class Truth:
         """Namespaces that hold something, and how many jobs of each do."""
         found: Numbers = {}
         for space, pods in _grouped(self.holding, lambda pod: str(pod["metadata"]["namespace"])):
-            jobs = [job for job in self.trainings if job["metadata"]["namespace"] == space and self.gpus_of(self.pods_of(job))]
-            found |= {f"consumer {space} gpus": self.gpus_of(pods), f"consumer {space} memory": self.memory_of(pods)}
+            jobs = [
+                job
+                for job in self.trainings
+                if job["metadata"]["namespace"] == space and self.gpus_of(self.pods_of(job))
+            ]
+            found |= {
+                (f"consumer {space} gpus"): self.gpus_of(pods),
+                (f"consumer {space} memory"): self.memory_of(pods),
+            }
             found[f"consumer {space} jobs"] = len(jobs)
         return found
 
@@ -188,7 +262,9 @@ class Truth:
             "node-silent": len(silent),
             "node-silent gpus": sum(node.gpus for node in silent),
             "node-not-ready": sum(node.ready == "False" for node in self.gpu_nodes),
-            "gpu-broken": sum(not card.is_healthy for node in self.gpu_nodes for card in node.cards),
+            "gpu-broken": sum(
+                not card.is_healthy for node in self.gpu_nodes for card in node.cards
+            ),
             "gpu-idle": round(self.idle_of(self.pods), 1),
             "leaf-starved": sum(self._is_starved(leaf) for leaf in self.root["children"]),
         }
@@ -196,16 +272,23 @@ class Truth:
 
     def _is_starved(self, leaf: Object) -> bool:
         """Of all that its waiting pods ask for it has less than it is guaranteed."""
-        charged, waiting = self.of_leaf(leaf["name"], waiting=False), self.of_leaf(leaf["name"], waiting=True)
+        charged, waiting = (
+            self.of_leaf(leaf["name"], waiting=False),
+            self.of_leaf(leaf["name"], waiting=True),
+        )
         asked = [name for name in RESOURCES if any(self.asked_of(pod, name) for pod in waiting)]
         used = {name: round(sum(self.asked_of(pod, name) for pod in charged), 6) for name in asked}
         return bool(asked) and all(used[name] < amount(leaf["min"][name]) for name in asked)
 
-    # --- training jobs --------------------------------------------------------------------------------------------------------------
+    # --- training jobs ----------------------------------------------------------------------------
 
     def pods_of(self, job: Object) -> list[Object]:
         uid = job["metadata"]["uid"]
-        return [pod for pod in self.pods if uid in {owner["uid"] for owner in pod["metadata"].get("ownerReferences", ())}]
+        return [
+            pod
+            for pod in self.pods
+            if uid in {owner["uid"] for owner in pod["metadata"].get("ownerReferences", ())}
+        ]
 
     def status_of(self, job: Object) -> str:
         said = {each["type"] for each in job["status"]["conditions"] if each["status"] == "True"}
@@ -219,14 +302,27 @@ class Truth:
         found: Numbers = {}
         for job in self.trainings:
             name, pods, status = job["metadata"]["name"], self.pods_of(job), job["status"]
-            (replicas,) = (value.values() for field, value in job["spec"].items() if field.endswith("ReplicaSpecs"))
-            silent = [pod for pod in pods if pod["status"]["phase"] == "Running" and self.node_of(pod).ready == "Unknown"]
+            (replicas,) = (
+                value.values()
+                for field, value in job["spec"].items()
+                if field.endswith("ReplicaSpecs")
+            )
+            silent = [
+                pod
+                for pod in pods
+                if pod["status"]["phase"] == "Running" and self.node_of(pod).ready == "Unknown"
+            ]
             phases = Counter(pod["status"]["phase"] for pod in pods)
-            began, ended = (seconds(status[field]) if field in status else None for field in ("startTime", "completionTime"))
+            began, ended = (
+                seconds(status[field]) if field in status else None
+                for field in ("startTime", "completionTime")
+            )
             held = [bound_at(pod) for pod in pods if is_holding(pod)]
             found |= {
                 f"{name} status": self.status_of(job),
-                f"{name} asked": sum(each["replicas"] * limits_of(each["template"]).get(GPU, 0) for each in replicas),
+                (f"{name} asked"): sum(
+                    each["replicas"] * limits_of(each["template"]).get(GPU, 0) for each in replicas
+                ),
                 f"{name} gpus": self.gpus_of(pods),
                 f"{name} memory": self.memory_of(pods),
                 f"{name} used": self.used_by(pods),
@@ -237,14 +333,25 @@ class Truth:
                 f"{name} unknown": len(silent),
                 f"{name} pending": phases["Pending"],
                 f"{name} failed": phases["Failed"],
-                f"{name} nodes": sorted({pod["spec"]["nodeName"] for pod in pods if is_holding(pod)}),
+                (f"{name} nodes"): sorted(
+                    {pod["spec"]["nodeName"] for pod in pods if is_holding(pod)}
+                ),
                 f"{name} duration from": began if began and not ended else None,
                 f"{name} duration": ended - began if began and ended else 0 if not began else None,
                 f"{name} held from": min(held, default=None),
                 f"{name} quota": self.leaf_of[job["metadata"]["namespace"]],
             }
-        waiting = [seconds(job["metadata"]["creationTimestamp"]) for job in self.trainings if self.status_of(job) == "Pending"]
-        running = [pod for job in self.trainings if self.status_of(job) == "Running" for pod in self.pods_of(job)]
+        waiting = [
+            seconds(job["metadata"]["creationTimestamp"])
+            for job in self.trainings
+            if self.status_of(job) == "Pending"
+        ]
+        running = [
+            pod
+            for job in self.trainings
+            if self.status_of(job) == "Running"
+            for pod in self.pods_of(job)
+        ]
         found["sentence gpus"] = round(self.gpus_of(running), 1)
         found["sentence waits from"] = min(waiting, default=None)
         return found
@@ -269,18 +376,27 @@ class Truth:
                 }
         return found
 
-    # --- who holds -------------------------------------------------------------------------------------------------------------------
+    # --- who holds --------------------------------------------------------------------------------
 
     def owner_of(self, pod: Object) -> tuple[str, str]:
         """What made it, in the word that a person used: a ReplicaSet is its Deployment's."""
-        owners = pod["metadata"].get("ownerReferences") or [{"kind": "Pod", "name": pod["metadata"]["name"]}]
+        owners = pod["metadata"].get("ownerReferences") or [
+            {"kind": "Pod", "name": pod["metadata"]["name"]}
+        ]
         kind, name = owners[0]["kind"], owners[0]["name"]
         return ("Deployment", name.rpartition("-")[0]) if kind == "ReplicaSet" else (kind, name)
 
     def user_of(self, pod: Object) -> str:
         owned = {owner["uid"] for owner in pod["metadata"].get("ownerReferences", ())}
         named = [pod, *(job for job in self.trainings if job["metadata"]["uid"] in owned)]
-        return next((each["metadata"]["labels"][USER] for each in named if USER in each["metadata"].get("labels", {})), "")
+        return next(
+            (
+                each["metadata"]["labels"][USER]
+                for each in named
+                if USER in each["metadata"].get("labels", {})
+            ),
+            "",
+        )
 
     def holders(self) -> Numbers:
         found: Numbers = {}
@@ -301,7 +417,11 @@ class Truth:
                 f"{name} unknown": node.ready == "Unknown",
             }
         owners = {(pod["metadata"]["namespace"], *self.owner_of(pod)) for pod in self.holding}
-        found |= {"pods": len(self.holding), "owners": len(owners), "gpus": round(self.gpus_of(self.holding), 1)}
+        found |= {
+            "pods": len(self.holding),
+            "owners": len(owners),
+            "gpus": round(self.gpus_of(self.holding), 1),
+        }
         return {**found, "idle": round(self.idle_of(self.holding), 1)}
 
     def groups(self) -> Numbers:
@@ -326,7 +446,7 @@ class Truth:
                 }
         return found
 
-    # --- quota -----------------------------------------------------------------------------------------------------------------------
+    # --- quota ------------------------------------------------------------------------------------
 
     @staticmethod
     def waits_for_quota(pod: Object) -> bool:
@@ -334,27 +454,43 @@ class Truth:
 
     @staticmethod
     def asked_of(pod: Object, resource: str) -> float:
-        return sum(amount(each["resources"].get("requests", {}).get(resource, "0")) for each in pod["spec"]["containers"])
+        return sum(
+            amount(each["resources"].get("requests", {}).get(resource, "0"))
+            for each in pod["spec"]["containers"]
+        )
 
     def of_leaf(self, leaf: str, *, waiting: bool) -> list[Object]:
-        unfinished = [pod for pod in self.pods if pod["status"]["phase"] not in ("Succeeded", "Failed")]
-        mine = [pod for pod in unfinished if self.leaf_of.get(pod["metadata"]["namespace"]) == leaf or leaf == "root"]
+        unfinished = [
+            pod for pod in self.pods if pod["status"]["phase"] not in ("Succeeded", "Failed")
+        ]
+        mine = [
+            pod
+            for pod in unfinished
+            if self.leaf_of.get(pod["metadata"]["namespace"]) == leaf or leaf == "root"
+        ]
         return [pod for pod in mine if self.waits_for_quota(pod) == waiting]
 
     def available(self, resource: str) -> float:
-        """What nodes have for pods that quota counts: those that take pods, and what such pods hold on the others.
+        """What nodes have for pods that quota counts: those that take pods, and what such pods hold
+        on the others.
 
         Without bound where no node that takes pods offers it: then the tree alone counts.
         """
         charged, there, is_offered = self.of_leaf("root", waiting=False), 0.0, False
         for node in self.all_nodes:
             offered = amount(node.allocatable.get(resource, "0")) if node.takes_pods else 0
-            held = sum(self.asked_of(pod, resource) for pod in charged if pod["spec"].get("nodeName") == node.name)
+            held = sum(
+                self.asked_of(pod, resource)
+                for pod in charged
+                if pod["spec"].get("nodeName") == node.name
+            )
             there, is_offered = there + max(held, offered), is_offered or offered > 0
         return there if is_offered else math.inf
 
     def min_of(self, node: Object, resource: str) -> float:
-        """Its min as it counts: of what is there its part, where leaves are promised more than that."""
+        """Its min as it counts: of what is there its part, where leaves are promised more than
+        that.
+        """
         least, there = amount(node["min"][resource]), self.available(resource)
         promised = sum(amount(leaf["min"][resource]) for leaf in self.root["children"])
         if there >= promised:
@@ -368,7 +504,9 @@ class Truth:
             bound - sum(self.asked_of(pod, resource) for pod in self.of_leaf(name, waiting=False))
             for name, bound in ((leaf["name"], amount(leaf["max"][resource])), ("root", most))
         ]
-        used = sum(self.asked_of(pod, resource) for pod in self.of_leaf(leaf["name"], waiting=False))
+        used = sum(
+            self.asked_of(pod, resource) for pod in self.of_leaf(leaf["name"], waiting=False)
+        )
         return max(0.0, min(rooms) - max(0.0, self.min_of(leaf, resource) - used))
 
     def quota(self) -> Numbers:
@@ -377,7 +515,9 @@ class Truth:
             name = node["name"]
             charged, waiting = self.of_leaf(name, waiting=False), self.of_leaf(name, waiting=True)
             for resource in RESOURCES:
-                used, waits = (sum(self.asked_of(pod, resource) for pod in pods) for pods in (charged, waiting))
+                used, waits = (
+                    sum(self.asked_of(pod, resource) for pod in pods) for pods in (charged, waiting)
+                )
                 least = self.min_of(node, resource)
                 by_user: dict[str, float] = defaultdict(float)
                 for pod in charged:
@@ -388,22 +528,37 @@ class Truth:
                     f"{name} {resource} max": amount(node["max"][resource]),
                     f"{name} {resource} used": used,
                     f"{name} {resource} requested": used + waits,
-                    f"{name} {resource} waiting": sum(self.asked_of(pod, resource) > 0 for pod in waiting),
+                    (f"{name} {resource} waiting"): sum(
+                        self.asked_of(pod, resource) > 0 for pod in waiting
+                    ),
                 }
                 if name != "root":
                     found[f"{name} {resource} borrowed"] = max(0, used - least)
-                    found |= {f"{name} {resource} of {user or '-'}": value for user, value in by_user.items() if value}
+                    found |= {
+                        (f"{name} {resource} of {user or '-'}"): value
+                        for user, value in by_user.items()
+                        if value
+                    }
             found[f"{name} waiting"] = len(waiting)
         return found
 
     def most_to_start(self) -> Numbers:
-        """The most that one pod could be given now, by model, as far as nodes go: whole cards, or units of a shared one."""
+        """The most that one pod could be given now, by model, as far as nodes go: whole cards, or
+        units of a shared one.
+        """
         found: dict[str, int] = {}
         for node in self.gpu_nodes:
             if node.mode == "exclusive":
                 most = node.cells["free"]
             else:
-                most = max((UNITS - sum(seat.units for seat in node.seats[card.index]) for card in node.cards if card.units), default=0)
+                most = max(
+                    (
+                        UNITS - sum(seat.units for seat in node.seats[card.index])
+                        for card in node.cards
+                        if card.units
+                    ),
+                    default=0,
+                )
             if most and node.is_open:
                 found[f"start {node.model}"] = max(most, found.get(f"start {node.model}", 0))
         return dict(found)
@@ -418,8 +573,14 @@ class Truth:
         }
         for who, is_mine in asked.items():
             pods = [pod for pod in self.holding if is_mine(pod)]
-            found |= {f"{who} pods": len(pods), f"{who} gpus": self.gpus_of(pods), f"{who} idle": self.idle_of(pods)}
-            found[f"{who} waits"] = sorted(key(pod) for pod in self.pods if is_mine(pod) and self.waits_for_quota(pod))
+            found |= {
+                (f"{who} pods"): len(pods),
+                (f"{who} gpus"): self.gpus_of(pods),
+                (f"{who} idle"): self.idle_of(pods),
+            }
+            found[(f"{who} waits")] = sorted(
+                key(pod) for pod in self.pods if is_mine(pod) and self.waits_for_quota(pod)
+            )
             named = [*self.pods, *self.trainings] if who.startswith("user") else self.pods
             spaces = {obj["metadata"]["namespace"] for obj in named if is_mine(obj)}
             for leaf in self.root["children"]:
@@ -432,7 +593,9 @@ class Truth:
         return found
 
 
-def _grouped(pods: Iterable[Object], name_of: Callable[[Object], str]) -> Iterator[tuple[str, list[Object]]]:
+def _grouped(
+    pods: Iterable[Object], name_of: Callable[[Object], str]
+) -> Iterator[tuple[str, list[Object]]]:
     groups: dict[str, list[Object]] = defaultdict(list)
     for pod in pods:
         groups[name_of(pod)].append(pod)

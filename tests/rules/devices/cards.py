@@ -1,4 +1,6 @@
-"""Cards for the tests of the node's side: a T4 of document 003, an H200, with UUIDs as long as real ones."""
+"""Cards for the tests of the node's side: a T4 of document 003, an H200, with UUIDs as long as real
+ones.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ def uuid(index: int) -> str:
 
 
 def t4(index: int = 0, **more: object) -> GpuSlot:
-    """Its minor is not its index: the two may differ (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory)."""
+    """Its minor is not its index: the two may differ
+    (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+    """
     made = GpuSlot(index, uuid(index), index + 4, "Tesla T4", T4_MIB, T4_UNITS, mode=SHARED)
     return structs.replace(made, **more)

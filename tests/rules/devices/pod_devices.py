@@ -14,5 +14,7 @@ def held(resource: str, *ids: str, pod: str = "p", container: str = "c") -> Held
     return HeldDevices(resource, ids, container, "ns", pod)
 
 
-def given(uuid: str = "GPU-b", pod: str = "p", uid: str = "u", ids: tuple[str, ...] = IDS, core: int = 0) -> GivenShare:
+def given(
+    uuid: str = "GPU-b", pod: str = "p", uid: str = "u", ids: tuple[str, ...] = IDS, core: int = 0
+) -> GivenShare:
     return GivenShare("ns", pod, uid, "c", Grant(uuid, 1, len(ids), 2154, core), token(MEMORY, ids))

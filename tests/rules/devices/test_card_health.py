@@ -71,8 +71,13 @@ def test_a_card_recovers_after_ten_minutes_of_good_probes() -> None:
     assert probe(of, 20, 1000.0) == [False] * 19 + [True]
 
 
-def test_a_second_fatal_xid_and_a_failed_probe_begin_the_ten_minutes_anew_and_an_ignored_one_does_not() -> None:
-    for disturb in (lambda of: of.xid(62, A, 1300.0), lambda of: of.probed(A, CardAnswer("no answer"), 1300.0)):
+def test_a_second_fatal_xid_and_a_failed_probe_begin_the_ten_minutes_anew_and_an_ignored_one_does_not() -> (
+    None
+):
+    for disturb in (
+        lambda of: of.xid(62, A, 1300.0),
+        lambda of: of.probed(A, CardAnswer("no answer"), 1300.0),
+    ):
         of = healths()
         of.xid(74, A, 1000.0)
         assert not any(probe(of, 10, 1000.0))
@@ -161,15 +166,47 @@ def test_an_operator_takes_cards_out_and_gives_them_back_and_a_fault_is_told_fir
 
 
 RESET = [
-    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(energy_mj=5), True, id="its energy counter began anew"),
-    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(energy_mj=900), False, id="the counter stands still"),
-    pytest.param([CardAnswer(energy_mj=900), CardAnswer()], CardAnswer(energy_mj=5), True, id="not told once meanwhile"),
+    pytest.param(
+        [CardAnswer(energy_mj=900)],
+        CardAnswer(energy_mj=5),
+        True,
+        id=("its energy counter began anew"),
+    ),
+    pytest.param(
+        [CardAnswer(energy_mj=900)],
+        CardAnswer(energy_mj=900),
+        False,
+        id=("the counter stands still"),
+    ),
+    pytest.param(
+        [CardAnswer(energy_mj=900), CardAnswer()],
+        CardAnswer(energy_mj=5),
+        True,
+        id=("not told once meanwhile"),
+    ),
     pytest.param([CardAnswer(energy_mj=900)], CardAnswer(), False, id="no longer told"),
     pytest.param([], CardAnswer(energy_mj=5), True, id="it began anew since before the XID"),
-    pytest.param([CardAnswer("GPU is lost", is_down=True)], CardAnswer(energy_mj=5), True, id="lost, and counts anew"),
-    pytest.param([CardAnswer("GPU requires restart", is_down=True)], CardAnswer(), True, id="waited for it, and answers"),
-    pytest.param([CardAnswer("no answer in 5 s")], CardAnswer(energy_mj=1001), False, id="it was slow"),
-    pytest.param([CardAnswer("no answer in 5 s")], CardAnswer(), False, id="it was slow, and tells no energy"),
+    pytest.param(
+        [CardAnswer(("GPU is lost"), is_down=True)],
+        CardAnswer(energy_mj=5),
+        True,
+        id=("lost, and counts anew"),
+    ),
+    pytest.param(
+        [CardAnswer(("GPU requires restart"), is_down=True)],
+        CardAnswer(),
+        True,
+        id=("waited for it, and answers"),
+    ),
+    pytest.param(
+        [CardAnswer("no answer in 5 s")], CardAnswer(energy_mj=1001), False, id=("it was slow")
+    ),
+    pytest.param(
+        [CardAnswer("no answer in 5 s")],
+        CardAnswer(),
+        False,
+        id=("it was slow, and tells no energy"),
+    ),
     pytest.param(
         [CardAnswer(energy_mj=900), CardAnswer("GPU is lost", is_down=True)],
         CardAnswer(energy_mj=950),
@@ -240,8 +277,12 @@ def test_the_next_process_knows_what_is_broken() -> None:
 
 
 @given(jumps=st.lists(st.floats(-1e7, 1e7), min_size=1, max_size=6), places=st.data())
-def test_a_clock_that_jumps_heals_no_card_early_and_each_in_the_end(jumps: list[float], places: st.DataObject) -> None:
-    """Probes come every 30 real seconds, whatever the clock says; each jump costs one of them at most."""
+def test_a_clock_that_jumps_heals_no_card_early_and_each_in_the_end(
+    jumps: list[float], places: st.DataObject
+) -> None:
+    """Probes come every 30 real seconds, whatever the clock says; each jump costs one of them at
+    most.
+    """
     of = healths()
     clock = 1e9
     at = {places.draw(st.integers(1, 19)): jump for jump in jumps}

@@ -1,7 +1,8 @@
-"""Cards of a node whose label, holders, faults and driver change in any order, beside a kubelet that gives ids away.
+"""Cards of a node whose label, holders, faults and driver change in any order, beside a kubelet
+that gives ids away.
 
-The kubelet knows only the lists that it was sent last; a container may be bound to a card by what was told before
-the label changed. Whatever happens, no card is held in both modes
+The kubelet knows only the lists that it was sent last; a container may be bound to a card by what
+was told before the label changed. Whatever happens, no card is held in both modes
 (docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
 docs/spec/gpu-sharing.md#device-plugin, docs/spec/gpu-sharing.md#gpu-health).
 """
@@ -27,7 +28,15 @@ MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "n
 COUNT = 3
 CARDS = [t4(index, units=3) for index in range(COUNT)]
 some_card = st.integers(0, COUNT - 1)
-some_labels = st.sampled_from([{}, {"cgpu": "true"}, {"cgpu": "false"}, {"ack.node.gpu.schedule": "core_mem"}, {"gpushare": "true"}])
+some_labels = st.sampled_from(
+    [
+        {},
+        {"cgpu": "true"},
+        {"cgpu": "false"},
+        {"ack.node.gpu.schedule": "core_mem"},
+        {"gpushare": "true"},
+    ]
+)
 
 
 class CardLives(RuleBasedStateMachine):
@@ -53,18 +62,26 @@ class CardLives(RuleBasedStateMachine):
     @rule()
     def send(self) -> None:
         holders = card_holders(CARDS, list(self.whole.values()), list(self.sharing.values()), ())
-        self.plan: CardPlan = card_plan(self.labels, self.judged(), holders, is_foreign=self.is_foreign)
+        self.plan: CardPlan = card_plan(
+            self.labels, self.judged(), holders, is_foreign=self.is_foreign
+        )
         self.sent: dict[str, tuple[OfferedDevice, ...]] = dict(self.plan.lists)
-        self.sent_shared = [card.uuid for card in self.plan.cards if card.mode == CardMode.SHARED and card.health == Health.HEALTHY]
+        self.sent_shared = [
+            card.uuid
+            for card in self.plan.cards
+            if card.mode == CardMode.SHARED and card.health == Health.HEALTHY
+        ]
 
-    # --- what happens ---------------------------------------------------------------------------------------
+    # --- what happens -----------------------------------------------------------------------------
 
     @rule(labels=some_labels)
     def relabel(self, labels: Mapping[str, str]) -> None:
         self.labels = labels
 
     @rule(labels=some_labels, card=some_card)
-    def relabel_and_be_asked_before_and_after_it_is_heard(self, labels: Mapping[str, str], card: int) -> None:
+    def relabel_and_be_asked_before_and_after_it_is_heard(
+        self, labels: Mapping[str, str], card: int
+    ) -> None:
         self.labels = labels
         for _ in range(2):
             self.bind(card)
@@ -78,7 +95,9 @@ class CardLives(RuleBasedStateMachine):
             self.made += 1
             name = f"s{self.made}"
             grants = {"c": (Grant(uuid(card), card, 1, 1077),)}
-            self.sharing[name] = Pod("ns", name, uid=name, phase=PodPhase.RUNNING, node="n", grants=grants)
+            self.sharing[name] = Pod(
+                "ns", name, uid=name, phase=PodPhase.RUNNING, node="n", grants=grants
+            )
 
     @rule(card=some_card)
     def give_whole(self, card: int) -> None:
@@ -86,7 +105,9 @@ class CardLives(RuleBasedStateMachine):
         taken = {uuid for held in self.whole.values() for uuid in held.ids}
         if OfferedDevice(uuid(card), True) in self.sent.get(WHOLE, ()) and uuid(card) not in taken:
             self.made += 1
-            self.whole[f"w{self.made}"] = HeldDevices(WHOLE, (uuid(card),), "c", "ns", f"w{self.made}")
+            self.whole[f"w{self.made}"] = HeldDevices(
+                WHOLE, (uuid(card),), "c", "ns", f"w{self.made}"
+            )
 
     @precondition(lambda self: self.sharing or self.whole)
     @rule(data=st.data())
@@ -99,7 +120,11 @@ class CardLives(RuleBasedStateMachine):
     def xid(self, card: int | None, xid: int) -> None:
         self.healths.xid(xid, None if card is None else uuid(card), self.now)
 
-    @rule(card=some_card, fault=st.sampled_from(["", "", "GPU is lost"]), energy=st.none() | st.integers(0, 9))
+    @rule(
+        card=some_card,
+        fault=st.sampled_from(["", "", ("GPU is lost")]),
+        energy=st.none() | st.integers(0, 9),
+    )
     def probe(self, card: int, fault: str, energy: int | None) -> None:
         answer = CardAnswer(fault, is_down=True) if fault else CardAnswer(energy_mj=energy)
         self.healths.probed(uuid(card), answer, self.now)
@@ -127,7 +152,7 @@ class CardLives(RuleBasedStateMachine):
     def foreign_plugin(self, is_foreign: bool) -> None:
         self.is_foreign = is_foreign
 
-    # --- what must be so ------------------------------------------------------------------------------------
+    # --- what must be so --------------------------------------------------------------------------
 
     @invariant()
     def no_card_is_held_in_both_modes(self) -> None:
@@ -137,21 +162,37 @@ class CardLives(RuleBasedStateMachine):
 
     @invariant()
     def a_card_is_in_one_list_and_of_one_health_there(self) -> None:
-        told = {resource: [device.id for device in devices] for resource, devices in self.sent.items()}
+        told = {
+            resource: [device.id for device in devices] for resource, devices in self.sent.items()
+        }
         assert all(ids == sorted(set(ids)) for ids in told.values())
         for card in CARDS:
             parts = [each for each in self.sent.get(MEMORY, ()) if each.id.startswith(card.uuid)]
             cores = [each for each in self.sent.get(CORE, ()) if each.id.startswith(card.uuid)]
             whole = [each for each in self.sent.get(WHOLE, ()) if each.id.startswith(card.uuid)]
             assert not (parts and whole) and not (cores and whole)
-            assert (len(parts), len(cores), len(whole)) in {(0, 0, 0), (3, 0, 0), (3, 100, 0), (0, 0, 1)}
-            assert max(Counter(each.is_healthy for each in (*parts, *cores, *whole)).values(), default=0) == len(parts + cores + whole)
+            assert (len(parts), len(cores), len(whole)) in {
+                (0, 0, 0),
+                (3, 0, 0),
+                (3, 100, 0),
+                (0, 0, 1),
+            }
+            assert max(
+                Counter(each.is_healthy for each in (*parts, *cores, *whole)).values(), default=0
+            ) == len(parts + cores + whole)
 
     @invariant()
     def nothing_is_offered_of_a_card_that_drains_or_is_ill(self) -> None:
-        offered = {each.id[: len(uuid(0))] for devices in self.sent.values() for each in devices if each.is_healthy}
+        offered = {
+            each.id[: len(uuid(0))]
+            for devices in self.sent.values()
+            for each in devices
+            if each.is_healthy
+        }
         for card in self.plan.cards:
-            assert card.uuid not in offered or (card.mode != CardMode.DRAINING and card.health == Health.HEALTHY)
+            assert card.uuid not in offered or (
+                card.mode != CardMode.DRAINING and card.health == Health.HEALTHY
+            )
 
     @invariant()
     def a_card_without_reason_is_healthy_and_no_other(self) -> None:

@@ -1,4 +1,6 @@
-"""A card's health, check by check: from its fields and XIDs as docs/spec/telemetry.md names them (1.7, 1.9)."""
+"""A card's health, check by check: from its fields and XIDs as docs/spec/telemetry.md names them
+(1.7, 1.9).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ ALL_OK = dict.fromkeys(("xid", "ecc", "remap", "thermal", "power", "nvlink", "pc
 def checks(xids: tuple[int, ...] = (), **changed: float) -> dict[str, int]:
     """Those that are not ok, of a card that is well but for this."""
     fields = {f"DCGM_FI_DEV_{name}": value for name, value in (WELL | changed).items()}
-    found = health_checks(device(fields=fields, xids=tuple(XidEvent(code, 1, EPOCH) for code in xids)), EPOCH)
+    found = health_checks(
+        device(fields=fields, xids=tuple(XidEvent(code, 1, EPOCH) for code in xids)), EPOCH
+    )
     assert found.keys() == ALL_OK.keys()
     return {name: level for name, level in found.items() if level}
 
@@ -115,14 +119,20 @@ def test_an_xid_stands_for_ten_minutes_and_a_sticky_one_until_a_reset(
     assert not any(found.values()) or level
 
 
-@pytest.mark.parametrize("code", [8, 13, 31, 48, 62, 63, 64, 74, 79, 92, 94, 95, 109, 119, 120, 140, 154, 999])
+@pytest.mark.parametrize(
+    "code", [8, 13, 31, 48, 62, 63, 64, 74, 79, 92, 94, 95, 109, 119, 120, 140, 154, 999]
+)
 def test_agent_and_exporter_judge_a_card_alike(code: int) -> None:
     agent = CardHealths()
     agent.xid(code, "GPU-a", EPOCH)
     for later in range(0, 1201, 30):
         agent.probed("GPU-a", CardAnswer(), EPOCH + later)
         (card,) = agent.judged([GpuSlot(0, "GPU-a")])
-        (seen,) = shown(DeviceSnapshot(1, EPOCH, (device(healthy=None, xids=(XidEvent(code, 1, EPOCH),)),)), 15.0, EPOCH + later).samples
+        (seen,) = shown(
+            DeviceSnapshot(1, EPOCH, (device(healthy=None, xids=(XidEvent(code, 1, EPOCH),)),)),
+            15.0,
+            EPOCH + later,
+        ).samples
         assert seen.healthy is (not card.reason), f"{later} s after XID {code}"
 
 
@@ -137,8 +147,18 @@ def test_agent_and_exporter_judge_a_card_alike(code: int) -> None:
         ({"healthy": False}, False),
         ({"healthy": True, "xids": (XidEvent(79, 1, EPOCH - 9999),)}, True),
     ],
-    ids=["well", "critical XID", "warning", "of a program", "lost", "who judges takes it out", "who judges says it is well again"],
+    ids=[
+        "well",
+        "critical XID",
+        "warning",
+        "of a program",
+        "lost",
+        "who judges takes it out",
+        "who judges says it is well again",
+    ],
 )
-def test_the_word_of_who_judges_the_nodes_cards_goes_before(given: dict[str, object], healthy: bool) -> None:
+def test_the_word_of_who_judges_the_nodes_cards_goes_before(
+    given: dict[str, object], healthy: bool
+) -> None:
     (seen,) = shown(DeviceSnapshot(1, EPOCH, (device(**given),)), 15.0, EPOCH).samples
     assert seen.healthy is healthy

@@ -1,5 +1,7 @@
-"""Labels and counts that an agent writes on its node: docs/spec/gpu-sharing.md#resources-and-device-ids,
-docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory, docs/spec/gpu-sharing.md#device-plugin.
+"""Labels and counts that an agent writes on its node:
+docs/spec/gpu-sharing.md#resources-and-device-ids,
+docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory,
+docs/spec/gpu-sharing.md#device-plugin.
 """
 
 from __future__ import annotations
@@ -31,21 +33,29 @@ def test_labels_are_those_of_the_documents() -> None:
 
 def test_what_is_there_stays_but_for_the_provider_in_force() -> None:
     present = {f"aliyun.accelerator/nvidia_{each}": "mine" for each in ("name", "mem", "count")}
-    assert missing_labels(CARDS, Provider.MPS, {**present, "fairlead.io/gpu-isolation": "guard"}) == {"fairlead.io/gpu-isolation": "mps"}
-    assert missing_labels(CARDS, Provider.MPS, {**present, "fairlead.io/gpu-isolation": "mps"}) == {}
+    assert missing_labels(
+        CARDS, Provider.MPS, {**present, "fairlead.io/gpu-isolation": "guard"}
+    ) == {"fairlead.io/gpu-isolation": "mps"}
+    assert (
+        missing_labels(CARDS, Provider.MPS, {**present, "fairlead.io/gpu-isolation": "mps"}) == {}
+    )
 
 
 def test_of_cards_that_differ_only_the_count_is_told() -> None:
     told = missing_labels([t4(), V100], Provider.NONE, {"fairlead.io/gpu-isolation": "none"})
     assert told == {"aliyun.accelerator/nvidia_count": "2"}
-    unknown = missing_labels([t4(memory_mib=None, model="")], Provider.NONE, {"fairlead.io/gpu-isolation": "none"})
+    unknown = missing_labels(
+        [t4(memory_mib=None, model="")], Provider.NONE, {"fairlead.io/gpu-isolation": "none"}
+    )
     assert unknown == {"aliyun.accelerator/nvidia_count": "1"}
     assert missing_labels([], Provider.NONE, {"fairlead.io/gpu-isolation": "none"}) == {}
 
 
 @given(model=st.text(max_size=120))
 def test_a_model_is_a_label_whatever_the_driver_calls_it(model: str) -> None:
-    text = missing_labels([t4(model=model)], Provider.NONE, {}).get("aliyun.accelerator/nvidia_name", "x")
+    text = missing_labels([t4(model=model)], Provider.NONE, {}).get(
+        "aliyun.accelerator/nvidia_name", "x"
+    )
     assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", text)
 
 
@@ -53,7 +63,12 @@ def test_a_model_is_a_label_whatever_the_driver_calls_it(model: str) -> None:
     ("labels", "cards", "holders", "counts"),
     [
         ({"cgpu": "true"}, CARDS, CardHolders(), (2, 2)),
-        ({"cgpu": "true"}, [t4(0), t4(1, health=Health.UNHEALTHY, reason="XID 79")], CardHolders(), (2, 1)),
+        (
+            {"cgpu": "true"},
+            [t4(0), t4(1, health=Health.UNHEALTHY, reason=("XID 79"))],
+            CardHolders(),
+            (2, 1),
+        ),
         ({"cgpu": "true"}, CARDS, CardHolders(whole=frozenset({uuid(0)})), (1, 1)),
         ({"cgpu": "false"}, CARDS, CardHolders(parts=frozenset({uuid(0)})), (1, 0)),
         ({}, CARDS, CardHolders(), (0, 0)),

@@ -1,5 +1,5 @@
-"""Who has a set of device ids: docs/spec/gpu-sharing.md#allocation-of-the-right-container, and what the
-kubelet's two lists leave out.
+"""Who has a set of device ids: docs/spec/gpu-sharing.md#allocation-of-the-right-container, and what
+the kubelet's two lists leave out.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ IDS = ("GPU-a-_-0", "GPU-a-_-1")
 
 
 def pod(name: str = "p", uid: str = "u", **more: Any) -> Pod:
-    return Pod("ns", name, **{"uid": uid, "node": "n", "containers": (Container("app"), Container("other")), **more})
+    return Pod(
+        "ns",
+        name,
+        **{"uid": uid, "node": "n", "containers": (Container("app"), Container("other")), **more},
+    )
 
 
-def listed(name: str = "p", container: str = "app", ids: tuple[str, ...] = IDS, resource: str = MEMORY) -> HeldDevices:
+def listed(
+    name: str = "p", container: str = "app", ids: tuple[str, ...] = IDS, resource: str = MEMORY
+) -> HeldDevices:
     """As the list of pod resources tells it."""
     return HeldDevices(resource, ids, container, "ns", name)
 
@@ -48,18 +54,33 @@ def test_either_list_tells_the_owner() -> None:
 
 def test_only_exactly_these_ids_of_this_resource_count() -> None:
     assert "no container" in refused(
-        listed(ids=IDS[:1]), listed(ids=(*IDS, "GPU-a-_-2")), listed(resource="aliyun.com/gpu-core.percentage")
+        listed(ids=IDS[:1]),
+        listed(ids=(*IDS, "GPU-a-_-2")),
+        listed(resource="aliyun.com/gpu-core.percentage"),
     )
 
 
 def test_an_init_container_that_ends_is_in_the_checkpoint_alone() -> None:
-    assert owned(kept(container="init"), pods=(pod(init_containers=(Container("init"),)),)) == ("u", "init")
+    assert owned(kept(container="init"), pods=(pod(init_containers=(Container("init"),)),)) == (
+        "u",
+        "init",
+    )
 
 
-def test_an_init_and_an_app_container_with_the_same_ids_are_both_told_the_app_container_first() -> None:
+def test_an_init_and_an_app_container_with_the_same_ids_are_both_told_the_app_container_first() -> (
+    None
+):
     both = pod(init_containers=(Container("init"), Container("side", restartable=True)))
-    assert owned(kept(container="init"), kept(container="app"), listed(), pods=(both,)) == ("u", "app", "init")
-    assert owned(kept(container="init"), kept(container="side"), pods=(both,)) == ("u", "side", "init")
+    assert owned(kept(container="init"), kept(container="app"), listed(), pods=(both,)) == (
+        "u",
+        "app",
+        "init",
+    )
+    assert owned(kept(container="init"), kept(container="side"), pods=(both,)) == (
+        "u",
+        "side",
+        "init",
+    )
 
 
 def test_of_a_static_pod_the_kubelet_knows_another_uid_than_its_mirror_has() -> None:
@@ -69,29 +90,51 @@ def test_of_a_static_pod_the_kubelet_knows_another_uid_than_its_mirror_has() -> 
 
 
 def test_a_pod_made_anew_under_its_name_is_not_taken_for_the_old_one() -> None:
-    """A StatefulSet's pod: the list has its name alone, and the watch still shows the one before it."""
+    """A StatefulSet's pod: the list has its name alone, and the watch still shows the one before
+    it.
+    """
     assert "not yet known" in refused(listed(), kept("new"), pods=(pod(uid="old", deleted_at=1.0),))
-    assert owned(listed(), kept("new"), pods=(pod(uid="old", deleted_at=1.0), pod(uid="new"))) == ("new", "app")
+    assert owned(listed(), kept("new"), pods=(pod(uid="old", deleted_at=1.0), pod(uid="new"))) == (
+        "new",
+        "app",
+    )
 
 
 def test_a_pod_that_is_over_has_no_ids_any_more() -> None:
-    over, leaving = pod("old", "old", phase=PodPhase.SUCCEEDED), pod("going", "going", deleted_at=1.0)
-    assert owned(listed("old"), listed("going"), listed(), pods=(over, leaving, pod())) == ("u", "app")
+    over, leaving = (
+        pod("old", "old", phase=PodPhase.SUCCEEDED),
+        pod("going", "going", deleted_at=1.0),
+    )
+    assert owned(listed("old"), listed("going"), listed(), pods=(over, leaving, pod())) == (
+        "u",
+        "app",
+    )
     assert "not yet known" in refused(listed("old"), pods=(over,))
-    assert owned(listed("going"), pods=(leaving,)) == ("going", "app"), "what is going may still start"
+    assert owned(listed("going"), pods=(leaving,)) == ("going", "app"), (
+        "what is going may still start"
+    )
 
 
 def test_lists_that_contradict_each_other_name_nobody() -> None:
     other = pod("q", "v")
-    assert refused(listed(), listed("q"), pods=(pod(), other)) == "the kubelet names several pods for the same devices: ns/p, ns/q"
+    assert refused(listed(), listed("q"), pods=(pod(), other)) == (
+        "the kubelet names several pods for the same devices: ns/p, ns/q"
+    )
     assert "several pods" in refused(listed("q"), kept("u"), pods=(pod(), other))
     leaving = (pod(deleted_at=1.0), pod("q", "v", deleted_at=1.0))
     assert "several pods" in refused(listed(), listed("q"), pods=leaving)
 
 
 def test_who_has_devices_is_found_by_what_the_list_tells_of_him() -> None:
-    pods = (pod("a", "1"), pod("b", "2", annotations={"kubernetes.io/config.mirror": "3"}), Pod("other", "b", uid="4"))
-    assert [KnownPods(pods).holding(each) for each in (listed("b"), kept("1"), kept("3"), kept("2"), listed("c"))] == [
+    pods = (
+        pod("a", "1"),
+        pod("b", "2", annotations={"kubernetes.io/config.mirror": "3"}),
+        Pod("other", "b", uid="4"),
+    )
+    assert [
+        KnownPods(pods).holding(each)
+        for each in (listed("b"), kept("1"), kept("3"), kept("2"), listed("c"))
+    ] == [
         pods[1],
         pods[0],
         pods[1],
@@ -102,5 +145,7 @@ def test_who_has_devices_is_found_by_what_the_list_tells_of_him() -> None:
 
 def test_a_container_that_the_pod_does_not_have_is_nobody() -> None:
     assert refused(listed(container="x")) == "pod ns/p has no container x"
-    assert refused(listed(), pods=()) == "pod ns/p has these devices and is not yet known to the node agent"
+    assert refused(listed(), pods=()) == (
+        "pod ns/p has these devices and is not yet known to the node agent"
+    )
     assert "with uid u" in refused(kept(), pods=())

@@ -12,7 +12,14 @@ from fairlead.model.devices.device import MigInstance
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, HeldDevices
 from fairlead.model.devices.series_names import LocalPod
-from fairlead.rules.devices.pod_devices import NodeCards, device_processes, homeless, named_homes, node_cards, unnamed_cards
+from fairlead.rules.devices.pod_devices import (
+    NodeCards,
+    device_processes,
+    homeless,
+    named_homes,
+    node_cards,
+    unnamed_cards,
+)
 
 TOTALS = {"GPU-a": (0, 15360 << 20), "GPU-b": (1, 15360 << 20)}
 
@@ -21,9 +28,22 @@ def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_say() -> 
     found = device_processes([held(MEMORY, *IDS)], [given(core=30)], TOTALS)
     assert list(found) == ["GPU-b"]
     (process,) = found["GPU-b"]
-    assert (process.namespace, process.pod, process.container, process.pod_uid) == ("ns", "p", "c", "u")
-    assert (process.allocate_mode, process.memory_limit_bytes, process.core_limit_ratio) == ("share", 2154 << 20, 0.3)
-    assert (process.memory_used_bytes, process.sm_percent, process.processes) == (None, None, None), "what it uses is told elsewhere"
+    assert (process.namespace, process.pod, process.container, process.pod_uid) == (
+        "ns",
+        "p",
+        "c",
+        "u",
+    )
+    assert (process.allocate_mode, process.memory_limit_bytes, process.core_limit_ratio) == (
+        "share",
+        2154 << 20,
+        0.3,
+    )
+    assert (process.memory_used_bytes, process.sm_percent, process.processes) == (
+        None,
+        None,
+        None,
+    ), "what it uses is told elsewhere"
 
 
 def test_more_resources_are_cards_when_they_are_named() -> None:
@@ -36,22 +56,39 @@ def test_more_resources_are_cards_when_they_are_named() -> None:
 def test_renamed_time_slices_are_cards_by_default() -> None:
     (process,) = device_processes([held("nvidia.com/gpu.shared", "GPU-a::2")], [], TOTALS)["GPU-a"]
     assert (process.allocate_mode, process.replica) == ("timeslice", "2")
-    (part,) = device_processes([held("nvidia.com/mig-1g.5gb.shared", "MIG-1::0")], [], {**TOTALS, "MIG-1": (-1, 1)})["MIG-1"]
+    (part,) = device_processes(
+        [held("nvidia.com/mig-1g.5gb.shared", "MIG-1::0")], [], {**TOTALS, "MIG-1": (-1, 1)}
+    )["MIG-1"]
     assert part.replica == "0"
 
 
 def test_a_card_that_an_unknown_resource_names_has_unknown_holders() -> None:
-    mine = [held("nvidia.com/a100", "GPU-a::2"), held("example.com/nic", "GPU-elsewhere", "eth0"), held(MEMORY, "GPU-b-_-0")]
+    mine = [
+        held("nvidia.com/a100", "GPU-a::2"),
+        held("example.com/nic", "GPU-elsewhere", "eth0"),
+        held(MEMORY, "GPU-b-_-0"),
+    ]
     assert unnamed_cards(mine, NodeCards(TOTALS)) == {"GPU-a": "nvidia.com/a100"}
     assert unnamed_cards(mine, NodeCards(TOTALS), ("nvidia.com/a100",)) == {}
 
 
-@pytest.mark.parametrize(("uuid", "mode", "instance"), [("GPU-a", "exclusive", ""), ("MIG-1", "mig", "MIG-1"), ("GPU-elsewhere", None, "")])
-def test_the_card_of_a_claim_is_the_one_that_its_driver_published(uuid: str, mode: str | None, instance: str) -> None:
+@pytest.mark.parametrize(
+    ("uuid", "mode", "instance"),
+    [("GPU-a", "exclusive", ""), ("MIG-1", "mig", "MIG-1"), ("GPU-elsewhere", None, "")],
+)
+def test_the_card_of_a_claim_is_the_one_that_its_driver_published(
+    uuid: str, mode: str | None, instance: str
+) -> None:
     device = ClaimedDevice("claim-x", "ns", "gpu.nvidia.com", "n1", "gpu-0")
-    claims = {("gpu.nvidia.com", "n1", "gpu-0"): ClaimableCard("gpu.nvidia.com", "n1", "gpu-0", uuid, "1g.5gb" if instance else "")}
+    claims = {
+        ("gpu.nvidia.com", "n1", "gpu-0"): ClaimableCard(
+            "gpu.nvidia.com", "n1", "gpu-0", uuid, "1g.5gb" if instance else ""
+        )
+    }
     mine = [HeldDevices("gpu.nvidia.com", ("n1/gpu-0",), "c", "ns", "p", claimed=device)]
-    assert device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}) == {}, "nobody knows which card that is"
+    assert device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}) == {}, (
+        "nobody knows which card that is"
+    )
     found = device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}, (), claims)
     if mode is None:
         assert found == {}
@@ -91,9 +128,10 @@ def test_a_pod_made_anew_does_not_inherit() -> None:
 )
 def test_ids_of_whole_cards_and_slices(device: str, uuid: str, mode: str) -> None:
     found = device_processes([held(WHOLE, device)], [], TOTALS)
-    assert {key: [(each.allocate_mode, each.memory_limit_bytes) for each in rows] for key, rows in found.items()} == {
-        uuid: [(mode, 15360 << 20)]
-    }
+    assert {
+        key: [(each.allocate_mode, each.memory_limit_bytes) for each in rows]
+        for key, rows in found.items()
+    } == {uuid: [(mode, 15360 << 20)]}
 
 
 @pytest.mark.parametrize("device", ["MIG-elsewhere", "GPU-elsewhere", "nvidia7", "", "GPU-"])
@@ -102,7 +140,9 @@ def test_what_names_no_card_of_this_node_is_nobodys(device: str) -> None:
 
 
 def test_one_container_on_two_cards_and_two_on_one() -> None:
-    found = device_processes([held(WHOLE, "GPU-a", "GPU-b"), held("cpu", "GPU-a", pod="q")], [], TOTALS)
+    found = device_processes(
+        [held(WHOLE, "GPU-a", "GPU-b"), held("cpu", "GPU-a", pod="q")], [], TOTALS
+    )
     assert {uuid: len(rows) for uuid, rows in found.items()} == {"GPU-a": 1, "GPU-b": 1}
     both = device_processes([held(WHOLE, "GPU-a::0"), held(WHOLE, "GPU-a::1", pod="q")], [], TOTALS)
     assert [each.pod for each in both["GPU-a"]] == ["p", "q"]
@@ -138,12 +178,21 @@ DIVIDED = node_cards(
         ("nvidia0", "GPU-gpu-1-0", "exclusive", ""),
     ],
 )
-def test_ids_of_instances_in_their_older_forms_and_who_shares_by_mps(device_id: str, uuid: str, mode: str, replica: str) -> None:
-    found = device_processes([held("nvidia.com/mig-2g.35gb" if "gi" in device_id else WHOLE, device_id)], [], DIVIDED)
-    assert {key: [(each.allocate_mode, each.replica) for each in rows] for key, rows in found.items()} == {uuid: [(mode, replica)]}
+def test_ids_of_instances_in_their_older_forms_and_who_shares_by_mps(
+    device_id: str, uuid: str, mode: str, replica: str
+) -> None:
+    found = device_processes(
+        [held("nvidia.com/mig-2g.35gb" if "gi" in device_id else WHOLE, device_id)], [], DIVIDED
+    )
+    assert {
+        key: [(each.allocate_mode, each.replica) for each in rows] for key, rows in found.items()
+    } == {uuid: [(mode, replica)]}
 
 
-@pytest.mark.parametrize("device_id", ["MIG-GPU-gpu-1-0/9/0", "MIG-GPU-elsewhere/1/0", "nvidia0/gi7", "nvidia3/gi1", "nvidia0/gi"])
+@pytest.mark.parametrize(
+    "device_id",
+    ["MIG-GPU-gpu-1-0/9/0", "MIG-GPU-elsewhere/1/0", "nvidia0/gi7", "nvidia3/gi1", "nvidia0/gi"],
+)
 def test_an_instance_that_is_not_there_is_nobodys(device_id: str) -> None:
     assert device_processes([held(WHOLE, device_id)], [], DIVIDED) == {}
 
@@ -160,9 +209,14 @@ def test_the_uid_of_a_holder_is_the_api_servers_where_the_kubelet_tells_none() -
 def test_a_container_id_becomes_the_name_that_the_api_server_tells() -> None:
     pods = {("ns", "p"): LocalPod("ns", "p", "u", "u", {}, {"a" * 64: "main", "b" * 64: "side"})}
     homes = {1: ProcessHome("u", container_id="b" * 64), 2: ProcessHome("u", container_id="c" * 64)}
-    assert {pid: home.container for pid, home in named_homes(homes, pods).items()} == {1: "side", 2: ""}
+    assert {pid: home.container for pid, home in named_homes(homes, pods).items()} == {
+        1: "side",
+        2: "",
+    }
 
 
 def test_a_process_in_a_pod_without_a_grant_is_homeless_and_one_of_no_pod_is_not() -> None:
-    (holder,) = device_processes([held(WHOLE, "GPU-a")], [], TOTALS, pods={("ns", "p"): LocalPod("ns", "p", "u", "u")})["GPU-a"]
+    (holder,) = device_processes(
+        [held(WHOLE, "GPU-a")], [], TOTALS, pods={("ns", "p"): LocalPod("ns", "p", "u", "u")}
+    )["GPU-a"]
     assert homeless({1: ProcessHome("u"), 2: ProcessHome("v"), 3: ProcessHome()}, [holder]) == {2}

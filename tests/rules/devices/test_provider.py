@@ -39,7 +39,11 @@ def without(**lacking: object) -> IsolationMeans:
         ({"ack.node.gpu.schedule": "share"}, ALL, "none"),
     ],
 )
-def test_the_first_that_the_node_supports_is_in_force(labels: Mapping[str, str], means: IsolationMeans, provider: str) -> None:
+def test_the_first_that_the_node_supports_is_in_force(
+    labels: Mapping[str, str], means: IsolationMeans, provider: str
+) -> None:
     chosen = choose_provider(labels, means)
     assert chosen == provider
-    assert isolation_of(Node("n", labels={"fairlead.io/gpu-isolation": chosen})).provider == provider, "boards know the word"
+    assert (
+        isolation_of(Node("n", labels={"fairlead.io/gpu-isolation": chosen})).provider == provider
+    ), "boards know the word"

@@ -1,4 +1,6 @@
-"""What a node's agent makes of devices as nobody should tell them: ids of other plugins, cards of one UUID."""
+"""What a node's agent makes of devices as nobody should tell them: ids of other plugins, cards of
+one UUID.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from fairlead.rules.devices.machine import NodeMachine
 WHOLE, MEMORY = "nvidia.com/gpu", "aliyun.com/gpu-mem"
 
 
-@pytest.mark.parametrize("device_id", [f"{uuid(0)}::0", f"{uuid(0)}::12", f"{uuid(0)}-_-3", f"{uuid(0)}-_-c99", uuid(0)])
+@pytest.mark.parametrize(
+    "device_id", [f"{uuid(0)}::0", f"{uuid(0)}::12", f"{uuid(0)}-_-3", f"{uuid(0)}-_-c99", uuid(0)]
+)
 def test_the_card_of_an_id(device_id: str) -> None:
     """NVIDIA's plugin counts replicas of a card behind `::`.
 
@@ -35,7 +39,9 @@ def test_a_card_that_another_plugin_gave_in_slices_is_held_as_a_whole() -> None:
 
 @pytest.mark.parametrize("device_id", [f"{uuid(0)}::0", f"{uuid(0)}-_-3", f"{uuid(0)}-_-", ""])
 def test_an_id_that_is_no_whole_card_is_refused_for_good(device_id: str) -> None:
-    refused = whole_cards([uuid(1), device_id], [t4(0, mode=CardMode.EXCLUSIVE), t4(1, mode=CardMode.EXCLUSIVE)])
+    refused = whole_cards(
+        [uuid(1), device_id], [t4(0, mode=CardMode.EXCLUSIVE), t4(1, mode=CardMode.EXCLUSIVE)]
+    )
     assert isinstance(refused, DeviceRefusal)
     assert (refused.code, refused.is_final) == (RefusalCode.INVALID_ARGUMENT, True)
     assert refused.reason == f"device {device_id} is of no GPU of this node"

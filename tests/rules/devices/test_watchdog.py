@@ -21,7 +21,10 @@ def looks(watchdog: MemoryWatchdog, policy: OverGrantPolicy, *used: float) -> li
     return [watchdog.look([use(each)], ALLOWANCE, policy) for each in used]
 
 
-@pytest.mark.parametrize(("used", "is_over"), [(0, False), (4308, False), (4808, False), (4808.5, True), (9000, True), (math.nan, False)])
+@pytest.mark.parametrize(
+    ("used", "is_over"),
+    [(0, False), (4308, False), (4808, False), (4808.5, True), (9000, True), (math.nan, False)],
+)
 def test_over_is_above_grant_and_allowance(used: float, is_over: bool) -> None:
     assert bool(MemoryWatchdog().look([use(used)], ALLOWANCE, REPORT)) is is_over
 
@@ -48,7 +51,9 @@ def test_eviction_comes_after_three_periods_in_a_row() -> None:
 
 def test_report_never_evicts_and_off_says_nothing_and_forgets() -> None:
     watchdog = MemoryWatchdog()
-    assert not any(each.is_to_evict for period in looks(watchdog, REPORT, *[5000] * 5) for each in period)
+    assert not any(
+        each.is_to_evict for period in looks(watchdog, REPORT, *[5000] * 5) for each in period
+    )
     assert looks(watchdog, OFF, 5000) == [[]]
     assert looks(watchdog, EVICT, 5000)[0][0].periods == 1
 
@@ -56,7 +61,11 @@ def test_report_never_evicts_and_off_says_nothing_and_forgets() -> None:
 def test_each_container_and_card_is_counted_by_itself() -> None:
     watchdog = MemoryWatchdog()
     watchdog.look([use(5000)], ALLOWANCE, EVICT)
-    found = watchdog.look([use(5000), use(5000, container="d"), use(5000, uuid="GPU-b"), use(5000, pod_uid="v")], ALLOWANCE, EVICT)
+    found = watchdog.look(
+        [use(5000), use(5000, container="d"), use(5000, uuid="GPU-b"), use(5000, pod_uid="v")],
+        ALLOWANCE,
+        EVICT,
+    )
     assert [each.periods for each in found] == [2, 1, 1, 1]
 
 

@@ -1,8 +1,10 @@
-"""Who is who: a kubelet that picks ids as it likes, pods whose names and ids are given again, an agent that sees late.
+"""Who is who: a kubelet that picks ids as it likes, pods whose names and ids are given again, an
+agent that sees late.
 
-The kubelet is written down from what the real one does (device manager): init containers that end leave their
-ids to those after them, ids of a pod that is over are given again while its object still stands, the list of
-pod resources has no uid and no init container that ends, the checkpoint has no name and keeps the dead.
+The kubelet is written down from what the real one does (device manager): init containers that end
+leave their ids to those after them, ids of a pod that is over are given again while its object
+still stands, the list of pod resources has no uid and no init container that ends, the checkpoint
+has no name and keeps the dead.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class Kubelet:
         for container in (*pod.init_containers, *pod.containers):
             count = container.limits[MEMORY]
             used = {each for ids in self.given.values() for each in ids}
-            free = [*shuffle(sorted(reusable)), *shuffle([each for each in IDS if each not in used])]
+            free = [
+                *shuffle(sorted(reusable)),
+                *shuffle([each for each in IDS if each not in used]),
+            ]
             if len(free) < count:
                 self.given = before
                 return False
@@ -63,11 +68,14 @@ class Kubelet:
         return [
             HeldDevices(MEMORY, ids, name, pod.namespace, pod.name)
             for (uid, name), ids in self.given.items()
-            if (pod := self.pods.get(uid)) and not any(each.name == name and not each.restartable for each in pod.init_containers)
+            if (pod := self.pods.get(uid))
+            and not any(each.name == name and not each.restartable for each in pod.init_containers)
         ]
 
     def checkpoint(self) -> list[HeldDevices]:
-        return [HeldDevices(MEMORY, ids, name, pod_uid=uid) for (uid, name), ids in self.given.items()]
+        return [
+            HeldDevices(MEMORY, ids, name, pod_uid=uid) for (uid, name), ids in self.given.items()
+        ]
 
 
 class WhoIsWho(RuleBasedStateMachine):
@@ -78,20 +86,38 @@ class WhoIsWho(RuleBasedStateMachine):
 
     @rule(data=st.data(), name=st.sampled_from("pq"), card=st.integers(0, 1), wished=st.booleans())
     def bind_and_admit(self, data: st.DataObject, name: str, card: int, wished: bool) -> None:
-        """A pod in the place of the one of that name. Its owner may wish for a lower limit of its first container."""
+        """A pod in the place of the one of that name. Its owner may wish for a lower limit of its
+        first container.
+        """
         for uid in [uid for uid, each in self.objects.items() if each.name == name]:
-            self.kubelet.pods[uid] = structs.replace(self.objects.pop(uid), phase=PodPhase.SUCCEEDED)
+            self.kubelet.pods[uid] = structs.replace(
+                self.objects.pop(uid), phase=PodPhase.SUCCEEDED
+            )
         self.count += 1
-        init = [part(f"i{place}", units) for place, units in enumerate(data.draw(st.lists(SIZES, max_size=2)))]
+        init = [
+            part(f"i{place}", units)
+            for place, units in enumerate(data.draw(st.lists(SIZES, max_size=2)))
+        ]
         if data.draw(st.booleans()):
             init.insert(len(init) // 2, part("s", 2, is_sidecar=True))
-        containers = [part(f"a{place}", units) for place, units in enumerate(data.draw(st.lists(SIZES, min_size=1, max_size=2)))]
+        containers = [
+            part(f"a{place}", units)
+            for place, units in enumerate(data.draw(st.lists(SIZES, min_size=1, max_size=2)))
+        ]
         grants = {}
         for each in (*init, *containers):
             units = each.limits[MEMORY]
             mib = T4_MIB * units // T4_UNITS - (7 if wished and each.name == "a0" else 0)
             grants[each.name] = (Grant(uuid(card), card, units, mib),)
-        pod = Pod("ns", name, uid=f"{name}{self.count}", node="n", init_containers=tuple(init), containers=tuple(containers), grants=grants)
+        pod = Pod(
+            "ns",
+            name,
+            uid=f"{name}{self.count}",
+            node="n",
+            init_containers=tuple(init),
+            containers=tuple(containers),
+            grants=grants,
+        )
         if self.kubelet.admit(pod, lambda ids: data.draw(st.permutations(ids))):
             self.objects[pod.uid] = pod
 
@@ -99,7 +125,10 @@ class WhoIsWho(RuleBasedStateMachine):
     @precondition(lambda self: self.objects)
     def end(self, data: st.DataObject, how: str) -> None:
         uid = data.draw(st.sampled_from(sorted(self.objects)))
-        pod = structs.replace(self.objects[uid], **({"deleted_at": 1.0} if how == "leaving" else {"phase": PodPhase.FAILED}))
+        pod = structs.replace(
+            self.objects[uid],
+            **({"deleted_at": 1.0} if how == "leaving" else {"phase": PodPhase.FAILED}),
+        )
         self.objects[uid] = pod
         self.kubelet.pods[uid] = pod
         if how == "gone":
@@ -116,7 +145,10 @@ class WhoIsWho(RuleBasedStateMachine):
         pod, ids = self.kubelet.pods[uid], self.kubelet.given[uid, name]
         if pod.is_finished:
             return
-        held = [*(self.kubelet.pod_resources() if lists == "both" else ()), *self.kubelet.checkpoint()]
+        held = [
+            *(self.kubelet.pod_resources() if lists == "both" else ()),
+            *self.kubelet.checkpoint(),
+        ]
         owner = find_owner(MEMORY, data.draw(st.permutations(ids)), held, list(self.seen.values()))
         if isinstance(owner, DeviceRefusal):
             assert owner.code == RefusalCode.UNAVAILABLE
@@ -124,7 +156,11 @@ class WhoIsWho(RuleBasedStateMachine):
             return
         found = granted(ids, owner, CARDS)
         assert isinstance(found, ContainerGrant), found
-        equals = {each for (other, each), taken in self.kubelet.given.items() if other == uid and taken == ids}
+        equals = {
+            each
+            for (other, each), taken in self.kubelet.given.items()
+            if other == uid and taken == ids
+        }
         assert (found.pod_uid, set(found.containers)) == (uid, equals)
         [own] = pod.grants[name]
         [card] = found.cards
@@ -134,4 +170,6 @@ class WhoIsWho(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.long)])
 def test_every_container_starts_on_the_card_of_its_own_placement(count: int) -> None:
-    run_state_machine_as_test(WhoIsWho, settings=settings(max_examples=count, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(
+        WhoIsWho, settings=settings(max_examples=count, stateful_step_count=25, deadline=None)
+    )

@@ -1,7 +1,9 @@
-"""A cluster in memory for the quota machine: an API server whose watch is late, controllers, kubelets, and a driver that may crash.
+"""A cluster in memory for the quota machine: an API server whose watch is late, controllers,
+kubelets, and a driver that may crash.
 
-Time jumps from one event to the next; chance decides how long each takes, from a seed. An auditor of its own counts, at every
-change, what is charged to each node of the tree from the API server's pods alone.
+Time jumps from one event to the next; chance decides how long each takes, from a seed. An auditor
+of its own counts, at every change, what is charged to each node of the tree from the API server's
+pods alone.
 """
 
 from __future__ import annotations
@@ -15,9 +17,32 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, ScaleJob, SetPodCondition
-from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
-from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, QUOTA_GATE
+from fairlead.model.actions import (
+    AdmitPod,
+    DeleteObject,
+    EvictPod,
+    Outcome,
+    PatchObject,
+    QuotaAction,
+    Result,
+    ScaleJob,
+    SetPodCondition,
+)
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+    changed,
+    listed,
+)
+from fairlead.model.keys import (
+    ANNOTATION_SUSPENDED_FOR,
+    LABEL_POD_GROUP,
+    LABEL_POD_GROUP_SIZE,
+    QUOTA_GATE,
+)
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
@@ -26,16 +51,23 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.rules.quota.machine import QuotaMachine
 
 START = 1_000_000.0
-NODE = Node("node-1", "node", allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000), conditions=(Condition("Ready", "True"),))
+NODE = Node(
+    "node-1",
+    "node",
+    allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000),
+    conditions=(Condition("Ready", "True"),),
+)
 PROTECTED = "kube-system"
 """Its pods are strangers, wherever the tree has it."""
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "RayJob", "MPIJob")
 
 
 class Owning(Struct):
-    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, RayJob (suspended as a whole), MPIJob (without
-    suspend), or Bare. `replicas`: of a Job its `parallelism`. `marks`: its annotations. `failed`: pods of a Job that somebody else than
-    its controller deleted."""
+    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, RayJob
+    (suspended as a whole), MPIJob (without suspend), or Bare. `replicas`: of a Job its
+    `parallelism`. `marks`: its annotations. `failed`: pods of a Job that somebody else than its
+    controller deleted.
+    """
 
     kind: str
     namespace: str
@@ -61,7 +93,9 @@ class Owning(Struct):
 
 
 class Faults(Struct, frozen=True):
-    """Chances by call: `lost` without an answer (done or not, even chance), `busy` refused with 429; `crash` before or after it."""
+    """Chances by call: `lost` without an answer (done or not, even chance), `busy` refused with
+    429; `crash` before or after it.
+    """
 
     lost: float = 0.0
     busy: float = 0.0
@@ -72,11 +106,14 @@ NO_FAULTS = Faults()
 
 
 class FakeCluster:
-    """`unclaimed`: evictions that came to the API server while no pod there said that it waits for any.
+    """`unclaimed`: evictions that came to the API server while no pod there said that it waits for
+    any.
 
-    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order; `removed`: admitted pods that the
-    controller of a Job removed since its `parallelism` was lowered. `machine`: what is under test.
-    `is_binding`: whether pods come to nodes; `is_answering`: whether a scheduler refuses those that do not."""
+    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order;
+    `removed`: admitted pods that the controller of a Job removed since its `parallelism` was
+    lowered. `machine`: what is under test. `is_binding`: whether pods come to nodes;
+    `is_answering`: whether a scheduler refuses those that do not.
+    """
 
     def __init__(
         self,
@@ -96,7 +133,11 @@ class FakeCluster:
         self.pods: dict[str, Pod] = {}
         self.owners: dict[str, Owning] = {}
         self.budgets: dict[str, Budget] = {}
-        self.namespaces = {space: Namespace(space, f"ns-{space}") for leaf in root.leaves() for space in leaf.namespaces}
+        self.namespaces = {
+            space: Namespace(space, f"ns-{space}")
+            for leaf in root.leaves()
+            for space in leaf.namespaces
+        }
         self.tree: QuotaTree | None = QuotaTree("elasticquotatree", "kube-system", root, "tree-uid")
         self.evictions: list[str] = []
         self.removed: list[str] = []
@@ -117,7 +158,7 @@ class FakeCluster:
         self._told_at: dict[str, float] = {}
         self.start()
 
-    # --- time -----------------------------------------------------------------------------------------------
+    # --- time -------------------------------------------------------------------------------------
 
     def after(self, seconds: float, do: Callable[[], None]) -> None:
         heapq.heappush(self._heap, (self.now + seconds, next(self._order), do))
@@ -144,11 +185,21 @@ class FakeCluster:
 
     def _picture(self) -> object:
         """What matters of all pods; sentences may go on changing."""
-        return sorted((uid, self.is_admitted(pod), pod.deleted_at, pod.node) for uid, pod in self.pods.items()), len(self.evictions)
+        return sorted(
+            (uid, self.is_admitted(pod), pod.deleted_at, pod.node) for uid, pod in self.pods.items()
+        ), len(self.evictions)
 
-    # --- what people do -------------------------------------------------------------------------------------
+    # --- what people do ---------------------------------------------------------------------------
 
-    def create(self, kind: str, namespace: str, name: str, replicas: int, request: Mapping[str, int] | int, **more: Any) -> str:
+    def create(
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        replicas: int,
+        request: Mapping[str, int] | int,
+        **more: Any,
+    ) -> str:
         uid = f"{kind}-{namespace}-{name}"
         asked = {"gpu": request} if isinstance(request, int) else request
         self.owners[uid] = Owning(kind, namespace, name, uid, replicas, asked, **more)
@@ -177,11 +228,15 @@ class FakeCluster:
         self._gone(uid)
 
     def set_tree(self, root: QuotaNode | None, **more: Any) -> None:
-        self.tree = None if root is None else QuotaTree("elasticquotatree", "kube-system", root, "tree-uid", **more)
+        self.tree = (
+            None
+            if root is None
+            else QuotaTree("elasticquotatree", "kube-system", root, "tree-uid", **more)
+        )
         self.root = root or self.root
         self._watch("tree", "tree")
 
-    # --- what is there --------------------------------------------------------------------------------------
+    # --- what is there ----------------------------------------------------------------------------
 
     @staticmethod
     def is_admitted(pod: Pod) -> bool:
@@ -189,18 +244,30 @@ class FakeCluster:
 
     def running(self, *namespaces: str) -> tuple[int, ...]:
         return tuple(
-            sum(1 for pod in self.pods.values() if pod.namespace == space and self.is_admitted(pod) and not pod.deleted_at)
+            sum(
+                1
+                for pod in self.pods.values()
+                if pod.namespace == space and self.is_admitted(pod) and not pod.deleted_at
+            )
             for space in namespaces
         )
 
     def waiting(self, namespace: str) -> list[Pod]:
-        return [pod for pod in self.pods.values() if pod.namespace == namespace and not self.is_admitted(pod)]
+        return [
+            pod
+            for pod in self.pods.values()
+            if pod.namespace == namespace and not self.is_admitted(pod)
+        ]
 
     def reasons(self, namespace: str) -> list[str]:
         return sorted(each.reason for pod in self.waiting(namespace) for each in pod.conditions)
 
     def _live(self, owner: str) -> list[Pod]:
-        return [pod for pod in self.pods.values() if pod.owners and pod.owners[0].uid == owner and pod.deleted_at is None]
+        return [
+            pod
+            for pod in self.pods.values()
+            if pod.owners and pod.owners[0].uid == owner and pod.deleted_at is None
+        ]
 
     def _audit(self) -> None:
         """Never above max: from the API server's pods alone."""
@@ -210,13 +277,17 @@ class FakeCluster:
                 used = sum(
                     pod.containers[0].requests.get(resource, 0)
                     for pod in self.pods.values()
-                    if pod.namespace in spaces and pod.namespace != PROTECTED and self.is_admitted(pod)
+                    if pod.namespace in spaces
+                    and pod.namespace != PROTECTED
+                    and self.is_admitted(pod)
                 )
                 if used > most:
-                    self.broken.append(f"{self.now}: {node.name} uses {used} of max {most} {resource}")
+                    self.broken.append(
+                        f"{self.now}: {node.name} uses {used} of max {most} {resource}"
+                    )
         assert not self.broken, self.broken[0]
 
-    # --- controllers and kubelets ---------------------------------------------------------------------------
+    # --- controllers and kubelets -----------------------------------------------------------------
 
     def _sync(self, uid: str) -> None:
         owner = self.owners[uid]
@@ -229,16 +300,27 @@ class FakeCluster:
                 self._stop(pod.uid, by_owner=True)
         elif owner.kind == "Job" and len(live) > owner.replicas:
             self.rng.shuffle(live)  # the real order leaves ties to chance
-            live.sort(key=lambda pod: (bool(pod.node), self._is_ready(pod), -(pod.created_at or 0.0)))
+            live.sort(
+                key=lambda pod: (bool(pod.node), self._is_ready(pod), -(pod.created_at or 0.0))
+            )
             for pod in live[: len(live) - owner.replicas]:
                 self._stop(pod.uid, by_owner=True)
         elif owner.kind == "StatefulSet":
-            names = {pod.name: pod for pod in self.pods.values() if pod.owners and pod.owners[0].uid == uid}
+            names = {
+                pod.name: pod
+                for pod in self.pods.values()
+                if pod.owners and pod.owners[0].uid == uid
+            }
             for ordinal in range(owner.replicas):
                 pod = names.get(f"{owner.name}-{ordinal}")
                 if pod is None:
                     self._make(owner, f"{owner.name}-{ordinal}")
-                if pod is None or not pod.conditions or pod.deleted_at is not None or not self._is_ready(pod):
+                if (
+                    pod is None
+                    or not pod.conditions
+                    or pod.deleted_at is not None
+                    or not self._is_ready(pod)
+                ):
                     break
         elif len(live) < owner.replicas:
             self._make(owner, f"{owner.name}-{owner.made:03d}")
@@ -255,7 +337,9 @@ class FakeCluster:
             name,
             uid,
             labels,
-            owners=() if owner.kind == "Bare" else (Owner(owner.kind, owner.name, owner.uid, True),),
+            owners=()
+            if owner.kind == "Bare"
+            else (Owner(owner.kind, owner.name, owner.uid, True),),
             priority=owner.priority,
             gates=(QUOTA_GATE,),
             containers=(Container("main", requests=owner.request),),
@@ -276,7 +360,9 @@ class FakeCluster:
                 self._watch("pod", uid)
         elif pod is not None and not pod.node and pod.deleted_at is None:
             ready = Condition("Ready", "True", at=float(int(self.now)))
-            self.pods[uid] = replace(pod, node="node-1", phase=PodPhase.RUNNING, conditions=(*pod.conditions, ready))
+            self.pods[uid] = replace(
+                pod, node="node-1", phase=PodPhase.RUNNING, conditions=(*pod.conditions, ready)
+            )
             self._watch("pod", uid)
             self._react(pod)
 
@@ -286,7 +372,12 @@ class FakeCluster:
             return
         if not by_owner and pod.owners and pod.owners[0].kind == "Job":
             self.owners[pod.owners[0].uid].failed += 1
-        if by_owner and self.is_admitted(pod) and pod.owners[0].kind == "Job" and not self.owners[pod.owners[0].uid].is_suspended:
+        if (
+            by_owner
+            and self.is_admitted(pod)
+            and pod.owners[0].kind == "Job"
+            and not self.owners[pod.owners[0].uid].is_suspended
+        ):
             self.removed.append(uid)
         seconds = self.some(self.grace) if grace is None else min(grace, self.some(self.grace))
         if not pod.node:  # nobody has to stop it
@@ -313,11 +404,17 @@ class FakeCluster:
 
     def _disrupt(self, namespace: str) -> None:
         """The disruption controller: what may go, from who is ready."""
-        healthy = sum(1 for pod in self.pods.values() if pod.namespace == namespace and pod.deleted_at is None and self._is_ready(pod))
-        self.budgets[namespace] = replace(self.budgets[namespace], allowed=max(0, healthy - self._least[namespace]))
+        healthy = sum(
+            1
+            for pod in self.pods.values()
+            if pod.namespace == namespace and pod.deleted_at is None and self._is_ready(pod)
+        )
+        self.budgets[namespace] = replace(
+            self.budgets[namespace], allowed=max(0, healthy - self._least[namespace])
+        )
         self._watch("budget", namespace)
 
-    # --- the API server -------------------------------------------------------------------------------------
+    # --- the API server ---------------------------------------------------------------------------
 
     def carry_out(self, action: QuotaAction) -> Outcome:
         match action:
@@ -339,12 +436,20 @@ class FakeCluster:
                 budget = self.budgets.get(pod.namespace)
                 if budget is not None and pod.deleted_at is None and pod.node:
                     if not budget.allowed:
-                        return Outcome(Result.REFUSED, "Cannot evict pod as it would violate the pod's disruption budget.", is_busy=True)
+                        return Outcome(
+                            Result.REFUSED,
+                            "Cannot evict pod as it would violate the pod's disruption budget.",
+                            is_busy=True,
+                        )
                     if not action.is_trial:
                         self.budgets[pod.namespace] = replace(budget, allowed=budget.allowed - 1)
                         self._watch("budget", pod.namespace)
                 if not action.is_trial and pod.deleted_at is None:
-                    if not any(each.reason == "WaitingForEvictions" for one in self.pods.values() for each in one.conditions):
+                    if not any(
+                        each.reason == "WaitingForEvictions"
+                        for one in self.pods.values()
+                        for each in one.conditions
+                    ):
                         self.unclaimed.append(pod.uid)
                     self.evictions.append(pod.uid)
                     self._stop(pod.uid, action.grace_seconds)
@@ -374,7 +479,10 @@ class FakeCluster:
             space = self.namespaces[action.target.name]
             labels = {**space.labels, **meta.get("labels", {})}
             notes = {**space.annotations, **meta.get("annotations", {})}
-            kept = [{key: value for key, value in each.items() if value is not None} for each in (labels, notes)]
+            kept = [
+                {key: value for key, value in each.items() if value is not None}
+                for each in (labels, notes)
+            ]
             self.namespaces[space.name] = replace(space, labels=kept[0], annotations=kept[1])
             self._watch("namespace", space.name)
             return Outcome()
@@ -384,7 +492,11 @@ class FakeCluster:
             if suspend and not owner.is_suspended:
                 self.evictions.append(owner.uid)
             owner.is_suspended = suspend
-        owner.marks = {key: value for key, value in {**owner.marks, **meta["annotations"]}.items() if value is not None}
+        owner.marks = {
+            key: value
+            for key, value in {**owner.marks, **meta["annotations"]}.items()
+            if value is not None
+        }
         self._tell_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
         return Outcome()
@@ -392,11 +504,20 @@ class FakeCluster:
     def _scale(self, action: ScaleJob) -> Outcome:
         owner = self.owners[action.target.uid]
         if owner.replicas != action.before or (action.is_resumed and not owner.is_suspended):
-            return Outcome(Result.REFUSED, "the server rejected our request due to an error in our request")
+            return Outcome(
+                Result.REFUSED, ("the server rejected our request due to an error in our request")
+            )
         owner.replicas = action.count
         owner.is_suspended = owner.is_suspended and not action.is_resumed
-        ours = {"fairlead.io/parallelism": str(action.own), "fairlead.io/lowered-parallelism": str(action.count)}
-        kept = {key: value for key, value in owner.marks.items() if key not in ours and (not action.is_resumed or "suspended" not in key)}
+        ours = {
+            "fairlead.io/parallelism": str(action.own),
+            "fairlead.io/lowered-parallelism": str(action.count),
+        }
+        kept = {
+            key: value
+            for key, value in owner.marks.items()
+            if key not in ours and (not action.is_resumed or "suspended" not in key)
+        }
         owner.marks = kept | (ours if action.count != action.own else {})
         self._tell_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
@@ -410,14 +531,16 @@ class FakeCluster:
         self._tell_owner(uid)
         self.after(self.some(self.delay), lambda: self._sync(uid))
 
-    # --- the watch ------------------------------------------------------------------------------------------
+    # --- the watch --------------------------------------------------------------------------------
 
     def _watch(self, kind: str, key: str = "") -> None:
         """Tell the present life of the controller, later, of each kind in order."""
         life, value = self._life, self._value(kind, key)
         at = max(self._told_at.get(kind, 0.0), self.now + self.some(self.delay))
         self._told_at[kind] = at
-        self.after(at - self.now, lambda: self._deliver(kind, key, value) if life == self._life else None)
+        self.after(
+            at - self.now, lambda: self._deliver(kind, key, value) if life == self._life else None
+        )
 
     def _value(self, kind: str, key: str) -> Any:
         match kind:
@@ -436,7 +559,12 @@ class FakeCluster:
         machine = self.machine
         if machine is None:
             return
-        by_kind = {"pod": KIND_PODS, "budget": KIND_BUDGETS, "namespace": KIND_NAMESPACES, "tree": KIND_QUOTA_TREES}
+        by_kind = {
+            "pod": KIND_PODS,
+            "budget": KIND_BUDGETS,
+            "namespace": KIND_NAMESPACES,
+            "tree": KIND_QUOTA_TREES,
+        }
         machine.observe(changed(by_kind.get(kind, kind), key, value))
         self._look_when_due()
 
@@ -447,7 +575,9 @@ class FakeCluster:
     def _row(self, owner: Owning) -> Workload:
         can, is_single = owner.kind in ("Job", "RayJob"), owner.kind == "Job"
         own = int(owner.marks.get("fairlead.io/parallelism", 0))
-        own = own if owner.marks.get("fairlead.io/lowered-parallelism") == str(owner.replicas) else 0
+        own = (
+            own if owner.marks.get("fairlead.io/lowered-parallelism") == str(owner.replicas) else 0
+        )
         total = {each: amount * owner.replicas for each, amount in owner.request.items()}
         return Workload(
             owner.kind,
@@ -472,7 +602,7 @@ class FakeCluster:
             has_annotations=bool(owner.marks),
         )
 
-    # --- the driver -----------------------------------------------------------------------------------------
+    # --- the driver -------------------------------------------------------------------------------
 
     def start(self) -> None:
         """A new leader lists everything first."""
@@ -483,7 +613,16 @@ class FakeCluster:
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:
-            feed.observe(listed(kind, {uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}))
+            feed.observe(
+                listed(
+                    kind,
+                    {
+                        uid: self._row(each)
+                        for uid, each in self.owners.items()
+                        if each.kind == kind
+                    },
+                )
+            )
         feed.observe(listed(KIND_NODES, {"node": NODE}))
         feed.observe(listed(KIND_QUOTA_TREES, {"tree": self.tree} if self.tree else {}))
         feed.observe(listed(KIND_NAMESPACES, dict(self.namespaces)))

@@ -1,9 +1,11 @@
-"""The properties of docs/spec/quota.md#properties-of-every-plan, each a check of its own, over random worlds.
+"""The properties of docs/spec/quota.md#properties-of-every-plan, each a check of its own, over
+random worlds.
 
     python -m tests.rules.quota.many_worlds [--count 100000] [--seed 0]
 
-plays so many worlds, tells the first that breaks a property, made as small as it gets, and how long all of them took. (1) and (8), no
-node above its max and nobody both admitted and evicted, are checked by the small world itself at every plan.
+plays so many worlds, tells the first that breaks a property, made as small as it gets, and how long
+all of them took. (1) and (8), no node above its max and nobody both admitted and evicted, are
+checked by the small world itself at every plan.
 """
 
 from __future__ import annotations
@@ -37,12 +39,15 @@ def check_world(recipe: Recipe) -> None:
     for _ in range(PLANS_MAX):
         first, again = plan_quota(world.state()), plan_quota(world.state())
         assert _bytes(first) == _bytes(again), "(2) the order of the lists matters"
-        claims = {each.unit for each in first.claims} if not world.is_busy and not first.evict else set()
+        claims = (
+            {each.unit for each in first.claims} if not world.is_busy and not first.evict else set()
+        )
         assert not claims, f"(5) nobody stops any more, and {sorted(claims)} are not admitted"
         check_victims(world, first)
         check_sentences(first)
         plan = world.step()
-        for unit in {each.for_unit for each in plan.evict}:  # a second later than `first`, and carried out
+        # a second later than `first`, and carried out
+        for unit in {each.for_unit for each in plan.evict}:
             caused[unit] += 1
             assert caused[unit] == 1, f"(4) {unit} causes evictions again"
         assert not world.unbound, f"(10) {world.unbound} are admitted, and no node has room"
@@ -53,8 +58,8 @@ def check_world(recipe: Recipe) -> None:
 
 
 def check_sentences(plan: QuotaPlan) -> None:
-    """Every reason has clauses, so that pages can translate it: the sentence is made of them, and of
-    each clause the code and the values give its words again.
+    """Every reason has clauses, so that pages can translate it: the sentence is made of them, and
+    of each clause the code and the values give its words again.
     """
     for row in plan.waiting:
         assert row.clauses, f"no clauses of `{row.message}`"
@@ -63,7 +68,9 @@ def check_sentences(plan: QuotaPlan) -> None:
 
 
 def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:
-    """(6) nobody could be spared, (7) with all victims gone it fits; for plans that evict for one unit only."""
+    """(6) nobody could be spared, (7) with all victims gone it fits; for plans that evict for one
+    unit only.
+    """
     units = {each.for_unit for each in plan.evict}
     waiting = {row.unit: row for row in plan.waiting}
     row = waiting.get(next(iter(units))) if len(units) == 1 else None
@@ -71,17 +78,25 @@ def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:
         return
     gone = {each.pod.key for each in plan.evict}
     new = {each.pod.key for each in plan.admit}
-    stays = [pod for pod in world.pods.values() if (pod.is_admitted and not pod.is_stopping and pod.key not in gone) or pod.key in new]
+    stays = [
+        pod
+        for pod in world.pods.values()
+        if (pod.is_admitted and not pod.is_stopping and pod.key not in gone) or pod.key in new
+    ]
     assert fits(world.tree, stays, row), f"(7) {row.unit} does not fit when its victims have gone"
     bound = [pod for pod in stays if pod.key not in new]
-    assert fits_on_nodes(world, bound, row), f"(7) no node has room for {row.unit} when its victims have gone"
+    assert fits_on_nodes(world, bound, row), (
+        f"(7) no node has room for {row.unit} when its victims have gone"
+    )
     together: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
     for each in plan.evict:
         pod = each.pod
         together[pod.namespace, pod.owner if each.workload else pod.gang or pod.key].append(pod)
     for (_, name), pods in together.items():
         if not new or world.nodes is None:
-            is_needed = not fits(world.tree, [*stays, *pods], row) or not fits_on_nodes(world, [*stays, *pods], row)
+            is_needed = not fits(world.tree, [*stays, *pods], row) or not fits_on_nodes(
+                world, [*stays, *pods], row
+            )
             assert is_needed, f"(6) {name} could be spared"
 
 
@@ -104,7 +119,9 @@ def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) ->
         return True
     free = {
         node.name: {
-            name: amount - node.taken.get(name, 0) - sum(pod.request.get(name, 0) for pod in pods if pod.node == node.name)
+            name: amount
+            - node.taken.get(name, 0)
+            - sum(pod.request.get(name, 0) for pod in pods if pod.node == node.name)
             for name, amount in node.allocatable.items()
         }
         for node in sorted(world.nodes, key=lambda each: each.name)
@@ -112,7 +129,14 @@ def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) ->
     }
     for pod in row.pods:
         asked = {name: amount for name, amount in pod.request.items() if amount}
-        there = next((room for room in free.values() if all(amount <= room[name] for name, amount in asked.items())), None)
+        there = next(
+            (
+                room
+                for room in free.values()
+                if all(amount <= room[name] for name, amount in asked.items())
+            ),
+            None,
+        )
         if there is None:
             return False
         for name, amount in asked.items():
@@ -121,7 +145,8 @@ def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) ->
 
 
 def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
-    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in the way.
+    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in
+    the way.
 
     Where there are nodes: if they had room, had all gone who have no min at all.
     """
@@ -133,27 +158,49 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
             continue
         leaf = leaves[row.leaf]
         job = row.workload
-        asked = [pod.request for pod in row.pods] or ([job.each if job.gives_singly else job.request] if job else [])
-        own = [pod.request for pod in world.pods.values() if pod.namespace in leaf.namespaces and pod.is_admitted]
-        covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= counted_min(world, leaf, name) for name in world.tree.min)
+        asked = [pod.request for pod in row.pods] or (
+            [job.each if job.gives_singly else job.request] if job else []
+        )
+        own = [
+            pod.request
+            for pod in world.pods.values()
+            if pod.namespace in leaf.namespaces and pod.is_admitted
+        ]
+        covered = all(
+            sum(each.get(name, 0) for each in (*own, *asked)) <= counted_min(world, leaf, name)
+            for name in world.tree.min
+        )
         if covered and world.nodes is not None:
-            is_promised = any(amount and name in world.tree.max for pod in row.pods for name, amount in pod.request.items())
+            is_promised = any(
+                amount and name in world.tree.max
+                for pod in row.pods
+                for name, amount in pod.request.items()
+            )
             covered = is_promised and could_have_room(world, row)
         assert not covered, f"(9) {row.unit} is guaranteed and waits: {row.message}"
 
 
 def counted_min(world: SmallWorld, leaf: QuotaNode, resource: str) -> int:
-    """What of a leaf's min counts at least: in proportion, where the nodes have less than is promised."""
-    least, nodes = leaf.min.get(resource, 0), [node for node in world.nodes or () if node.is_schedulable]
+    """What of a leaf's min counts at least: in proportion, where the nodes have less than is
+    promised.
+    """
+    least, nodes = (
+        leaf.min.get(resource, 0),
+        [node for node in world.nodes or () if node.is_schedulable],
+    )
     if not any(node.allocatable.get(resource, 0) for node in nodes):
         return least
-    there = sum(max(0, node.allocatable.get(resource, 0) - node.taken.get(resource, 0)) for node in nodes)
+    there = sum(
+        max(0, node.allocatable.get(resource, 0) - node.taken.get(resource, 0)) for node in nodes
+    )
     promised = sum(each.min.get(resource, 0) for each in world.tree.leaves())
     return least if there >= promised else least * there // promised
 
 
 def could_have_room(world: SmallWorld, row: QuotaWaiting) -> bool:
-    """Whether its pods would find room if all had gone who have no min at all and belong to nothing."""
+    """Whether its pods would find room if all had gone who have no min at all and belong to
+    nothing.
+    """
     borrowers = without_min(world.tree) - {row.pods[0].namespace}
     stays = [
         pod
@@ -201,7 +248,9 @@ def smallest(recipe: Recipe) -> Recipe:
     for number, order in enumerate(recipe.orders):
         while order.count > 1:
             order = order._replace(count=order.count - 1)
-            less = recipe._replace(orders=[*recipe.orders[:number], order, *recipe.orders[number + 1 :]])
+            less = recipe._replace(
+                orders=[*recipe.orders[:number], order, *recipe.orders[number + 1 :]]
+            )
             if not broken(less):
                 break
             recipe = less
@@ -211,7 +260,10 @@ def smallest(recipe: Recipe) -> Recipe:
 def told(recipe: Recipe) -> str:
     small = smallest(recipe)
     orders = "\n".join(f"  {order}" for order in small.orders)
-    return f"seed {recipe.seed}: {broken(small)}\ntree {small.tree}\nbudgets {small.budgets}, grace {small.grace}\n{orders}"
+    return (
+        f"seed {recipe.seed}: {broken(small)}\ntree {small.tree}\nbudgets {small.budgets}, grace "
+        f"{small.grace}\n{orders}"
+    )
 
 
 def _bytes(plan: QuotaPlan) -> bytes:
@@ -230,7 +282,9 @@ def main(count: int, first: int) -> int:
             check_arrival(random_recipe(seed, is_empty=True))
         except AssertionError:
             evicting += 1
-    print(f"{count} worlds from seed {first}: no property broken, in {time.monotonic() - begun:.0f} s")
+    print(
+        f"{count} worlds from seed {first}: no property broken, in {time.monotonic() - begun:.0f} s"
+    )
     print(f"{evicting} of {count} that arrive at once settle with evictions")
     return 0
 

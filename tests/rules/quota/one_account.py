@@ -23,9 +23,13 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
         if name not in table or code in ("owed", "firm", "cap", "room-again", "min-is", "max-is"):
             continue
         own, named = table[name], values.get("resource") or resource
-        if (code in FULL or "min" in values) and values["used"] != amount_text(named, own.used.get(named, 0)):
+        if (code in FULL or "min" in values) and values["used"] != amount_text(
+            named, own.used.get(named, 0)
+        ):
             found.append(f"{words}: {name} uses {own.used}")
-        if "claimed" in values and values["claimed"] != amount_text(named, own.claimed.get(named, 0)):
+        if "claimed" in values and values["claimed"] != amount_text(
+            named, own.claimed.get(named, 0)
+        ):
             found.append(f"{words}: {name} has promised {own.claimed}")
         if "min" in values and code not in FULL:
             least = own.counted_min.get(named, nodes[name].min.get(named, 0))
@@ -35,13 +39,23 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
         own = table[each.node]
         used, claimed = own.used.get(each.resource, 0), own.claimed.get(each.resource, 0)
         is_own_claim = row.reason is Reason.WAITING_FOR_EVICTIONS  # which is no obstacle to it
-        if each.used != used or (each.claimed != claimed and not (is_own_claim and each.claimed < claimed)):
+        if each.used != used or (
+            each.claimed != claimed and not (is_own_claim and each.claimed < claimed)
+        ):
             found.append(f"{each}: {each.node} uses {used} and has promised {claimed}")
-    borrowed = {leaf.name: over for leaf in state.tree.leaves() if (over := table[leaf.name].borrowed.get(resource, 0))}
+    borrowed = {
+        leaf.name: over
+        for leaf in state.tree.leaves()
+        if (over := table[leaf.name].borrowed.get(resource, 0))
+    }
     for code, values, words in clauses:
         if code == "nobody-borrows" and borrowed:
             found.append(f"{words}: {borrowed}")
         if code == "borrowers":
             told = dict(each.split(" +") for each in values["leaves"].split(", "))
-            found += [f"{words}: {borrowed}" for leaf, over in told.items() if over != amount_text(resource, borrowed.get(leaf, 0))]
+            found += [
+                f"{words}: {borrowed}"
+                for leaf, over in told.items()
+                if over != amount_text(resource, borrowed.get(leaf, 0))
+            ]
     return found

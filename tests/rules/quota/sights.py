@@ -1,4 +1,6 @@
-"""Objects as an API server shows them, for what quota sees of a cluster: pods, their owners, budgets, nodes, a tree."""
+"""Objects as an API server shows them, for what quota sees of a cluster: pods, their owners,
+budgets, nodes, a tree.
+"""
 
 from __future__ import annotations
 
@@ -21,28 +23,68 @@ Object = dict[str, Any]
 
 def meta(name: str, *, owner: Object | None = None, namespace: str = "team", **more: Any) -> Object:
     """`owner`: the object that controls it."""
-    found: Object = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": "2026-01-05T08:00:00Z", **more}
+    found: Object = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{name}",
+        "creationTimestamp": "2026-01-05T08:00:00Z",
+        **more,
+    }
     if owner is not None:
         above = owner["metadata"]
-        reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": above["name"], "uid": above["uid"]}
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": above["name"],
+            "uid": above["uid"],
+        }
         found["ownerReferences"] = [{**reference, "controller": True, "blockOwnerDeletion": True}]
     return found
 
 
 def template(cpu: str = "1", **spec: Any) -> Object:
-    return {"spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": cpu}}}], **spec}}
+    return {
+        "spec": {
+            "containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": cpu}}}],
+            **spec,
+        }
+    }
 
 
-def workload(api_version: str, kind: str, name: str, spec: Object | None = None, status: Object | None = None, **more: Any) -> Object:
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta(name, **more), "spec": spec or {}, "status": status or {}}
+def workload(
+    api_version: str,
+    kind: str,
+    name: str,
+    spec: Object | None = None,
+    status: Object | None = None,
+    **more: Any,
+) -> Object:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": meta(name, **more),
+        "spec": spec or {},
+        "status": status or {},
+    }
 
 
-def pod(name: str = "p", *, cpu: str = "1", spec: Object | None = None, status: Object | None = None, **more: Any) -> Object:
+def pod(
+    name: str = "p",
+    *,
+    cpu: str = "1",
+    spec: Object | None = None,
+    status: Object | None = None,
+    **more: Any,
+) -> Object:
     """A pod that runs on node n1."""
     return {
         "metadata": meta(name, **more),
         "spec": {**template(cpu)["spec"], "nodeName": "n1", "priority": 0, **(spec or {})},
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}], **(status or {})},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True"}],
+            **(status or {}),
+        },
     }
 
 
@@ -55,8 +97,16 @@ def gated(name: str = "p", **more: Any) -> Object:
     return found
 
 
-def condition(status: str, reason: str, at: str = "2026-01-05T08:10:00Z", message: str = "") -> Object:
-    return {"type": "fairlead.io/QuotaAdmitted", "status": status, "reason": reason, "message": message, "lastTransitionTime": at}
+def condition(
+    status: str, reason: str, at: str = "2026-01-05T08:10:00Z", message: str = ""
+) -> Object:
+    return {
+        "type": "fairlead.io/QuotaAdmitted",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": at,
+    }
 
 
 def read_pod(value: Object) -> Pod:
@@ -70,12 +120,16 @@ def read_budget(name: str, spec: Object, status: Object, generation: int = 1) ->
 
 def read_workload(value: Object) -> Workload:
     group, _, version = value["apiVersion"].rpartition("/")
-    kind = next(each for each in WORKLOAD_KINDS if (each.group, each.kind) == (group, value["kind"]))
+    kind = next(
+        each for each in WORKLOAD_KINDS if (each.group, each.kind) == (group, value["kind"])
+    )
     assert version in kind.versions
     return kind.parse(msgspec.json.decode(msgspec.json.encode(value), type=kind.wire), version)
 
 
-def seen(value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget] = (), **settings: Any) -> QuotaPod | None:
+def seen(
+    value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget] = (), **settings: Any
+) -> QuotaPod | None:
     """What quota sees of the pod among these."""
     around = QuotaSight(QuotaSettings(**settings))
     for each in owners:
@@ -85,7 +139,9 @@ def seen(value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget]
     return quota_pod(read_pod(value), around)
 
 
-def counted(value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget] = (), **settings: Any) -> QuotaPod:
+def counted(
+    value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget] = (), **settings: Any
+) -> QuotaPod:
     found = seen(value, owners, budgets, **settings)
     assert found is not None
     return found

@@ -1,7 +1,8 @@
 """A small world for quota plans: what controllers do with pods and jobs, in memory.
 
-Evicted pods stop for some steps and come back waiting; the pods of a suspended job stop and come back when it is resumed. Where there are
-cluster nodes, who is admitted is bound to the first by name that has room. Every plan is checked for what must hold of any.
+Evicted pods stop for some steps and come back waiting; the pods of a suspended job stop and come
+back when it is resumed. Where there are cluster nodes, who is admitted is bound to the first by
+name that has room. Every plan is checked for what must hold of any.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from fairlead.model.resources import sum_of
 from fairlead.rules.quota.plan import plan_quota
 
 
-def tree(text: str, attributes: Mapping[str, Mapping[str, str]] | None = None, resource: str = "gpu") -> QuotaNode:
-    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is written."""
+def tree(
+    text: str, attributes: Mapping[str, Mapping[str, str]] | None = None, resource: str = "gpu"
+) -> QuotaNode:
+    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is
+    written.
+    """
     return parse_tree(text, attributes, resource)
 
 
@@ -58,7 +63,15 @@ class SmallWorld:
         self._numbers: Counter[str] = Counter()
         self._resource = resource
 
-    def add(self, leaf: str, count: int, request: int | Mapping[str, int] = 1, *, runs: bool = False, **more: Any) -> None:
+    def add(
+        self,
+        leaf: str,
+        count: int,
+        request: int | Mapping[str, int] = 1,
+        *,
+        runs: bool = False,
+        **more: Any,
+    ) -> None:
         asked = request if isinstance(request, Mapping) else {self._resource: request}
         for _ in range(count):
             pod = QuotaPod(leaf, "", request=asked, **more)
@@ -67,7 +80,14 @@ class SmallWorld:
                 self._start(f"{leaf}/p{self._numbers[leaf]:03d}")
 
     def add_job(
-        self, leaf: str, name: str, count: int, request: int | Mapping[str, int] = 1, *, kind: str = "PyTorchJob", **more: Any
+        self,
+        leaf: str,
+        name: str,
+        count: int,
+        request: int | Mapping[str, int] = 1,
+        *,
+        kind: str = "PyTorchJob",
+        **more: Any,
     ) -> None:
         """A job that can be suspended; a gang of all its pods unless it is a Job."""
         asked = request if isinstance(request, Mapping) else {self._resource: request}
@@ -76,10 +96,22 @@ class SmallWorld:
         total = sum_of([asked] * count)
         priority = int(more.get("priority", 0))
         self.workloads[uid] = Workload(
-            kind, "", leaf, name, uid, can_suspend=True, pods=count, request=total, least=size, priority=priority, created_at=self.now
+            kind,
+            "",
+            leaf,
+            name,
+            uid,
+            can_suspend=True,
+            pods=count,
+            request=total,
+            least=size,
+            priority=priority,
+            created_at=self.now,
         )
         if kind == "Job":
-            self.workloads[uid] = replace(self.workloads[uid], can_lower=True, parallelism=count, each=asked)
+            self.workloads[uid] = replace(
+                self.workloads[uid], can_lower=True, parallelism=count, each=asked
+            )
         gang = {"gang": name, "gang_size": size} if size else {}
         self.add(leaf, count, asked, owner=uid, **gang, **more)
 
@@ -93,9 +125,19 @@ class SmallWorld:
         self._rng.shuffle(pods)
         workloads = list(self.workloads.items())
         self._rng.shuffle(workloads)
-        nodes = self.nodes if self.nodes is None else tuple(self._rng.sample(self.nodes, len(self.nodes)))
+        nodes = (
+            self.nodes
+            if self.nodes is None
+            else tuple(self._rng.sample(self.nodes, len(self.nodes)))
+        )
         return QuotaState(
-            self.tree, tuple(pods), dict(self.budgets), now=self.now, nodes=nodes, workloads=dict(workloads), **self.state_more
+            self.tree,
+            tuple(pods),
+            dict(self.budgets),
+            now=self.now,
+            nodes=nodes,
+            workloads=dict(workloads),
+            **self.state_more,
         )
 
     def step(self) -> QuotaPlan:
@@ -136,7 +178,11 @@ class SmallWorld:
                     continue
                 since = pod.claim_since if pod.claim_since is not None else self.now
                 is_claim = waiting.reason == "WaitingForEvictions"
-                self.change(pod.key, claim_since=since if is_claim else None, condition_reason=str(waiting.reason))
+                self.change(
+                    pod.key,
+                    claim_since=since if is_claim else None,
+                    condition_reason=str(waiting.reason),
+                )
         return plan
 
     def settle(self, steps: int = 60) -> QuotaPlan:
@@ -152,11 +198,15 @@ class SmallWorld:
 
     def running(self, *leaves: str) -> tuple[int, ...]:
         """Admitted pods by namespace."""
-        counts = Counter(pod.namespace for pod in self.pods.values() if pod.is_admitted and not pod.is_stopping)
+        counts = Counter(
+            pod.namespace for pod in self.pods.values() if pod.is_admitted and not pod.is_stopping
+        )
         return tuple(counts[leaf] for leaf in leaves)
 
     def reasons(self, leaf: str) -> Counter[str]:
-        return Counter(str(each.reason) for each in self.plan(self.state()).waiting if each.leaf == leaf)
+        return Counter(
+            str(each.reason) for each in self.plan(self.state()).waiting if each.leaf == leaf
+        )
 
     def sentences(self, leaf: str) -> list[str]:
         return [each.message for each in self.plan(self.state()).waiting if each.leaf == leaf]
@@ -175,9 +225,20 @@ class SmallWorld:
             is_preemptible=pod.is_preemptible,
             owner=pod.owner,
         )
-        more = {"gang": pod.gang, "gang_size": pod.gang_size, "deployment": pod.deployment, "revision": pod.revision}
-        more |= {"waits_for_surge": pod.waits_for_surge, "gated_by": pod.gated_by, "never_preempts": pod.never_preempts}
-        self.pods[new.key] = replace(new, created_at=self.now, user=pod.user, budgets=pod.budgets, **more)
+        more = {
+            "gang": pod.gang,
+            "gang_size": pod.gang_size,
+            "deployment": pod.deployment,
+            "revision": pod.revision,
+        }
+        more |= {
+            "waits_for_surge": pod.waits_for_surge,
+            "gated_by": pod.gated_by,
+            "never_preempts": pod.never_preempts,
+        }
+        self.pods[new.key] = replace(
+            new, created_at=self.now, user=pod.user, budgets=pod.budgets, **more
+        )
 
     def _go(self, gone: QuotaPod) -> None:
         owner = self.workloads.get(gone.owner)
@@ -188,7 +249,14 @@ class SmallWorld:
             self._come(gone)
 
     def _start(self, key: str) -> None:
-        self.change(key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, condition_reason="")
+        self.change(
+            key,
+            is_admitted=True,
+            is_ready=True,
+            admitted_at=self.now,
+            claim_since=None,
+            condition_reason="",
+        )
         self._bind(key)
 
     def _bind(self, key: str) -> None:
@@ -200,7 +268,8 @@ class SmallWorld:
         for node in sorted(self.nodes, key=lambda each: each.name):
             there = [pod.request for pod in self.pods.values() if pod.node == node.name]
             if node.is_schedulable and all(
-                sum(each.get(name, 0) for each in there) + amount <= node.allocatable.get(name, 0) - node.taken.get(name, 0)
+                sum(each.get(name, 0) for each in there) + amount
+                <= node.allocatable.get(name, 0) - node.taken.get(name, 0)
                 for name, amount in request.items()
                 if amount
             ):
@@ -219,15 +288,23 @@ class SmallWorld:
         self.victims.append(pod.key)
 
     def _suspend(self, workload: Workload, for_unit: str) -> None:
-        self.workloads[workload.uid] = replace(self.workloads[workload.uid], is_suspended=True, suspended_for=for_unit)
-        for pod in [pod for pod in self.pods.values() if pod.owner == workload.uid and not pod.is_admitted]:
+        self.workloads[workload.uid] = replace(
+            self.workloads[workload.uid], is_suspended=True, suspended_for=for_unit
+        )
+        for pod in [
+            pod for pod in self.pods.values() if pod.owner == workload.uid and not pod.is_admitted
+        ]:
             self._go(self.pods.pop(pod.key))
 
     def _lower(self, workload: Workload | None) -> None:
-        """One pod fewer. Those that wait would go before any that runs, as its controller has it."""
+        """One pod fewer. Those that wait would go before any
+        that runs, as its controller has it.
+        """
         assert workload is not None
         job = self.workloads[workload.uid]
-        waiting = [pod for pod in self.pods.values() if pod.owner == job.uid and not pod.is_admitted]
+        waiting = [
+            pod for pod in self.pods.values() if pod.owner == job.uid and not pod.is_admitted
+        ]
         count = job.pods - len(waiting) - 1
         if count > 0:
             self.workloads[job.uid] = scaled(job, count, job.own_parallelism or job.parallelism)
@@ -240,21 +317,39 @@ class SmallWorld:
         self.pods[key] = replace(self.pods[key], **more)
 
     def _check(self, plan: QuotaPlan) -> None:
-        """What holds of every plan: no node above its max, stopping pods included; nobody both admitted and evicted, nor a member
-        admitted to a gang that is evicted.
+        """What holds of every plan: no node above its max, stopping pods included; nobody both
+        admitted and evicted, nor a member admitted to a gang that is evicted.
         """
         admitted = {each.pod.key for each in plan.admit}
         evicted = {each.pod.key for each in plan.evict}
         assert not admitted & evicted
         for pod in (each.pod for each in plan.admit if each.pod.gang):
-            gang = [each for each in self.pods.values() if (each.namespace, each.gang) == (pod.namespace, pod.gang)]
+            gang = [
+                each
+                for each in self.pods.values()
+                if (each.namespace, each.gang) == (pod.namespace, pod.gang)
+            ]
             if any(each.key in evicted for each in gang):
-                runs = sum(each.key in admitted or (each.is_admitted and not each.is_stopping and each.key not in evicted) for each in gang)
-                assert runs >= pod.gang_size, f"{pod.key} joins {pod.gang}, of which others are evicted"
+                runs = sum(
+                    each.key in admitted
+                    or (each.is_admitted and not each.is_stopping and each.key not in evicted)
+                    for each in gang
+                )
+                assert runs >= pod.gang_size, (
+                    f"{pod.key} joins {pod.gang}, of which others are evicted"
+                )
         charged = [pod for pod in self.pods.values() if pod.is_admitted or pod.key in admitted]
         for node in self.tree.walk():
             spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
             for resource, most in node.max.items():
-                before = sum(pod.request.get(resource, 0) for pod in charged if pod.namespace in spaces and pod.is_admitted)
-                used = sum(pod.request.get(resource, 0) for pod in charged if pod.namespace in spaces)
-                assert used <= max(most, before), f"{node.name} uses {used} of max {most} {resource}"
+                before = sum(
+                    pod.request.get(resource, 0)
+                    for pod in charged
+                    if pod.namespace in spaces and pod.is_admitted
+                )
+                used = sum(
+                    pod.request.get(resource, 0) for pod in charged if pod.namespace in spaces
+                )
+                assert used <= max(most, before), (
+                    f"{node.name} uses {used} of max {most} {resource}"
+                )

@@ -1,4 +1,6 @@
-"""The account that is told pod by pod gives the plan of one that is filled at once, whatever happens."""
+"""The account that is told pod by pod gives the plan of one that is filled at once, whatever
+happens.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Follower:
         account.budgets = state.budgets
         account.violations = state.violations
         pods = {pod.uid: pod for pod in state.pods}
-        changes = [uid for uid in sorted({*pods, *self.pods}) if pods.get(uid) != self.pods.get(uid)]
+        changes = [
+            uid for uid in sorted({*pods, *self.pods}) if pods.get(uid) != self.pods.get(uid)
+        ]
         self.rng.shuffle(changes)
         for uid in changes:
             if uid in pods:
@@ -54,7 +58,11 @@ class Follower:
         planned = plan_account(account, state.now)
         plan = planned.plan()
         waiting = {row.unit: row.reason for row in plan.waiting}
-        self.reasons = {key: reason for key, reason in (self.reasons | planned.reasons()).items() if key in waiting}
+        self.reasons = {
+            key: reason
+            for key, reason in (self.reasons | planned.reasons()).items()
+            if key in waiting
+        }
         assert self.reasons == waiting, "a reason changed unnoticed"
         return plan
 
@@ -92,15 +100,25 @@ def _events(world: SmallWorld, rng: random.Random) -> None:
 
 
 def _changed(rng: random.Random, nodes: tuple[NodeRoom, ...]) -> tuple[NodeRoom, ...]:
-    """One is cordoned or not any more, offers something else, has strangers; or it goes, or another comes."""
+    """One is cordoned or not any more, offers something else, has strangers; or it goes, or another
+    comes.
+    """
     node, rest = nodes[0], nodes[1:]
     what = rng.random()
     if what < 0.3:
         node = replace(node, is_schedulable=not node.is_schedulable)
     elif what < 0.6:
-        node = replace(node, allocatable={each: rng.choice((0, amount, amount + 3)) for each, amount in node.allocatable.items()})
+        node = replace(
+            node,
+            allocatable={
+                each: rng.choice((0, amount, amount + 3))
+                for each, amount in node.allocatable.items()
+            },
+        )
     elif what < 0.8:
-        node = replace(node, taken={each: rng.randint(0, amount) for each, amount in node.allocatable.items()})
+        node = replace(
+            node, taken={each: rng.randint(0, amount) for each, amount in node.allocatable.items()}
+        )
     elif what < 0.9:
         return (*rest, node, replace(node, name=f"m{rng.randint(0, 99)}"))
     else:

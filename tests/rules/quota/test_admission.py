@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.kube.quota_admission_cases import BIRTHS, CHANGES, GATE, GROWTHS, LEAF, MANAGED, NEW_JOBS, USER, Change, Who, merged
+from tests.kube.quota_admission_cases import (
+    BIRTHS,
+    CHANGES,
+    GATE,
+    GROWTHS,
+    LEAF,
+    MANAGED,
+    NEW_JOBS,
+    USER,
+    Change,
+    Who,
+    merged,
+)
 
 from fairlead.model.quota.written import Writer, Written, written_job
 from fairlead.rules.quota.admission import (
@@ -36,7 +48,9 @@ def test_a_new_pod(case: str) -> None:
     pod = written(birth.metadata, gates=gates, node=birth.spec.get("nodeName", ""))
     added = additions(pod, writer(birth.who))
     born = written(
-        {**birth.metadata, "labels": {**pod.labels, **added.labels}}, gates=(*gates, *([added.gate] if added.gate else [])), node=pod.node
+        {**birth.metadata, "labels": {**pod.labels, **added.labels}},
+        gates=(*gates, *([added.gate] if added.gate else [])),
+        node=pod.node,
     )
     refusal = refuse_new(born, writer(birth.who), LEAF)
     assert (refusal.reason if refusal else "") == birth.refused
@@ -49,7 +63,10 @@ def test_a_new_pod(case: str) -> None:
     [
         (Written({MANAGED: "true"}), f"a new pod needs the scheduling gate {GATE} here"),
         (Written({}, gates=(GATE,)), f"a new pod needs the label {MANAGED}=true here"),
-        (Written({MANAGED: "false"}, gates=(GATE,)), f"a new pod needs the label {MANAGED}=true here"),
+        (
+            Written({MANAGED: "false"}, gates=(GATE,)),
+            f"a new pod needs the label {MANAGED}=true here",
+        ),
     ],
 )
 def test_a_pod_that_the_injector_did_not_see_is_refused(pod: Written, why: str) -> None:
@@ -65,7 +82,10 @@ def judged(change: Change) -> str:
     else:
         before = written(change.before, gates=() if change.admitted else (GATE,))
         before = Written({MANAGED: "true", **before.labels}, before.annotations, before.gates)
-        labels, annotations = merged(dict(before.labels), change.labels), merged(dict(before.annotations), change.annotations)
+        labels, annotations = (
+            merged(dict(before.labels), change.labels),
+            merged(dict(before.annotations), change.annotations),
+        )
         after = Written(labels, annotations, () if change.how == "ungate" else before.gates)
         refusal = refuse_change(before, after, writer(change.who), LEAF)
     return refusal.reason if refusal else ""
@@ -86,25 +106,41 @@ def test_a_resize(case: str) -> None:
 
 def total(requests: tuple[dict[str, str], ...]) -> dict[str, int]:
     amounts = [parse_amounts(each) for each in requests]
-    return {name: sum(each.get(name, 0) for each in amounts) for name in {key for each in amounts for key in each}}
+    return {
+        name: sum(each.get(name, 0) for each in amounts)
+        for name in {key for each in amounts for key in each}
+    }
 
 
 @pytest.mark.parametrize("case", NEW_JOBS)
 def test_a_job_with_a_deadline_begins_suspended(case: str) -> None:
     job = NEW_JOBS[case]
     owners = [{"kind": job.controller, "controller": True}] if job.controller else []
-    obj = {"apiVersion": job.version, "kind": job.kind, "metadata": {"ownerReferences": owners}, "spec": job.spec}
+    obj = {
+        "apiVersion": job.version,
+        "kind": job.kind,
+        "metadata": {"ownerReferences": owners},
+        "spec": job.spec,
+    }
     assert begins_suspended(written_job(obj, {}, job.annotations)) == job.begins_suspended
 
 
 def test_a_namespace_without_a_leaf_accepts_no_name() -> None:
-    pod = Written({MANAGED: "true", "quota.scheduling.alibabacloud.com/name": "root"}, gates=(GATE,))
+    pod = Written(
+        {MANAGED: "true", "quota.scheduling.alibabacloud.com/name": "root"}, gates=(GATE,)
+    )
     refusal = refuse_new(pod, Writer("alice"), "")
-    assert refusal is not None and refusal.reason.endswith("names root, and this namespace is on no leaf")
+    assert refusal is not None and refusal.reason.endswith(
+        "names root, and this namespace is on no leaf"
+    )
 
 
 def test_what_a_user_makes_bears_his_name_and_keeps_it() -> None:
-    bob, alice, admin = Writer("system:serviceaccount:kube-ai:bob"), Writer("alice"), Writer("root", ("system:masters",))
+    bob, alice, admin = (
+        Writer("system:serviceaccount:kube-ai:bob"),
+        Writer("alice"),
+        Writer("root", ("system:masters",)),
+    )
     assert (stamp(bob), stamp(alice)) == ({USER: "bob"}, {})
     his, hers = Written({USER: "bob"}), Written({USER: "alice"})
     assert refuse_stamp(his, Written({USER: "bob", "app": "web"}), alice) is None

@@ -1,4 +1,6 @@
-"""The deepest tree that is read, and one with 20,000 nodes: planned, accounted for, validated, saved."""
+"""The deepest tree that is read, and one with 20,000 nodes: planned, accounted for, validated,
+saved.
+"""
 
 from __future__ import annotations
 
@@ -30,28 +32,46 @@ def deep() -> dict[str, Any]:
 
 
 def wide() -> dict[str, Any]:
-    leaves = [{"name": f"root.{n}", "namespaces": [f"ns{n}"], "min": {"cpu": 1}, "max": {"cpu": 10}} for n in range(20_000)]
+    leaves = [
+        {"name": f"root.{n}", "namespaces": [f"ns{n}"], "min": {"cpu": 1}, "max": {"cpu": 10}}
+        for n in range(20_000)
+    ]
     return {"name": "root", "min": {"cpu": 20_000}, "max": {"cpu": 20_000}, "children": leaves}
 
 
 def read(root: dict[str, Any]) -> QuotaTree:
-    body = {"metadata": {"name": "elasticquotatree", "namespace": "kube-system"}, "spec": {"root": root}}
+    body = {
+        "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
+        "spec": {"root": root},
+    }
     return parse_quota_tree(msgspec.convert(body, WireQuotaTree))
 
 
 @pytest.mark.parametrize(
-    ("root", "nodes"), [(deep(), LEVELS_MAX), pytest.param(wide(), 20_001, marks=pytest.mark.long)], ids=["deep", "wide"]
+    ("root", "nodes"),
+    [(deep(), LEVELS_MAX), pytest.param(wide(), 20_001, marks=pytest.mark.long)],
+    ids=["deep", "wide"],
 )
 def test_a_tree_of_any_size_is_planned_told_and_saved(root: dict[str, Any], nodes: int) -> None:
     tree = read(root)
     assert validate(tree, tree) == ()
     five = Container("main", requests={"cpu": 5000})
     gate, labels = ("fairlead.io/quota",), {"quota.scheduling.alibabacloud.com/preemptible": "true"}
-    pods = [Pod(namespace="ns0", name=f"p{n}", uid=str(n), labels=labels, gates=gate, containers=(five,)) for n in range(3)]
+    pods = [
+        Pod(
+            namespace="ns0", name=f"p{n}", uid=str(n), labels=labels, gates=gate, containers=(five,)
+        )
+        for n in range(3)
+    ]
     snapshot = build_snapshot(taken_at=0, pods=pods, quota_tree=tree)
-    assert parse_snapshot(render_snapshot(SavedSnapshot(snapshot)), "file").snapshot.quota_tree == tree
+    assert (
+        parse_snapshot(render_snapshot(SavedSnapshot(snapshot)), "file").snapshot.quota_tree == tree
+    )
     plan = plan_quota(quota_state(snapshot, 0.0))
-    assert ([each.pod.name for each in plan.admit], [each.reason for each in plan.waiting]) == (["p0", "p1"], ["OverMax"])
+    assert ([each.pod.name for each in plan.admit], [each.reason for each in plan.waiting]) == (
+        ["p0", "p1"],
+        ["OverMax"],
+    )
     uses = quota_usage(snapshot)
     assert len(uses) == nodes
     status = render_tree_status(WriteTreeStatus(tree, tuple(use.own for use in uses)))

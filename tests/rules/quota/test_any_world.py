@@ -1,5 +1,5 @@
-"""The properties of docs/spec/quota.md#properties-of-every-plan over random trees and pods: a few hundred
-worlds here, 3,000 where long tests run.
+"""The properties of docs/spec/quota.md#properties-of-every-plan over random trees and pods: a few
+hundred worlds here, 3,000 where long tests run.
 """
 
 from __future__ import annotations
@@ -35,15 +35,26 @@ def test_what_arrives_at_once_settles_without_evictions(count: int) -> None:
 @pytest.mark.parametrize(
     "seed",
     [1006437, 1060651, 1077606],
-    ids=["a gang below its size", "two leaves that took turns: what is not lent is demand, too", "a plan that a second made another"],
+    ids=[
+        "a gang below its size",
+        "two leaves that took turns: what is not lent is demand, too",
+        "a plan that a second made another",
+    ],
 )
 def test_worlds_that_once_broke_a_property(seed: int) -> None:
     assert broken(random_recipe(seed)._replace(nodes=None)) == ""
 
 
 @pytest.mark.parametrize(
-    "seed", [994, 1196], ids=["what inner nodes keep was more than the nodes had", "borrowers had all the memory of a node"]
+    "seed",
+    [994, 1196],
+    ids=[
+        "what inner nodes keep was more than the nodes had",
+        "borrowers had all the memory of a node",
+    ],
 )
 def test_worlds_on_nodes_that_once_broke_a_property(seed: int) -> None:
     recipe = random_recipe(seed)
-    assert broken(recipe if recipe.nodes else on_nodes(recipe, random.Random(f"nodes {seed}"))) == ""
+    assert (
+        broken(recipe if recipe.nodes else on_nodes(recipe, random.Random(f"nodes {seed}"))) == ""
+    )

@@ -24,7 +24,9 @@ def pod(name: str, leaf: str = "a", gpus: int = 1, **more: Any) -> QuotaPod:
 
 
 def running(name: str, leaf: str = "a", gpus: int = 1, node: str = "n1", **more: Any) -> QuotaPod:
-    return replace(pod(name, leaf, gpus, **more), is_admitted=True, is_ready=True, admitted_at=1.0, node=node)
+    return replace(
+        pod(name, leaf, gpus, **more), is_admitted=True, is_ready=True, admitted_at=1.0, node=node
+    )
 
 
 def room(name: str, gpus: int = 8, **more: Any) -> NodeRoom:
@@ -38,43 +40,69 @@ def mins(account: QuotaAccount) -> list[int]:
 
 
 def test_root_gives_no_more_than_its_schedulable_nodes_have() -> None:
-    """20 are promised; of 24 there 8 are cordoned and 6 a stranger's: each min counts floor(10 x 10 / 20)."""
+    """20 are promised; of 24 there 8 are cordoned and 6 a stranger's: each min counts floor(10 x 10
+    / 20).
+    """
     nodes = (room("n1"), room("n2", taken={"gpu": 6}), room("n3", is_schedulable=False))
-    pods = (*(pod(f"a{number}") for number in range(9)), *(pod(f"b{number}", "b") for number in range(9)))
+    pods = (
+        *(pod(f"a{number}") for number in range(9)),
+        *(pod(f"b{number}", "b") for number in range(9)),
+    )
     state = QuotaState(tree("root[20]{a[10] b[10]}"), pods, nodes=nodes)
     assert mins(account_of(state)) == [5, 5]
-    assert sorted(each.leaf for each in plan_quota(state).admit if each.is_guaranteed) == ["a"] * 5 + ["b"] * 5
+    assert (
+        sorted(each.leaf for each in plan_quota(state).admit if each.is_guaranteed)
+        == ["a"] * 5 + ["b"] * 5
+    )
 
 
 def test_an_unlimited_root_honours_mins() -> None:
     """Contract 2.12. Nothing but the nodes says that b takes what a is owed."""
-    root = QuotaNode("root", "root", children=tree("root[8]{a[4] b[0]}").children, unlimited=("gpu",))
+    root = QuotaNode(
+        "root", "root", children=tree("root[8]{a[4] b[0]}").children, unlimited=("gpu",)
+    )
     pods = (*(running(f"b{number}", "b") for number in range(8)), pod("a1"))
     assert len(plan_quota(QuotaState(root, pods, nodes=(room("n1"),))).evict) == 1
     assert plan_quota(QuotaState(root, pods, nodes=(room("n1"), room("n2")))).evict == ()
 
 
 def test_a_min_counts_at_least_what_non_preemptible_pods_use() -> None:
-    """Of 20 promised 10 are there: each min counts 5, but that of a, whose such pods use 8, counts 8. It goes down as they go."""
+    """Of 20 promised 10 are there: each min counts 5, but that of a, whose such pods use 8, counts
+    8. It goes down as they go.
+    """
     firm = tuple(running(f"f{number}", is_preemptible=False) for number in range(8))
     account = account_of(QuotaState(tree("root[20]{a[10] b[10]}"), firm, nodes=(room("n1", 10),)))
     assert mins(account) == [8, 5]
     account.drop("uid-f0")
     assert mins(account) == [7, 5]
     more = plan_quota(
-        QuotaState(tree("root[20]{a[10] b[10]}"), (*firm[:4], pod("f9", gpus=2, is_preemptible=False)), nodes=(room("n1", 10),))
+        QuotaState(
+            tree("root[20]{a[10] b[10]}"),
+            (*firm[:4], pod("f9", gpus=2, is_preemptible=False)),
+            nodes=(room("n1", 10),),
+        )
     )
-    assert [str(row.reason) for row in more.waiting] == ["NonPreemptibleOverMin"], "not NeverFits: nodes may come"
+    assert [str(row.reason) for row in more.waiting] == ["NonPreemptibleOverMin"], (
+        "not NeverFits: nodes may come"
+    )
 
 
 def test_what_inner_nodes_keep_shares_what_leaves_are_not_promised() -> None:
-    """20 are there. Leaves are promised 10, which count; x keeps 20 beyond its child's and y 10: they share the other 10."""
+    """20 are there. Leaves are promised 10, which count; x keeps 20 beyond its child's and y 10:
+    they share the other 10.
+    """
     root = tree("root[40]{x[25]{c[5]} y[15]{d[5]}}")
-    keeps = replace(root, children=(replace(root.children[0], lend_limit={"gpu": 0}), root.children[1]))
+    keeps = replace(
+        root, children=(replace(root.children[0], lend_limit={"gpu": 0}), root.children[1])
+    )
     pods = tuple(pod(f"d{number}", "d") for number in range(12))
     account = account_of(QuotaState(keeps, pods, nodes=(room("n1", 20),)))
-    assert len(plan_account(account, 0.0).admit) == 9, "what x does not lend is never more than there is"
-    assert {name: account.index.min[place][0] for place, name in enumerate(account.index.names)} == {
+    assert len(plan_account(account, 0.0).admit) == 9, (
+        "what x does not lend is never more than there is"
+    )
+    assert {
+        name: account.index.min[place][0] for place, name in enumerate(account.index.names)
+    } == {
         "root": 20,
         "x": 11,
         "c": 5,
@@ -85,9 +113,13 @@ def test_what_inner_nodes_keep_shares_what_leaves_are_not_promised() -> None:
 
 def test_parents_count_with_their_children() -> None:
     firm = tuple(running(f"f{number}", "c", is_preemptible=False) for number in range(8))
-    account = account_of(QuotaState(tree("root[20]{x[10]{c[10]} b[10]}"), firm, nodes=(room("n1", 10),)))
+    account = account_of(
+        QuotaState(tree("root[20]{x[10]{c[10]} b[10]}"), firm, nodes=(room("n1", 10),))
+    )
     plan_account(account, 0.0)
-    assert {name: account.index.min[place][0] for place, name in enumerate(account.index.names)} == {"root": 10, "x": 8, "c": 8, "b": 5}
+    assert {
+        name: account.index.min[place][0] for place, name in enumerate(account.index.names)
+    } == {"root": 10, "x": 8, "c": 8, "b": 5}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +130,12 @@ def test_parents_count_with_their_children() -> None:
         ((), "NoFitOnNodes"),
         ((room("n1", is_schedulable=False),), "NoFitOnNodes"),
     ],
-    ids=["no node offers it", "the device plugin is late", "no node is listed", "all nodes are cordoned"],
+    ids=[
+        "no node offers it",
+        "the device plugin is late",
+        "no node is listed",
+        "all nodes are cordoned",
+    ],
 )
 def test_nodes_that_nobody_knows_of_bind_nothing(nodes: tuple[NodeRoom, ...], reason: str) -> None:
     """Nobody is evicted, and nobody hears that he can never run."""
@@ -111,28 +148,51 @@ def test_nodes_that_nobody_knows_of_bind_nothing(nodes: tuple[NodeRoom, ...], re
 
 
 def test_a_lowered_ceiling_evicts_nobody() -> None:
-    """16 run; a node is cordoned, or its device plugin goes away: nobody waits, nobody goes, drain or not."""
+    """16 run; a node is cordoned, or its device plugin goes away: nobody waits, nobody goes, drain
+    or not.
+    """
     drains = tree("root[16]{a[16] b[0]}", {"root": {"fairlead.io/drain-over-max": "true"}})
-    pods = tuple(running(f"{leaf}{number}", leaf, node=node) for leaf, node in (("a", "n1"), ("b", "n2")) for number in range(8))
+    pods = tuple(
+        running(f"{leaf}{number}", leaf, node=node)
+        for leaf, node in (("a", "n1"), ("b", "n2"))
+        for number in range(8)
+    )
     for second in (room("n2", is_schedulable=False), room("n2", 0), room("n2", taken={"gpu": 4})):
         assert plan_quota(QuotaState(drains, pods, nodes=(room("n1"), second))).is_empty
 
 
-@pytest.mark.parametrize("second", [room("n2", is_schedulable=False), room("n2", 0)], ids=["cordoned", "its device plugin is away"])
+@pytest.mark.parametrize(
+    "second",
+    [room("n2", is_schedulable=False), room("n2", 0)],
+    ids=["cordoned", ("its device plugin is away")],
+)
 def test_what_runs_where_nobody_may_come_takes_nothing_from_the_others(second: NodeRoom) -> None:
-    """Of n1 two are free: they are given, though 14 run and n1 alone has 8. A claimant has one evicted, not nine."""
-    pods = tuple(running(f"b{number}", "b", node="n1" if number < 6 else "n2") for number in range(14))
+    """Of n1 two are free: they are given, though 14 run and n1 alone has 8. A claimant has one
+    evicted, not nine.
+    """
+    pods = tuple(
+        running(f"b{number}", "b", node="n1" if number < 6 else "n2") for number in range(14)
+    )
     root = tree("root[16]{a[4] b[0]}")
     nodes = (room("n1"), second)
-    assert [each.pod.name for each in plan_quota(QuotaState(root, (*pods, pod("a1", gpus=2)), nodes=nodes)).admit] == ["a1"]
+    assert [
+        each.pod.name
+        for each in plan_quota(QuotaState(root, (*pods, pod("a1", gpus=2)), nodes=nodes)).admit
+    ] == ["a1"]
     plan = plan_quota(QuotaState(root, (*pods, pod("a1", gpus=3)), nodes=nodes))
     assert [each.pod.node for each in plan.evict] == ["n1"]
 
 
 def test_a_pod_that_is_lost_holds_nothing() -> None:
-    """A dead node's pods stop for ever: after five minutes they are not charged, and their node is not counted."""
-    gone = tuple(running(f"a{number}", node="n2", is_stopping=True, stopping_at=0.0) for number in range(8))
-    state = QuotaState(tree("root[16]{a[8] b[8]}"), gone, nodes=(room("n1"), room("n2", is_schedulable=False)))
+    """A dead node's pods stop for ever: after five minutes they are not charged, and their node is
+    not counted.
+    """
+    gone = tuple(
+        running(f"a{number}", node="n2", is_stopping=True, stopping_at=0.0) for number in range(8)
+    )
+    state = QuotaState(
+        tree("root[16]{a[8] b[8]}"), gone, nodes=(room("n1"), room("n2", is_schedulable=False))
+    )
     for now, there in ((299.0, 16), (300.0, 8)):
         account = account_of(state)
         plan_account(account, now)
@@ -140,7 +200,9 @@ def test_a_pod_that_is_lost_holds_nothing() -> None:
 
 
 def test_more_than_all_nodes_have_waits_for_nodes_to_come() -> None:
-    """It can run one day, holds up nobody, makes nothing scarce; and the sentence says what is there."""
+    """It can run one day, holds up nobody, makes nothing scarce; and the sentence says what is
+    there.
+    """
     root = tree("root[40]{a[20] b[20]}")
     world = SmallWorld(root, nodes=(room("n1"), room("n2")))
     world.add("a", 1, 20)
@@ -160,7 +222,8 @@ def test_the_sentences_name_what_the_nodes_have() -> None:
         ("OverMax", "gpu asks 1; root uses 8 of the 8 that the cluster's nodes have"),
         (
             "WaitingForIdleQuota",
-            "gpu asks 1; root 8/8 in use, the cluster's nodes have 8; b uses 0 of guaranteed 0, so it may only borrow idle quota; "
+            "gpu asks 1; root 8/8 in use, the cluster's nodes have 8; b uses 0 of guaranteed "
+            "0, so it may only borrow idle quota; "
             "biggest borrowers: a +8",
         ),
     ]
@@ -169,9 +232,19 @@ def test_the_sentences_name_what_the_nodes_have() -> None:
 @pytest.mark.parametrize("resource", ["gpu", "cpu"])
 def test_nodes_that_come_are_used(resource: str) -> None:
     """An account that is told of them, as the controller's is."""
-    root = QuotaNode("root", "root", "", {"gpu": 16, "cpu": 16}, {"gpu": 16, "cpu": 16}, children=tree("root[16]{a[8] b[8]}").children)
+    root = QuotaNode(
+        "root",
+        "root",
+        "",
+        {"gpu": 16, "cpu": 16},
+        {"gpu": 16, "cpu": 16},
+        children=tree("root[16]{a[8] b[8]}").children,
+    )
     account = QuotaAccount(root)
-    for each in (*(running(f"r{number}", gpus=1) for number in range(8)), *(pod(f"b{number}", "b") for number in range(8))):
+    for each in (
+        *(running(f"r{number}", gpus=1) for number in range(8)),
+        *(pod(f"b{number}", "b") for number in range(8)),
+    ):
         account.put(replace(each, request={resource: 1}))
     account.set_nodes((NodeRoom("n1", {"gpu": 8, "cpu": 8}),))
     first = plan_account(account, 1.0)
@@ -186,15 +259,21 @@ def changed(chance: random.Random, nodes: list[NodeRoom]) -> None:
     if chance.random() < 0.3:
         nodes[place] = replace(node, is_schedulable=not node.is_schedulable)
     elif chance.random() < 0.5:
-        nodes[place] = replace(node, allocatable={each: chance.choice((0, 4, 8)) for each in node.allocatable})
+        nodes[place] = replace(
+            node, allocatable={each: chance.choice((0, 4, 8)) for each in node.allocatable}
+        )
     else:
         nodes[place] = replace(node, taken={"gpu": chance.randint(0, 8)})
 
 
 @pytest.mark.long
 def test_a_capacity_that_changes_is_cheap() -> None:
-    """A stranger comes to a node of 1,000, where mins promise more than there is: no leaf's pods are read anew."""
-    leaves = tuple(QuotaNode(f"l{n}", f"l{n}", "root", {"gpu": 60}, {}, (f"l{n}",)) for n in range(1000))
+    """A stranger comes to a node of 1,000, where mins promise more than there is: no leaf's pods
+    are read anew.
+    """
+    leaves = tuple(
+        QuotaNode(f"l{n}", f"l{n}", "root", {"gpu": 60}, {}, (f"l{n}",)) for n in range(1000)
+    )
     root = QuotaNode("root", "root", "", {"gpu": 60_000}, {"gpu": 60_000}, children=leaves)
     nodes = [NodeRoom(f"n{n}", {"gpu": 48}) for n in range(1000)]
     pods = tuple(running(f"p{n}", f"l{n % 1000}", node=f"n{n // 50}") for n in range(50_000))
@@ -212,7 +291,9 @@ def test_a_capacity_that_changes_is_cheap() -> None:
 
 
 def test_shares_are_parts_of_what_there_is_now() -> None:
-    """a uses 40 of 50 GPUs, b 45 of 55 cpu: a goes first. Five more cpu come: now b has the smaller share of what there is."""
+    """a uses 40 of 50 GPUs, b 45 of 55 cpu: a goes first. Five more cpu come: now b has the smaller
+    share of what there is.
+    """
     leaves = tuple(QuotaNode(name, name, "root", {}, {}, (name,)) for name in "abc")
     root = QuotaNode("root", "root", children=leaves, unlimited=("cpu", "gpu"))
     account = QuotaAccount(root)
@@ -235,10 +316,14 @@ def test_a_root_that_drains_does_so_to_the_max_that_is_written() -> None:
 
 
 def test_a_kept_sentence_follows_what_there_is() -> None:
-    """20 are promised; 12 are there, then 11: a's min counts 6, then 5. And 13: it counts 6 again, of 13. Nobody's pods change."""
+    """20 are promised; 12 are there, then 11: a's min counts 6, then 5. And 13: it counts 6 again,
+    of 13. Nobody's pods change.
+    """
     root = tree("root[20]{a[10] b[10]}")
     firm = tuple(running(f"f{number}", is_preemptible=False) for number in range(5))
-    account = account_of(QuotaState(root, (*firm, pod("f9", gpus=4, is_preemptible=False)), nodes=(room("n1", 12),)))
+    account = account_of(
+        QuotaState(root, (*firm, pod("f9", gpus=4, is_preemptible=False)), nodes=(room("n1", 12),))
+    )
 
     def said() -> str:
         [row] = plan_account(account, 1.0).waiting()

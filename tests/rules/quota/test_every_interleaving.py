@@ -1,8 +1,10 @@
-"""A model check of the quota machine: two leaves, a pod that borrows, two that wait, and the replacement: every interleaving.
+"""A model check of the quota machine: two leaves, a pod that borrows, two that wait, and the
+replacement: every interleaving.
 
-The first borrows all of the root, which the other leaf is guaranteed. At any time any of these may happen next: an event of the watch
-comes, the machine looks, a call arrives at the API server, its answer comes back, a stopping pod is gone, the controller is replaced by
-a new one that lists everything. States are visited once each, the machine with all it knows among them.
+The first borrows all of the root, which the other leaf is guaranteed. At any time any of these may
+happen next: an event of the watch comes, the machine looks, a call arrives at the API server, its
+answer comes back, a stopping pod is gone, the controller is replaced by a new one that lists
+everything. States are visited once each, the machine with all it knows among them.
 
 A run takes the first of WORLDS; `QUOTA_INTERLEAVINGS=all` takes all (two minutes).
 """
@@ -20,7 +22,15 @@ from msgspec.structs import replace
 from tests.rules.quota.small import tree
 
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition
-from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+    changed,
+    listed,
+)
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
@@ -34,8 +44,13 @@ NOW = 1_000_000.0
 WORLDS = ("a+ a b", "a+ b b", "a+ b")
 """Pods by their leaf; what has a + runs from the beginning."""
 ROOT = tree("root[1]{a[0] b[1]}")
-NODE = Node("node-1", "node", allocatable={"gpu": 9, "pods": 99}, conditions=(Condition("Ready", "True"),))
-SPACES = {name: Namespace(name, name, {"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": name}) for name in ("a", "b")}
+NODE = Node(
+    "node-1", "node", allocatable={"gpu": 9, "pods": 99}, conditions=(Condition("Ready", "True"),)
+)
+SPACES = {
+    name: Namespace(name, name, {"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": name})
+    for name in ("a", "b")
+}
 
 
 class Flying(Struct):
@@ -61,7 +76,17 @@ def pod(namespace: str, name: str, *, runs: bool) -> Pod:
     phase = PodPhase.RUNNING if runs else PodPhase.PENDING
     owners = (Owner("ReplicaSet", f"rs-{namespace}", f"rs-{namespace}", True),)
     asks = (Container("main", requests={"gpu": 1}),)
-    return Pod(namespace, name, f"{namespace}-{name}", owners=owners, gates=gates, containers=asks, node=where, phase=phase, created_at=NOW)
+    return Pod(
+        namespace,
+        name,
+        f"{namespace}-{name}",
+        owners=owners,
+        gates=gates,
+        containers=asks,
+        node=where,
+        phase=phase,
+        created_at=NOW,
+    )
 
 
 def leader(pods: dict[str, Pod]) -> QuotaMachine:
@@ -69,7 +94,11 @@ def leader(pods: dict[str, Pod]) -> QuotaMachine:
     feed = machine.feed
     feed.rebuild()
     feed.observe(listed(KIND_NODES, {"node": NODE}))
-    feed.observe(listed(KIND_QUOTA_TREES, {"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}))
+    feed.observe(
+        listed(
+            KIND_QUOTA_TREES, {"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}
+        )
+    )
     feed.observe(listed(KIND_NAMESPACES, dict(SPACES)))
     feed.observe(listed(KIND_BUDGETS, {}))
     feed.observe(listed(KIND_PODS, dict(pods)))
@@ -77,7 +106,10 @@ def leader(pods: dict[str, Pod]) -> QuotaMachine:
 
 
 def beginning(words: str) -> World:
-    made = [pod(word[0], str(number), runs=word.endswith("+")) for number, word in enumerate(words.split(), 1)]
+    made = [
+        pod(word[0], str(number), runs=word.endswith("+"))
+        for number, word in enumerate(words.split(), 1)
+    ]
     pods = {each.uid: each for each in made}
     return World(pods, [], [], leader(pods))
 
@@ -87,8 +119,13 @@ def moves(world: World) -> list[tuple[str, int]]:
     found += [("look", 0)] if world.is_news else []
     for place, call in enumerate(world.calls):
         found.append(("answer" if call.outcome is not None else "arrive", place))
-    found += [("gone", place) for place, uid in enumerate(sorted(world.pods)) if world.pods[uid].deleted_at is not None]
-    if not world.crashes and all(call.outcome is not None for call in world.calls):  # the Lease outlasts every call
+    found += [
+        ("gone", place)
+        for place, uid in enumerate(sorted(world.pods))
+        if world.pods[uid].deleted_at is not None
+    ]
+    # the Lease outlasts every call
+    if not world.crashes and all(call.outcome is not None for call in world.calls):
         found.append(("crash", 0))
     return found
 
@@ -120,7 +157,9 @@ def move(world: World, word: str, place: int) -> None:
 def send(world: World, actions: list[QuotaAction]) -> None:
     """What only tells is done at once: nothing follows from it."""
     for action in actions:
-        is_claim = isinstance(action, SetPodCondition) and action.condition.reason == "WaitingForEvictions"
+        is_claim = (
+            isinstance(action, SetPodCondition) and action.condition.reason == "WaitingForEvictions"
+        )
         if isinstance(action, AdmitPod | EvictPod) or is_claim:
             world.calls.append(Flying(action))
         else:
@@ -169,7 +208,12 @@ def charged(world: World) -> int:
 def canonical(value: object) -> object:
     """The same for states that go on alike, however they came about."""
     if isinstance(value, Pod):
-        return value.uid, bool(value.gates), value.deleted_at, [each.reason for each in value.conditions]
+        return (
+            value.uid,
+            bool(value.gates),
+            value.deleted_at,
+            [each.reason for each in value.conditions],
+        )
     if isinstance(value, dict):
         return sorted((str(key), canonical(each)) for key, each in value.items() if each)
     if isinstance(value, set | frozenset):
@@ -184,12 +228,22 @@ def canonical(value: object) -> object:
         mine = vars(value)
         is_planned = mine["_planned_version"] == value.feed.version
         calls = [canonical(vars(mine[name])) for name in ("calls", "telling")]
-        return [is_planned, mine["_is_stale"], canonical(value.feed.rows), calls, canonical(mine["_trials"])]
+        return [
+            is_planned,
+            mine["_is_stale"],
+            canonical(value.feed.rows),
+            calls,
+            canonical(mine["_trials"]),
+        ]
     if isinstance(value, World | Flying):
         return [canonical(getattr(value, name)) for name in value.__struct_fields__]
     if isinstance(value, SetPodCondition):
         return value.target.uid, value.condition.reason
-    return (type(value).__name__, value.target.uid) if isinstance(value, AdmitPod | EvictPod) else repr(value)
+    return (
+        (type(value).__name__, value.target.uid)
+        if isinstance(value, AdmitPod | EvictPod)
+        else repr(value)
+    )
 
 
 def follow(first: World) -> tuple[int, list[World]]:
@@ -231,7 +285,9 @@ def digest(world: World) -> bytes:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("pods", WORLDS if os.environ.get("QUOTA_INTERLEAVINGS") == "all" else WORLDS[:1])
+@pytest.mark.parametrize(
+    "pods", WORLDS if os.environ.get("QUOTA_INTERLEAVINGS") == "all" else WORLDS[:1]
+)
 def test_never_above_max_always_an_end_and_the_fewest_evictions(pods: str) -> None:
     states, ends = follow(beginning(pods))
     assert states > 1000

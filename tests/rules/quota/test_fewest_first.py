@@ -127,7 +127,7 @@ def test_on_cluster_nodes_the_gang_of_fewest_pods() -> None:
     assert Counter(each.pod.gang for each in world.step().evict) == {"small": 2}
 
 
-# --- every legal set of victims -----------------------------------------------------------------------------
+# --- every legal set of victims -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", SEEDS)
@@ -151,8 +151,12 @@ def test_no_gang_is_broken_where_any_legal_set_without_one_would_do(first: int) 
 
 
 def full_world(rng: random.Random) -> SmallWorld:
-    """No room is left, and one pod waits that its leaf's min covers. Priorities are all 0: in its own leaf nobody gives way."""
-    shape = rng.choice(("root[{0}]{{a[{1}] b[{2}] p[{3}]}}", "root[{0}]{{g[{4}]{{a[{1}] b[{2}]}} p[{3}]}}"))
+    """No room is left, and one pod waits that its leaf's min covers. Priorities are all 0: in its
+    own leaf nobody gives way.
+    """
+    shape = rng.choice(
+        (("root[{0}]{{a[{1}] b[{2}] p[{3}]}}"), ("root[{0}]{{g[{4}]{{a[{1}] b[{2}]}} p[{3}]}}"))
+    )
     size = rng.randint(6, 14)
     wants = rng.randint(1, size // 2)
     least = rng.randint(0, 3), rng.randint(0, 3)
@@ -169,7 +173,11 @@ def full_world(rng: random.Random) -> SmallWorld:
             continue
         left -= asks * count
         gang = {"gang": f"g{number}", "gang_size": rng.randint(1, count)} if count > 1 else {}
-        more = {"budgets": ("a/web",)} if leaf == "a" and world.budgets and not gang and rng.random() < 0.5 else {}
+        more = (
+            {"budgets": ("a/web",)}
+            if leaf == "a" and world.budgets and not gang and rng.random() < 0.5
+            else {}
+        )
         world.add(leaf, count, asks, runs=True, **gang, **more)
         if left == 0:
             break
@@ -180,7 +188,9 @@ def full_world(rng: random.Random) -> SmallWorld:
 def gangs_broken(world: SmallWorld, plan: QuotaPlan) -> list[str]:
     """Of which fewer members are left than the gang needs."""
     lost = Counter((each.pod.namespace, each.pod.gang) for each in plan.evict if each.pod.gang)
-    return sorted(gang for (leaf, gang), count in lost.items() if count > surplus(world, leaf, gang))
+    return sorted(
+        gang for (leaf, gang), count in lost.items() if count > surplus(world, leaf, gang)
+    )
 
 
 def surplus(world: SmallWorld, leaf: str, gang: str) -> int:
@@ -189,8 +199,12 @@ def surplus(world: SmallWorld, leaf: str, gang: str) -> int:
 
 
 def without_gangs(world: SmallWorld, unit: QuotaPod) -> Iterator[list[str]]:
-    """All sets of single pods and gang surplus that may go one after the other, and after which it fits."""
-    running = {pod.key: pod for pod in world.pods.values() if pod.key != unit.key and not pod.is_stopping}
+    """All sets of single pods and gang surplus that may go one after the other, and after which it
+    fits.
+    """
+    running = {
+        pod.key: pod for pod in world.pods.values() if pod.key != unit.key and not pod.is_stopping
+    }
     seen: set[frozenset[str]] = set()
 
     def after(gone: frozenset[str]) -> Iterator[list[str]]:
@@ -200,12 +214,18 @@ def without_gangs(world: SmallWorld, unit: QuotaPod) -> Iterator[list[str]]:
         stays = [pod for key, pod in running.items() if key not in gone]
         used = usage(world.tree, stays)
         above = [node for node in world.tree.walk() if unit.namespace in spaces(node)]
-        blocking = [node for node in above if used[node.name] + unit.request["gpu"] > node.max.get("gpu", 999)]
+        blocking = [
+            node
+            for node in above
+            if used[node.name] + unit.request["gpu"] > node.max.get("gpu", 999)
+        ]
         if not blocking:
             yield sorted(gone)
             return
         for pod in stays:
-            if may_go(world, pod, gone) and any(is_lending(node, pod, used, {each.name for each in above}) for node in blocking):
+            if may_go(world, pod, gone) and any(
+                is_lending(node, pod, used, {each.name for each in above}) for node in blocking
+            ):
                 yield from after(gone | {pod.key})
 
     return after(frozenset())
@@ -217,17 +237,29 @@ def may_go(world: SmallWorld, pod: QuotaPod, gone: frozenset[str]) -> bool:
         (each.namespace, each.gang) == (pod.namespace, pod.gang) for each in taken
     ):
         return False
-    return all(world.budgets[budget] > sum(budget in each.budgets for each in taken) for budget in pod.budgets)
+    return all(
+        world.budgets[budget] > sum(budget in each.budgets for each in taken)
+        for budget in pod.budgets
+    )
 
 
 def is_lending(node: QuotaNode, pod: QuotaPod, used: Mapping[str, int], path: set[str]) -> bool:
-    """Whether all are above min on the way down to its leaf, but for those on the way to who waits."""
+    """Whether all are above min on the way down to its leaf, but
+    for those on the way to who waits.
+    """
     below = [each for each in node.walk() if pod.namespace in spaces(each) and each is not node]
-    return bool(below) and below[-1].name not in path and all(each.name in path or used[each.name] > each.min["gpu"] for each in below)
+    return (
+        bool(below)
+        and below[-1].name not in path
+        and all(each.name in path or used[each.name] > each.min["gpu"] for each in below)
+    )
 
 
 def usage(root: QuotaNode, pods: list[QuotaPod]) -> dict[str, int]:
-    return {node.name: sum(pod.request["gpu"] for pod in pods if pod.namespace in spaces(node)) for node in root.walk()}
+    return {
+        node.name: sum(pod.request["gpu"] for pod in pods if pod.namespace in spaces(node))
+        for node in root.walk()
+    }
 
 
 def spaces(node: QuotaNode) -> set[str]:

@@ -73,7 +73,7 @@ def test_it_is_never_returned(by: str) -> None:
     assert [each.pod.key for each in plan.returned] == ([] if by else ["b/p001"])
 
 
-# --- preemptionPolicy ---------------------------------------------------------------------------------------
+# --- preemptionPolicy -----------------------------------------------------------------------------
 
 
 def test_the_policy_is_seen() -> None:

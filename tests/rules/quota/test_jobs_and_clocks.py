@@ -1,8 +1,8 @@
 """Jobs that are suspended, gangs with more or later members, and what only the clock changes.
 
 See docs/spec/quota.md#units-and-gangs, docs/spec/quota.md#victims, docs/spec/quota.md#claims,
-docs/spec/quota.md#non-preemptible-pods-and-caps, docs/spec/quota.md#cluster-nodes, docs/spec/quota.md#timers,
-docs/spec/quota.md#changes-to-the-tree.
+docs/spec/quota.md#non-preemptible-pods-and-caps, docs/spec/quota.md#cluster-nodes,
+docs/spec/quota.md#timers, docs/spec/quota.md#changes-to-the-tree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def pod(name: str, leaf: str = "a", gpus: int = 1, **more: Any) -> QuotaPod:
 
 
 def running(name: str, leaf: str = "a", gpus: int = 1, **more: Any) -> QuotaPod:
-    return replace(pod(name, leaf, gpus), is_admitted=True, is_ready=True, admitted_at=1.0, node="n", **more)
+    return replace(
+        pod(name, leaf, gpus), is_admitted=True, is_ready=True, admitted_at=1.0, node="n", **more
+    )
 
 
 def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
@@ -38,7 +40,9 @@ def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
     plan = world.step()
     assert {each.method for each in plan.evict} == {EvictionMethod.SUSPEND} and len(plan.evict) == 4
     assert {each.workload.name for each in plan.evict if each.workload} == {"train"}
-    assert plan.evict[0].message == ("b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; " + ORDER)
+    assert plan.evict[0].message == (
+        ("b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; ") + ORDER
+    )
     world.settle()
     (row,) = plan_quota(world.state()).waiting
     assert (row.unit, row.pods, row.workload and row.workload.name) == ("a/train", (), "train")
@@ -63,11 +67,23 @@ def test_a_victim_is_told_of_the_resource_that_is_taken_back() -> None:
 
 
 def test_a_job_that_its_owner_suspended_is_left_alone() -> None:
-    job = Workload("Job", "batch/v1", "a", "train", "u", can_suspend=True, is_suspended=True, request={"gpu": 1})
+    job = Workload(
+        "Job",
+        "batch/v1",
+        "a",
+        "train",
+        "u",
+        can_suspend=True,
+        is_suspended=True,
+        request={"gpu": 1},
+    )
     plan = plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": job}))
     assert (plan.resume, plan.waiting) == ((), ())
     ours = replace(job, suspended_for="b/p001")
-    assert [each.workload for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": ours})).resume] == [ours]
+    assert [
+        each.workload
+        for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": ours})).resume
+    ] == [ours]
 
 
 def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
@@ -80,30 +96,78 @@ def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
 
 
 def test_a_gang_goes_with_its_surplus_when_the_surplus_does_not_help() -> None:
-    """The members without a GPU are the first to go, but only those with one make room: all go, or a rest would hold on to nothing."""
+    """The members without a GPU are the first to go, but only those with one make room: all go, or
+    a rest would hold on to nothing.
+    """
     light = [running(f"light-{number}", gpus=0, gang="g", gang_size=3) for number in range(2)]
-    heavy = [running(f"heavy-{number}", gpus=2, gang="g", gang_size=3, priority=10) for number in range(2)]
-    plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*light, *heavy, pod("owner", "b", 4))))
-    assert sorted(each.pod.name for each in plan.evict) == ["heavy-0", "heavy-1", "light-0", "light-1"]
+    heavy = [
+        running(f"heavy-{number}", gpus=2, gang="g", gang_size=3, priority=10)
+        for number in range(2)
+    ]
+    plan = plan_quota(
+        QuotaState(tree("root[4]{a[0] b[4]}"), (*light, *heavy, pod("owner", "b", 4)))
+    )
+    assert sorted(each.pod.name for each in plan.evict) == [
+        "heavy-0",
+        "heavy-1",
+        "light-0",
+        "light-1",
+    ]
 
 
 def test_a_launcher_is_no_surplus_of_its_workers() -> None:
-    job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
-    members = [running(name, gang="mpi", gang_size=2, owner="u") for name in ("launcher", "worker-0", "worker-1")]
-    plan = plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), (*members, pod("owner", "b")), workloads={"u": job}))
-    assert [(each.pod.name, each.method) for each in plan.evict] == [(each.name, EvictionMethod.SUSPEND) for each in members]
+    job = Workload(
+        "MPIJob",
+        "",
+        "a",
+        "mpi",
+        "u",
+        can_suspend=True,
+        pods=3,
+        request={"gpu": 3},
+        least=2,
+        late={"gpu": 1},
+        late_pods=1,
+    )
+    members = [
+        running(name, gang="mpi", gang_size=2, owner="u")
+        for name in ("launcher", "worker-0", "worker-1")
+    ]
+    plan = plan_quota(
+        QuotaState(tree("root[3]{a[0] b[3]}"), (*members, pod("owner", "b")), workloads={"u": job})
+    )
+    assert [(each.pod.name, each.method) for each in plan.evict] == [
+        (each.name, EvictionMethod.SUSPEND) for each in members
+    ]
 
 
 def test_room_is_kept_for_the_launcher_that_comes_later() -> None:
-    job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
-    workers = [pod(f"worker-{number}", gang="mpi", gang_size=2, owner="u", created_at=1.0) for number in range(2)]
+    job = Workload(
+        "MPIJob",
+        "",
+        "a",
+        "mpi",
+        "u",
+        can_suspend=True,
+        pods=3,
+        request={"gpu": 3},
+        least=2,
+        late={"gpu": 1},
+        late_pods=1,
+    )
+    workers = [
+        pod(f"worker-{number}", gang="mpi", gang_size=2, owner="u", created_at=1.0)
+        for number in range(2)
+    ]
     other = pod("other", created_at=5.0)
     state = QuotaState(tree("root[3]{a[3]}"), (*workers, other), workloads={"u": job}, now=10)
     assert [each.pod.name for each in plan_quota(state).admit] == ["worker-0", "worker-1"]
     run = [replace(each, is_admitted=True, node="n") for each in workers]
     assert plan_quota(replace(state, pods=(*run, other))).admit == ()
     launcher = pod("launcher", gang="mpi", gang_size=2, owner="u", created_at=9.0)
-    assert [each.pod.name for each in plan_quota(replace(state, pods=(*run, other, launcher))).admit] == ["launcher"]
+    assert [
+        each.pod.name for each in plan_quota(replace(state, pods=(*run, other, launcher))).admit
+    ] == ["launcher"]
 
 
 def test_a_pod_that_does_not_stop_is_lost_after_five_minutes() -> None:
@@ -116,20 +180,35 @@ def test_a_pod_that_does_not_stop_is_lost_after_five_minutes() -> None:
 
 
 def test_who_is_never_bound_returns_and_a_bare_pod_is_told() -> None:
-    owned, bare = (replace(running(name), node="", owner=owner, is_refused=True) for name, owner in (("owned", "u"), ("bare", "")))
+    owned, bare = (
+        replace(running(name), node="", owner=owner, is_refused=True)
+        for name, owner in (("owned", "u"), ("bare", ""))
+    )
     state = QuotaState(tree("root[4]{a[4]}"), (owned, bare, running("bound")), now=300.0)
     assert plan_quota(state).returned == ()
-    told = {each.pod.name: each.is_event_only for each in plan_quota(replace(state, now=301.0)).returned}
+    told = {
+        each.pod.name: each.is_event_only for each in plan_quota(replace(state, now=301.0)).returned
+    }
     assert told == {"owned": False, "bare": True}
 
 
 def test_nobody_returns_where_no_scheduler_answers() -> None:
-    """Nobody was placed and nobody refused since the pod was admitted: deleting it would help nobody."""
+    """Nobody was placed and nobody refused since the pod was admitted: deleting it would help
+    nobody.
+    """
     unbound = replace(running("unbound"), node="", owner="u", admitted_at=50.0)
-    state = QuotaState(tree("root[9]{a[9]}"), (unbound, running("bound")), now=1000.0, scheduled_at=49.0)
+    state = QuotaState(
+        tree("root[9]{a[9]}"), (unbound, running("bound")), now=1000.0, scheduled_at=49.0
+    )
     assert plan_quota(state).returned == ()
     placed = replace(state, scheduled_at=50.0)
-    refused = replace(state, pods=(*state.pods, replace(unbound, name="other", uid="other", admitted_at=60.0, is_refused=True)))
+    refused = replace(
+        state,
+        pods=(
+            *state.pods,
+            replace(unbound, name="other", uid="other", admitted_at=60.0, is_refused=True),
+        ),
+    )
     for answered in (placed, refused):
         assert "unbound" in [each.pod.name for each in plan_quota(answered).returned]
 
@@ -141,11 +220,15 @@ def test_of_a_job_as_many_pods_go_as_are_needed_and_come_back_one_by_one() -> No
     assert world.running("a") == (4,)
     world.add("b", 1, 1, owner="b")
     plan = world.step()
-    assert [(each.method, each.workload and each.workload.name) for each in plan.evict] == [(EvictionMethod.LOWER, "sweep")]
+    assert [(each.method, each.workload and each.workload.name) for each in plan.evict] == [
+        (EvictionMethod.LOWER, "sweep")
+    ]
     world.add("b", 1, 1, owner="b")
     world.settle()
     assert (world.running("a", "b"), world.evictions) == ((2, 2), 2)
-    assert [(row.unit, row.pods) for row in plan_quota(world.state()).waiting] == [("a/sweep", ())] * 2
+    assert [(row.unit, row.pods) for row in plan_quota(world.state()).waiting] == [
+        ("a/sweep", ())
+    ] * 2
     kept = next(each.key for each in world.pods.values() if each.namespace == "b")
     world.remove(lambda each: each.namespace != "b" or each.key == kept)
     assert [(each.workload.name, each.pods) for each in world.step().resume] == [("sweep", 1)]
@@ -154,34 +237,97 @@ def test_of_a_job_as_many_pods_go_as_are_needed_and_come_back_one_by_one() -> No
 
 
 def test_the_first_of_a_job_to_go_is_whom_its_controller_removes_first() -> None:
-    """By our own order the newest would go, but the controller takes one that is on no node, and then one that is not ready."""
-    job = Workload("Job", "batch/v1", "a", "sweep", "u", can_suspend=True, can_lower=True, pods=3, parallelism=3, each={"gpu": 1})
+    """By our own order the newest would go, but the controller takes one that is on no node, and
+    then one that is not ready.
+    """
+    job = Workload(
+        "Job",
+        "batch/v1",
+        "a",
+        "sweep",
+        "u",
+        can_suspend=True,
+        can_lower=True,
+        pods=3,
+        parallelism=3,
+        each={"gpu": 1},
+    )
     ready = running("ready", owner="u", created_at=9.0, removal=(1.0, 2.0, 1.0, -9.0))
-    starting = replace(running("starting", owner="u", created_at=5.0, removal=(1.0, 0.0, 0.0, -5.0)), is_ready=False)
-    placeless = replace(running("placeless", owner="u", created_at=1.0, removal=(0.0, 0.0, 0.0, -1.0)), node="", is_ready=False)
-    for number, names in ((1, ["placeless"]), (2, ["placeless", "starting"]), (3, ["placeless", "ready", "starting"])):
+    starting = replace(
+        running("starting", owner="u", created_at=5.0, removal=(1.0, 0.0, 0.0, -5.0)),
+        is_ready=False,
+    )
+    placeless = replace(
+        running("placeless", owner="u", created_at=1.0, removal=(0.0, 0.0, 0.0, -1.0)),
+        node="",
+        is_ready=False,
+    )
+    for number, names in (
+        (1, ["placeless"]),
+        (2, ["placeless", "starting"]),
+        (3, ["placeless", "ready", "starting"]),
+    ):
         pods = (ready, starting, placeless, pod("owner", "b", number))
         plan = plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), pods, workloads={"u": job}))
         assert sorted(each.pod.name for each in plan.evict) == names
     kept = replace(placeless, budgets=("a/web",))
-    assert plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), (ready, starting, kept, pod("owner", "b")), workloads={"u": job})).evict == ()
+    assert (
+        plan_quota(
+            QuotaState(
+                tree("root[3]{a[0] b[3]}"),
+                (ready, starting, kept, pod("owner", "b")),
+                workloads={"u": job},
+            )
+        ).evict
+        == ()
+    )
 
 
 def test_no_member_of_a_training_job_goes_alone_not_even_one_beyond_its_least() -> None:
     for kind in ("MPIJob", "TFJob", "PyTorchJob", "RayJob"):
-        job = Workload(kind, "", "a", "train", "u", can_suspend=True, pods=4, request={"gpu": 4}, least=2)
-        members = [running(f"worker-{number}", gang="train", gang_size=2, owner="u") for number in range(4)]
-        plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b")), workloads={"u": job}))
+        job = Workload(
+            kind, "", "a", "train", "u", can_suspend=True, pods=4, request={"gpu": 4}, least=2
+        )
+        members = [
+            running(f"worker-{number}", gang="train", gang_size=2, owner="u") for number in range(4)
+        ]
+        plan = plan_quota(
+            QuotaState(
+                tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b")), workloads={"u": job}
+            )
+        )
         assert [each.method for each in plan.evict] == [EvictionMethod.SUSPEND] * 4, kind
 
 
 def test_surplus_of_a_gang_job_goes_by_lowering_it_and_the_gang_by_suspending_it() -> None:
-    job = Workload("Job", "", "a", "gang", "u", can_suspend=True, can_lower=True, is_gang=True, pods=4, parallelism=4, each={"gpu": 1})
-    members = [running(f"p{number}", gang="g", gang_size=2, owner="u", created_at=float(number)) for number in range(4)]
-    for asked, how in ((1, {"p3": EvictionMethod.LOWER}), (2, {"p3": EvictionMethod.LOWER, "p2": EvictionMethod.LOWER})):
-        state = QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", asked)), workloads={"u": job})
+    job = Workload(
+        "Job",
+        "",
+        "a",
+        "gang",
+        "u",
+        can_suspend=True,
+        can_lower=True,
+        is_gang=True,
+        pods=4,
+        parallelism=4,
+        each={"gpu": 1},
+    )
+    members = [
+        running(f"p{number}", gang="g", gang_size=2, owner="u", created_at=float(number))
+        for number in range(4)
+    ]
+    for asked, how in (
+        (1, {"p3": EvictionMethod.LOWER}),
+        (2, {"p3": EvictionMethod.LOWER, "p2": EvictionMethod.LOWER}),
+    ):
+        state = QuotaState(
+            tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", asked)), workloads={"u": job}
+        )
         assert {each.pod.name: each.method for each in plan_quota(state).evict} == how
-    state = QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", 3)), workloads={"u": job})
+    state = QuotaState(
+        tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", 3)), workloads={"u": job}
+    )
     assert EvictionMethod.SUSPEND in {each.method for each in plan_quota(state).evict}
 
 
@@ -195,11 +341,23 @@ def test_a_long_grace_period_is_cut() -> None:
 
 def test_so_many_jobs_and_no_more() -> None:
     root = tree("root[9]{a[9]}")
-    bounded = replace(root, children=tuple(replace(leaf, max={MAX_JOBS: 2}) for leaf in root.children))
-    pods = [pod(f"{owner}-{number}", owner=owner, created_at=float(number)) for owner in "xyz" for number in range(2)]
+    bounded = replace(
+        root, children=tuple(replace(leaf, max={MAX_JOBS: 2}) for leaf in root.children)
+    )
+    pods = [
+        pod(f"{owner}-{number}", owner=owner, created_at=float(number))
+        for owner in "xyz"
+        for number in range(2)
+    ]
     plan = plan_quota(QuotaState(bounded, tuple(pods)))
-    assert len({each.pod.owner for each in plan.admit}) == 2 and len(plan.admit) == 4 and not plan.evict
-    assert {(str(row.reason), row.message) for row in plan.waiting} == {("OverMax", "a runs 2 of at most 2 jobs")}
+    assert (
+        len({each.pod.owner for each in plan.admit}) == 2
+        and len(plan.admit) == 4
+        and not plan.evict
+    )
+    assert {(str(row.reason), row.message) for row in plan.waiting} == {
+        ("OverMax", ("a runs 2 of at most 2 jobs"))
+    }
 
 
 def test_a_max_below_what_is_used_evicts_only_where_the_tree_says_so() -> None:
@@ -214,7 +372,11 @@ def test_a_max_below_what_is_used_evicts_only_where_the_tree_says_so() -> None:
 
 def test_a_tree_that_breaks_its_rules_admits_and_evicts_nobody() -> None:
     wrong = Violation("a", "DuplicateName", "the name a occurs twice", stops=True)
-    plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (running("x", gpus=4), pod("y", "b")), violations=(wrong,)))
+    plan = plan_quota(
+        QuotaState(
+            tree("root[4]{a[0] b[4]}"), (running("x", gpus=4), pod("y", "b")), violations=(wrong,)
+        )
+    )
     assert plan.is_empty and plan.violations == (wrong,)
     assert [(str(row.reason), row.message) for row in plan.waiting] == [
         ("TreeInvalid", "the quota tree is invalid: the name a occurs twice")
@@ -222,7 +384,10 @@ def test_a_tree_that_breaks_its_rules_admits_and_evicts_nobody() -> None:
 
 
 def test_who_is_spared_is_named() -> None:
-    kept = (running("kept", gpus=2, budgets=("a/web",)), running("firm", gpus=2, is_preemptible=False))
+    kept = (
+        running("kept", gpus=2, budgets=("a/web",)),
+        running("firm", gpus=2, is_preemptible=False),
+    )
     (row,) = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*kept, pod("y", "b")))).waiting
     assert [(each.pod, each.why) for each in row.spared] == [
         ("a/firm", "it is not preemptible"),
@@ -231,8 +396,13 @@ def test_who_is_spared_is_named() -> None:
 
 
 def test_capacity_below_the_mins_shares_them_out() -> None:
-    """20 are promised and 10 are there: each min counts half, and root gives no more than there is."""
-    pods = (*(pod(f"a{number}") for number in range(9)), *(pod(f"b{number}", "b") for number in range(9)))
+    """20 are promised and 10 are there: each min counts half, and
+    root gives no more than there is.
+    """
+    pods = (
+        *(pod(f"a{number}") for number in range(9)),
+        *(pod(f"b{number}", "b") for number in range(9)),
+    )
     plan = plan_quota(QuotaState(tree("root[20]{a[10] b[10]}"), pods, capacity={"gpu": 10}))
     assert sorted(each.leaf for each in plan.admit if each.is_guaranteed) == ["a"] * 5 + ["b"] * 5
 
@@ -247,12 +417,17 @@ def test_every_node_is_in_the_plan() -> None:
 
 def test_quota_is_free_and_no_node_has_room() -> None:
     nodes = tuple(NodeRoom(f"gpu-{number}", {"gpu": number}) for number in (1, 2, 3))
-    pods = (running("x", gpus=1), pod("big", gpus=4, created_at=1.0), pod("small", gpus=3, created_at=2.0))
+    pods = (
+        running("x", gpus=1),
+        pod("big", gpus=4, created_at=1.0),
+        pod("small", gpus=3, created_at=2.0),
+    )
     pods = (replace(pods[0], node="gpu-3"), *pods[1:])
     plan = plan_quota(QuotaState(tree("root[9]{a[9]}"), pods, nodes=nodes))
     assert (plan.admit, plan.evict) == ((), ())
     assert [(str(row.reason), row.message) for row in plan.waiting] == [
-        ("NoFitOnNodes", f"gpu asks {asks} on one node; the freest of 3 nodes, gpu-2, has 2") for asks in (4, 3)
+        ("NoFitOnNodes", (f"gpu asks {asks} on one node; the freest of 3 nodes, gpu-2, has 2"))
+        for asks in (4, 3)
     ]
     room = plan_quota(QuotaState(tree("root[9]{a[9]}"), pods[1:], nodes=nodes))
     assert [each.pod.name for each in room.admit] == ["small"]

@@ -1,5 +1,5 @@
-"""The quota machine against a cluster in memory: the demo of docs/spec/quota.md#the-40-core-demo, faults and
-crashes.
+"""The quota machine against a cluster in memory: the demo of docs/spec/quota.md#the-40-core-demo,
+faults and crashes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from tests.rules.quota.fake_cluster import FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition, WriteTreeStatus
+from fairlead.model.actions import (
+    AdmitPod,
+    DeleteObject,
+    EvictPod,
+    SetPodCondition,
+    WriteTreeStatus,
+)
 from fairlead.model.changes import KIND_QUOTA_TREES, changed, listed
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree, Violation
 from fairlead.rules.quota.machine import QuotaMachine
@@ -29,7 +35,9 @@ def play_demo(seed: int, faults: Faults) -> FakeCluster:
         world.create("Deployment", leaf, "nginx", 5, 5)
         world.settle()
         seen.append((world.running(*LEAVES), len(world.evictions)))
-    assert seen == [((4, 0, 0, 0), 0), ((4, 4, 0, 0), 0), ((3, 3, 2, 0), 2), ((2, 2, 2, 2), 4)], f"seed {seed}"
+    assert seen == [((4, 0, 0, 0), 0), ((4, 4, 0, 0), 0), ((3, 3, 2, 0), 2), ((2, 2, 2, 2), 4)], (
+        f"seed {seed}"
+    )
     assert not world.unclaimed, f"seed {seed}"
     return world
 
@@ -40,23 +48,38 @@ def test_the_demo_with_late_watches_and_any_grace(seed: int) -> None:
     assert world.reasons("a1") == ["WaitingForIdleQuota"] * 3
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(10, 200, 10))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(10, 200, 10))]
+)
 def test_the_demo_with_lost_answers_refusals_and_crashes_200_of_200(first: int) -> None:
-    """A tenth of all calls fail, half of those after they were done; one in fifty calls is the controller's last."""
+    """A tenth of all calls fail, half of those after they were done; one in fifty calls is the
+    controller's last.
+    """
     for seed in range(first, first + 10):
         play_demo(seed, Faults(lost=0.1, busy=0.05, crash=0.02))
 
 
 def storm(seed: int) -> FakeCluster:
-    """Random trees, Deployments, StatefulSets, bare pods, gangs, budgets; people scale while things happen."""
+    """Random trees, Deployments, StatefulSets, bare pods, gangs, budgets; people scale while things
+    happen.
+    """
     rng = random.Random(seed)
     root = random_tree(rng)
     faults = rng.choice((Faults(), Faults(lost=0.1, busy=0.05, crash=0.02)))
-    world = FakeCluster(root, seed=seed, faults=faults, grace=rng.choice((0.0, 5.0, 60.0)), delay=rng.choice((0.0, 0.5, 5.0)))
+    world = FakeCluster(
+        root,
+        seed=seed,
+        faults=faults,
+        grace=rng.choice((0.0, 5.0, 60.0)),
+        delay=rng.choice((0.0, 0.5, 5.0)),
+    )
     leaves = [leaf.name for leaf in root.leaves()]
     made = []
     for number in range(rng.randint(2, 8)):
-        leaf, kind = rng.choice(leaves), rng.choice(("Deployment", "Deployment", "StatefulSet", "Bare"))
+        leaf, kind = (
+            rng.choice(leaves),
+            rng.choice(("Deployment", "Deployment", "StatefulSet", "Bare")),
+        )
         request = {each: rng.randint(0, 5) for each in root.min}
         more = {"priority": rng.choice((0, 0, 10, 100)), "gang": rng.random() < 0.2}
         made.append(world.create(kind, leaf, f"w{number}", rng.randint(1, 4), request, **more))
@@ -69,7 +92,9 @@ def storm(seed: int) -> FakeCluster:
     return world
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 400, 20))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 400, 20))]
+)
 def test_storms_end_and_never_exceed_a_max(first: int) -> None:
     """The auditor of the cluster in memory counts at every admission."""
     for seed in range(first, first + 20):
@@ -84,7 +109,9 @@ def one_leaf(**more: object) -> FakeCluster:
 
 
 def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
-    """A pod that nobody makes anew may borrow from the moment on when it may be evicted; and it is, when `b` wants its own."""
+    """A pod that nobody makes anew may borrow from the moment on when it may be evicted; and it is,
+    when `b` wants its own.
+    """
     world = one_leaf()
     world.create("Bare", "a", "alone", 1, 5)
     world.settle()
@@ -140,7 +167,12 @@ def test_a_leaf_without_namespaces_is_in_the_status_with_nothing() -> None:
     world.create("Deployment", "b", "web", 1, 5)
     world.settle()
     *_, status = (call for call in world.calls if isinstance(call, WriteTreeStatus))
-    assert [(node.name, node.used.get("gpu", 0)) for node in status.nodes] == [("root", 5), ("a", 0), ("b", 5), ("c", 0)]
+    assert [(node.name, node.used.get("gpu", 0)) for node in status.nodes] == [
+        ("root", 5),
+        ("a", 0),
+        ("b", 5),
+        ("c", 0),
+    ]
 
 
 def test_an_idle_queue_writes_nothing() -> None:
@@ -180,7 +212,9 @@ def test_several_victims_are_tried_dry_and_all_go() -> None:
 
 
 def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
-    """The watch still says that one may go when the API server already says no: another victim, or none."""
+    """The watch still says that one may go when the API server already says no: another victim, or
+    none.
+    """
     world = one_leaf(delay=10.0)
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
@@ -192,8 +226,13 @@ def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     assert len(world.evictions) == 1
 
 
-@pytest.mark.parametrize("more", [{"root": None}, {"faults": (Violation("root.a", "BadShape", "root.a: no", stops=True),)}])
-def test_without_a_valid_tree_nobody_is_admitted_or_evicted_and_everybody_is_told(more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [{"root": None}, {"faults": (Violation("root.a", "BadShape", "root.a: no", stops=True),)}],
+)
+def test_without_a_valid_tree_nobody_is_admitted_or_evicted_and_everybody_is_told(
+    more: dict[str, Any],
+) -> None:
     world = one_leaf()
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
@@ -210,14 +249,23 @@ def test_without_a_valid_tree_nobody_is_admitted_or_evicted_and_everybody_is_tol
 def test_namespaces_of_leaves_are_marked_and_one_that_leaves_is_let_go() -> None:
     world = one_leaf()
     world.settle()
-    marks = {name: (dict(space.labels), dict(space.annotations)) for name, space in world.namespaces.items()}
-    assert marks == {name: ({"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": name}) for name in ("a", "b")}
+    marks = {
+        name: (dict(space.labels), dict(space.annotations))
+        for name, space in world.namespaces.items()
+    }
+    assert marks == {
+        name: ({"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": name}) for name in ("a", "b")
+    }
     world.create("Deployment", "b", "web", 6, 5)
     world.settle()
     assert world.running("b") == (4,)
     world.set_tree(tree("root[20]{a[0] c[20]}"))
     world.settle()
-    assert (world.running("b"), world.namespaces["b"].labels, world.namespaces["b"].annotations) == ((6,), {}, {})
+    assert (
+        world.running("b"),
+        world.namespaces["b"].labels,
+        world.namespaces["b"].annotations,
+    ) == ((6,), {}, {})
 
 
 def test_a_statefulset_goes_on_where_it_was() -> None:
@@ -239,7 +287,9 @@ def test_the_feed_refuses_a_kind_that_quota_does_not_follow() -> None:
 
 
 def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhere() -> None:
-    """Eighty wait in four leaves; then root gives more, and a fifth leaf takes what it is guaranteed."""
+    """Eighty wait in four leaves; then root gives more, and a fifth leaf takes what it is
+    guaranteed.
+    """
     root = tree("root[40]{a[0] b[0] c[0] d[0] e[20]}")
     world = FakeCluster(root, seed=5, delay=0.1)
     for name in "abcd":
@@ -254,10 +304,18 @@ def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhe
     most = sorted(used, key=lambda name: (-used[name], name))[:3]
     borrowers = "biggest borrowers: " + ", ".join(f"{name} +{used[name]}" for name in most)
     for name in "abcd":
-        whole = f"gpu asks 1; root 42/42 in use; {name} uses {used[name]} of guaranteed 0, so it may only borrow idle quota; {borrowers}"
+        whole = (
+            f"gpu asks 1; root 42/42 in use; {name} uses {used[name]} of guaranteed 0, so it may "
+            f"only borrow idle quota; {borrowers}"
+        )
         assert set(told(world, name)) == {whole}
 
 
 def told(world: FakeCluster, space: str) -> list[str]:
     """What the pods that wait there are told."""
-    return [each.message for pod in world.waiting(space) for each in pod.conditions if each.reason != "Admitted"]
+    return [
+        each.message
+        for pod in world.waiting(space)
+        for each in pod.conditions
+        if each.reason != "Admitted"
+    ]

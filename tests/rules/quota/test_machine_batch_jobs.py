@@ -1,6 +1,8 @@
-"""The quota machine and batch Jobs: as many of their pods go as are needed, by a lower `parallelism`, and come back one by one.
+"""The quota machine and batch Jobs: as many of their pods go as are needed, by a lower
+`parallelism`, and come back one by one.
 
-What their owners write wins, whenever they write it; a controller that dies between any two calls leaves nothing undone.
+What their owners write wins, whenever they write it; a controller that dies between any two calls
+leaves nothing undone.
 """
 
 from __future__ import annotations
@@ -38,7 +40,11 @@ def test_one_pod_is_taken_and_none_is_evicted_or_counted_as_failed() -> None:
     assert world.owners[job].marks == {OWN: "4", OURS: "3"}
     assert (len(world.removed), world.evictions, world.owners[job].failed) == (1, [], 0)
     assert not [call for call in world.calls if isinstance(call, EvictPod) and not call.is_trial]
-    told = [call for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReclaimed"]
+    told = [
+        call
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReclaimed"
+    ]
     assert {call.target.kind for call in told} == {"Pod", "Job"}
     assert any(call.message.endswith("parallelism 4 is 3 now") for call in told)
 
@@ -51,24 +57,44 @@ def test_pods_come_back_as_there_is_room_and_at_last_the_owners_own_number() -> 
     assert (world.running("a", "b"), world.owners[job].marks) == ((2, 2), {OWN: "4", OURS: "2"})
     world.scale(web, 0)
     world.settle()
-    assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == ((4,), 4, {})
+    assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
+        (4,),
+        4,
+        {},
+    )
     assert (len(world.removed), world.owners[job].failed) == (3, 0)
 
 
-def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_there_is_room_for() -> None:
+def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_there_is_room_for() -> (
+    None
+):
     world, job, web = job_and_owner(4)
-    assert (world.running("a", "b"), world.owners[job].is_suspended, world.owners[job].replicas) == ((0, 4), True, 1)
+    assert (
+        world.running("a", "b"),
+        world.owners[job].is_suspended,
+        world.owners[job].replicas,
+    ) == ((0, 4), True, 1)
     world.scale(web, 3)
     world.settle()
-    assert (world.running("a", "b"), world.owners[job].is_suspended, world.owners[job].replicas) == ((1, 3), False, 1)
+    assert (
+        world.running("a", "b"),
+        world.owners[job].is_suspended,
+        world.owners[job].replicas,
+    ) == ((1, 3), False, 1)
     assert world.owners[job].marks == {OWN: "4", OURS: "1"}
     world.scale(web, 0)
     world.settle()
-    assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == ((4,), 4, {})
+    assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
+        (4,),
+        4,
+        {},
+    )
 
 
 def test_pods_that_wait_go_with_a_lowered_job_and_the_right_one_of_those_that_run() -> None:
-    """Its controller removes pods without a node first: a Job of six of which two wait is lowered to three, not to five."""
+    """Its controller removes pods without a node first: a Job of six of which two wait is lowered
+    to three, not to five.
+    """
     world = FakeCluster(tree(LEAVES))
     job = world.create("Job", "a", "sweep", 6, 5)
     world.settle()
@@ -76,7 +102,11 @@ def test_pods_that_wait_go_with_a_lowered_job_and_the_right_one_of_those_that_ru
     world.create("Deployment", "b", "web", 1, 5)
     world.settle()
     assert (world.running("a", "b"), len(world.waiting("a"))) == ((3, 1), 0)
-    assert (world.owners[job].replicas, world.owners[job].marks[OWN], len(world.removed)) == (3, "6", 1)
+    assert (world.owners[job].replicas, world.owners[job].marks[OWN], len(world.removed)) == (
+        3,
+        "6",
+        1,
+    )
 
 
 @pytest.mark.parametrize("number", [2, 6])
@@ -91,7 +121,9 @@ def test_what_the_owner_of_a_job_writes_wins(number: int) -> None:
 
 
 def test_the_number_that_the_owner_writes_back_after_another_is_his() -> None:
-    """Both edits come between two looks of ours: what was seen not to be ours does not become ours again."""
+    """Both edits come between two looks of ours: what was seen not to be ours does not become ours
+    again.
+    """
     world, job, web = job_and_owner(delay=0.0)
     world.edit(job, parallelism=2)
     world.edit(job, parallelism=3)
@@ -103,7 +135,9 @@ def test_the_number_that_the_owner_writes_back_after_another_is_his() -> None:
 
 
 def test_an_edit_that_comes_while_we_lower_is_not_undone() -> None:
-    """We ask for `before`: the API server refuses our number, and the next plan reckons with the owner's."""
+    """We ask for `before`: the API server refuses our number, and the next plan reckons with the
+    owner's.
+    """
     world = FakeCluster(tree(LEAVES), delay=5.0)
     job = world.create("Job", "a", "sweep", 4, 5)
     world.settle()
@@ -122,7 +156,9 @@ def test_an_edit_that_comes_while_we_lower_is_not_undone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Job", "RayJob"])
-def test_a_job_that_its_owner_suspends_again_after_resuming_it_is_not_resumed_by_us(kind: str) -> None:
+def test_a_job_that_its_owner_suspends_again_after_resuming_it_is_not_resumed_by_us(
+    kind: str,
+) -> None:
     world = FakeCluster(tree(LEAVES), delay=0.0)
     job = world.create(kind, "a", "train", 4, 5)
     world.settle()
@@ -131,7 +167,9 @@ def test_a_job_that_its_owner_suspends_again_after_resuming_it_is_not_resumed_by
     assert SUSPENDED_FOR in world.owners[job].marks
     world.edit(job, suspend=False)
     world.settle()
-    assert SUSPENDED_FOR not in world.owners[job].marks, "the mark is withdrawn where the job is seen to run"
+    assert SUSPENDED_FOR not in world.owners[job].marks, (
+        "the mark is withdrawn where the job is seen to run"
+    )
     world.edit(job, suspend=True)
     world.settle()
     world.scale(web, 0)
@@ -180,10 +218,16 @@ def test_pods_of_a_job_that_no_node_takes_are_never_deleted() -> None:
     world.run(400)
     assert not [call for call in world.calls if isinstance(call, DeleteObject)]
     assert (3, 2) in scaled(world) and world.owners[job].failed == 0
-    assert [call.reason for call in world.calls if isinstance(call, RecordObjectEvent)].count("QuotaReturned") == 1
+    assert [call.reason for call in world.calls if isinstance(call, RecordObjectEvent)].count(
+        "QuotaReturned"
+    ) == 1
     world.is_binding = True
     world.run(900)
-    assert (world.running("b"), world.owners[job].replicas, world.owners[job].marks) == ((3,), 3, {})
+    assert (world.running("b"), world.owners[job].replicas, world.owners[job].marks) == (
+        (3,),
+        3,
+        {},
+    )
     assert len([pod for pod in world.pods.values() if pod.node]) == 3
 
 
@@ -193,11 +237,21 @@ def test_a_job_of_which_no_pod_finds_a_node_is_suspended_and_tried_again() -> No
     job = world.create("Job", "b", "sweep", 2, 5)
     world.run(320)
     assert not [call for call in world.calls if isinstance(call, DeleteObject)]
-    (call,) = [each for each in world.calls if isinstance(each, PatchObject) and each.target.uid == job and each.patch["spec"]["suspend"]]
+    (call,) = [
+        each
+        for each in world.calls
+        if isinstance(each, PatchObject)
+        and each.target.uid == job
+        and each.patch["spec"]["suspend"]
+    ]
     assert call.patch["metadata"]["annotations"][SUSPENDED_FOR] == "no-node"
     world.is_binding = True
     world.settle()
-    assert (world.running("b"), world.owners[job].is_suspended, world.owners[job].failed) == ((2,), False, 0)
+    assert (world.running("b"), world.owners[job].is_suspended, world.owners[job].failed) == (
+        (2,),
+        False,
+        0,
+    )
 
 
 def test_nothing_is_returned_while_no_scheduler_answers() -> None:
@@ -206,11 +260,15 @@ def test_nothing_is_returned_while_no_scheduler_answers() -> None:
     job = world.create("Job", "b", "sweep", 2, 5)
     web = world.create("Deployment", "a", "web", 1, 5)
     world.run(3600)
-    assert not [call for call in world.calls if isinstance(call, DeleteObject)] and not scaled(world)
+    assert not [call for call in world.calls if isinstance(call, DeleteObject)] and not scaled(
+        world
+    )
     assert not world.owners[job].is_suspended and web in world.owners
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 200, 20))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 200, 20))]
+)
 def test_crashes_and_lost_answers_between_any_two_calls_take_no_pod_more(first: int) -> None:
     """The claimant needs two: two are taken, whatever fails on the way."""
     for seed in range(first, first + 20):
@@ -221,8 +279,14 @@ def test_crashes_and_lost_answers_between_any_two_calls_take_no_pod_more(first: 
         assert world.running("a") == (4,)
         web = world.create("Deployment", "b", "web", 2, 5)
         world.settle(quiet=180.0)
-        assert (world.running("a", "b"), len(world.removed), world.evictions) == ((2, 2), 2, []), seed
+        assert (world.running("a", "b"), len(world.removed), world.evictions) == ((2, 2), 2, []), (
+            seed
+        )
         world.scale(web, 0)
         world.settle(quiet=180.0)
-        assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == ((4,), 4, {}), seed
+        assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
+            (4,),
+            4,
+            {},
+        ), seed
         assert (len(world.removed), world.owners[job].failed) == (2, 0), seed

@@ -1,4 +1,6 @@
-"""The quota machine: jobs that it suspends and resumes, pods that no node takes, what it says, clocks that go back."""
+"""The quota machine: jobs that it suspends and resumes, pods that no node takes, what it says,
+clocks that go back.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Checked(QuotaMachine):
             theirs, ours = plan_quota(self.whole), self.plan
             for part in ours.__struct_fields__:
                 if part != "violations":
-                    assert msgspec.to_builtins(getattr(ours, part)) == msgspec.to_builtins(getattr(theirs, part)), part
+                    assert msgspec.to_builtins(getattr(ours, part)) == msgspec.to_builtins(
+                        getattr(theirs, part)
+                    ), part
         return actions
 
     def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
@@ -59,30 +63,49 @@ class Checked(QuotaMachine):
             (
                 *(self.calls.over(self.telling.over(pod)) for pod in known),
                 *(pod for pod, _ in self.calls.ghosts.values()),
-                *(pod for uid in self.calls.admitting if (pod := self.calls.going_though_admitted(uid)) is not None),
+                *(
+                    pod
+                    for uid in self.calls.admitting
+                    if (pod := self.calls.going_though_admitted(uid)) is not None
+                ),
             ),
             budgets=self.feed.sight.allowed(),
             now=now,
             nodes=account.nodes,
-            workloads={uid: self.calls.over_workload(job) for uid, job in self.feed.workload_of.items()},
+            workloads={
+                uid: self.calls.over_workload(job) for uid, job in self.feed.workload_of.items()
+            },
             scheduled_at=self.feed.scheduled_at,
         )
         return account
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(4, 200, 4))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(4, 200, 4))]
+)
 def test_kept_pod_by_pod_or_read_at_once_the_plan_is_the_same(first: int) -> None:
-    """With calls on their way, refused, without an answer; jobs suspended and resumed; scarce room on the node."""
+    """With calls on their way, refused, without an answer; jobs suspended and resumed; scarce room
+    on the node.
+    """
     for seed in range(first, first + 4):
         rng = random.Random(seed)
         root = random_tree(rng)
         faults = rng.choice((Faults(), Faults(lost=0.1, busy=0.05, crash=0.01)))
-        world = FakeCluster(root, seed=seed, faults=faults, delay=rng.choice((0.0, 0.5, 5.0)), machine=Checked)
+        world = FakeCluster(
+            root, seed=seed, faults=faults, delay=rng.choice((0.0, 0.5, 5.0)), machine=Checked
+        )
         leaves = [leaf.name for leaf in root.leaves()]
         for number in range(rng.randint(3, 7)):
             kind = rng.choice(("Deployment", "Job", "Job", "RayJob", "StatefulSet", "Bare"))
             request = {each: rng.randint(0, 5) for each in root.min}
-            world.create(kind, rng.choice(leaves), f"w{number}", rng.randint(1, 4), request, priority=rng.choice((0, 0, 10)))
+            world.create(
+                kind,
+                rng.choice(leaves),
+                f"w{number}",
+                rng.randint(1, 4),
+                request,
+                priority=rng.choice((0, 0, 10)),
+            )
             if rng.random() < 0.3:
                 world.budget(rng.choice(leaves), rng.randint(0, 3))
             world.run(rng.choice((1, 10, 60)))
@@ -111,16 +134,24 @@ def test_a_job_is_suspended_for_a_claimant_and_resumed_when_there_is_room() -> N
     assert claimant in {"b/web-000", "b/web-001"} and turned[0].patch["spec"] == {"suspend": True}
     place = world.calls.index(turned[0])
     before = world.calls[:place]
-    trials = [number for number, call in enumerate(before) if isinstance(call, EvictPod) and call.is_trial]
+    trials = [
+        number for number, call in enumerate(before) if isinstance(call, EvictPod) and call.is_trial
+    ]
     claims = [
-        number for number, call in enumerate(before) if isinstance(call, SetPodCondition) and call.condition.reason == "WaitingForEvictions"
+        number
+        for number, call in enumerate(before)
+        if isinstance(call, SetPodCondition) and call.condition.reason == "WaitingForEvictions"
     ]
     assert len({before[number].target.uid for number in trials}) == 4 and min(claims) < min(trials)  # type: ignore[union-attr]
     assert not [call for call in world.calls if isinstance(call, EvictPod) and not call.is_trial]
     world.calls.clear()
     world.scale(web, 0)
     world.settle()
-    assert (world.running("a"), world.owners[job].is_suspended, world.owners[job].suspended_for) == ((4,), False, "")
+    assert (
+        world.running("a"),
+        world.owners[job].is_suspended,
+        world.owners[job].suspended_for,
+    ) == ((4,), False, "")
     (back,) = [call for call in world.calls if isinstance(call, PatchObject)]
     assert (back.patch["spec"], back.patch["metadata"]) == (
         {"suspend": False},
@@ -128,10 +159,15 @@ def test_a_job_is_suspended_for_a_claimant_and_resumed_when_there_is_room() -> N
     )
 
 
-def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_back_first() -> None:
+def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_back_first() -> (
+    None
+):
     """Their templates name a class at most; what it was worth is known of their pods."""
     world = FakeCluster(tree(LEAVES))
-    jobs = [world.create("RayJob", "a", name, 2, 5, priority=priority) for name, priority in (("older", 0), ("newer", 1000))]
+    jobs = [
+        world.create("RayJob", "a", name, 2, 5, priority=priority)
+        for name, priority in (("older", 0), ("newer", 1000))
+    ]
     world.settle()
     web = world.create("Deployment", "b", "web", 4, 5)
     world.settle()
@@ -173,7 +209,9 @@ def test_a_job_that_its_owner_suspended_is_not_touched() -> None:
     job = world.create("RayJob", "a", "train", 4, 5, is_suspended=True)
     world.settle()
     world.run(600)
-    assert not [call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job]
+    assert not [
+        call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job
+    ]
     assert world.running("a") == (0,)
 
 
@@ -186,7 +224,9 @@ def test_a_job_that_cannot_be_suspended_stays() -> None:
     world.create("Deployment", "b", "web", 2, 5)
     world.settle()
     assert (world.running("a"), world.evictions) == (running, [])
-    assert not [call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job]
+    assert not [
+        call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job
+    ]
 
 
 def test_pods_that_no_node_takes_return_each_time_twice_as_late() -> None:
@@ -200,7 +240,11 @@ def test_pods_that_no_node_takes_return_each_time_twice_as_late() -> None:
             times.append(world.now)
     gaps = [late - early for early, late in itertools.pairwise(times)]
     assert [round(gap / 100) for gap in gaps] == [3, 6, 12], gaps
-    told = [call.reason for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"]
+    told = [
+        call.reason
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"
+    ]
     assert len(told) == 3
 
 
@@ -210,18 +254,34 @@ def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
     world.create("Bare", "b", "one", 1, 5)
     world.run(1200)
     assert not [call for call in world.calls if isinstance(call, DeleteObject)]
-    assert len([call for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"]) == 1
+    assert (
+        len(
+            [
+                call
+                for call in world.calls
+                if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"
+            ]
+        )
+        == 1
+    )
 
 
 def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
     world = FakeCluster(tree("root[20]{a[10] b[10]}"))
     world.create("Deployment", "a", "web", 3, 5)
     world.settle()
-    sentences = ["a uses 15 of guaranteed 10 gpu, borrows 5"] * 3  # what the table says beside it, once the plan is carried out
-    said = [each for pod in world.pods.values() for each in pod.conditions if each.reason == "Admitted"]
+    # what the table says beside it, once the plan is carried out
+    sentences = ["a uses 15 of guaranteed 10 gpu, borrows 5"] * 3
+    said = [
+        each for pod in world.pods.values() for each in pod.conditions if each.reason == "Admitted"
+    ]
     assert [each.message for each in said] == sentences
     assert {each.status for each in said} == {"True"}
-    events = [call.message for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaAdmitted"]
+    events = [
+        call.message
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent) and call.reason == "QuotaAdmitted"
+    ]
     assert sorted(events) == sorted(sentences)
 
 

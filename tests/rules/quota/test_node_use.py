@@ -13,7 +13,9 @@ A = QuotaNode("a", "root.a", "root", {"cpu": 20}, children=(A1, A2))
 ROOT = QuotaNode("root", "root", "", {"cpu": 40}, {"cpu": 40}, children=(A,))
 
 
-def pod(name: str, cpu: int, namespace: str = "n1", *, runs: bool = True, **more: object) -> QuotaPod:
+def pod(
+    name: str, cpu: int, namespace: str = "n1", *, runs: bool = True, **more: object
+) -> QuotaPod:
     return QuotaPod(namespace, name, request={"cpu": cpu, "memory": 7}, is_admitted=runs, **more)  # type: ignore[arg-type]
 
 
@@ -32,7 +34,10 @@ def test_guaranteed_and_borrowed_are_the_nodes_own_and_no_sums() -> None:
 
 
 def test_stopping_is_used_until_it_is_lost() -> None:
-    found = uses(pod("slow", 2, is_stopping=True, stopping_at=701.0), pod("stuck", 3, is_stopping=True, stopping_at=700.0))
+    found = uses(
+        pod("slow", 2, is_stopping=True, stopping_at=701.0),
+        pod("stuck", 3, is_stopping=True, stopping_at=700.0),
+    )
     for name in ("a.1", "a", "root"):
         assert (found[name].used, found[name].lost) == ({"cpu": 2}, {"cpu": 3})
 
@@ -53,9 +58,16 @@ def test_a_plan_hands_in_its_claims_and_units_else_conditions_tell() -> None:
 
 def test_request_is_used_and_waiting_and_non_preemptible_pods_are_told_apart() -> None:
     firm = {"is_preemptible": False}
-    found = uses(pod("r", 1), pod("f", 2, **firm), pod("w", 4, runs=False), pod("g", 8, runs=False, **firm))
+    found = uses(
+        pod("r", 1), pod("f", 2, **firm), pod("w", 4, runs=False), pod("g", 8, runs=False, **firm)
+    )
     use = found["a.1"]
-    assert (use.used, use.request, use.firm_used, use.firm_request) == ({"cpu": 3}, {"cpu": 15}, {"cpu": 2}, {"cpu": 10})
+    assert (use.used, use.request, use.firm_used, use.firm_request) == (
+        {"cpu": 3},
+        {"cpu": 15},
+        {"cpu": 2},
+        {"cpu": 10},
+    )
     assert (use.pods, use.waiting_pods) == (2, 2)
 
 

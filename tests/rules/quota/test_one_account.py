@@ -1,5 +1,6 @@
-"""One account for sentence and table: every number in what a plan says is the number of `quota tree`, of the status and of the
-metrics, over random trees, and over clusters that have less than the mins promise.
+"""One account for sentence and table: every number in what a plan says is the number of `quota
+tree`, of the status and of the metrics, over random trees, and over clusters that have less than
+the mins promise.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from fairlead.rules.quota.usage import usage_of
 
 
 def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
-    """The state as its plan leaves it: who is admitted has no gate any more, who claims says so, jobs are resumed."""
+    """The state as its plan leaves it: who is admitted has no gate any more, who claims says so,
+    jobs are resumed.
+    """
     admitted = {each.pod.key for each in plan.admit}
     claimed = {pod.key for claim in plan.claims for pod in claim.pods}
 
@@ -30,10 +33,16 @@ def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
         if pod.key not in claimed:
             return replace(pod, claim_since=None)
         return replace(
-            pod, claim_since=state.now if pod.claim_since is None else pod.claim_since, condition_reason=str(Reason.WAITING_FOR_EVICTIONS)
+            pod,
+            claim_since=state.now if pod.claim_since is None else pod.claim_since,
+            condition_reason=str(Reason.WAITING_FOR_EVICTIONS),
         )
 
-    return replace(state, pods=tuple(map(told, state.pods)), workloads={**state.workloads, **resumed(state, plan)})
+    return replace(
+        state,
+        pods=tuple(map(told, state.pods)),
+        workloads={**state.workloads, **resumed(state, plan)},
+    )
 
 
 def resumed(state: QuotaState, plan: QuotaPlan) -> dict[str, Workload]:
@@ -49,7 +58,9 @@ def resumed(state: QuotaState, plan: QuotaPlan) -> dict[str, Workload]:
 
 
 def looks(seed: int) -> list[tuple[QuotaState, QuotaPlan]]:
-    """The states and plans of a random life; every second one in a cluster that has less than is promised."""
+    """The states and plans of a random life; every second one in a cluster that has less than is
+    promised.
+    """
     recipe = random_recipe(seed)
     if seed % 2:
         recipe = on_nodes(recipe, random.Random(f"nodes {seed}"))
@@ -64,18 +75,39 @@ def looks(seed: int) -> list[tuple[QuotaState, QuotaPlan]]:
     return seen
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(60, 300, 60))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(60, 300, 60))]
+)
 def test_every_number_of_a_sentence_is_the_number_of_the_table(first: int) -> None:
     for seed in range(first, first + 60):
         for state, plan in looks(seed):
             table = {use.node.name: use.own for use in usage_of(after(state, plan))}
             for row in plan.waiting:
-                assert not wrong(row, table, state), (seed, row.unit, row.message, wrong(row, table, state))
+                assert not wrong(row, table, state), (
+                    seed,
+                    row.unit,
+                    row.message,
+                    wrong(row, table, state),
+                )
 
 
 def test_room_kept_for_a_member_that_comes_late_is_promised_in_every_table() -> None:
-    """An MPIJob's two workers claim and run, its launcher comes last: 3 are promised, then the launcher's 1, then nothing."""
-    job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
+    """An MPIJob's two workers claim and run, its launcher comes last: 3 are promised, then the
+    launcher's 1, then nothing.
+    """
+    job = Workload(
+        "MPIJob",
+        "",
+        "a",
+        "mpi",
+        "u",
+        can_suspend=True,
+        pods=3,
+        request={"gpu": 3},
+        least=2,
+        late={"gpu": 1},
+        late_pods=1,
+    )
     world = SmallWorld(tree("root[4]{a[3] b[1]}"), grace=3)
     world.workloads["u"] = job
     world.add("b", 4, runs=True)

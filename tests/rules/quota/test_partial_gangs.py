@@ -1,4 +1,5 @@
-"""Gangs that lost a member: they go after all claimants, and one plan never both fills and evicts them.
+"""Gangs that lost a member: they go after all claimants, and one plan never both fills and evicts
+them.
 
 See docs/spec/quota.md#order-of-candidates.
 """
@@ -9,7 +10,9 @@ from tests.rules.quota.small import SmallWorld, tree
 
 
 def lame_world(text: str = "root[6]{a[0] b[6]}", *, size: int = 3, priority: int = 0) -> SmallWorld:
-    """A gang of `a` that is one pod short. The missing one waits, and is older than whatever comes later."""
+    """A gang of `a` that is one pod short. The missing one waits, and is older than whatever comes
+    later.
+    """
     world = SmallWorld(tree(text))
     world.add("a", size - 1, 1, runs=True, gang="g", gang_size=size)
     world.add("a", 1, 1, gang="g", gang_size=size, priority=priority)

@@ -11,7 +11,9 @@ from tests.rules.quota.small import SmallWorld, tree
 
 
 def full_leaf(*, surge: bool = True) -> SmallWorld:
-    """`web` at its old revision and `other`, of lower priority, fill the leaf; a pod of the new revision comes."""
+    """`web` at its old revision and `other`, of lower priority, fill the leaf; a pod of the new
+    revision comes.
+    """
     world = SmallWorld(tree("root[4]{a[4]}"))
     world.add("a", 2, runs=True, priority=10, deployment="web", revision=1)
     world.add("a", 2, runs=True, deployment="other", revision=1)
@@ -24,7 +26,9 @@ def test_a_rolling_update_takes_its_predecessors_place_not_another_deployments(w
     world = full_leaf()
     world.now += waited
     plan = world.step()
-    assert [each.pod.deployment for each in plan.evict] == ["web"] and plan.evict[0].pod.revision == 1
+    assert [each.pod.deployment for each in plan.evict] == ["web"] and plan.evict[
+        0
+    ].pod.revision == 1
 
 
 def test_a_predecessor_waits_where_only_it_could_make_room() -> None:

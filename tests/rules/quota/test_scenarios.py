@@ -1,5 +1,5 @@
-"""The worked scenarios of docs/spec/quota.md#the-40-core-demo, docs/spec/quota.md#worked-scenarios, in
-memory, played through plan after plan.
+"""The worked scenarios of docs/spec/quota.md#the-40-core-demo, docs/spec/quota.md#worked-scenarios,
+in memory, played through plan after plan.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def test_the_demos_sentences() -> None:
         world.add(leaf, 5, 5)
         world.settle()
     assert world.sentences("b1")[0] == (
-        "gpu asks 5; root 40/40 in use; b1 uses 10 of guaranteed 10, so it may only borrow idle quota; biggest borrowers: a1 +5, a2 +5"
+        "gpu asks 5; root 40/40 in use; b1 uses 10 of guaranteed 10, so it may only borrow "
+        "idle quota; biggest borrowers: a1 +5, a2 +5"
     )
 
 
@@ -76,8 +77,12 @@ def test_unallocated_quota_is_first_come() -> None:
 
 
 def test_only_what_is_contested_counts() -> None:
-    """`x` is over its min in cpu, of which there is enough: whoever needs a GPU takes it from `y`, which borrows GPUs."""
-    world = SmallWorld(tree("root[cpu 60, gpu 4]{x[cpu 0, gpu 2] y[cpu 20, gpu 0] z[cpu 20, gpu 2]}"))
+    """`x` is over its min in cpu, of which there is enough: whoever needs a GPU takes it from `y`,
+    which borrows GPUs.
+    """
+    world = SmallWorld(
+        tree("root[cpu 60, gpu 4]{x[cpu 0, gpu 2] y[cpu 20, gpu 0] z[cpu 20, gpu 2]}")
+    )
     world.add("x", 2, {"cpu": 10}, runs=True)
     world.add("y", 4, {"cpu": 4, "gpu": 1}, runs=True)
     world.add("z", 2, {"cpu": 4, "gpu": 1})
@@ -123,7 +128,10 @@ def test_the_bigger_borrower_gives_back() -> None:
     world.add("a2", 2, 5, runs=True)
     world.add("b", 2, 5)
     world.settle()
-    assert (world.running("a1", "a2", "b"), {key[:2] for key in world.victims}) == ((2, 2, 2), {"a1"})
+    assert (world.running("a1", "a2", "b"), {key[:2] for key in world.victims}) == (
+        (2, 2, 2),
+        {"a1"},
+    )
 
 
 def test_a_gang_takes_all_or_nothing() -> None:
@@ -166,7 +174,9 @@ def test_a_disruption_budget_is_hard() -> None:
     world.settle()
     assert (world.running("a1", "a2", "b"), world.evictions) == ((3, 0, 1), 1)
     assert world.reasons("b") == {"PDBBlocked": 1}
-    assert world.sentences("b") == ["guaranteed by b; 3 pods of a1 are protected by PodDisruptionBudget a1/web (allows 0)"]
+    assert world.sentences("b") == [
+        "guaranteed by b; 3 pods of a1 are protected by PodDisruptionBudget a1/web (allows 0)"
+    ]
 
 
 def test_non_preemptible_pods_stay_within_the_min_and_are_nobodys_victims() -> None:
@@ -174,7 +184,10 @@ def test_non_preemptible_pods_stay_within_the_min_and_are_nobodys_victims() -> N
     world.add("ml", 9, 1, is_preemptible=False)
     world.settle()
     assert world.running("ml") == (8,)
-    told = "gpu asks 1; non-preemptible pods use 8 of guaranteed 8 of ml; label preemptible=true to borrow"
+    told = (
+        "gpu asks 1; non-preemptible pods use 8 of guaranteed 8 of ml; label preemptible=true to "
+        "borrow"
+    )
     assert world.sentences("ml") == [told]
     world.add("b", 8, 1)
     world.settle()
@@ -202,7 +215,9 @@ def test_what_is_larger_than_a_ceiling_never_runs() -> None:
 
 
 def test_a_rolling_update_in_a_full_leaf_swaps_pod_by_pod() -> None:
-    """A newer pod of the same Deployment takes the place of an older one once it has waited a minute."""
+    """A newer pod of the same Deployment takes the place of an older one once it has waited a
+    minute.
+    """
     world = SmallWorld(tree("root[4]{a[4]}"))
     world.add("a", 2, 2, runs=True, deployment="a/web", revision=1, owner="none")
     world.add("a", 1, 2, deployment="a/web", revision=2)

@@ -1,7 +1,8 @@
 """A leaf with `fairlead.io/queue: strict`: the first unit that lacks room holds all later ones.
 
-The oracle walks the queue of one leaf by plain sums. It is written from these sentences alone: units are tried by priority, then age, then
-name; the first that lacks room holds all later ones; claimants pass; a unit that waits for another reason holds none.
+The oracle walks the queue of one leaf by plain sums. It is written from these sentences alone:
+units are tried by priority, then age, then name; the first that lacks room holds all later ones;
+claimants pass; a unit that waits for another reason holds none.
 """
 
 from __future__ import annotations
@@ -26,28 +27,41 @@ SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(200
 
 
 def strict_tree(text: str, *leaves: str, **more: Mapping[str, str]) -> QuotaNode:
-    return tree(text, {**more, **{leaf: {**STRICT, **more.get(leaf, {})} for leaf in leaves or ("a",)}})
+    return tree(
+        text, {**more, **{leaf: {**STRICT, **more.get(leaf, {})} for leaf in leaves or ("a",)}}
+    )
 
 
 def waits(world: SmallWorld, leaf: str = "a") -> list[tuple[str, str]]:
     """The units of a leaf that wait, each with its reason, in the order of the plan."""
-    return [(each.unit, str(each.reason)) for each in world.plan(world.state()).waiting if each.leaf == leaf]
+    return [
+        (each.unit, str(each.reason))
+        for each in world.plan(world.state()).waiting
+        if each.leaf == leaf
+    ]
 
 
-# --- a big pod behind small ones --------------------------------------------------------------------------------
+# --- a big pod behind small ones ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("queue", "starves"), [("strict", False), ("backfill", True), ("", True)])
 def test_a_big_pod_behind_a_stream_of_small_ones(queue: str, starves: bool) -> None:
-    """Each second one small pod ends and another comes. Ten run at first; the big one asks for five of ten."""
-    world = SmallWorld(tree("root[10]{a[10]}", {"a": {"fairlead.io/queue": queue}} if queue else {}))
+    """Each second one small pod ends and another comes. Ten run at first; the big one asks for five
+    of ten.
+    """
+    world = SmallWorld(
+        tree("root[10]{a[10]}", {"a": {"fairlead.io/queue": queue}} if queue else {})
+    )
     world.add("a", 10, 1, runs=True, owner="none")
     world.add("a", 1, 5)
     big = max(world.pods)
     seconds = 0
     while not world.pods[big].is_admitted and seconds < 100:
         seconds += 1
-        oldest = min((pod for pod in world.pods.values() if pod.is_admitted), key=lambda pod: (pod.created_at, pod.name))
+        oldest = min(
+            (pod for pod in world.pods.values() if pod.is_admitted),
+            key=lambda pod: (pod.created_at, pod.name),
+        )
         world.remove(lambda pod, gone=oldest.key: pod.key != gone)
         world.add("a", 1, 1)
         world.step()
@@ -63,15 +77,32 @@ def test_later_units_are_held_with_a_reason_and_a_sentence_of_their_own() -> Non
     world.add("a", 3, 1)
     plan = world.step()
     assert plan.is_empty
-    assert [(each.unit, str(each.reason), each.position, each.message) for each in plan.waiting] == [
+    assert [
+        (each.unit, str(each.reason), each.position, each.message) for each in plan.waiting
+    ] == [
         ("a/p009", "OverMax", 1, "gpu asks 5; a uses 8 of max 10"),
-        ("a/p010", "QueuedBehind", 2, "waits behind a/p009, which is first in the strict queue of a"),
-        ("a/p011", "QueuedBehind", 3, "waits behind a/p009, which is first in the strict queue of a"),
-        ("a/p012", "QueuedBehind", 4, "waits behind a/p009, which is first in the strict queue of a"),
+        (
+            "a/p010",
+            "QueuedBehind",
+            2,
+            "waits behind a/p009, which is first in the strict queue of a",
+        ),
+        (
+            "a/p011",
+            "QueuedBehind",
+            3,
+            "waits behind a/p009, which is first in the strict queue of a",
+        ),
+        (
+            "a/p012",
+            "QueuedBehind",
+            4,
+            "waits behind a/p009, which is first in the strict queue of a",
+        ),
     ]
 
 
-# --- the order -----------------------------------------------------------------------------------------------
+# --- the order ------------------------------------------------------------------------------------
 
 
 def test_a_later_unit_within_the_min_waits_for_an_earlier_one_that_borrows() -> None:
@@ -116,7 +147,9 @@ def test_a_gang_is_first_by_its_eldest_member() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PyTorchJob", "Job"])
-def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_suspended(kind: str) -> None:
+def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_suspended(
+    kind: str,
+) -> None:
     """They are made after that unit. Behind it they would wait with the job's deadline running."""
     world = SmallWorld(strict_tree("root[10]{a[10/10]}"))
     world.add("a", 8, 1, runs=True)
@@ -128,12 +161,14 @@ def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_
     world.add("a", 1, 5)
     assert [each.workload.name for each in world.step().resume] == ["train"]
     for number, pod in enumerate(members):
-        world.pods[f"a/made-{number}"] = replace(pod, name=f"made-{number}", uid=f"uid-made-{number}", created_at=world.now)
+        world.pods[f"a/made-{number}"] = replace(
+            pod, name=f"made-{number}", uid=f"uid-made-{number}", created_at=world.now
+        )
     assert [each.pod.name for each in world.step().admit] == ["made-0", "made-1"]
     assert waits(world) == [("a/p011", "OverMax")]
 
 
-# --- units that hold no others -----------------------------------------------------------------------------------
+# --- units that hold no others --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,7 +182,9 @@ def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_
     ],
     ids=str,
 )
-def test_a_unit_that_waits_for_another_reason_holds_no_others(held: dict[str, Any], reason: str) -> None:
+def test_a_unit_that_waits_for_another_reason_holds_no_others(
+    held: dict[str, Any], reason: str
+) -> None:
     root = strict_tree("root[10]{a[6] b[4]}")
     a, b = root.children
     world = SmallWorld(replace(root, children=(replace(a, user_cap={"gpu": 2}), b)))
@@ -168,7 +205,7 @@ def test_a_job_over_the_count_of_jobs_holds_no_others() -> None:
     assert [each.pod.name for each in world.step().admit] == ["p003"]
 
 
-# --- nodes ----------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 def test_a_unit_that_no_node_has_room_for_holds_the_later_ones_until_there_is() -> None:
@@ -186,10 +223,20 @@ def test_a_unit_that_no_node_has_room_for_holds_the_later_ones_until_there_is() 
     assert [each.pod.name for each in world.step().admit] == ["p003", "p004"]
 
 
-@pytest.mark.parametrize("held", [{"request": 5}, {"request": {"gpu": 1, "memory": 9}}, {"card_units": 3, "request": {"gpu": 3}}], ids=str)
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"request": 5},
+        {"request": {"gpu": 1, "memory": 9}},
+        {"card_units": 3, "request": {"gpu": 3}},
+    ],
+    ids=str,
+)
 def test_a_unit_that_no_node_can_ever_hold_holds_no_others(held: dict[str, Any]) -> None:
     cards = {"aliyun.com/gpu-mem": 4}
-    nodes = tuple(NodeRoom(name, {"gpu": 4, "memory": 8, **cards}, holes=(2, 2)) for name in ("n1", "n2"))
+    nodes = tuple(
+        NodeRoom(name, {"gpu": 4, "memory": 8, **cards}, holes=(2, 2)) for name in ("n1", "n2")
+    )
     world = SmallWorld(strict_tree("root[8]{a[8]}"), nodes=nodes)
     world.add("a", 1, held.pop("request"))
     if held:
@@ -199,7 +246,7 @@ def test_a_unit_that_no_node_can_ever_hold_holds_no_others(held: dict[str, Any])
     assert waits(world) == [("a/p001", "NoFitOnNodes")]
 
 
-# --- claims, evictions and other leaves ----------------------------------------------------------------------
+# --- claims, evictions and other leaves -----------------------------------------------------------
 
 
 def test_the_first_takes_its_min_back_and_the_next_is_tried_beside_its_claim() -> None:
@@ -211,7 +258,11 @@ def test_the_first_takes_its_min_back_and_the_next_is_tried_beside_its_claim() -
     plan = world.step()
     assert [each.unit for each in plan.claims] == ["a/p001", "a/p002"]
     assert {each.for_unit for each in plan.evict} == {"a/p001", "a/p002"}
-    assert waits(world) == [("a/p001", "WaitingForEvictions"), ("a/p002", "WaitingForEvictions"), ("a/p003", "WaitingForIdleQuota")]
+    assert waits(world) == [
+        ("a/p001", "WaitingForEvictions"),
+        ("a/p002", "WaitingForEvictions"),
+        ("a/p003", "WaitingForIdleQuota"),
+    ]
     world.settle()
     assert world.running("a", "b") == (2, 13)
 
@@ -240,7 +291,9 @@ def test_the_first_holds_no_room_above_its_leaf() -> None:
 
 
 def test_units_admitted_after_one_that_gives_way_in_the_same_plan_give_way_too() -> None:
-    """The first of `b` is at its user's cap, so what the second is owed is asked for when `a` has borrowed it already."""
+    """The first of `b` is at its user's cap, so what the second is owed is asked for when `a` has
+    borrowed it already.
+    """
     root = strict_tree("root[12]{a[0] b[6] c[6]}", "a", "b")
     a, b, c = root.children
     world = SmallWorld(replace(root, children=(a, replace(b, user_cap={"gpu": 2}), c)))
@@ -255,10 +308,16 @@ def test_units_admitted_after_one_that_gives_way_in_the_same_plan_give_way_too()
 
 
 def test_two_that_give_way_together_are_taken_back_once() -> None:
-    """The single pod of `a` gives way before the gang that was admitted after it; `c` then finds no room but that of `d`."""
+    """The single pod of `a` gives way before the gang that was admitted after it; `c` then finds no
+    room but that of `d`.
+    """
     root = strict_tree("root[16]{a[4] b[10] c[2] d[0]}", "a", "b", "c")
     a, b, c, d = root.children
-    world = SmallWorld(replace(root, children=(a, replace(b, user_cap={"gpu": 2}), replace(c, user_cap={"gpu": 1}), d)))
+    world = SmallWorld(
+        replace(
+            root, children=(a, replace(b, user_cap={"gpu": 2}), replace(c, user_cap={"gpu": 1}), d)
+        )
+    )
     world.add("d", 1, 2, runs=True)
     world.add("a", 1, 4, runs=True)
     world.add("a", 1, 5, priority=10)
@@ -274,7 +333,9 @@ def test_two_that_give_way_together_are_taken_back_once() -> None:
 
 
 def test_a_first_unit_whose_victims_a_budget_protects_holds_the_later_ones() -> None:
-    """3 of 20 are idle. The first takes back 2 beside them, which the budget refuses; the second would fit now."""
+    """3 of 20 are idle. The first takes back 2 beside them, which the budget refuses; the second
+    would fit now.
+    """
     world = SmallWorld(strict_tree("root[20]{a[10] b[10]}"), budgets={"b/all": 0})
     world.add("b", 17, 1, runs=True, budgets=("b/all",))
     world.add("a", 1, 5)
@@ -296,7 +357,11 @@ def test_a_strict_leaf_is_planned_again_when_another_leaf_frees_room() -> None:
     assert plan_account(account, world.now).plan().is_empty
     assert plan_account(account, world.now + 1).plan().is_empty
     said = {row.unit: str(row.reason) for row in plan_account(account, world.now + 2).waiting()}
-    assert said == {"a/p001": "WaitingForIdleQuota", "a/p002": "QueuedBehind", "a/p003": "QueuedBehind"}
+    assert said == {
+        "a/p001": "WaitingForIdleQuota",
+        "a/p002": "QueuedBehind",
+        "a/p003": "QueuedBehind",
+    }
     account.drop("uid-b/p001")
     assert [each.pod.name for each in plan_account(account, world.now + 3).admit] == ["p001"]
     account.put(replace(account.pods["uid-a/p001"], is_admitted=True, node="n"))
@@ -306,33 +371,45 @@ def test_a_strict_leaf_is_planned_again_when_another_leaf_frees_room() -> None:
     assert [each.pod.name for each in plan_account(account, world.now + 5).admit] == ["p002"]
 
 
-# --- the queue of one leaf, walked by plain sums --------------------------------------------------------------------------
+# --- the queue of one leaf, walked by plain sums --------------------------------------------------
 
 
 @pytest.mark.parametrize("first", SEEDS)
 def test_one_leaf_admits_what_its_line_admits_walked_by_hand(first: int) -> None:
-    """Equal priorities evict nobody, so each plan admits a beginning of the line, but for those that can never fit."""
+    """Equal priorities evict nobody, so each plan admits a beginning of the line, but for those
+    that can never fit.
+    """
     held = 0
     for seed in range(first, first + 200):
         world = one_leaf(random.Random(seed))
         expected, holder = walked(world)
         plan = world.step()
-        assert sorted({each.pod.gang or each.pod.name for each in plan.admit}) == sorted(expected), f"seed {seed}"
+        assert sorted({each.pod.gang or each.pod.name for each in plan.admit}) == sorted(
+            expected
+        ), f"seed {seed}"
         named = {each.message for each in plan.waiting if each.reason is Reason.QUEUED_BEHIND}
-        assert named <= {f"waits behind {holder}, which is first in the strict queue of a"}, f"seed {seed}"
+        assert named <= {(f"waits behind {holder}, which is first in the strict queue of a")}, (
+            f"seed {seed}"
+        )
         assert not plan.evict, f"seed {seed}"
         held += bool(named)
     assert held > 50, held
 
 
 def one_leaf(rng: random.Random) -> SmallWorld:
-    world = SmallWorld(strict_tree(f"root[{rng.randint(8, 16)}]{{a[{rng.randint(0, 8)}]}}"), seed=rng.random())
+    world = SmallWorld(
+        strict_tree(f"root[{rng.randint(8, 16)}]{{a[{rng.randint(0, 8)}]}}"), seed=rng.random()
+    )
     for number in range(rng.randint(3, 9)):
         count = rng.choice((1, 1, 1, 2, 3))
-        gang = {"gang": f"g{number}", "gang_size": count + (rng.random() < 0.1)} if count > 1 else {}
+        gang = (
+            {"gang": f"g{number}", "gang_size": count + (rng.random() < 0.1)} if count > 1 else {}
+        )
         runs = number < 3 and not gang
         world.add("a", count, rng.randint(1, 6), runs=runs and rng.random() < 0.7, **gang)
-    world.pods = {key: pod for key, pod in world.pods.items() if not pod.is_admitted or within(world, key)}
+    world.pods = {
+        key: pod for key, pod in world.pods.items() if not pod.is_admitted or within(world, key)
+    }
     return world
 
 
@@ -365,18 +442,24 @@ def asked(pods: Iterable[QuotaPod]) -> int:
 
 
 def place(pods: Sequence[QuotaPod], jobs: Mapping[str, float] = {}) -> tuple[object, ...]:
-    """The place of a unit in the queue; `jobs`: when jobs that can be suspended were made, whose pods are as old."""
+    """The place of a unit in the queue; `jobs`: when jobs that can be suspended were made, whose
+    pods are as old.
+    """
     eldest = min(pods, key=lambda pod: (pod.created_at, pod.name))
     age = min(eldest.created_at, jobs.get(eldest.owner, eldest.created_at))
     return -max(pod.priority for pod in pods), age, eldest.namespace, eldest.name
 
 
-# --- worlds of every kind ------------------------------------------------------------------------------------
+# --- worlds of every kind -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(60, 600, 60))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(60, 600, 60))]
+)
 def test_no_plan_admits_a_unit_behind_one_that_lacks_room(first: int) -> None:
-    """Trees of several levels, gangs, budgets, evictions, nodes: before a unit admitted without a claim none lacked room."""
+    """Trees of several levels, gangs, budgets, evictions, nodes: before a unit admitted without a
+    claim none lacked room.
+    """
     queued = passed = 0
     for seed in range(first, first + 60):
         recipe = with_strict_leaves(random_recipe(seed))
@@ -395,8 +478,12 @@ def test_no_plan_admits_a_unit_behind_one_that_lacks_room(first: int) -> None:
     assert passed > 50, passed
 
 
-def check_line(world: SmallWorld, root: QuotaNode, plan: QuotaPlan, before: Mapping[str, QuotaPod]) -> int:
-    """Asserts what holds for each strict leaf after any plan; gives the number of units that are held."""
+def check_line(
+    world: SmallWorld, root: QuotaNode, plan: QuotaPlan, before: Mapping[str, QuotaPod]
+) -> int:
+    """Asserts what holds for each strict leaf after any plan; gives the number of units that are
+    held.
+    """
     queued = 0
     for leaf in root.leaves():
         rows = [row for row in plan.waiting if row.leaf == leaf.name]
@@ -412,26 +499,45 @@ def check_line(world: SmallWorld, root: QuotaNode, plan: QuotaPlan, before: Mapp
         holder = next((row for row in rows if row.unit in named), None)
         assert bool(kept) <= (holder is not None), f"{named} does not wait"
         if holder is not None:
-            assert holder.reason in (Reason.WAITING_FOR_IDLE_QUOTA, Reason.OVER_MAX, Reason.PDB_BLOCKED, Reason.NO_FIT_ON_NODES), holder
+            assert holder.reason in (
+                Reason.WAITING_FOR_IDLE_QUOTA,
+                Reason.OVER_MAX,
+                Reason.PDB_BLOCKED,
+                Reason.NO_FIT_ON_NODES,
+            ), holder
             assert rows.index(holder) < rows.index(kept[0]), "it stands after those that it holds"
         if leaf.attributes.get("fairlead.io/user-order") == "fair" or not before:
             continue
         jobs = {uid: job.created_at for uid, job in world.workloads.items() if job.can_suspend}
-        lacking = [row for row in rows if lacks_room(row) and row.pods and not before_claims(row, before)]
+        lacking = [
+            row for row in rows if lacks_room(row) and row.pods and not before_claims(row, before)
+        ]
         for group in admitted_units(plan, leaf.name):
-            if any(before[pod.key].claim_since is not None or is_partial(before, pod) for pod in group if pod.key in before):
+            if any(
+                before[pod.key].claim_since is not None or is_partial(before, pod)
+                for pod in group
+                if pod.key in before
+            ):
                 continue
             passed = [row.unit for row in lacking if place(row.pods, jobs) < place(group, jobs)]
             assert not passed, f"{[pod.key for pod in group]} went before {passed}"
         for row in kept:
             if row.pods and holder is not None and holder.pods:
-                assert place(holder.pods, jobs) < place(row.pods, jobs), f"{row.unit} stands before {holder.unit}"
+                assert place(holder.pods, jobs) < place(row.pods, jobs), (
+                    f"{row.unit} stands before {holder.unit}"
+                )
     return queued
 
 
 def lacks_room(row: QuotaWaiting) -> bool:
-    """Only the sure cases: NoFitOnNodes may be for ever, and the surplus of a gang waits for its gang."""
-    return row.reason in (Reason.WAITING_FOR_IDLE_QUOTA, Reason.OVER_MAX, Reason.PDB_BLOCKED) and not row.message.startswith("gang ")
+    """Only the sure cases: NoFitOnNodes may be for ever, and the surplus of a gang waits for its
+    gang.
+    """
+    return row.reason in (
+        Reason.WAITING_FOR_IDLE_QUOTA,
+        Reason.OVER_MAX,
+        Reason.PDB_BLOCKED,
+    ) and not row.message.startswith("gang ")
 
 
 def before_claims(row: QuotaWaiting, before: Mapping[str, QuotaPod]) -> bool:
@@ -448,10 +554,15 @@ def admitted_units(plan: QuotaPlan, leaf: str) -> list[list[QuotaPod]]:
 
 def is_partial(before: Mapping[str, QuotaPod], pod: QuotaPod) -> bool:
     """Whether others of its gang ran already."""
-    return bool(pod.gang) and any(each.is_admitted and (each.namespace, each.gang) == (pod.namespace, pod.gang) for each in before.values())
+    return bool(pod.gang) and any(
+        each.is_admitted and (each.namespace, each.gang) == (pod.namespace, pod.gang)
+        for each in before.values()
+    )
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 200, 20))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 200, 20))]
+)
 def test_the_properties_of_any_plan_hold_with_strict_leaves(first: int) -> None:
     for seed in range(first, first + 20):
         recipe = with_strict_leaves(random_recipe(seed))

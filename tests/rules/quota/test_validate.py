@@ -23,12 +23,22 @@ NAMESPACES = ("ns1", "ns2", "ns3", "ns4")
 def node(name: str, bounds: Any = None, *children: Any, **more: Any) -> dict[str, Any]:
     """`bounds`: cpu of min and max, or a ResourceList for both, or a pair of ResourceLists."""
     least, most = bounds if isinstance(bounds, tuple) else (bounds, bounds)
-    limits = {key: {"cpu": value} if isinstance(value, int | str) else value for key, value in (("min", least), ("max", most))}
-    return {"name": name, **{key: value for key, value in limits.items() if value is not None}, "children": list(children), **more}
+    limits = {
+        key: {"cpu": value} if isinstance(value, int | str) else value
+        for key, value in (("min", least), ("max", most))
+    }
+    return {
+        "name": name,
+        **{key: value for key, value in limits.items() if value is not None},
+        "children": list(children),
+        **more,
+    }
 
 
 def tree(root: Any, **meta: Any) -> QuotaTree:
-    return parse_quota_tree(msgspec.convert({"metadata": {**META, **meta}, "spec": {"root": root}}, WireQuotaTree))
+    return parse_quota_tree(
+        msgspec.convert({"metadata": {**META, **meta}, "spec": {"root": root}}, WireQuotaTree)
+    )
 
 
 def leaf(name: str, bounds: Any, *namespaces: str, **more: Any) -> dict[str, Any]:
@@ -36,7 +46,9 @@ def leaf(name: str, bounds: Any, *namespaces: str, **more: Any) -> dict[str, Any
 
 
 def demo(**changes: Any) -> dict[str, Any]:
-    """Document 004's tree. `changes` replace leaves by name (`a1` is root.a.1; None takes one away)."""
+    """Document 004's tree. `changes` replace leaves by name (`a1` is root.a.1; None takes one
+    away).
+    """
     leaves = {
         name: leaf(f"root.{name[0]}.{name[1]}", (10, 20), namespace)
         for name, namespace in zip(("a1", "a2", "b1", "b2"), NAMESPACES, strict=True)
@@ -68,8 +80,12 @@ def test_the_tree_of_document_004_is_sound() -> None:
             "DuplicateName",
             "root.a: 2 nodes have this name (under root, under root.a)",
         ),
-        param(demo(b1=leaf("root.b.1", (10, 20), "ns1")), "NamespaceInTwoLeaves", "root.b.1: namespace ns1 is on root.a.1 as well"),
-        param(demo(b1=leaf("root.b.1", (10, 20), "x", "x")), "NamespaceInTwoLeaves", "root.b.1: namespace x is listed here twice"),
+        param(demo(b1=leaf("root.b.1", (10, 20), "ns1")), "NamespaceInTwoLeaves", ("root.b.1: namespace "
+"ns1 is on "
+"root.a.1 as well")),
+        param(demo(b1=leaf("root.b.1", (10, 20), "x", "x")), "NamespaceInTwoLeaves", ("root.b.1: "
+"namespace x is "
+"listed here twice")),
         param(
             demo(a1=node("root.a.1", (10, 20), leaf("root.a.1.x", (10, 20)), namespaces=["ns1", "ns9"])),
             "ParentWithNamespaces",
@@ -88,12 +104,14 @@ def test_the_tree_of_document_004_is_sound() -> None:
         param(
             demo(a2=leaf("root.a.2", (15, 20), "ns2")),
             "SumOfMinExceedsParent",
-            "root.a: children guarantee 25 cpu (root.a.1 10, root.a.2 15), more than its own min 20",
+            ("root.a: children guarantee 25 cpu (root.a.1 10, root.a.2 15), more than its own "
+"min 20"),
         ),
         param(
             node("root", {"cpu": 40}, *(leaf(f"root.{n}", ("6500m", None), f"ns{n}") for n in range(8))),
             "SumOfMinExceedsParent",
-            "root: children guarantee 52 cpu (root.0 6500m, root.1 6500m, root.2 6500m, root.3 6500m, root.4 6500m, and 3 more),"
+            "root: children guarantee 52 cpu (root.0 6500m, root.1 6500m, root.2 6500m, "
+"root.3 6500m, root.4 6500m, and 3 more),"
             " more than its own min 40",
         ),
         param(
@@ -153,26 +171,44 @@ def test_the_tree_of_document_004_is_sound() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_tree_with_one_fault_is_refused_in_one_sentence(root: dict[str, Any], code: str, sentence: str) -> None:
+def test_a_tree_with_one_fault_is_refused_in_one_sentence(
+    root: dict[str, Any], code: str, sentence: str
+) -> None:
     assert errors(validate(tree(root))) == [(code, sentence)]
 
 
 def test_a_resource_that_the_parent_lacks_is_refused_by_name_and_by_sum() -> None:
     root = node("root", 40, leaf("root.a", ({"cpu": 40, "nvidia.com/gpu": 1}, None), "ns1"))
     assert errors(validate(tree(root))) == [
-        ("SumOfMinExceedsParent", "root: children guarantee 1 nvidia.com/gpu (root.a 1), more than its own min 0"),
+        (
+            "SumOfMinExceedsParent",
+            "root: children guarantee 1 nvidia.com/gpu (root.a 1), more than its own min 0",
+        ),
         ("UnknownResource", "root.a: names nvidia.com/gpu, which root does not; it names cpu"),
     ]
 
 
 def test_a_second_tree_cannot_exist() -> None:
     told = "the one tree of a cluster is kube-system/elasticquotatree"
-    assert errors(validate(tree(demo(), name="second"))) == [("NotTheTree", f"kube-system/second: {told}")]
-    assert errors(validate(tree(demo(), namespace="default"))) == [("NotTheTree", f"default/elasticquotatree: {told}")]
+    assert errors(validate(tree(demo(), name="second"))) == [
+        ("NotTheTree", f"kube-system/second: {told}")
+    ]
+    assert errors(validate(tree(demo(), namespace="default"))) == [
+        ("NotTheTree", f"default/elasticquotatree: {told}")
+    ]
 
 
 def test_what_could_not_be_read_is_told_and_amounts_are_not_compared_then() -> None:
-    found = validate(tree(node("root", "lots", leaf("root.a", 10, "ns1", namespace=["x"]), leaf("root.b", 10, "ns1"))))
+    found = validate(
+        tree(
+            node(
+                "root",
+                "lots",
+                leaf("root.a", 10, "ns1", namespace=["x"]),
+                leaf("root.b", 10, "ns1"),
+            )
+        )
+    )
     assert [(code, message.partition(":")[0]) for code, message in errors(found)] == [
         ("BadShape", "root"),
         ("BadShape", "root"),
@@ -197,11 +233,29 @@ def test_an_unlimited_root_guarantees_whatever_its_children_need() -> None:
 
 
 def test_the_sum_of_max_may_exceed_the_parents() -> None:
-    assert errors(validate(tree(demo(a1=leaf("root.a.1", (10, 40), "ns1"), a2=leaf("root.a.2", (10, 40), "ns2"))))) == []
+    assert (
+        errors(
+            validate(
+                tree(
+                    demo(a1=leaf("root.a.1", (10, 40), "ns1"), a2=leaf("root.a.2", (10, 40), "ns2"))
+                )
+            )
+        )
+        == []
+    )
 
 
 def test_a_count_of_jobs_needs_no_root() -> None:
-    assert validate(tree(demo(a1=leaf("root.a.1", ({"cpu": 10}, {"cpu": 20, "kube-queue/max-jobs": 3}), "ns1")))) == ()
+    assert (
+        validate(
+            tree(
+                demo(
+                    a1=leaf("root.a.1", ({"cpu": 10}, {"cpu": 20, "kube-queue/max-jobs": 3}), "ns1")
+                )
+            )
+        )
+        == ()
+    )
 
 
 @mark.parametrize(
@@ -218,9 +272,16 @@ def test_a_count_of_jobs_needs_no_root() -> None:
             "root.a.1: attribute resourceflavors is kept and not enforced",
         ),
         param(
-            demo(a1=leaf("root.a.1", (10, 20), "ns1", attributes={"fairlead.io/reclaim-scope": "leaf"})),
+            demo(
+                a1=leaf(
+                    "root.a.1", (10, 20), "ns1", attributes={"fairlead.io/reclaim-scope": "leaf"}
+                )
+            ),
             "AttributeNotEnforced",
-            "root.a.1: attribute fairlead.io/reclaim-scope is not enforced here; it counts on the root alone",
+            (
+                "root.a.1: attribute fairlead.io/reclaim-scope is not enforced here; it counts on "
+                "the root alone"
+            ),
         ),
         param(
             node("root", 40, leaf("root.a", 40, "ns1"), attributes={"preempt-policy": "Never"}),
@@ -232,9 +293,21 @@ def test_a_count_of_jobs_needs_no_root() -> None:
             "AttributeNotEnforced",
             "root: attribute fairlead.io/queue is not enforced here; it counts on leaves alone",
         ),
-        param(node("root", 60, leaf("a", 60, "ns1")), "RootExceedsCluster", "root: max of cpu is 60, and the cluster has 56"),
-        param(demo(a1=leaf("root.a.1", (10, 20), "new")), "NoSuchNamespace", "root.a.1: namespace new does not exist yet"),
-        param(demo(a1=leaf("root.a.1", (10, 20))), "LeafWithoutNamespace", "root.a.1: has no namespace and no group, so no pod can use it"),
+        param(
+            node("root", 60, leaf("a", 60, "ns1")),
+            "RootExceedsCluster",
+            "root: max of cpu is 60, and the cluster has 56",
+        ),
+        param(
+            demo(a1=leaf("root.a.1", (10, 20), "new")),
+            "NoSuchNamespace",
+            "root.a.1: namespace new does not exist yet",
+        ),
+        param(
+            demo(a1=leaf("root.a.1", (10, 20))),
+            "LeafWithoutNamespace",
+            "root.a.1: has no namespace and no group, so no pod can use it",
+        ),
         param(
             demo(a1=leaf("root.a.1", (4, 20), "ns1")),
             "SumOfMinBelowParent",
@@ -248,10 +321,13 @@ def test_a_warning_refuses_nothing(root: dict[str, Any], code: str, sentence: st
 
 
 def test_a_group_makes_use_of_a_leaf_without_namespaces() -> None:
-    assert validate(tree(demo(a1=leaf("root.a.1", (10, 20)))), groups=[LeafGroup("team", "root.a.1")]) == ()
+    assert (
+        validate(tree(demo(a1=leaf("root.a.1", (10, 20)))), groups=[LeafGroup("team", "root.a.1")])
+        == ()
+    )
 
 
-# --- what changes -------------------------------------------------------------------------------------------
+# --- what changes ---------------------------------------------------------------------------------
 
 
 def runs(namespace: str, name: str, phase: PodPhase = PodPhase.RUNNING, owner: str = "") -> Pod:
@@ -266,8 +342,16 @@ ADOPT = 'wait until they have ended, or annotate the tree with fairlead.io/adopt
     ("old", "new", "sentence"),
     [
         param(None, demo(), "root.a.1: namespace ns1 is added while 2 of its pods run (x, y)"),
-        param(demo(a1=leaf("root.a.1", (10, 20), "o")), demo(), "root.a.1: namespace ns1 is added while 2 of its pods run (x, y)"),
-        param(demo(), demo(a1=leaf("root.a.1", (10, 20), "o")), "root.a.1: namespace ns1 is removed while 2 of its pods run (x, y)"),
+        param(
+            demo(a1=leaf("root.a.1", (10, 20), "o")),
+            demo(),
+            "root.a.1: namespace ns1 is added while 2 of its pods run (x, y)",
+        ),
+        param(
+            demo(),
+            demo(a1=leaf("root.a.1", (10, 20), "o")),
+            "root.a.1: namespace ns1 is removed while 2 of its pods run (x, y)",
+        ),
         param(
             demo(),
             demo(a1=leaf("root.a.1", (10, 20)), a2=leaf("root.a.2", (10, 20), "ns2", "ns1")),
@@ -285,8 +369,12 @@ def test_a_namespace_whose_pods_run_stays_where_it_is(old: Any, new: Any, senten
         runs("ns1", "daemon", owner="DaemonSet"),
         runs("strange", "z"),
     ]
-    assert errors(validate(tree(new), before, pods=pods)) == [("NamespaceBusy", f"{sentence}; {ADOPT}")]
-    adopted = validate(tree(new, annotations={"fairlead.io/adopt-running": "true"}), before, pods=pods)
+    assert errors(validate(tree(new), before, pods=pods)) == [
+        ("NamespaceBusy", (f"{sentence}; {ADOPT}"))
+    ]
+    adopted = validate(
+        tree(new, annotations={"fairlead.io/adopt-running": "true"}), before, pods=pods
+    )
     busy = [message for code, message in warnings(adopted) if code == "NamespaceBusy"]
     assert (errors(adopted), busy) == ([], [f"{sentence}; they are charged as they are"])
     assert errors(validate(tree(new), before, pods=pods[2:])) == []
@@ -306,35 +394,67 @@ def test_a_leaf_that_holds_something_stays_a_leaf() -> None:
     old, groups = tree(demo()), [LeafGroup("team", "root.b.1")]
     less = demo(a1=None, a2=leaf("root.a.2", (20, 20), "ns2"))
     assert errors(validate(tree(less), old)) == [
-        ("LeafBound", "root.a.1: is removed and still has namespace ns1; take that off the leaf first")
+        (
+            "LeafBound",
+            "root.a.1: is removed and still has namespace ns1; take that off the leaf first",
+        )
     ]
     parent = node("root.b.1", (10, 20), leaf("root.b.1.x", (10, 20), "ns3"))
     assert errors(validate(tree(demo(b1=parent)), old, groups=groups)) == [
-        ("LeafBound", "root.b.1: is given children and still has namespace ns3, UserGroup team; take that off the leaf first")
+        (
+            "LeafBound",
+            (
+                "root.b.1: is given children and still has namespace ns3, UserGroup team; "
+                "take that "
+                "off the leaf first"
+            ),
+        )
     ]
     empty = tree(demo(a1=leaf("root.a.1", (10, 20))))
     assert errors(validate(tree(less), empty)) == []
     assert errors(validate(tree(less), empty, groups=[LeafGroup("team", "root.a.1")])) == [
-        ("LeafBound", "root.a.1: is removed and still has UserGroup team; take that off the leaf first")
+        (
+            "LeafBound",
+            "root.a.1: is removed and still has UserGroup team; take that off the leaf first",
+        )
     ]
 
 
 def test_the_tree_goes_when_no_leaf_holds_anything() -> None:
     assert validate_deletion(tree(node("root", 40, leaf("root.a", 40)))) == ()
     assert validate_deletion(tree(None)) == ()
-    found = validate_deletion(tree(node("root", 40, leaf("root.a", 40, *(f"ns{n}" for n in range(7))))))
+    found = validate_deletion(
+        tree(node("root", 40, leaf("root.a", 40, *(f"ns{n}" for n in range(7)))))
+    )
     told = "namespace ns0, namespace ns1, namespace ns2, namespace ns3, namespace ns4, and 2 more"
-    assert errors(found) == [("LeafBound", f"root.a: the tree is deleted and still has {told}; take that off the leaf first")]
+    assert errors(found) == [
+        (
+            "LeafBound",
+            f"root.a: the tree is deleted and still has {told}; take that off the leaf first",
+        )
+    ]
 
 
-# --- any tree -----------------------------------------------------------------------------------------------
+# --- any tree -------------------------------------------------------------------------------------
 
 _words = strategies.sampled_from(["root", "a", "a.b", "", "組", "kube-system", "ns1"])
-_amounts = strategies.sampled_from([0, 1, 5, 0.5, -1, "1e3", "2147483647Gi", "lots", "8Ei", None, True, [], "500m"])
-_lists = strategies.dictionaries(
-    strategies.sampled_from(["cpu", "memory", "nvidia.com/gpu", "kube-queue/max-jobs", ""]), _amounts, max_size=3
+_amounts = strategies.sampled_from(
+    [0, 1, 5, 0.5, -1, "1e3", "2147483647Gi", "lots", "8Ei", None, True, [], "500m"]
 )
-_keys = strategies.sampled_from(["alibabacloud.com/lendlimit", "preempt-policy", "fairlead.io/user-cap", "fairlead.io/reclaim-scope", "x"])
+_lists = strategies.dictionaries(
+    strategies.sampled_from(["cpu", "memory", "nvidia.com/gpu", "kube-queue/max-jobs", ""]),
+    _amounts,
+    max_size=3,
+)
+_keys = strategies.sampled_from(
+    [
+        "alibabacloud.com/lendlimit",
+        "preempt-policy",
+        "fairlead.io/user-cap",
+        "fairlead.io/reclaim-scope",
+        "x",
+    ]
+)
 _texts = strategies.sampled_from(['{"cpu":"5"}', "Never", "{", "", None, 5, "leaf"])
 _values: strategies.SearchStrategy[Any] = strategies.one_of(
     strategies.none(), strategies.integers(), strategies.text(max_size=3), strategies.lists(_words)
@@ -349,7 +469,9 @@ def _nodes(children: strategies.SearchStrategy[Any]) -> strategies.SearchStrateg
             "min": strategies.one_of(_lists, _values),
             "max": strategies.one_of(_lists, _values),
             "namespaces": strategies.one_of(strategies.lists(_words, max_size=3), _values),
-            "attributes": strategies.one_of(strategies.dictionaries(_keys, _texts, max_size=3), _values),
+            "attributes": strategies.one_of(
+                strategies.dictionaries(_keys, _texts, max_size=3), _values
+            ),
             "children": strategies.one_of(strategies.lists(children, max_size=4), children),
             "namespace": _values,
         },
@@ -363,7 +485,11 @@ any_tree = strategies.recursive(strategies.one_of(_nodes(_values), _values), _no
 def test_whatever_is_stored_gets_sentences_and_no_exception(new: Any, old: Any) -> None:
     now, before = tree(new), tree(old)
     pods = [runs("ns1", "x"), runs("a", "y")]
-    for found in (validate(now), validate(now, before, ("ns1",), pods, capacity={"cpu": 1}), validate_deletion(now)):
+    for found in (
+        validate(now),
+        validate(now, before, ("ns1",), pods, capacity={"cpu": 1}),
+        validate_deletion(now),
+    ):
         for each in found:
             assert each.message.startswith(f"{each.path}: ")
             assert each.stops == (each.code in STARS)
@@ -376,7 +502,13 @@ def test_whatever_is_stored_gets_sentences_and_no_exception(new: Any, old: Any) 
 def test_a_wide_and_a_deep_tree_are_judged() -> None:
     deep: QuotaNode = QuotaNode("l200", "l200", "l199", {"cpu": 1000})
     for level in range(199, 0, -1):
-        deep = QuotaNode(f"l{level}", f"l{level}", f"l{level - 1}" if level > 1 else "", {"cpu": 1000}, children=(deep,))
+        deep = QuotaNode(
+            f"l{level}",
+            f"l{level}",
+            f"l{level - 1}" if level > 1 else "",
+            {"cpu": 1000},
+            children=(deep,),
+        )
     found = validate(QuotaTree("elasticquotatree", "kube-system", deep))
     assert [each.code for each in found] == ["RootMinNotMax", "LeafWithoutNamespace"]
     children = [leaf(f"root.{n}", (1, 40), f"ns{n}") for n in range(20_000)]

@@ -49,7 +49,9 @@ def test_a_leaf_above_its_min_takes_nothing_from_its_siblings() -> None:
 
 def test_of_several_resources_each_has_its_own_voucher() -> None:
     """In cpu the leaf vouches for itself, in gpu only A does."""
-    text = "root[cpu 11, gpu 11]{A[cpu 9, gpu 9]{a0[cpu 7, gpu 2] a1[cpu 2, gpu 7]} B[cpu 2, gpu 2]}"
+    text = (
+        "root[cpu 11, gpu 11]{A[cpu 9, gpu 9]{a0[cpu 7, gpu 2] a1[cpu 2, gpu 7]} B[cpu 2, gpu 2]}"
+    )
     world = SmallWorld(tree(text, BY_SUBTREE), budgets={"B/web": 0})
     cpu = 1000
     world.add("B", 4, {"cpu": cpu}, runs=True, budgets=("B/web",))
@@ -61,7 +63,9 @@ def test_of_several_resources_each_has_its_own_voucher() -> None:
 
 def test_on_cluster_nodes_a_leaf_within_its_min_takes_from_its_sibling() -> None:
     nodes = (NodeRoom("n1", {"gpu": 4}), NodeRoom("n2", {"gpu": 4}), NodeRoom("n3", {"gpu": 4}))
-    world = SmallWorld(tree("root[12]{A[10]{a0[8] a1[2]} B[2]}", BY_SUBTREE), nodes=nodes, budgets={"B/web": 0})
+    world = SmallWorld(
+        tree(("root[12]{A[10]{a0[8] a1[2]} B[2]}"), BY_SUBTREE), nodes=nodes, budgets={"B/web": 0}
+    )
     world.add("a1", 4, 1, runs=True)
     world.add("a0", 1, 2, runs=True)
     world.add("B", 3, 1, runs=True, budgets=("B/web",))

@@ -11,16 +11,34 @@ from tests.rules.quota.small import tree
 
 from fairlead.errors import UserError
 from fairlead.model.quota.state import QuotaPod, QuotaState
-from fairlead.rules.quota.what_if import AddedPods, Settled, running_by_leaf, settle, with_pods, without_pods
+from fairlead.rules.quota.what_if import (
+    AddedPods,
+    Settled,
+    running_by_leaf,
+    settle,
+    with_pods,
+    without_pods,
+)
 
 DEMO = tree("root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}", resource="cpu")
 
 
-def running_pods(space: str, count: int, cpu: int = 5, first: int = 0, **more: Any) -> tuple[QuotaPod, ...]:
+def running_pods(
+    space: str, count: int, cpu: int = 5, first: int = 0, **more: Any
+) -> tuple[QuotaPod, ...]:
     made = []
     for number in range(first, first + count):
-        pod = QuotaPod(space, f"{space}-{number}", f"{space}/{number}", {"cpu": 1000 * cpu}, created_at=float(number), owner=f"of-{space}")
-        made.append(replace(pod, is_admitted=True, is_ready=True, admitted_at=float(number), **more))
+        pod = QuotaPod(
+            space,
+            f"{space}-{number}",
+            f"{space}/{number}",
+            {"cpu": 1000 * cpu},
+            created_at=float(number),
+            owner=f"of-{space}",
+        )
+        made.append(
+            replace(pod, is_admitted=True, is_ready=True, admitted_at=float(number), **more)
+        )
     return tuple(made)
 
 
@@ -43,7 +61,9 @@ def test_the_demo_of_the_contract_step_by_step() -> None:
     for space in ("a1", "a2", "b1", "b2"):
         settled = add(state, space, 5)
         evictions += len(settled.evicted)
-        table.append((counts(settled), evictions, Counter(each.leaf for each in settled.plan.waiting)))
+        table.append(
+            (counts(settled), evictions, Counter(each.leaf for each in settled.plan.waiting))
+        )
         state = replace(settled.state, now=settled.state.now + 60)
 
     assert [row[0] for row in table] == [[4, 0, 0, 0], [4, 4, 0, 0], [3, 3, 2, 0], [2, 2, 2, 2]]
@@ -114,7 +134,16 @@ def test_priority_evicts_inside_the_leaf() -> None:
 def test_a_surge_pod_swaps_with_its_predecessor_after_a_while() -> None:
     root = tree("root[5]{a[5]}", resource="cpu")
     old = running_pods("a", 1, deployment="web", revision=1)
-    new = QuotaPod("a", "new", "new", {"cpu": 5000}, created_at=90.0, owner="of-a", deployment="web", revision=2)
+    new = QuotaPod(
+        "a",
+        "new",
+        "new",
+        {"cpu": 5000},
+        created_at=90.0,
+        owner="of-a",
+        deployment="web",
+        revision=2,
+    )
 
     settled = settle(QuotaState(root, (*old, new), now=100.0))
 
@@ -134,7 +163,10 @@ def test_stopping_pods_go_and_make_room() -> None:
 
 def test_another_tree_takes_effect_on_the_same_pods() -> None:
     before = tree("root[20]{a[0] b[0]}", resource="cpu")
-    pods = (*running_pods("a", 4), QuotaPod("b", "p", "p", {"cpu": 5000}, created_at=9.0, owner="of-b"))
+    pods = (
+        *running_pods("a", 4),
+        QuotaPod("b", "p", "p", {"cpu": 5000}, created_at=9.0, owner="of-b"),
+    )
     state = QuotaState(before, pods, now=100.0)
     assert not settle(state).evicted
 
@@ -146,16 +178,26 @@ def test_another_tree_takes_effect_on_the_same_pods() -> None:
 
 def test_names_that_are_taken_are_not_given_again() -> None:
     root = tree("root[20]{a[20]}", resource="cpu")
-    state = with_pods(QuotaState(root), [AddedPods("a", 2, {"cpu": 1000}), AddedPods("a", 1, {"cpu": 1000})])
+    state = with_pods(
+        QuotaState(root), [AddedPods("a", 2, {"cpu": 1000}), AddedPods("a", 1, {"cpu": 1000})]
+    )
     assert [pod.name for pod in state.pods] == ["added-1", "added-2", "added-3"]
 
 
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
-        (lambda state: with_pods(state, [AddedPods("x", 1, {"cpu": 1000})]), "namespace `x` is on no leaf"),
+        (
+            lambda state: with_pods(state, [AddedPods("x", 1, {"cpu": 1000})]),
+            "namespace `x` is on no leaf",
+        ),
         (lambda state: without_pods(state, ["a/none"]), "quota counts no pod `a/none`"),
-        (lambda state: settle(with_pods(state, [AddedPods("a", 1, {"cpu": 1000})]), most_plans=0), "plans do not come to an end: 0 plans"),
+        (
+            lambda state: settle(
+                with_pods(state, [AddedPods("a", 1, {"cpu": 1000})]), most_plans=0
+            ),
+            "plans do not come to an end: 0 plans",
+        ),
     ],
 )
 def test_questions_without_an_answer(question: Any, sentence: str) -> None:

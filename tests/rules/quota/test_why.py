@@ -1,5 +1,5 @@
-"""What `quota why` answers, in the sentences of docs/spec/quota.md#conditions-and-sentences and the states of
-its demo.
+"""What `quota why` answers, in the sentences of docs/spec/quota.md#conditions-and-sentences and the
+states of its demo.
 """
 
 from __future__ import annotations
@@ -46,19 +46,37 @@ AFTER_NGINX3 = [*deployment("a1", 3, 2), *deployment("a2", 3, 2), *deployment("b
 
 
 def seen(pods: Iterable[QuotaPod], others: Iterable[Pod] = ()) -> ClusterSnapshot:
-    rows = [Pod(pod.namespace, pod.name, pod.uid, owners=(Owner("ReplicaSet", "web-7", pod.owner, True),)) for pod in pods]
+    rows = [
+        Pod(
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            owners=(Owner("ReplicaSet", "web-7", pod.owner, True),),
+        )
+        for pod in pods
+    ]
     return build_snapshot(taken_at=100.0, pods=[*rows, *others])
 
 
 def ask(
-    name: str, pods: list[QuotaPod] = AFTER_NGINX3, *, others: Iterable[Pod] = (), plan: QuotaPlan | None = None, **state: Any
+    name: str,
+    pods: list[QuotaPod] = AFTER_NGINX3,
+    *,
+    others: Iterable[Pod] = (),
+    plan: QuotaPlan | None = None,
+    **state: Any,
 ) -> QuotaAnswer:
     [answer] = ask_all(name, pods, others=others, plan=plan, **state)
     return answer
 
 
 def ask_all(
-    name: str, pods: list[QuotaPod] = AFTER_NGINX3, *, others: Iterable[Pod] = (), plan: QuotaPlan | None = None, **state: Any
+    name: str,
+    pods: list[QuotaPod] = AFTER_NGINX3,
+    *,
+    others: Iterable[Pod] = (),
+    plan: QuotaPlan | None = None,
+    **state: Any,
 ) -> list[QuotaAnswer]:
     whole = QuotaState(DEMO, tuple(pods), now=100.0, **state)
     namespace, _, pod = name.partition("/")
@@ -71,20 +89,36 @@ def test_a_waiting_pod_of_the_demo_is_told_who_borrows() -> None:
     assert answer.reason == "WaitingForIdleQuota"
     assert answer.leaf == "b1"
     assert answer.sentence == (
-        "cpu asks 5; root 40/40 in use; b1 uses 10 of guaranteed 10, so it may only borrow idle quota; biggest borrowers: a1 +5, a2 +5"
+        "cpu asks 5; root 40/40 in use; b1 uses 10 of guaranteed 10, so it may only borrow "
+        "idle quota; biggest borrowers: a1 +5, a2 +5"
     )
-    assert [(each.leaf, each.over) for each in answer.units[0].row.borrowers] == [("a1", 5000), ("a2", 5000)]
-    assert [(each.node, each.used, each.max) for each in answer.units[0].row.blocked] == [("root", 40_000, 40_000)]
+    assert [(each.leaf, each.over) for each in answer.units[0].row.borrowers] == [
+        ("a1", 5000),
+        ("a2", 5000),
+    ]
+    assert [(each.node, each.used, each.max) for each in answer.units[0].row.blocked] == [
+        ("root", 40_000, 40_000)
+    ]
     assert answer.units[0].row.position == 1
 
 
 def test_positions_count_within_the_leaf() -> None:
-    assert [ask(f"b1/web-{number}").units[0].in_leaf for number in (2, 3, 4)] == [PlaceInLine(1, 3), PlaceInLine(2, 3), PlaceInLine(3, 3)]
+    assert [ask(f"b1/web-{number}").units[0].in_leaf for number in (2, 3, 4)] == [
+        PlaceInLine(1, 3),
+        PlaceInLine(2, 3),
+        PlaceInLine(3, 3),
+    ]
 
 
 def test_what_the_condition_says_stands_if_it_is_for_the_same_reason() -> None:
-    said = replace(AFTER_NGINX3[-1], condition_reason="WaitingForIdleQuota", condition_message="as the controller wrote it")
-    other = replace(AFTER_NGINX3[-1], condition_reason="OverMax", condition_message="as it was before")
+    said = replace(
+        AFTER_NGINX3[-1],
+        condition_reason="WaitingForIdleQuota",
+        condition_message=("as the controller wrote it"),
+    )
+    other = replace(
+        AFTER_NGINX3[-1], condition_reason="OverMax", condition_message=("as it was before")
+    )
 
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], said]).sentence == "as the controller wrote it"
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], other]).sentence == ask("b1/web-4").sentence
@@ -99,7 +133,17 @@ def test_a_job_is_told_how_many_of_its_pods_wait() -> None:
 
 
 def test_a_job_that_we_suspended_waits_without_pods() -> None:
-    job = Workload("Job", "batch/v1", "b1", "train", "uid-train", can_suspend=True, is_suspended=True, suspended_for="a1/x", pods=4)
+    job = Workload(
+        "Job",
+        "batch/v1",
+        "b1",
+        "train",
+        "uid-train",
+        can_suspend=True,
+        is_suspended=True,
+        suspended_for="a1/x",
+        pods=4,
+    )
     whole = plan_quota(QuotaState(DEMO, tuple(AFTER_NGINX3), now=100.0))
     row = replace(whole.waiting[0], unit="b1/train", leaf="b1", pods=(), workload=job)
 
@@ -110,7 +154,11 @@ def test_a_job_that_we_suspended_waits_without_pods() -> None:
 
 def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
     """As it is now: the condition tells how it was when it was admitted."""
-    then = replace(AFTER_NGINX3[0], condition_reason="Admitted", condition_message="a1 uses 5 of guaranteed 10 cpu, borrows 0")
+    then = replace(
+        AFTER_NGINX3[0],
+        condition_reason="Admitted",
+        condition_message=("a1 uses 5 of guaranteed 10 cpu, borrows 0"),
+    )
     answer = ask("a1/web-0", [then, *AFTER_NGINX3[1:]])
 
     assert answer.reason == "Admitted"
@@ -128,7 +176,9 @@ def test_who_has_room_goes_first_or_has_to_go_is_told() -> None:
 
     lone = deployment("b1", 0, 1)
     assert ask("b1/web-0", lone).reason == "HasRoom"
-    assert ask("b1/web-0", [replace(lone[0], is_admitted=True, is_stopping=True)]).reason == "Stopping"
+    assert (
+        ask("b1/web-0", [replace(lone[0], is_admitted=True, is_stopping=True)]).reason == "Stopping"
+    )
 
 
 def test_who_is_not_counted() -> None:
@@ -136,8 +186,12 @@ def test_who_is_not_counted() -> None:
     daemon = Pod("a1", "agent-x", "d", owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))
     ended = Pod("a1", "done", "e", phase=PodPhase.SUCCEEDED)
 
-    assert "elsewhere is on no leaf of the quota tree" in ask("elsewhere/p", others=[stranger]).sentence
-    assert ask("a1/agent-x", others=[daemon]).sentence == "it is a pod of DaemonSet agent, which quota does not count"
+    assert ("elsewhere is on no leaf of the quota tree") in ask(
+        "elsewhere/p", others=[stranger]
+    ).sentence
+    assert ask("a1/agent-x", others=[daemon]).sentence == (
+        "it is a pod of DaemonSet agent, which quota does not count"
+    )
     assert ask("a1/done", others=[ended]).reason == "Finished"
 
 
@@ -165,13 +219,31 @@ def waits(leaf: str, name: str, **more: Any) -> QuotaPod:
 
 
 def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
-    """2.5: claimants, oldest claim first; then who is guaranteed; higher priority; who borrows less; age; those without hope last."""
+    """2.5: claimants, oldest claim first; then who is guaranteed; higher priority; who
+    borrows less; age; those without hope last.
+    """
     pods = [
         *deployment("a1", 3, 0),
         *deployment("a2", 3, 0),
-        *(replace(pod, name=f"run-{pod.name}", uid=f"run/{pod.uid}") for leaf in ("b1", "b2") for pod in deployment(leaf, 1, 0)),
-        waits("b1", "claims-late", claim_since=20.0, condition_reason="WaitingForEvictions", created_at=1.0),
-        waits("b2", "claims-soon", claim_since=10.0, condition_reason="WaitingForEvictions", created_at=2.0),
+        *(
+            replace(pod, name=f"run-{pod.name}", uid=f"run/{pod.uid}")
+            for leaf in ("b1", "b2")
+            for pod in deployment(leaf, 1, 0)
+        ),
+        waits(
+            "b1",
+            "claims-late",
+            claim_since=20.0,
+            condition_reason="WaitingForEvictions",
+            created_at=1.0,
+        ),
+        waits(
+            "b2",
+            "claims-soon",
+            claim_since=10.0,
+            condition_reason="WaitingForEvictions",
+            created_at=2.0,
+        ),
         waits("a1", "old", created_at=5.0),
         waits("a1", "urgent", priority=7, created_at=9.0),
         waits("a2", "young", created_at=6.0),
@@ -190,7 +262,10 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
     assert (answer.since, answer.priority, answer.reason_since) == (5.0, 0, None)
     assert ask("a1/urgent", pods).priority == 7
     said = [
-        replace(pod, condition_reason="OverMax", condition_since=60.0, condition_message="x") if pod.name == "old" else pod for pod in pods
+        replace(pod, condition_reason="OverMax", condition_since=60.0, condition_message="x")
+        if pod.name == "old"
+        else pod
+        for pod in pods
     ]
     assert ask("a1/old", said).reason_since == (60.0 if answer.reason == "OverMax" else None)
 
@@ -206,33 +281,60 @@ def test_what_would_have_to_be_free() -> None:
     assert ask("b1/web-2").units[0].lacks == (Lacking("max", "root", "cpu", 5000),)
     nodes = tuple(NodeRoom(f"n{number}", {"cpu": free}) for number, free in ((1, 2000), (2, 3000)))
     [unit] = ask("a1/web-0", [waits("a1", "web-0")], nodes=nodes).units
-    assert (str(unit.row.reason), unit.lacks) == ("NoFitOnNodes", (Lacking("node", "n2", "cpu", 2000),))
+    assert (str(unit.row.reason), unit.lacks) == (
+        "NoFitOnNodes",
+        (Lacking("node", "n2", "cpu", 2000),),
+    )
     capped = [*deployment("a1", 1, 1, user="bob")]
     [unit] = ask("a1/web-1", capped, user_caps={("a1", "bob"): {"cpu": 8000}}).units
     assert (str(unit.row.reason), unit.lacks) == ("UserCap", (Lacking("cap", "bob", "cpu", 2000),))
     firm = [*deployment("a1", 2, 1, is_preemptible=False)]
     [unit] = ask("a1/web-2", firm).units
-    assert (str(unit.row.reason), unit.lacks) == ("NonPreemptibleOverMin", (Lacking("min", "a1", "cpu", 5000),))
+    assert (str(unit.row.reason), unit.lacks) == (
+        "NonPreemptibleOverMin",
+        (Lacking("min", "a1", "cpu", 5000),),
+    )
 
 
 def test_the_own_claim_of_a_claimant_is_no_obstacle() -> None:
-    """b1 asks for 5 of its 10 and claims them: it lacks 5 below root, and nothing in its own leaf, whose max is 20."""
+    """b1 asks for 5 of its 10 and claims them: it lacks 5 below root, and nothing in its own leaf,
+    whose max is 20.
+    """
     pods = [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 4)]
     [unit] = ask("b1/web-0", pods).units
     assert str(unit.row.reason) == "WaitingForEvictions"
-    assert [(each.node, each.used, each.claimed) for each in unit.row.blocked] == [("root", 40_000, 5000)], "the other's claim"
+    assert [(each.node, each.used, each.claimed) for each in unit.row.blocked] == [
+        ("root", 40_000, 5000)
+    ], "the other's claim"
     assert unit.lacks == (Lacking("max", "root", "cpu", 10_000),)
-    [alone] = ask("b1/web-0", [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 1)]).units
+    [alone] = ask(
+        "b1/web-0", [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 1)]
+    ).units
     assert [(each.node, each.claimed) for each in alone.row.blocked] == [("root", 0)]
     assert alone.lacks == (Lacking("max", "root", "cpu", 5000),)
 
 
 def test_evictions_are_counted_as_far_as_events_are_kept() -> None:
     def about(uid: str, reason: str, message: str, count: int, at: float) -> Event:
-        return Event("b1", f"e{at}", type="Warning", reason=reason, message=message, object_uid=uid, count=count, at=at)
+        return Event(
+            "b1",
+            f"e{at}",
+            type="Warning",
+            reason=reason,
+            message=message,
+            object_uid=uid,
+            count=count,
+            at=at,
+        )
 
     events = [
-        about("b1-web", "QuotaReclaimed", "web-9: a1/x takes back 5 of the 10 cpu guaranteed to a1", 2, 40.0),
+        about(
+            "b1-web",
+            "QuotaReclaimed",
+            "web-9: a1/x takes back 5 of the 10 cpu guaranteed to a1",
+            2,
+            40.0,
+        ),
         about("b1-web", "QuotaReclaimed", "makes room for a1/x; parallelism 4 is 2 now", 1, 40.0),
         about("b1-web", "QuotaSuspended", "makes room for a1/y", 1, 70.0),
         about("b1-web", "QuotaWaiting", "3 of 5 pods wait", 9, 80.0),

@@ -1,5 +1,5 @@
-"""Worked scenarios of elastic quota as data: one TOML file each, for every world that can play them (the plan in memory, the
-simulated cluster, a real control plane).
+"""Worked scenarios of elastic quota as data: one TOML file each, for every world that can play them
+(the plan in memory, the simulated cluster, a real control plane).
 
     title, section                          # of docs/spec/quota.md
     resource = "cpu"                        # what plain numbers speak of
@@ -49,9 +49,11 @@ HERE = Path(__file__).parent
 
 
 class ScenarioWorkload(Struct, frozen=True, forbid_unknown_fields=True):
-    """`kind`: Deployment, StatefulSet, Job, MPIJob, PyTorchJob, DaemonSet, or Pod (bare ones, `name-0`, `name-1`, …).
+    """`kind`: Deployment, StatefulSet, Job, MPIJob, PyTorchJob, DaemonSet, or Pod (bare ones,
+    `name-0`, `name-1`, …).
 
-    `leaf`: none of a stranger, who has a namespace instead. `gang`: so many run together. `preemptible`: the label; None = without.
+    `leaf`: none of a stranger, who has a namespace instead. `gang`: so many run together.
+    `preemptible`: the label; None = without.
     """
 
     name: str
@@ -131,7 +133,12 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     def workload(self, key: str) -> ScenarioWorkload:
         """Of `leaf/name`, as a step adds it."""
         leaf, _, name = key.partition("/")
-        return next(each for step in self.steps for each in step.add if (each.leaf, each.name) == (leaf, name))
+        return next(
+            each
+            for step in self.steps
+            for each in step.add
+            if (each.leaf, each.name) == (leaf, name)
+        )
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -182,4 +189,6 @@ class _Reader(Struct):
                 rest = rest.lstrip()
             rest = rest[1:]
         spaces = () if children else tuple(self.namespaces.get(name, [name.replace(".", "-")]))
-        return QuotaNode(name, here, parent, least, most, spaces, self.attributes.get(name, {}), tuple(children)), rest
+        return QuotaNode(
+            name, here, parent, least, most, spaces, self.attributes.get(name, {}), tuple(children)
+        ), rest

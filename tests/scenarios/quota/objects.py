@@ -1,6 +1,7 @@
 """A scenario as objects of the Kubernetes API, as a person would write them.
 
-A pod says by its labels whose it is: `app` is the workload's name, and `played` marks all that a scenario makes.
+A pod says by its labels whose it is: `app` is the workload's name, and `played` marks all that a
+scenario makes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ PREEMPTIBLE: Final = "quota.scheduling.alibabacloud.com/preemptible"
 def tree_object(root: QuotaNode) -> Object:
     metadata = {"name": "elasticquotatree", "namespace": "kube-system"}
     api = "scheduling.sigs.k8s.io/v1beta1"
-    return {"apiVersion": api, "kind": "ElasticQuotaTree", "metadata": metadata, "spec": {"root": node_object(root)}}
+    return {
+        "apiVersion": api,
+        "kind": "ElasticQuotaTree",
+        "metadata": metadata,
+        "spec": {"root": node_object(root)},
+    }
 
 
 def node_object(node: QuotaNode) -> Object:
@@ -51,7 +57,9 @@ def node_object(node: QuotaNode) -> Object:
 
 
 def _written(amounts: Amounts) -> Object:
-    return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()}
+    return {
+        name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()
+    }
 
 
 def namespaces(scenario: Scenario) -> list[Object]:
@@ -59,13 +67,26 @@ def namespaces(scenario: Scenario) -> list[Object]:
     trees = [scenario.root(), *(scenario.root(step.tree) for step in scenario.steps if step.tree)]
     names = {space for tree in trees for leaf in tree.leaves() for space in leaf.namespaces}
     names |= {scenario.namespace(workload) for step in scenario.steps for workload in step.add}
-    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(names)]
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in sorted(names)
+    ]
 
 
 def priority_classes(scenario: Scenario) -> list[Object]:
-    classes = {(name, each.priority, each.never_preempts) for step in scenario.steps for each in step.add if (name := _class(each))}
+    classes = {
+        (name, each.priority, each.never_preempts)
+        for step in scenario.steps
+        for each in step.add
+        if (name := _class(each))
+    }
     return [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
         | ({"preemptionPolicy": "Never"} if is_never else {})
         for name, value, is_never in sorted(classes)
     ]
@@ -79,9 +100,14 @@ def _class(workload: ScenarioWorkload) -> str:
 
 
 def nodes() -> list[Object]:
-    """Two cluster nodes with more room than any tree gives away: one with whole GPUs, one that shares them."""
+    """Two cluster nodes with more room than any tree gives away: one with whole GPUs, one that
+    shares them.
+    """
     host = {"cpu": "256", "memory": "1024Gi", "pods": "500"}
-    more: dict[str, Object] = {NODES[0]: {GPU: "64"}, NODES[1]: {GPU_MEMORY: "512", GPU_COUNT: "16"}}
+    more: dict[str, Object] = {
+        NODES[0]: {GPU: "64"},
+        NODES[1]: {GPU_MEMORY: "512", GPU_COUNT: "16"},
+    }
     return [_node(name, {**host, **more[name]}) for name in NODES]
 
 
@@ -89,30 +115,62 @@ def _node(name: str, amounts: Object) -> Object:
     """KWOK plays it: the annotation makes it Ready."""
     labels = {"kubernetes.io/hostname": name, **({"cgpu": "true"} if GPU_MEMORY in amounts else {})}
     metadata = {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"capacity": amounts, "allocatable": amounts}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
 
 
 def budget_object(scenario: Scenario, budget: ScenarioBudget) -> Object:
     """Over the pods of one workload; so many of them may be away."""
     leaf, _, app = budget.workload.partition("/")
-    metadata = {"name": budget.name, "namespace": scenario.leaf_namespace(leaf), "labels": {PLAYED: "yes"}}
+    metadata = {
+        "name": budget.name,
+        "namespace": scenario.leaf_namespace(leaf),
+        "labels": {PLAYED: "yes"},
+    }
     spec = {"maxUnavailable": budget.allows, "selector": {"matchLabels": {"app": app}}}
-    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 def workload_objects(scenario: Scenario, workload: ScenarioWorkload) -> list[Object]:
     space = scenario.namespace(workload)
     labels = {"app": workload.name, PLAYED: "yes"}
     metadata = {"name": workload.name, "namespace": space, "labels": labels}
-    template = {"metadata": {"labels": {**labels, **_wishes(workload)}}, "spec": _pod_spec(scenario, workload)}
+    template = {
+        "metadata": {"labels": {**labels, **_wishes(workload)}},
+        "spec": _pod_spec(scenario, workload),
+    }
     if workload.kind == "Pod":
         return [
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "name": f"{workload.name}-{n}", "namespace": space}}
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    **template["metadata"],
+                    "name": f"{workload.name}-{n}",
+                    "namespace": space,
+                },
+            }
             | {"spec": template["spec"]}
             for n in range(workload.replicas)
         ]
     spec = _spec(workload, template, labels)
-    return [{"apiVersion": VERSIONS[workload.kind], "kind": workload.kind, "metadata": metadata, "spec": spec}]
+    return [
+        {
+            "apiVersion": VERSIONS[workload.kind],
+            "kind": workload.kind,
+            "metadata": metadata,
+            "spec": spec,
+        }
+    ]
 
 
 def _wishes(workload: ScenarioWorkload) -> dict[str, str]:
@@ -127,7 +185,11 @@ def _wishes(workload: ScenarioWorkload) -> dict[str, str]:
 def _pod_spec(scenario: Scenario, workload: ScenarioWorkload) -> Object:
     asked = scenario.quantities(workload)
     name = "pytorch" if workload.kind == "PyTorchJob" else "main"
-    container = {"name": name, "image": "train:9h", "resources": {"requests": asked, "limits": asked}}
+    container = {
+        "name": name,
+        "image": "train:9h",
+        "resources": {"requests": asked, "limits": asked},
+    }
     spec: Object = {"containers": [container], "terminationGracePeriodSeconds": 1}
     if name := _class(workload):
         spec["priorityClassName"] = name
@@ -145,19 +207,39 @@ def _spec(workload: ScenarioWorkload, template: Object, labels: dict[str, str]) 
             return {"replicas": workload.replicas, "selector": selector, "template": template}
         case "StatefulSet":
             parallel = {"serviceName": workload.name, "podManagementPolicy": "Parallel"}
-            return {"replicas": workload.replicas, "selector": selector, "template": template, **parallel}
+            return {
+                "replicas": workload.replicas,
+                "selector": selector,
+                "template": template,
+                **parallel,
+            }
         case "DaemonSet":
             return {"selector": selector, "template": template}
         case "Job":
-            return {"parallelism": workload.replicas, "completions": workload.replicas, "backoffLimit": 0, "template": template}
+            return {
+                "parallelism": workload.replicas,
+                "completions": workload.replicas,
+                "backoffLimit": 0,
+                "template": template,
+            }
         case "PyTorchJob":
-            return {"pytorchReplicaSpecs": _roles("Master", workload.replicas, template), "runPolicy": {"cleanPodPolicy": "None"}}
+            return {
+                "pytorchReplicaSpecs": _roles("Master", workload.replicas, template),
+                "runPolicy": {"cleanPodPolicy": "None"},
+            }
         case "MPIJob":
             roles = _roles("Launcher", workload.replicas, template)
-            return {"slotsPerWorker": 1, "mpiReplicaSpecs": roles, "runPolicy": {"cleanPodPolicy": "Running"}}
+            return {
+                "slotsPerWorker": 1,
+                "mpiReplicaSpecs": roles,
+                "runPolicy": {"cleanPodPolicy": "Running"},
+            }
     raise AssertionError(f"no manifest of a {workload.kind} is written here")
 
 
 def _roles(first: str, pods: int, template: Object) -> Object:
     one = {"restartPolicy": "Never", "template": template}
-    return {first: {"replicas": 1, **one}, **({"Worker": {"replicas": pods - 1, **one}} if pods > 1 else {})}
+    return {
+        first: {"replicas": 1, **one},
+        **({"Worker": {"replicas": pods - 1, **one}} if pods > 1 else {}),
+    }

@@ -1,6 +1,8 @@
-"""A scenario played through an API server, real or simulated, and its outcome read there: pods, Jobs that we suspended, the tree's status.
+"""A scenario played through an API server, real or simulated, and its outcome read there: pods,
+Jobs that we suspended, the tree's status.
 
-What runs and who waits is counted here from the objects alone, by code that it shares with no rule of ours.
+What runs and who waits is counted here from the objects alone, by code that it shares with no rule
+of ours.
 """
 
 from __future__ import annotations
@@ -27,9 +29,14 @@ SUSPENDED_FOR = "fairlead.io/suspended-for"
 OWN_PARALLELISM = "fairlead.io/parallelism"
 REFUSED = {
     "remove the gate": ("takes the scheduling gate fairlead.io/quota away",),
-    "set the node": ("may not name its node", "nodeName: Forbidden: cannot be set until all schedulingGates"),
+    ("set the node"): (
+        "may not name its node",
+        "nodeName: Forbidden: cannot be set until all schedulingGates",
+    ),
 }
-"""What is said to the user, one of it. A pod with a gate and a node a real API server refuses before it asks our policies."""
+"""What is said to the user, one of it. A pod with a gate and a node a real API server refuses
+before it asks our policies.
+"""
 TRAINING_JOB = "training.kubeflow.org/job-name"
 
 
@@ -51,7 +58,9 @@ class Hands(Protocol):
         """What the API server answers to an ordinary user who tries; "" where it let him."""
 
     def settle(self, differences: Callable[[], list[str]], seconds: float) -> list[str]:
-        """Wait until there are none and go on for a moment, at most so long beyond `seconds`; those that are left."""
+        """Wait until there are none and go on for a moment, at most so long beyond `seconds`; those
+        that are left.
+        """
 
     def pods(self) -> Iterable[Object]: ...
 
@@ -61,10 +70,14 @@ class Hands(Protocol):
     def tree(self) -> Object: ...
 
     def planned(self, leaf: str) -> list[tuple[str, str]]:
-        """Reason and sentence of all that wait in a leaf, as the plan says now; empty where nobody can be asked."""
+        """Reason and sentence of all that wait in a leaf, as the plan says now; empty where nobody
+        can be asked.
+        """
 
     def stopped(self) -> dict[str, str]:
-        """All admitted pods of the tree's namespaces that somebody has deleted since the beginning: namespace by uid."""
+        """All admitted pods of the tree's namespaces that somebody has deleted since the beginning:
+        namespace by uid.
+        """
 
 
 class ScenarioPlayer:
@@ -81,7 +94,9 @@ class ScenarioPlayer:
         for number, step in enumerate(self.scenario.steps, 1):
             before = Counter(self._victims())
             self._begin(step)
-            left = self.hands.settle(lambda step=step, before=before: self._differences(step.expect, before), step.wait)  # type: ignore[misc]
+            left = self.hands.settle(
+                lambda step=step, before=before: self._differences(step.expect, before), step.wait
+            )  # type: ignore[misc]
             left = left or self._unsaid(step.expect)
             assert not left, f"step {number} of `{self.scenario.title}`: {'; '.join(left)}"
             for attempt in step.attempts:
@@ -99,71 +114,130 @@ class ScenarioPlayer:
         for key in step.remove:
             workload = self.scenario.workload(key)
             space = self.scenario.namespace(workload)
-            self._removed |= {_uid(pod) for pod in self.hands.pods() if (_space(pod), _app(pod)) == (space, workload.name)}
+            self._removed |= {
+                _uid(pod)
+                for pod in self.hands.pods()
+                if (_space(pod), _app(pod)) == (space, workload.name)
+            }
             self.hands.remove(PLURALS[workload.kind], space, workload.name)
         for key in step.update:
             workload = self.scenario.workload(key)
             self.hands.roll(self.scenario.namespace(workload), workload.name)
 
     def _attempt(self, text: str) -> None:
-        """`remove the gate of a/web`, or `set the node of a/web`: of a waiting pod, and of a new one."""
+        """`remove the gate of a/web`, or `set the node of a/web`: of a waiting pod, and of a new
+        one.
+        """
         does, _, key = text.rpartition(" of ")
         workload = self.scenario.workload(key)
         told = self.hands.attempt(does, self.scenario.namespace(workload), workload.name)
         assert any(words in told for words in REFUSED[does]), f"{text}: {told or 'he was let'}"
 
-    # --- what is seen ---------------------------------------------------------------------------------------
+    # --- what is seen -----------------------------------------------------------------------------
 
     def _differences(self, expect: Expectation, before: Counter[str]) -> list[str]:
         """Wherever the world is not as the file says."""
         pods = [pod for pod in self.hands.pods() if not _is_daemon(pod)]
         found = [f"{_app(pod)} of {_space(pod)} is stopping" for pod in pods if _is_stopping(pod)]
         for leaf, wanted in expect.running.items():
-            self._tell(found, f"running in {leaf}", wanted, sum(_runs(pod) for pod in self._of(leaf, pods)))
+            self._tell(
+                found,
+                f"running in {leaf}",
+                wanted,
+                sum(_runs(pod) for pod in self._of(leaf, pods)),
+            )
         victims = Counter(self._victims())
         self._tell(found, "evictions", expect.evictions, victims.total())
         if expect.victims is not None:
             leaf_of = {space: leaf for leaf, spaces in self._spaces.items() for space in spaces}
-            self._tell(found, "victims", expect.victims, dict(Counter(leaf_of[space] for space in (victims - before).elements())))
+            self._tell(
+                found,
+                "victims",
+                expect.victims,
+                dict(Counter(leaf_of[space] for space in (victims - before).elements())),
+            )
         for leaf, reasons in expect.waiting.items():
             self._compare_waiting(found, leaf, Counter(reasons), self._of(leaf, pods))
-        self._tell(found, "untouched", expect.untouched, dict(Counter(_space(pod) for pod in pods if self._is_stranger(pod))))
+        self._tell(
+            found,
+            "untouched",
+            expect.untouched,
+            dict(Counter(_space(pod) for pod in pods if self._is_stranger(pod))),
+        )
         for leaf in expect.daemons:
             daemons = [pod for pod in self._of(leaf, self.hands.pods()) if _is_daemon(pod)]
             self._tell(
-                found, f"daemons in {leaf} that run untouched", [True] * max(1, len(daemons)), [_is_untouched(pod) for pod in daemons]
+                found,
+                f"daemons in {leaf} that run untouched",
+                [True] * max(1, len(daemons)),
+                [_is_untouched(pod) for pod in daemons],
             )
         return found
 
     def _is_stranger(self, pod: Object) -> bool:
         """In no namespace of the tree, and left alone."""
-        return all(_space(pod) not in spaces for spaces in self._spaces.values()) and _is_untouched(pod)
+        return all(_space(pod) not in spaces for spaces in self._spaces.values()) and _is_untouched(
+            pod
+        )
 
     def _unsaid(self, expect: Expectation) -> list[str]:
-        """Sentences that nobody says. Where only the sentence changes, a pod's condition may be a minute old (3.2); the plan is not."""
+        """Sentences that nobody says. Where only the sentence changes, a pod's condition may be a
+        minute old (3.2); the plan is not.
+        """
         found: list[str] = []
         for leaf, sentences in expect.sentences.items():
-            said = {_said(pod).get("message", "") for pod in self._of(leaf, self.hands.pods()) if not _is_admitted(pod)}
+            said = {
+                _said(pod).get("message", "")
+                for pod in self._of(leaf, self.hands.pods())
+                if not _is_admitted(pod)
+            }
             if not said >= set(sentences):
                 said = {sentence for _, sentence in self.hands.planned(leaf)}
-            found += [f"nobody in {leaf} says `{each}`, but {sorted(said)}" for each in sentences if each not in said]
+            found += [
+                f"nobody in {leaf} says `{each}`, but {sorted(said)}"
+                for each in sentences
+                if each not in said
+            ]
         for leaf, reasons in expect.waiting.items():
             if self._suspended(leaf) and (planned := self.hands.planned(leaf)):
-                self._tell(found, f"reasons in {leaf}", reasons, dict(Counter(reason for reason, _ in planned)))
+                self._tell(
+                    found,
+                    f"reasons in {leaf}",
+                    reasons,
+                    dict(Counter(reason for reason, _ in planned)),
+                )
         return found
 
     def _suspended(self, leaf: str) -> int:
-        """Units of the leaf that have no pod: Jobs that we suspended, and each pod that we took from a batch Job."""
-        return sum(_units_away(job) for job in self.hands.jobs() if _space(job) in self._spaces[leaf])
+        """Units of the leaf that have no pod: Jobs that we suspended, and each pod that we took
+        from a batch Job.
+        """
+        return sum(
+            _units_away(job) for job in self.hands.jobs() if _space(job) in self._spaces[leaf]
+        )
 
-    def _compare_waiting(self, found: list[str], leaf: str, wanted: Counter[str], pods: list[Object]) -> None:
+    def _compare_waiting(
+        self, found: list[str], leaf: str, wanted: Counter[str], pods: list[Object]
+    ) -> None:
         """Units by reason; a Job that we suspended has no pod that could say its reason."""
-        seen = Counter({_unit(pod): str(_said(pod).get("reason", "")) for pod in pods if not _is_admitted(pod)}.values())
+        seen = Counter(
+            {
+                _unit(pod): str(_said(pod).get("reason", ""))
+                for pod in pods
+                if not _is_admitted(pod)
+            }.values()
+        )
         away = self._suspended(leaf)
         if seen - wanted or (wanted - seen).total() != away:
-            found.append(f"waiting in {leaf}: {dict(wanted)} are expected, {dict(seen)} and {away} without a pod are there")
+            found.append(
+                f"waiting in {leaf}: {dict(wanted)} are expected, {dict(seen)} and {away} "
+                "without "
+                "a pod are there"
+            )
         rows = (self.hands.tree().get("status") or {}).get("nodes") or ()
-        told = next(((row.get("waiting") or {}).get("units", 0) for row in rows if row["name"] == leaf), 0)
+        told = next(
+            ((row.get("waiting") or {}).get("units", 0) for row in rows if row["name"] == leaf), 0
+        )
         self._tell(found, f"waiting units of {leaf} in the tree's status", wanted.total(), told)
 
     @staticmethod
@@ -187,7 +261,11 @@ def _unit(pod: Object) -> tuple[str, ...]:
 
 
 def _runs(pod: Object) -> bool:
-    return _is_admitted(pod) and not _is_stopping(pod) and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+    return (
+        _is_admitted(pod)
+        and not _is_stopping(pod)
+        and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+    )
 
 
 def _is_admitted(pod: Object) -> bool:

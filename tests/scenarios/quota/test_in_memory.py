@@ -1,5 +1,5 @@
-"""The worked scenarios of docs/spec/quota.md, played through plan after plan in memory, with several seeds
-for grace and order.
+"""The worked scenarios of docs/spec/quota.md, played through plan after plan in memory, with
+several seeds for grace and order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.rules.quota.small import SmallWorld
-from tests.scenarios.quota.files import Scenario, ScenarioWorkload, Step, read_scenario, scenario_paths
+from tests.scenarios.quota.files import (
+    Scenario,
+    ScenarioWorkload,
+    Step,
+    read_scenario,
+    scenario_paths,
+)
 
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.rules.quota.validate import validate
@@ -66,22 +72,36 @@ class _Player:
 
     def _add(self, workload: ScenarioWorkload, step: Step) -> None:
         space, asks = self.scenario.namespace(workload), self.scenario.asks(workload)
-        more: dict[str, Any] = {"priority": workload.priority, "never_preempts": workload.never_preempts, "gated_by": workload.gate}
+        more: dict[str, Any] = {
+            "priority": workload.priority,
+            "never_preempts": workload.never_preempts,
+            "gated_by": workload.gate,
+        }
         if workload.preemptible is not None:
             more["is_preemptible"] = workload.preemptible
         elif workload.kind == "Pod":
             more["is_preemptible"] = False
-        if names := [budget.name for budget in step.budgets if budget.workload == f"{workload.leaf}/{workload.name}"]:
+        if names := [
+            budget.name
+            for budget in step.budgets
+            if budget.workload == f"{workload.leaf}/{workload.name}"
+        ]:
             more["budgets"] = tuple(f"{space}/{name}" for name in names)
         if workload.kind in JOBS:
             if workload.gang:
                 more["gang_size"] = workload.gang
-            self.world.add_job(space, workload.name, workload.replicas, asks, kind=workload.kind, **more)
+            self.world.add_job(
+                space, workload.name, workload.replicas, asks, kind=workload.kind, **more
+            )
             return
         if workload.gang:
             more |= {"gang": workload.name, "gang_size": workload.gang}
         uid = f"uid-{space}/{workload.name}"
-        owner = {"owner": "none"} if workload.kind == "Pod" else {"owner": uid, "deployment": uid, "revision": 1}
+        owner = (
+            {"owner": "none"}
+            if workload.kind == "Pod"
+            else {"owner": uid, "deployment": uid, "revision": 1}
+        )
         self.world.add(space, workload.replicas, asks, **more, **owner)
 
     def _roll(self, key: str) -> None:
@@ -89,12 +109,21 @@ class _Player:
         leaf, _, name = key.partition("/")
         uid = f"uid-{self.spaces[leaf][0]}/{name}"
         (old,) = [pod for pod in self.world.pods.values() if pod.deployment == uid]
-        more = {"owner": uid, "deployment": uid, "revision": old.revision + 1, "priority": old.priority}
+        more = {
+            "owner": uid,
+            "deployment": uid,
+            "revision": old.revision + 1,
+            "priority": old.priority,
+        }
         self.world.add(old.namespace, 1, old.request, **more)
 
     def _settle(self) -> None:
         self.world.settle()
-        rolled = {pod.deployment: pod.revision for pod in self.world.pods.values() if pod.is_admitted and pod.deployment}
+        rolled = {
+            pod.deployment: pod.revision
+            for pod in self.world.pods.values()
+            if pod.is_admitted and pod.deployment
+        }
         self.world.remove(lambda pod: pod.revision >= rolled.get(pod.deployment, 0))
         assert self.world.settle().is_empty
 
@@ -104,11 +133,15 @@ class _Player:
         assert (running, world.evictions) == (expect.running, expect.evictions), which
         if expect.victims is not None:
             leaf_of = {space: leaf for leaf, spaces in self.spaces.items() for space in spaces}
-            assert Counter(leaf_of[key.partition("/")[0]] for key in victims) == expect.victims, which
+            assert Counter(leaf_of[key.partition("/")[0]] for key in victims) == expect.victims, (
+                which
+            )
         for leaf, reasons in expect.waiting.items():
             assert world.reasons(leaf) == reasons, f"{which}: {leaf}"
         for leaf, sentences in expect.sentences.items():
-            assert set(sentences) <= set(world.sentences(leaf)), f"{which}: {leaf} says {world.sentences(leaf)}"
+            assert set(sentences) <= set(world.sentences(leaf)), (
+                f"{which}: {leaf} says {world.sentences(leaf)}"
+            )
 
 
 @pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)

@@ -1,5 +1,6 @@
-"""The worked scenarios of quota in the simulated cluster, with all that lives on a laptop: its controllers, its scheduler, its admission,
-and the quota machine in the world's own time."""
+"""The worked scenarios of quota in the simulated cluster, with all that lives on a laptop: its
+controllers, its scheduler, its admission, and the quota machine in the world's own time.
+"""
 
 from __future__ import annotations
 
@@ -86,11 +87,22 @@ class SimulatedHands:
         try:
             if does == "set the node":
                 spec = {"containers": [{"name": "main", "image": "app:1"}], "nodeName": "whole-1"}
-                pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": namespace}, "spec": spec}
+                pod = {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {"name": "probe", "namespace": namespace},
+                    "spec": spec,
+                }
                 self.cluster.rehearsal().create(pod, "mallory")
             else:
-                gated = next(pod for pod in self.cluster.scan(PODS, namespace) if pod["metadata"]["name"].startswith(app) and _gates(pod))
-                self.cluster.rehearsal().update({**gated, "spec": {**gated["spec"], "schedulingGates": []}}, "mallory")
+                gated = next(
+                    pod
+                    for pod in self.cluster.scan(PODS, namespace)
+                    if pod["metadata"]["name"].startswith(app) and _gates(pod)
+                )
+                self.cluster.rehearsal().update(
+                    {**gated, "spec": {**gated["spec"], "schedulingGates": []}}, "mallory"
+                )
         except ApiStatus as refusal:
             return refusal.message
         return ""
@@ -126,7 +138,9 @@ def _gates(pod: Object) -> list[str]:
 
 
 @pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))]
+)
 def test_a_scenario(path: Path, seed: int) -> None:
     scenario = read_scenario(path)
     ScenarioPlayer(scenario, SimulatedHands(scenario, seed)).play()

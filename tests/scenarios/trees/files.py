@@ -1,9 +1,10 @@
 """Quota trees as a person writes them, one a file, with what is said to each: the scenario of
 docs/spec/quota.md#scenario-trees-that-are-refused, and bad input.
 
-# refused: CODE: sentence           # an error of `validate`; a line each. Without one nothing is wrong
-# definition: words                 # what the API server says by its definition alone; without it the definition lets the tree in
-# needs: standing                   # `standing.yaml` is the tree until then, and a pod runs in the namespace `busy`
+# refused: CODE: sentence           # an error of `validate`; a line each. Without one nothing is
+wrong # definition: words                 # what the API server says by its definition alone;
+without it the definition lets the tree in # needs: standing                   # `standing.yaml` is
+the tree until then, and a pod runs in the namespace `busy`
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from msgspec import Struct
 
 STANDING = "standing"
 STOPPING = ("BadShape", "DuplicateName", "NamespaceInTwoLeaves", "ParentWithNamespaces")
-"""Codes with a star in docs/spec/quota.md#validation: such a tree admits and evicts nothing, should it have
-got in.
+"""Codes with a star in docs/spec/quota.md#validation: such a tree admits and evicts nothing, should
+it have got in.
 """
 
 
@@ -42,9 +43,20 @@ def tree_files() -> list[TreeFile]:
 def read_tree_file(path: Path) -> TreeFile:
     text = path.read_text(encoding="utf-8")
     said = [line[2:].partition(": ") for line in text.splitlines() if line.startswith("# ")]
-    errors = tuple((code, words) for key, _, rest in said if key == "refused" for code, _, words in [rest.partition(": ")])
+    errors = tuple(
+        (code, words)
+        for key, _, rest in said
+        if key == "refused"
+        for code, _, words in [rest.partition(": ")]
+    )
     more = {key: rest for key, _, rest in said if rest}
-    return TreeFile(path, yaml.safe_load(text), errors, more.get("definition", ""), more.get("needs") == STANDING)
+    return TreeFile(
+        path,
+        yaml.safe_load(text),
+        errors,
+        more.get("definition", ""),
+        more.get("needs") == STANDING,
+    )
 
 
 def standing() -> TreeFile:

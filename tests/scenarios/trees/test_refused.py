@@ -1,4 +1,6 @@
-"""What is said to each of these trees by the rule itself, by `fairlead quota validate FILE`, and by the simulated cluster."""
+"""What is said to each of these trees by the rule itself, by `fairlead quota validate FILE`, and by
+the simulated cluster.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,18 @@ def test_the_rule_says_so(file: TreeFile) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_the_command_says_so(file: TreeFile) -> None:
     sources = (Source("pods"), Source("nodes"), Source("elasticquotatrees"))
-    snapshot = build_snapshot(taken_at=0.0, nodes=[Node("n")], pods=[BUSY], quota_tree=read(standing().tree), sources=sources)
-    printed = run_command(f"quota validate {'--snapshot=any ' if file.needs_standing else ''}{file.path}", snapshot, "fairlead")
+    snapshot = build_snapshot(
+        taken_at=0.0,
+        nodes=[Node("n")],
+        pods=[BUSY],
+        quota_tree=read(standing().tree),
+        sources=sources,
+    )
+    printed = run_command(
+        f"quota validate {'--snapshot=any ' if file.needs_standing else ''}{file.path}",
+        snapshot,
+        "fairlead",
+    )
     rows = [line.split(None, 2) for line in printed.out.splitlines() if line.startswith("ERROR")]
     assert [(code, message) for _, code, message in rows] == list(file.errors)
     assert printed.status == (1 if file.errors else 0)
@@ -69,7 +81,9 @@ def test_the_laptop_says_so(file: TreeFile) -> None:
     world.warm_up()
     cluster = world.cluster
     for name in ("alpha", "beta", "busy", "gamma"):
-        cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, ADMIN.name)
+        cluster.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, ADMIN.name
+        )
     if file.needs_standing:
         cluster.create(standing().tree, ADMIN.name)
         cluster.create(pod("runs", namespace="busy"), ADMIN.name)

@@ -1,4 +1,6 @@
-"""Tokens and rights as a server sees them: the world's clock, one signing key over restarts, and an administrator who costs nothing."""
+"""Tokens and rights as a server sees them: the world's clock, one signing key over restarts, and an
+administrator who costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from tests.sim.small_world import small_world
 from fairlead_sim.access import judge as access
 from fairlead_sim.access.roles import install_roles
 from fairlead_sim.api.server import ApiServer
-from fairlead_sim.objects.resources import CLUSTER_ROLES, CONFIG_MAPS, ELASTIC_QUOTA_TREES, NAMESPACES, RESOURCES, SERVICE_ACCOUNTS
+from fairlead_sim.objects.resources import (
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    ELASTIC_QUOTA_TREES,
+    NAMESPACES,
+    RESOURCES,
+    SERVICE_ACCOUNTS,
+)
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.store.accounts import Accounts
 from fairlead_sim.store.cluster import StoredCluster
@@ -71,15 +80,26 @@ async def test_a_token_outlives_its_server_if_the_key_does(cluster: StoredCluste
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
-async def test_a_token_of_ones_own_making_opens_nothing(cluster: StoredCluster, algorithm: str) -> None:
+async def test_a_token_of_ones_own_making_opens_nothing(
+    cluster: StoredCluster, algorithm: str
+) -> None:
     app = server(cluster)
     header, claims, signature = (await token_of(app)).split(".")
     forged = base64.urlsafe_b64encode(json.dumps({"alg": algorithm}).encode()).decode().rstrip("=")
-    for token in (f"{forged}.{claims}.", f"{forged}.{claims}.{signature}", f"{header}.{claims}.", f".{claims}.{signature}", "..", "."):
+    for token in (
+        f"{forged}.{claims}.",
+        f"{forged}.{claims}.{signature}",
+        f"{header}.{claims}.",
+        f".{claims}.{signature}",
+        "..",
+        ".",
+    ):
         assert not await is_let_in(app, token)
 
 
-async def test_the_administrator_costs_no_look_at_the_roles(cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_administrator_costs_no_look_at_the_roles(
+    cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: Any) -> Any:
         raise AssertionError("the roles were read")
 
@@ -89,7 +109,9 @@ async def test_the_administrator_costs_no_look_at_the_roles(cluster: StoredClust
     assert (await ask(app, "GET", "/api/v1/pods", headers={"impersonate-user": "bob"}))[0] == 500
 
 
-async def test_the_roles_are_read_again_only_after_one_was_written(cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_roles_are_read_again_only_after_one_was_written(
+    cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reads: list[int] = []
 
     class Counted(access.Policy):
@@ -108,7 +130,11 @@ async def test_the_roles_are_read_again_only_after_one_was_written(cluster: Stor
     assert len(reads) == 1
     rbac = "rbac.authorization.k8s.io"
     role = {"apiGroup": rbac, "kind": "ClusterRole", "name": "view"}
-    binding = {"metadata": {"name": "bob"}, "roleRef": role, "subjects": [{"kind": "User", "name": "bob"}]}
+    binding = {
+        "metadata": {"name": "bob"},
+        "roleRef": role,
+        "subjects": [{"kind": "User", "name": "bob"}],
+    }
     cluster.create({"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", **binding})
     assert (await ask(app, "GET", "/api/v1/pods", headers=bob))[0] == 200
     assert len(reads) == 2
@@ -121,7 +147,13 @@ async def test_a_flood_of_written_roles_is_caught_up_with() -> None:
     bob = {"impersonate-user": "bob"}
     assert (await ask(app, "GET", "/api", headers=bob))[0] == 200
     for number in range(20):
-        cluster.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"r{number}"}})
+        cluster.create(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": f"r{number}"},
+            }
+        )
     assert (await ask(app, "GET", "/api", headers=bob))[0] == 200
 
 
@@ -137,16 +169,27 @@ async def test_a_list_is_continued_by_who_may_begin_it(cluster: StoredCluster) -
     token = page["metadata"]["continue"]
     bound = {"kind": "User", "name": "bob"}
     rbac = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
-    binding = {"metadata": {"name": "bob", "namespace": "default"}, "roleRef": rbac, "subjects": [bound]}
+    binding = {
+        "metadata": {"name": "bob", "namespace": "default"},
+        "roleRef": rbac,
+        "subjects": [bound],
+    }
     cluster.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", **binding})
     bob = {"impersonate-user": "bob"}
     path = f"/api/v1/namespaces/default/configmaps?limit=1&continue={token}"
     status, answer = await ask(app, "GET", path, headers=bob)
-    assert (status, answer["message"]) == (400, "continue key is not valid: it is that of another list")
-    assert (await ask(app, "GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=1&continue={token}"))[0] == 200
+    assert (status, answer["message"]) == (
+        400,
+        "continue key is not valid: it is that of another list",
+    )
+    assert (
+        await ask(
+            app, "GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=1&continue={token}"
+        )
+    )[0] == 200
 
 
-# --- what every namespace has --------------------------------------------------------------------------------------------------------
+# --- what every namespace has ---------------------------------------------------------------------
 
 
 def test_the_authority_is_there_once_somebody_serves_the_world() -> None:
@@ -157,7 +200,9 @@ def test_the_authority_is_there_once_somebody_serves_the_world() -> None:
     assert cluster.list(CONFIG_MAPS) == []
     accounts.publish("first")
     accounts.publish("second")
-    assert [item["data"] for item in cluster.list(CONFIG_MAPS)] == [{"ca.crt": "second"}] * len(namespaces)
+    assert [item["data"] for item in cluster.list(CONFIG_MAPS)] == [{"ca.crt": "second"}] * len(
+        namespaces
+    )
 
 
 def test_a_namespace_that_goes_gets_nothing_back() -> None:
@@ -181,24 +226,50 @@ def test_roles_that_people_changed_stay_changed() -> None:
     assert changed is not None and changed["rules"] == []
 
 
-# --- the roles that operators bring --------------------------------------------------------------------------------------------------
+# --- the roles that operators bring ---------------------------------------------------------------
 
 JOB_KINDS = [ref for ref in RESOURCES if ref.is_custom and ref is not ELASTIC_QUOTA_TREES]
 
 
 @pytest.mark.parametrize(("role", "may_write"), [("view", False), ("edit", True), ("admin", True)])
 @pytest.mark.parametrize("ref", JOB_KINDS, ids=lambda ref: ref.plural)
-async def test_the_roles_of_a_world_cover_the_kinds_of_its_operators(ref: ResourceKind, role: str, may_write: bool) -> None:
-    """Asked with the rights of a ServiceAccount of one namespace, not as a review: of rights that gathering has brought together."""
+async def test_the_roles_of_a_world_cover_the_kinds_of_its_operators(
+    ref: ResourceKind, role: str, may_write: bool
+) -> None:
+    """Asked with the rights of a ServiceAccount of one namespace, not as a review: of rights that
+    gathering has brought together.
+    """
     cluster = small_world().cluster
     app = server(cluster)
-    rbac, account = "rbac.authorization.k8s.io", {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
-    bound = {"roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role}, "subjects": [account]}
-    cluster.create({"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", "metadata": {"name": "b", "namespace": "default"}, **bound})
-    as_account = {"impersonate-user": "system:serviceaccount:default:default", "content-type": "application/json"}
+    rbac, account = (
+        "rbac.authorization.k8s.io",
+        {"kind": "ServiceAccount", "name": "default", "namespace": "default"},
+    )
+    bound = {
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
+        "subjects": [account],
+    }
+    cluster.create(
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "b", "namespace": "default"},
+            **bound,
+        }
+    )
+    as_account = {
+        "impersonate-user": "system:serviceaccount:default:default",
+        "content-type": "application/json",
+    }
     path = f"/apis/{ref.api_version}/namespaces/default/{ref.plural}"
-    body = json.dumps({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": "a"}, "spec": {}}).encode()
+    body = json.dumps(
+        {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": "a"}, "spec": {}}
+    ).encode()
     assert (await ask(app, "GET", path, headers=as_account))[0] == 200
-    assert (await ask(app, "GET", path.replace("/default/", "/kube-system/"), headers=as_account))[0] == 403
+    assert (await ask(app, "GET", path.replace("/default/", "/kube-system/"), headers=as_account))[
+        0
+    ] == 403
     assert (await ask(app, "POST", path, body, as_account))[0] == (201 if may_write else 403)
-    assert (await ask(app, "DELETE", f"{path}/a", headers=as_account))[0] == (200 if may_write else 403)
+    assert (await ask(app, "DELETE", f"{path}/a", headers=as_account))[0] == (
+        200 if may_write else 403
+    )

@@ -1,4 +1,6 @@
-"""Through the API: who asks reaches the admission hooks, whatever the verb, and a dry run is judged alike."""
+"""Through the API: who asks reaches the admission hooks, whatever the verb, and a dry run is judged
+alike.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ def forged(name: str) -> dict[str, Any]:
 async def test_a_forged_grant_is_refused(query: str) -> None:
     api = Api()
     status, body = await api("POST", f"{PODS}{query}", forged("p"))
-    assert (status, body["reason"], body["message"]) == (403, "Forbidden", f'pods "p" is forbidden: {DENIED} {ANNOTATION_GPU_INDEX}')
+    assert (status, body["reason"], body["message"]) == (
+        403,
+        "Forbidden",
+        (f'pods "p" is forbidden: {DENIED} {ANNOTATION_GPU_INDEX}'),
+    )
     assert body["details"]["causes"] == [{"message": f"{DENIED} {ANNOTATION_GPU_INDEX}"}]
 
 
@@ -70,8 +76,14 @@ async def test_a_binding_with_a_grant_is_the_extenders_alone() -> None:
     obj = make_pod("p", gpu_memory=4, schedulerName="volcano")
     await api("POST", PODS, obj)
     grant = {ANNOTATION_GPU_INDEX: "0"}
-    binding = {"metadata": {"name": "p", "annotations": grant}, "target": {"kind": "Node", "name": "shared-1"}}
+    binding = {
+        "metadata": {"name": "p", "annotations": grant},
+        "target": {"kind": "Node", "name": "shared-1"},
+    }
     status, body = await api("POST", f"{PODS}/p/binding", binding)
-    assert (status, body["message"]) == (403, f'pods "p" is forbidden: {DENIED} {ANNOTATION_GPU_INDEX}')
+    assert (status, body["message"]) == (
+        403,
+        (f'pods "p" is forbidden: {DENIED} {ANNOTATION_GPU_INDEX}'),
+    )
     assert (await api("POST", f"{PODS}/p/binding", binding, **AGENT))[0] == 201
     assert get_pod(api.world)["spec"]["nodeName"] == "shared-1"

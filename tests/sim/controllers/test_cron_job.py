@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.sim.small_world import CPU_POOL, EPOCH, NAMESPACE, container, get, live, reasons, small_world
+from tests.sim.small_world import (
+    CPU_POOL,
+    EPOCH,
+    NAMESPACE,
+    container,
+    get,
+    live,
+    reasons,
+    small_world,
+)
 
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.text.cron_schedule import parse_schedule
@@ -18,7 +27,12 @@ Object = dict[str, Any]
 
 
 def cron_job(image: str = "train:10s", schedule: str = "*/5 * * * *", **spec: Any) -> Object:
-    template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container(image)]}}, "backoffLimit": 0}}
+    template = {
+        "spec": {
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container(image)]}},
+            "backoffLimit": 0,
+        }
+    }
     metadata = {"name": "tick", "namespace": NAMESPACE}
     return {
         "apiVersion": "batch/v1",
@@ -98,7 +112,9 @@ def test_one_job_a_minute_where_it_strikes_more_often() -> None:
 
 
 def test_a_deadline_shorter_than_its_pace_lets_it_never_strike() -> None:
-    """As on a real cluster: the controller looks for strikes from so many seconds ago on, and `@every` counts from there."""
+    """As on a real cluster: the controller looks for strikes from so many seconds ago on, and
+    `@every` counts from there.
+    """
     world = small_world(CPU_POOL)
     world.cluster.create(cron_job(schedule="@every 5m", startingDeadlineSeconds=60))
     live(world, 1000)
@@ -111,7 +127,9 @@ def test_it_strikes_in_its_time_zone() -> None:
     live(world, 1801)
     [job] = world.cluster.list(JOBS, NAMESPACE)
     assert job["metadata"]["name"] == f"tick-{int(EPOCH + 1800) // 60}"
-    assert job["metadata"]["annotations"] == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-05T16:30:00+08:00"}
+    assert job["metadata"]["annotations"] == {
+        "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-05T16:30:00+08:00"
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,5 +144,7 @@ def test_it_strikes_in_its_time_zone() -> None:
     ],
 )
 def test_the_latest_strike_up_to_now(schedule: str, since: str, due: str, following: str) -> None:
-    found = latest_strike(parse_schedule(schedule), parse_time(since), parse_time("2026-01-05T12:33:10.5Z"))
+    found = latest_strike(
+        parse_schedule(schedule), parse_time(since), parse_time("2026-01-05T12:33:10.5Z")
+    )
     assert [render_time(moment) if moment else "" for moment in found] == [due, following]

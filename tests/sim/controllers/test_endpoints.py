@@ -33,7 +33,12 @@ def a_service(name: str = "web", **spec: Any) -> Object:
 
 def a_pod(name: str, app: str = "web", image: str = "pause:35") -> Object:
     metadata = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
-    spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": image, "ports": [{"name": "http", "containerPort": 8080}]}]}
+    spec = {
+        "restartPolicy": "Never",
+        "containers": [
+            {"name": "c", "image": image, "ports": [{"name": "http", "containerPort": 8080}]}
+        ],
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -43,7 +48,9 @@ def slices(world: World) -> list[Object]:
 
 def ready(world: World) -> dict[str, bool]:
     (found,) = slices(world)
-    return {each["targetRef"]["name"]: each["conditions"]["ready"] for each in found["endpoints"] or ()}
+    return {
+        each["targetRef"]["name"]: each["conditions"]["ready"] for each in found["endpoints"] or ()
+    }
 
 
 def test_a_service_has_the_pods_that_it_selects_with_the_port_by_number() -> None:
@@ -54,11 +61,18 @@ def test_a_service_has_the_pods_that_it_selects_with_the_port_by_number() -> Non
     assert found["metadata"]["labels"]["kubernetes.io/service-name"] == "web"
     assert found["metadata"]["labels"]["team"] == "a"
     addresses = {each["addresses"][0] for each in found["endpoints"]}
-    assert addresses == {world.cluster.get(PODS, NAMESPACE, name)["status"]["podIP"] for name in ("a", "b")}  # type: ignore[index]
+    assert addresses == {
+        world.cluster.get(PODS, NAMESPACE, name)["status"]["podIP"] for name in ("a", "b")
+    }  # type: ignore[index]
 
 
 def test_pods_come_and_go() -> None:
-    world = world_with(a_service(), a_pod("short", image="train:90s"), a_pod("leaving"), a_pod("stranger", app="db"))
+    world = world_with(
+        a_service(),
+        a_pod("short", image="train:90s"),
+        a_pod("leaving"),
+        a_pod("stranger", app="db"),
+    )
     assert ready(world) == {"leaving": True, "short": True}
     world.cluster.delete(PODS, NAMESPACE, "leaving")
     world.cluster.merge_patch(PODS, NAMESPACE, "stranger", {"metadata": {"labels": {"app": "web"}}})
@@ -72,7 +86,9 @@ def test_pods_come_and_go() -> None:
 
 def test_a_slice_follows_its_service() -> None:
     world = world_with(a_service(), a_pod("a"))
-    world.cluster.merge_patch(SERVICES, NAMESPACE, "web", {"spec": {"ports": [{"port": 81, "targetPort": 9}]}})
+    world.cluster.merge_patch(
+        SERVICES, NAMESPACE, "web", {"spec": {"ports": [{"port": 81, "targetPort": 9}]}}
+    )
     world.cluster.delete(ENDPOINT_SLICES, NAMESPACE, slices(world)[0]["metadata"]["name"])
     live(world, 1)
     assert [each["port"] for each in slices(world)[0]["ports"]] == [9]
@@ -82,7 +98,13 @@ def test_a_slice_follows_its_service() -> None:
 
 
 def test_who_selects_nothing_or_is_a_job_s_has_no_slice() -> None:
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "u", "controller": True}
+    owner = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "kube-root-ca.crt",
+        "uid": "u",
+        "controller": True,
+    }
     of_job = a_service("of-job")
     of_job["metadata"]["ownerReferences"] = [owner]
     world = world_with(of_job, a_service("bare", selector=None), a_pod("a"))

@@ -1,10 +1,21 @@
-"""A node falls silent: unknown, tainted, its pods evicted after five minutes and stuck until it comes back."""
+"""A node falls silent: unknown, tainted, its pods evicted after five minutes and stuck until it
+comes back.
+"""
 
 from __future__ import annotations
 
 import pytest
 from tests.sim.controllers.workloads import workload
-from tests.sim.small_world import NAMESPACE, condition, get_pod, live, phase, pod, reasons, small_world
+from tests.sim.small_world import (
+    NAMESPACE,
+    condition,
+    get_pod,
+    live,
+    phase,
+    pod,
+    reasons,
+    small_world,
+)
 
 from fairlead.errors import UserError
 from fairlead_sim.objects.resources import NODES, PODS
@@ -31,7 +42,10 @@ def on_first() -> dict[str, object]:
 
 
 def taints(world: World) -> list[tuple[str, str]]:
-    return [(taint["key"].rpartition("/")[2], taint["effect"]) for taint in node(world)["spec"].get("taints", ())]
+    return [
+        (taint["key"].rpartition("/")[2], taint["effect"])
+        for taint in node(world)["spec"].get("taints", ())
+    ]
 
 
 def test_after_its_lease_the_node_is_unknown_and_tainted_and_gives_no_readings() -> None:
@@ -50,7 +64,14 @@ def test_after_its_lease_the_node_is_unknown_and_tainted_and_gives_no_readings()
 
 def test_pods_are_evicted_when_their_patience_ends_and_are_stuck() -> None:
     world = world_with_outage()
-    impatient = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}]
+    impatient = [
+        {
+            "key": "node.kubernetes.io/unreachable",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": 30,
+        }
+    ]
     for_ever = [{"operator": "Exists"}]
     world.cluster.create(pod("usual", **on_first()))
     world.cluster.create(pod("impatient", tolerations=impatient, **on_first()))
@@ -58,7 +79,11 @@ def test_pods_are_evicted_when_their_patience_ends_and_are_stuck() -> None:
     live(world, 185)
 
     def going() -> list[str]:
-        return [item["metadata"]["name"] for item in world.cluster.list(PODS, NAMESPACE) if "deletionTimestamp" in item["metadata"]]
+        return [
+            item["metadata"]["name"]
+            for item in world.cluster.list(PODS, NAMESPACE)
+            if "deletionTimestamp" in item["metadata"]
+        ]
 
     assert going() == ["impatient"]
     live(world, 240)
@@ -74,10 +99,18 @@ def test_a_deployment_moves_its_pod_away_and_the_old_one_ends_when_the_node_is_b
     world = world_with_outage(until=1800)
     world.cluster.create(workload("Deployment", replicas=2))
     live(world, 90)
-    before = {item["metadata"]["name"] for item in world.cluster.list(PODS, NAMESPACE) if item["spec"]["nodeName"] == "gpu-1"}
+    before = {
+        item["metadata"]["name"]
+        for item in world.cluster.list(PODS, NAMESPACE)
+        if item["spec"]["nodeName"] == "gpu-1"
+    }
     assert before
     live(world, 500)
-    active = [item for item in world.cluster.list(PODS, NAMESPACE) if "deletionTimestamp" not in item["metadata"]]
+    active = [
+        item
+        for item in world.cluster.list(PODS, NAMESPACE)
+        if "deletionTimestamp" not in item["metadata"]
+    ]
     assert {item["spec"]["nodeName"] for item in active} == {"gpu-2"}
     live(world, 1260)
     assert condition(node(world), "Ready")["status"] == "True"

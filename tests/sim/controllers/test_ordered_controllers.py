@@ -5,9 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from tests.sim.controllers.workloads import Object, workload
-from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, container, get, live, pods, reasons, small_world
+from tests.sim.small_world import (
+    CPU_POOL,
+    GPU_POOL,
+    NAMESPACE,
+    container,
+    get,
+    live,
+    pods,
+    reasons,
+    small_world,
+)
 
-from fairlead_sim.objects.resources import DAEMON_SETS, DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
+from fairlead_sim.objects.resources import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+)
 from fairlead_sim.scenario.scenario import NodePool, PoolTaint
 from fairlead_sim.world.world import World
 
@@ -17,7 +35,10 @@ REVISION = "deployment.kubernetes.io/revision"
 def with_image(world: World, ref: Any, image: str, name: str = "app") -> None:
     def change(old: Object) -> Object:
         spec = old["spec"]
-        template = {**spec["template"], "spec": {**spec["template"]["spec"], "containers": [container(image)]}}
+        template = {
+            **spec["template"],
+            "spec": {**spec["template"]["spec"], "containers": [container(image)]},
+        }
         return {**old, "spec": {**spec, "template": template}}
 
     world.cluster.mutate(ref, NAMESPACE, name, change)
@@ -28,10 +49,13 @@ def images(world: World) -> dict[str, str]:
 
 
 def birth_order(world: World) -> list[str]:
-    return [pod["metadata"]["name"] for pod in sorted(pods(world), key=lambda pod: pod["metadata"]["creationTimestamp"])]
+    return [
+        pod["metadata"]["name"]
+        for pod in sorted(pods(world), key=lambda pod: pod["metadata"]["creationTimestamp"])
+    ]
 
 
-# --- StatefulSet ----------------------------------------------------------------------------------------------------------------
+# --- StatefulSet ----------------------------------------------------------------------------------
 
 
 def test_stateful_pods_come_one_after_the_other_with_their_names() -> None:
@@ -45,7 +69,11 @@ def test_stateful_pods_come_one_after_the_other_with_their_names() -> None:
     assert (first["spec"]["hostname"], first["spec"]["subdomain"]) == ("app-0", "peers")
     assert first["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] == "app-0"
     status = get(world, STATEFUL_SETS, "app")["status"]
-    assert (status["replicas"], status["readyReplicas"], status["currentRevision"]) == (3, 3, status["updateRevision"])
+    assert (status["replicas"], status["readyReplicas"], status["currentRevision"]) == (
+        3,
+        3,
+        status["updateRevision"],
+    )
     assert reasons(world, "app")[0] == "SuccessfulCreate"
 
 
@@ -66,14 +94,22 @@ def test_a_lost_one_comes_back_under_its_name_and_the_last_goes_first() -> None:
     assert get(world, PODS, "app-1")["metadata"]["uid"] != old
     world.cluster.scale(STATEFUL_SETS, NAMESPACE, "app", {"spec": {"replicas": 1}})
     live(world, 1)
-    assert [pod["metadata"]["name"] for pod in pods(world) if "deletionTimestamp" in pod["metadata"]] == ["app-2"]
+    assert [
+        pod["metadata"]["name"] for pod in pods(world) if "deletionTimestamp" in pod["metadata"]
+    ] == ["app-2"]
     live(world, 60)
     assert sorted(images(world)) == ["app-0"]
 
 
 def test_a_new_template_goes_from_the_top_down_to_the_partition() -> None:
     world = small_world(CPU_POOL)
-    world.cluster.create(workload("StatefulSet", replicas=3, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}))
+    world.cluster.create(
+        workload(
+            "StatefulSet",
+            replicas=3,
+            updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+        )
+    )
     live(world, 120)
     with_image(world, STATEFUL_SETS, "app:2")
     live(world, 200)
@@ -81,7 +117,7 @@ def test_a_new_template_goes_from_the_top_down_to_the_partition() -> None:
     assert get(world, STATEFUL_SETS, "app")["status"]["updatedReplicas"] == 2
 
 
-# --- DaemonSet ------------------------------------------------------------------------------------------------------------------
+# --- DaemonSet ------------------------------------------------------------------------------------
 
 
 def daemon_nodes(world: World) -> set[str]:
@@ -96,7 +132,11 @@ def test_one_daemon_on_every_node_that_suits_it() -> None:
     live(world, 120)
     assert daemon_nodes(world) == {"cpu-1", "gpu-1", "closed-1"}
     status = get(world, DAEMON_SETS, "app")["status"]
-    assert (status["desiredNumberScheduled"], status["numberReady"], status["numberAvailable"]) == (3, 3, 3)
+    assert (status["desiredNumberScheduled"], status["numberReady"], status["numberAvailable"]) == (
+        3,
+        3,
+        3,
+    )
 
 
 def test_daemons_follow_labels_and_nodes() -> None:
@@ -106,12 +146,20 @@ def test_daemons_follow_labels_and_nodes() -> None:
     assert daemon_nodes(world) == set()
 
     def label(node: Object) -> Object:
-        return {**node, "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], "cgpu": "true"}}}
+        return {
+            **node,
+            "metadata": {
+                **node["metadata"],
+                "labels": {**node["metadata"]["labels"], "cgpu": "true"},
+            },
+        }
 
     world.cluster.mutate(NODES, None, "n-2", label)
     live(world, 60)
     assert daemon_nodes(world) == {"n-2"}
-    world.cluster.mutate(NODES, None, "n-2", lambda node: {**node, "metadata": {**node["metadata"], "labels": {}}})
+    world.cluster.mutate(
+        NODES, None, "n-2", lambda node: {**node, "metadata": {**node["metadata"], "labels": {}}}
+    )
     live(world, 60)
     assert daemon_nodes(world) == set()
 
@@ -128,14 +176,19 @@ def test_daemons_are_replaced_one_by_one() -> None:
     assert get(world, DAEMON_SETS, "app")["status"]["updatedNumberScheduled"] == 3
 
 
-# --- budgets --------------------------------------------------------------------------------------------------------------------
+# --- budgets --------------------------------------------------------------------------------------
 
 
 def budget_of(world: World, **spec: Any) -> Object:
     metadata = {"name": "b", "namespace": NAMESPACE}
     selector = {"matchLabels": {"app": "app"}}
     world.cluster.create(
-        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": {"selector": selector, **spec}}
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": metadata,
+            "spec": {"selector": selector, **spec},
+        }
     )
     live(world, 1)
     return get(world, POD_DISRUPTION_BUDGETS, "b")["status"]
@@ -146,7 +199,12 @@ def test_a_budget_counts_healthy_pods_against_what_the_owner_wants() -> None:
     world.cluster.create(workload("Deployment", replicas=4))
     live(world, 1)
     early = budget_of(world, maxUnavailable="25%")
-    assert (early["expectedPods"], early["desiredHealthy"], early["currentHealthy"], early["disruptionsAllowed"]) == (4, 3, 0, 0)
+    assert (
+        early["expectedPods"],
+        early["desiredHealthy"],
+        early["currentHealthy"],
+        early["disruptionsAllowed"],
+    ) == (4, 3, 0, 0)
     live(world, 120)
     status = get(world, POD_DISRUPTION_BUDGETS, "b")["status"]
     assert (status["currentHealthy"], status["disruptionsAllowed"]) == (4, 1)
@@ -163,10 +221,14 @@ def test_an_eviction_spends_the_budget_until_the_pod_is_replaced() -> None:
     assert get(world, POD_DISRUPTION_BUDGETS, "b")["status"]["disruptionsAllowed"] == 0
     live(world, 60)
     status = get(world, POD_DISRUPTION_BUDGETS, "b")["status"]
-    assert (status["currentHealthy"], status["disruptionsAllowed"], "disruptedPods" in status) == (2, 1, False)
+    assert (status["currentHealthy"], status["disruptionsAllowed"], "disruptedPods" in status) == (
+        2,
+        1,
+        False,
+    )
 
 
-# --- revisions ------------------------------------------------------------------------------------------------------------------
+# --- revisions ------------------------------------------------------------------------------------
 
 
 def test_revisions_grow_and_an_undone_template_becomes_the_newest() -> None:
@@ -178,7 +240,12 @@ def test_revisions_grow_and_an_undone_template_becomes_the_newest() -> None:
 
     def revisions() -> dict[str, str]:
         sets = world.cluster.list(REPLICA_SETS, NAMESPACE)
-        return {item["spec"]["template"]["spec"]["containers"][0]["image"]: item["metadata"]["annotations"][REVISION] for item in sets}
+        return {
+            item["spec"]["template"]["spec"]["containers"][0]["image"]: item["metadata"][
+                "annotations"
+            ][REVISION]
+            for item in sets
+        }
 
     assert revisions() == {"pause:35": "1", "app:2": "2"}
     assert get(world, DEPLOYMENTS, "app")["metadata"]["annotations"][REVISION] == "2"

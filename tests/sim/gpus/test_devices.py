@@ -6,7 +6,18 @@ import pytest
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.examples import examples
-from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
+from tests.sim.small_world import (
+    CPU_POOL,
+    EPOCH,
+    GPU_POOL,
+    NodePool,
+    get_pod,
+    live,
+    phase,
+    pod,
+    small_scenario,
+    small_world,
+)
 
 from fairlead.model.devices.device import DeviceSample
 from fairlead.rules.devices.health_checks import health_checks
@@ -21,7 +32,14 @@ from fairlead_sim.scenario.scenario import Duration, Xid
 from fairlead_sim.time.clock import SimClock
 from fairlead_sim.world.world import World
 
-COUNTERS = ("TOTAL_ENERGY_CONSUMPTION", "POWER_VIOLATION", "PCIE_TX_BYTES", "PCIE_RX_BYTES", "NVLINK_TX_BYTES", "NVLINK_RX_BYTES")
+COUNTERS = (
+    "TOTAL_ENERGY_CONSUMPTION",
+    "POWER_VIOLATION",
+    "PCIE_TX_BYTES",
+    "PCIE_RX_BYTES",
+    "NVLINK_TX_BYTES",
+    "NVLINK_RX_BYTES",
+)
 
 
 def value(sample: DeviceSample, name: str) -> int | float:
@@ -55,7 +73,9 @@ def test_in_parts_the_same_is_told_without_a_node_that_fell_silent_meanwhile() -
     begun = devices.in_parts()
     next(begun)
     devices.set_silent("gpu-080", is_silent=True)
-    assert {sample.node for part in begun for sample in part} == {f"gpu-{number:03d}" for number in range(NODES_IN_PART, nodes - 1)}
+    assert {sample.node for part in begun for sample in part} == {
+        f"gpu-{number:03d}" for number in range(NODES_IN_PART, nodes - 1)
+    }
 
 
 def test_a_training_container_warms_the_card_up_with_a_lag() -> None:
@@ -80,10 +100,16 @@ def test_a_training_container_warms_the_card_up_with_a_lag() -> None:
 
 @pytest.mark.parametrize("name", CARD_MODELS)
 def test_only_hopper_tells_how_busy_the_parts_of_its_chip_are(name: str) -> None:
-    world = small_world(CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model=name, gpus=1))
+    world = small_world(
+        CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model=name, gpus=1)
+    )
     world.cluster.create(pod(image="train:30m", gpus=1))
     live(world, 420)
-    profile = {field: number for field, number in device(world).fields.items() if field.startswith("DCGM_FI_PROF_")}
+    profile = {
+        field: number
+        for field, number in device(world).fields.items()
+        if field.startswith("DCGM_FI_PROF_")
+    }
     if name != "NVIDIA H200":
         assert profile == {}
     else:
@@ -91,20 +117,46 @@ def test_only_hopper_tells_how_busy_the_parts_of_its_chip_are(name: str) -> None
 
 
 def test_a_profiling_ratio_is_a_float_and_a_rate_an_int_at_rest_and_at_work() -> None:
-    world = small_world(CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model="NVIDIA H200", gpus=2))
+    world = small_world(
+        CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model=("NVIDIA H200"), gpus=2)
+    )
     world.cluster.create(pod(image="train:30m", gpus=1))
     live(world, 420)
-    types = [{field: type(number) for field, number in device(world, index).fields.items() if "_PROF_" in field} for index in (0, 1)]
+    types = [
+        {
+            field: type(number)
+            for field, number in device(world, index).fields.items()
+            if "_PROF_" in field
+        }
+        for index in (0, 1)
+    ]
     assert types[0] == types[1]
     assert types[0]["DCGM_FI_PROF_DRAM_ACTIVE"] is float
     assert {kind for field, kind in types[0].items() if field.endswith("_BYTES")} == {int}
 
 
 @pytest.mark.parametrize(
-    ("code", "state"), [(13, 0), (31, 0), (43, 0), (45, 0), (68, 0), (109, 0), (92, 1), (63, 1), (154, 1), (48, 2), (79, 2)]
+    ("code", "state"),
+    [
+        (13, 0),
+        (31, 0),
+        (43, 0),
+        (45, 0),
+        (68, 0),
+        (109, 0),
+        (92, 1),
+        (63, 1),
+        (154, 1),
+        (48, 2),
+        (79, 2),
+    ],
 )
-def test_the_xid_check_warns_of_the_cards_own_errors_and_never_of_a_programs(code: int, state: int) -> None:
-    world = small_world(CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, Duration(parse_span("1m"))),))
+def test_the_xid_check_warns_of_the_cards_own_errors_and_never_of_a_programs(
+    code: int, state: int
+) -> None:
+    world = small_world(
+        CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, Duration(parse_span("1m"))),)
+    )
     live(world, 90)
     assert health_checks(device(world), world.clock.now())["xid"] == state
 
@@ -150,7 +202,10 @@ def test_energy_is_the_integral_of_power() -> None:
 
 
 def test_a_sick_card_leaves_allocatable_and_tells_its_xids() -> None:
-    xids = tuple(Xid("gpu-1", 3, code, Duration(parse_span(at))) for code, at in ((63, "1m"), (48, "2m"), (79, "3m")))
+    xids = tuple(
+        Xid("gpu-1", 3, code, Duration(parse_span(at)))
+        for code, at in ((63, "1m"), (48, "2m"), (79, "3m"))
+    )
     world = small_world(CPU_POOL, GPU_POOL, xids=xids)
     live(world, 90)
     assert device(world, 3).healthy, "63 alone is a warning"
@@ -173,7 +228,10 @@ def test_a_sick_card_leaves_allocatable_and_tells_its_xids() -> None:
 
 
 def test_a_program_dies_with_its_card_and_finds_it_broken_when_it_comes_back() -> None:
-    xids = (Xid("gpu-1", 0, 63, Duration(parse_span("2m"))), Xid("gpu-1", 0, 79, Duration(parse_span("4m"))))
+    xids = (
+        Xid("gpu-1", 0, 63, Duration(parse_span("2m"))),
+        Xid("gpu-1", 0, 79, Duration(parse_span("4m"))),
+    )
     world = small_world(CPU_POOL, GPU_POOL, xids=xids)
     world.cluster.create(pod(image="train:1h", gpus=1, restartPolicy="OnFailure"))
     live(world, 5)
@@ -189,10 +247,15 @@ def test_a_program_dies_with_its_card_and_finds_it_broken_when_it_comes_back() -
 
 
 def test_a_shared_node_offers_memory_and_counts() -> None:
-    world = small_world(NodePool(name="shared", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True))
+    world = small_world(
+        NodePool(name="shared", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True)
+    )
     node = world.cluster.get(NODES, None, "shared-1")
     assert node is not None
-    assert {name: node["status"]["capacity"][name] for name in ("aliyun.com/gpu-count", "aliyun.com/gpu-mem")} == {
+    assert {
+        name: node["status"]["capacity"][name]
+        for name in ("aliyun.com/gpu-count", "aliyun.com/gpu-mem")
+    } == {
         "aliyun.com/gpu-count": "2",
         "aliyun.com/gpu-mem": "30",
     }
@@ -201,7 +264,9 @@ def test_a_shared_node_offers_memory_and_counts() -> None:
 
 
 @examples(2, 12, st.integers(0, 10_000), st.lists(st.integers(1, 900), min_size=3, max_size=12))
-def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, steps: list[int]) -> None:
+def test_over_any_history_memory_adds_up_and_counters_never_fall(
+    seed: int, steps: list[int]
+) -> None:
     world = sharing_world(load_scenario("default"), seed, EPOCH)
     before: dict[tuple[str, str], int | float] = {}
     for step in steps:
@@ -211,8 +276,13 @@ def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, step
                 continue
             used = value(sample, "FB_USED")
             assert sum(process.memory_used_bytes for process in sample.processes) <= used << 20
-            assert all(process.memory_used_bytes <= process.memory_limit_bytes for process in sample.processes)
-            assert used + value(sample, "FB_FREE") + value(sample, "FB_RESERVED") == value(sample, "FB_TOTAL")
+            assert all(
+                process.memory_used_bytes <= process.memory_limit_bytes
+                for process in sample.processes
+            )
+            assert used + value(sample, "FB_FREE") + value(sample, "FB_RESERVED") == value(
+                sample, "FB_TOTAL"
+            )
             assert value(sample, "FB_FREE") >= 0
             assert 0 <= value(sample, "GPU_UTIL") <= 100
             assert value(sample, "POWER_USAGE") <= (sample.power_limit_watts or 0)
@@ -224,14 +294,30 @@ def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, step
 
 def test_the_uuids_of_a_node_do_not_depend_on_the_other_nodes() -> None:
     alone = small_world(GPU_POOL)
-    among = sharing_world(small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model="Tesla T4"), GPU_POOL), 1, EPOCH)
-    assert [card.uuid for card in alone.devices.cards("gpu-1")] == [card.uuid for card in among.devices.cards("gpu-1")]
+    among = sharing_world(
+        small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model=("Tesla T4")), GPU_POOL),
+        1,
+        EPOCH,
+    )
+    assert [card.uuid for card in alone.devices.cards("gpu-1")] == [
+        card.uuid for card in among.devices.cards("gpu-1")
+    ]
 
 
 def test_a_brief_sample_says_the_same_of_what_it_says() -> None:
     world = World(load_scenario("default"), 3, EPOCH)
     world.warm_up()
-    for whole, brief in zip(world.devices.sample(), world.devices.sample(is_brief=True), strict=True):
+    for whole, brief in zip(
+        world.devices.sample(), world.devices.sample(is_brief=True), strict=True
+    ):
         assert brief.fields.items() <= whole.fields.items()
-        assert whole.up is ({"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP"} <= brief.fields.keys())
-        assert structs.replace(brief, fields=whole.fields, collectors=whole.collectors, peers=whole.peers) == whole
+        assert whole.up is (
+            {"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP"}
+            <= brief.fields.keys()
+        )
+        assert (
+            structs.replace(
+                brief, fields=whole.fields, collectors=whole.collectors, peers=whole.peers
+            )
+            == whole
+        )

@@ -24,7 +24,9 @@ def test_levels_are_ratios(load: Load, s: float) -> None:
 
 
 @given(st.sampled_from(LOADS), st.integers(0, 10_000), st.floats(0.05, 1.0), st.floats(0, 50_000))
-def test_a_shared_container_never_uses_more_than_its_part(name: str, seed: int, ceiling: float, s: float) -> None:
+def test_a_shared_container_never_uses_more_than_its_part(
+    name: str, seed: int, ceiling: float, s: float
+) -> None:
     assert make_load(name, Random(seed), ceiling).level(s) <= ceiling + 1e-9
 
 
@@ -39,8 +41,12 @@ def test_the_integral_never_falls(load: Load, a: float, b: float) -> None:
 def test_the_integral_is_the_sum_of_the_levels(name: str, seed: int) -> None:
     load = make_load(name, Random(seed))
     start, end, step = 17.0, 4000.0, 0.05
-    summed = sum(load.level(start + (k + 0.5) * step) for k in range(round((end - start) / step))) * step
-    assert load.level_integral(end) - load.level_integral(start) == pytest.approx(summed, rel=2e-3, abs=0.5)
+    summed = (
+        sum(load.level(start + (k + 0.5) * step) for k in range(round((end - start) / step))) * step
+    )
+    assert load.level_integral(end) - load.level_integral(start) == pytest.approx(
+        summed, rel=2e-3, abs=0.5
+    )
 
 
 def test_peak_seconds_count_the_work_between_the_dips() -> None:

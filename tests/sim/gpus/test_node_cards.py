@@ -14,7 +14,9 @@ def test_the_cards_of_document_003() -> None:
 
 
 def test_the_same_node_and_text_give_the_same_cards() -> None:
-    first, again, elsewhere = (SimulatedDriver(node, parse_models("2xTesla-T4")).cards() for node in ("n1", "n1", "n2"))
+    first, again, elsewhere = (
+        SimulatedDriver(node, parse_models("2xTesla-T4")).cards() for node in ("n1", "n1", "n2")
+    )
     assert first == again
     assert len({card.uuid for card in (*first, *elsewhere)}) == 4
 

@@ -1,4 +1,6 @@
-"""Tests of the load generator on a simulated card: what the contract says of each (telemetry 7), to the second."""
+"""Tests of the load generator on a simulated card: what the contract says of each (telemetry 7), to
+the second.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ loads = st.builds(
 
 
 @given(loads, FIELDS, st.floats(0, 1500))
-def test_levels_are_ratios_of_what_the_container_was_given(load: ProfLoad, field: int, s: float) -> None:
+def test_levels_are_ratios_of_what_the_container_was_given(
+    load: ProfLoad, field: int, s: float
+) -> None:
     assert 0 <= load.part(field, s) <= load.ceiling
 
 
@@ -30,14 +34,26 @@ def test_levels_are_ratios_of_what_the_container_was_given(load: ProfLoad, field
 def test_the_integral_is_the_sum_of_the_levels(part: int) -> None:
     load = ProfLoad(chosen_tests(range(1001, 1013), 10.0, is_full=False))
     start, end, step = 3.0, 117.0, 0.01
-    summed = sum(load.part(part, start + (k + 0.5) * step) for k in range(round((end - start) / step))) * step
-    assert load.part_integral(part, end) - load.part_integral(part, start) == pytest.approx(summed, rel=1e-3, abs=0.02)
+    summed = (
+        sum(load.part(part, start + (k + 0.5) * step) for k in range(round((end - start) / step)))
+        * step
+    )
+    assert load.part_integral(part, end) - load.part_integral(part, start) == pytest.approx(
+        summed, rel=1e-3, abs=0.02
+    )
 
 
 @pytest.mark.parametrize("field", (1001, 1002, 1003))
 def test_the_first_three_rise_from_nothing_to_all_there_is(field: int) -> None:
     load = ProfLoad((LoadTest(field, 120.0),))
-    assert [round(load.part(field, s), 3) for s in (0, 30, 60, 90, 119.999, 120)] == [0.0, 0.25, 0.5, 0.75, 1.0, 0.0]
+    assert [round(load.part(field, s), 3) for s in (0, 30, 60, 90, 119.999, 120)] == [
+        0.0,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize("field", (1001, 1002, 1003))
@@ -80,9 +96,14 @@ def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
     before = values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")
     devices.tell([SimulatedLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
     clock.advance_to(1100.0)
-    assert values(devices, "DEV_GPU_UTIL") == [0, 98] and values(devices, "PROF_PIPE_TENSOR_ACTIVE") == [0.0, 0.87]
+    assert values(devices, "DEV_GPU_UTIL") == [0, 98] and values(
+        devices, "PROF_PIPE_TENSOR_ACTIVE"
+    ) == [0.0, 0.87]
     devices.tell([])
-    idle, worked = (late - early for late, early in zip(values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION"), before, strict=True))
+    idle, worked = (
+        late - early
+        for late, early in zip(values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION"), before, strict=True)
+    )
     assert values(devices, "DEV_GPU_UTIL") == [0, 0] and idle == 76_000 * 100 and worked > 6 * idle
     clock.advance_to(1200.0)
     assert values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")[1] - before[1] - worked == 76_000 * 100
@@ -101,4 +122,6 @@ def test_of_two_loads_the_greater_counts_and_other_nodes_are_left_alone() -> Non
 
 
 def test_every_simulated_model_has_its_chip() -> None:
-    assert {name: card.memory_mhz * 1000 for name, card in CARD_MODELS.items()} == {name: chip.memory_khz for name, chip in CHIPS.items()}
+    assert {name: card.memory_mhz * 1000 for name, card in CARD_MODELS.items()} == {
+        name: chip.memory_khz for name, chip in CHIPS.items()
+    }

@@ -1,4 +1,6 @@
-"""Simulated devices on a beat: snapshots are numbered, others live between two parts, and a fault of ours costs no card its name."""
+"""Simulated devices on a beat: snapshots are numbered, others live between two parts, and a fault
+of ours costs no card its name.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ async def test_nothing_is_known_before_the_first_turn_and_each_turn_counts() -> 
     assert (devices.latest().number, devices.latest().devices) == (0, ())
     for number in (1, 2):
         await devices.sample_once()
-        assert (devices.latest().number, [each.index for each in devices.latest().devices]) == (number, [0, 1, 2, 3])
+        assert (devices.latest().number, [each.index for each in devices.latest().devices]) == (
+            number,
+            [0, 1, 2, 3],
+        )
 
 
 async def test_others_have_the_loop_between_two_parts() -> None:
@@ -47,7 +52,9 @@ async def test_others_have_the_loop_between_two_parts() -> None:
     assert "other" in cards.turns[cards.turns.index("part") + 1 : -1]
 
 
-async def test_a_fault_of_ours_is_logged_with_its_trace_and_the_cards_grow_old(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_of_ours_is_logged_with_its_trace_and_the_cards_grow_old(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     cards, clock = Cards(), FixedClock()
     devices = SampledDevices(cards.parts, clock.now, 5.0)
     await devices.sample_once()
@@ -57,8 +64,17 @@ async def test_a_fault_of_ours_is_logged_with_its_trace_and_the_cards_grow_old(c
         await devices.sample_once()
         found = devices.latest()
         (run,) = found.collectors
-        assert (found.number, found.at, len(found.devices), found.is_driver_up) == (1 + turn, clock.at, 4, True)
-        assert (run.is_good, run.succeeded_at, run.errors) == (False, EPOCH, {"ZeroDivisionError": turn})
+        assert (found.number, found.at, len(found.devices), found.is_driver_up) == (
+            1 + turn,
+            clock.at,
+            4,
+            True,
+        )
+        assert (run.is_good, run.succeeded_at, run.errors) == (
+            False,
+            EPOCH,
+            {"ZeroDivisionError": turn},
+        )
     (record,) = caplog.records
     assert record.exc_info is not None and "Cards" not in record.message
 

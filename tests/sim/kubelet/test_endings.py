@@ -1,4 +1,6 @@
-"""Containers whose image tells nothing: their command does, or they end after a while; and who goes on all the same."""
+"""Containers whose image tells nothing: their command does, or they end after a while; and who goes
+on all the same.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ def one(image: str = "busybox", policy: str = "Never", **more: Any) -> Object:
 
 def job(image: str, **more: Any) -> Object:
     template = {"spec": {"restartPolicy": "Never", "containers": [container(image, **more)]}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hello", "namespace": NAMESPACE}, "spec": {"template": template}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "hello", "namespace": NAMESPACE},
+        "spec": {"template": template},
+    }
 
 
 def ended(world: World) -> Object:
@@ -53,10 +60,21 @@ def lines(world: World, name: str = "p") -> list[str]:
         ({"args": ["exit", "4"]}, 4, 0, []),
         ({"command": ["/bin/sh", "-c", "echo hi; sleep 5; exit 3"]}, 3, 5, ["hi"]),
         ({"command": ["bash", "-c"], "args": ["sleep 7 && echo late"]}, 0, 7, ["late"]),
-        ({"command": ["echo"], "args": ["$(WHO) there"], "env": [{"name": "WHO", "value": "you"}]}, 0, 0, ["you there"]),
+        (
+            {
+                "command": ["echo"],
+                "args": [("$(WHO) there")],
+                "env": [{"name": "WHO", "value": "you"}],
+            },
+            0,
+            0,
+            [("you there")],
+        ),
     ],
 )
-def test_a_command_that_is_understood_ends_as_it_says(words: Object, exit_code: int, seconds: float, printed: list[str]) -> None:
+def test_a_command_that_is_understood_ends_as_it_says(
+    words: Object, exit_code: int, seconds: float, printed: list[str]
+) -> None:
     world = small_world()
     world.cluster.create(one(**words))
     live(world, 90)
@@ -70,7 +88,9 @@ def test_a_command_that_is_understood_ends_as_it_says(words: Object, exit_code: 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure"])
 def test_what_is_not_understood_succeeds_after_a_while(policy: str) -> None:
     world = small_world()
-    world.cluster.create(one("perl:5.34", policy, command=["perl", "-Mbignum=bpi", "-wle", "print bpi(2000)"]))
+    world.cluster.create(
+        one("perl:5.34", policy, command=["perl", "-Mbignum=bpi", "-wle", ("print bpi(2000)")])
+    )
     live(world, 90)
     assert phase(world) == "Succeeded"
     assert SHORT_SECONDS[0] - 1 <= ran_seconds(ended(world)) <= SHORT_SECONDS[1] + 1
@@ -103,7 +123,12 @@ def test_a_job_of_a_tutorial_completes_and_a_cron_job_strikes_again() -> None:
     world = small_world()
     words = {"command": ["/bin/sh", "-c", "date; echo Hello from the Kubernetes cluster"]}
     spec = {"schedule": "* * * * *", "jobTemplate": {"spec": job("busybox:1.28", **words)["spec"]}}
-    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick", "namespace": NAMESPACE}, "spec": spec}
+    cron = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "tick", "namespace": NAMESPACE},
+        "spec": spec,
+    }
     world.cluster.create(job("busybox", args=["echo", "hi"]))
     world.cluster.create(cron)
     live(world, 230)
@@ -113,16 +138,32 @@ def test_a_job_of_a_tutorial_completes_and_a_cron_job_strikes_again() -> None:
     struck = world.cluster.get(CRON_JOBS, NAMESPACE, "tick")
     assert struck is not None
     assert struck["status"].get("lastSuccessfulTime")
-    ticks = [found["metadata"]["name"] for found in pods(world) if found["metadata"]["name"].startswith("tick-")]
+    ticks = [
+        found["metadata"]["name"]
+        for found in pods(world)
+        if found["metadata"]["name"].startswith("tick-")
+    ]
     told = [lines(world, name) for name in ticks]
-    assert all(len(each) == 2 and each[0].endswith("UTC 2026") and each[1] == "Hello from the Kubernetes cluster" for each in told), told
+    assert all(
+        len(each) == 2
+        and each[0].endswith("UTC 2026")
+        and each[1] == ("Hello from the Kubernetes cluster")
+        for each in told
+    ), told
     assert len(ticks) >= 2
 
 
 def test_who_is_restarted_for_ever_runs_on_unless_its_command_says_that_it_ends() -> None:
     world = small_world()
-    world.cluster.create({**one(policy="Always"), "metadata": {"name": "p", "namespace": NAMESPACE}})
-    world.cluster.create({**one(policy="Always", args=["sleep", "5"]), "metadata": {"name": "short", "namespace": NAMESPACE}})
+    world.cluster.create(
+        {**one(policy="Always"), "metadata": {"name": "p", "namespace": NAMESPACE}}
+    )
+    world.cluster.create(
+        {
+            **one(policy="Always", args=["sleep", "5"]),
+            "metadata": {"name": "short", "namespace": NAMESPACE},
+        }
+    )
     live(world, 120)
     assert get_pod(world)["status"]["containerStatuses"][0]["restartCount"] == 0
     again = get_pod(world, "short")["status"]["containerStatuses"][0]
@@ -160,12 +201,23 @@ def test_init_containers_and_sidecars_do_as_they_are_told_too() -> None:
     world = small_world()
     inits = [
         {"name": "wait", "image": "busybox", "command": ["sleep", "15"]},
-        {"name": "until", "image": "busybox", "command": ["sh", "-c", "until nslookup db; do sleep 2; done"]},
-        {"name": "log", "image": "busybox", "restartPolicy": "Always", "command": ["tail", "-f", "/var/log/x"]},
+        {
+            "name": "until",
+            "image": "busybox",
+            "command": ["sh", "-c", ("until nslookup db; do sleep 2; done")],
+        },
+        {
+            "name": "log",
+            "image": "busybox",
+            "restartPolicy": "Always",
+            "command": ["tail", "-f", "/var/log/x"],
+        },
     ]
     world.cluster.create(pod(initContainers=inits, containers=[container(args=["sleep", "30"])]))
     live(world, 200)
-    told = {each["name"]: each["state"] for each in get_pod(world)["status"]["initContainerStatuses"]}
+    told = {
+        each["name"]: each["state"] for each in get_pod(world)["status"]["initContainerStatuses"]
+    }
     assert ran_seconds(told["wait"]["terminated"]) == 15
     assert ran_seconds(told["until"]["terminated"]) == 3
     assert phase(world) == "Succeeded", "a sidecar keeps no pod"
@@ -192,4 +244,8 @@ def test_in_a_copy_of_another_cluster_what_is_not_scripted_goes_on() -> None:
     (again,) = pods(copied)
     copied.cluster.delete(PODS, NAMESPACE, again["metadata"]["name"])
     live(copied, 7200)
-    assert [found["status"]["phase"] for found in pods(copied) if found["metadata"]["uid"] != again["metadata"]["uid"]] == ["Running"]
+    assert [
+        found["status"]["phase"]
+        for found in pods(copied)
+        if found["metadata"]["uid"] != again["metadata"]["uid"]
+    ] == ["Running"]

@@ -46,14 +46,23 @@ def test_before_it_runs_it_says_container_creating() -> None:
     live(world, 1)
     waiting = get_pod(world)
     assert waiting["status"]["phase"] == "Pending"
-    assert waiting["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
+    assert (
+        waiting["status"]["containerStatuses"][0]["state"]["waiting"]["reason"]
+        == "ContainerCreating"
+    )
 
 
 @pytest.mark.parametrize(
     ("image", "phase_at_end", "exit_code", "reason"),
-    [("hub/train:5m", "Succeeded", 0, "Completed"), ("fail:30s", "Failed", 1, "Error"), ("crash:1m30s", "Failed", 139, "Error")],
+    [
+        ("hub/train:5m", "Succeeded", 0, "Completed"),
+        ("fail:30s", "Failed", 1, "Error"),
+        ("crash:1m30s", "Failed", 139, "Error"),
+    ],
 )
-def test_images_tell_how_a_container_ends(image: str, phase_at_end: str, exit_code: int, reason: str) -> None:
+def test_images_tell_how_a_container_ends(
+    image: str, phase_at_end: str, exit_code: int, reason: str
+) -> None:
     world = small_world()
     world.cluster.create(pod(image=image))
     live(world, 400)
@@ -67,7 +76,9 @@ def test_a_run_lasts_as_long_as_its_image_says() -> None:
     world.cluster.create(pod(image="train:5m"))
     live(world, 400)
     ended = get_pod(world)["status"]["containerStatuses"][0]["state"]["terminated"]
-    assert parse_time(ended["finishedAt"]) - parse_time(ended["startedAt"]) == pytest.approx(300, abs=1)
+    assert parse_time(ended["finishedAt"]) - parse_time(ended["startedAt"]) == pytest.approx(
+        300, abs=1
+    )
 
 
 def test_a_crash_loop_backs_off_longer_and_longer() -> None:
@@ -106,7 +117,13 @@ def test_init_containers_run_first_one_after_another() -> None:
     for _ in range(600):
         live(world, 0.25)
         status = get_pod(world)["status"]
-        kinds = [next(iter(item["state"])) for item in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ()))]
+        kinds = [
+            next(iter(item["state"]))
+            for item in (
+                *status.get("initContainerStatuses", ()),
+                *status.get("containerStatuses", ()),
+            )
+        ]
         seen.add(tuple(kinds))
     assert ("terminated", "running", "waiting") in seen
     assert ("terminated", "terminated", "running") in seen
@@ -119,7 +136,10 @@ def test_an_image_that_may_not_be_pulled_is_waited_for_until_another_pod_brings_
     world.cluster.create(pod(containers=[container("train:1h", imagePullPolicy="Never")]))
     live(world, 5)
     waiting = get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"]
-    assert waiting == {"reason": "ErrImageNeverPull", "message": 'Container image "train:1h" is not present with pull policy of Never'}
+    assert waiting == {
+        "reason": "ErrImageNeverPull",
+        "message": ('Container image "train:1h" is not present with pull policy of Never'),
+    }
     assert reasons(world, "p") == ["Scheduled", "ErrImageNeverPull", "Failed"]
     world.cluster.create(pod("brings", image="train:1h"))
     live(world, 90)
@@ -135,7 +155,12 @@ def test_the_run_before_keeps_its_own_id() -> None:
         status = (get_pod(world)["status"].get("containerStatuses") or [{}])[0]
         ended = status.get("lastState", {}).get("terminated")
         if ended:
-            seen.add((next(iter(status["state"])), "same" if ended["containerID"] == status["containerID"] else "another"))
+            seen.add(
+                (
+                    next(iter(status["state"])),
+                    "same" if ended["containerID"] == status["containerID"] else "another",
+                )
+            )
     assert seen == {("waiting", "same"), ("running", "another")}
 
 
@@ -149,7 +174,12 @@ def test_a_failing_init_container_fails_a_pod_that_never_restarts() -> None:
 
 def test_a_sidecar_runs_beside_and_does_not_hold_the_end_up() -> None:
     world = small_world()
-    world.cluster.create(pod(image="train:30s", initContainers=[container("proxy:1", name="proxy", restartPolicy="Always")]))
+    world.cluster.create(
+        pod(
+            image="train:30s",
+            initContainers=[container("proxy:1", name="proxy", restartPolicy="Always")],
+        )
+    )
     live(world, 60)
     running = get_pod(world)["status"]
     assert "running" in running["initContainerStatuses"][0]["state"]
@@ -204,8 +234,15 @@ def test_whole_cards_are_held_until_the_pod_is_finished() -> None:
     world.cluster.create(pod(image="train:3m", gpus=3))
     live(world, 60)
     sample = [device for device in world.devices.sample() if device.node == "gpu-1"]
-    assert [[process.pod for process in device.processes] for device in sample] == [["p"], ["p"], ["p"], []]
-    assert {process.allocate_mode for device in sample for process in device.processes} == {"exclusive"}
+    assert [[process.pod for process in device.processes] for device in sample] == [
+        ["p"],
+        ["p"],
+        ["p"],
+        [],
+    ]
+    assert {process.allocate_mode for device in sample for process in device.processes} == {
+        "exclusive"
+    }
     live(world, 200)
     assert phase(world) == "Succeeded"
     assert len(world.devices.free_cards("gpu-1")) == 4
@@ -230,18 +267,39 @@ def test_a_pod_put_on_a_full_node_by_hand_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("asks", "reason", "message"),
     [
-        ({"cpu": "1000"}, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 1000000, used: 1000, capacity: "),
-        ({"memory": "9Ti"}, "OutOfmemory", f"Node didn't have enough resource: memory, requested: {9 << 40}, used: {1 << 30}, capacity: "),
+        (
+            {"cpu": "1000"},
+            "OutOfcpu",
+            "Node didn't have enough resource: cpu, requested: 1000000, used: 1000, capacity: ",
+        ),
+        (
+            {"memory": "9Ti"},
+            "OutOfmemory",
+            (
+                f"Node didn't have enough resource: memory, requested: {9 << 40}, used: {1 << 30}, "
+                "capacity: "
+            ),
+        ),
     ],
 )
-def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(asks: dict[str, str], reason: str, message: str) -> None:
-    """`lifecycle/predicate.go` of the kubelet; the pod's message and the event's, as `rejectPod` writes them."""
+def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(
+    asks: dict[str, str], reason: str, message: str
+) -> None:
+    """`lifecycle/predicate.go` of the kubelet; the pod's message and the event's, as `rejectPod`
+    writes them.
+    """
     world = small_world()
     world.cluster.create(pod("first", nodeName="cpu-1"))
     live(world, 30)
     assert phase(world, "first") == "Running"
     resources = {"requests": asks, "limits": asks}
-    world.cluster.create(pod("second", nodeName="cpu-1", containers=[{"name": "main", "image": "pause:35", "resources": resources}]))
+    world.cluster.create(
+        pod(
+            "second",
+            nodeName="cpu-1",
+            containers=[{"name": "main", "image": "pause:35", "resources": resources}],
+        )
+    )
     live(world, 5)
     status = get_pod(world, "second")["status"]
     assert (status["phase"], status["reason"]) == ("Failed", reason)
@@ -251,24 +309,35 @@ def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(asks: dict
 
 
 def test_a_pod_put_by_hand_on_a_node_of_other_labels_is_ended() -> None:
-    """`AdmissionCheck` of kube-scheduler, which the kubelet asks; the real one is asked in `tests/kubelet/test_twins.py`."""
+    """`AdmissionCheck` of kube-scheduler, which the kubelet asks; the real one is asked in
+    `tests/kubelet/test_twins.py`.
+    """
     world = small_world()
     world.cluster.create(pod("first", nodeName="cpu-1", nodeSelector={"disk": "ssd"}))
     live(world, 5)
     status = get_pod(world, "first")["status"]
-    why = "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    why = (
+        "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node "
+        "affinity/selector"
+    )
     assert (status["phase"], status["reason"], status["message"]) == ("Failed", "NodeAffinity", why)
 
 
 def test_who_is_gone_makes_room_for_a_pod_put_by_hand() -> None:
     world = small_world()
     half = {"requests": {"cpu": "9"}, "limits": {"cpu": "9"}}
-    spec = {"nodeName": "cpu-1", "containers": [{"name": "main", "image": "pause:35", "resources": half}]}
+    spec = {
+        "nodeName": "cpu-1",
+        "containers": [{"name": "main", "image": "pause:35", "resources": half}],
+    }
     world.cluster.create(pod("first", **spec))
     live(world, 5)
     world.cluster.create(pod("second", **spec))
     live(world, 5)
-    assert (phase(world, "first"), get_pod(world, "second")["status"].get("reason")) == ("Running", "OutOfcpu")
+    assert (phase(world, "first"), get_pod(world, "second")["status"].get("reason")) == (
+        "Running",
+        "OutOfcpu",
+    )
     world.cluster.delete(PODS, NAMESPACE, "first")
     live(world, 60)
     world.cluster.create(pod("third", **spec))
@@ -280,7 +349,9 @@ def test_kubectl_shows_why_a_pod_was_rejected() -> None:
     world = small_world()
     world.cluster.create(pod("first", gpus=4))
     live(world, 30)
-    world.cluster.create(pod("second", gpus=1, nodeName="gpu-1", initContainers=[container("init:1", name="init")]))
+    world.cluster.create(
+        pod("second", gpus=1, nodeName="gpu-1", initContainers=[container("init:1", name="init")])
+    )
     live(world, 5)
     assert pod_status(get_pod(world, "second"))[0] == "UnexpectedAdmissionError"
 
@@ -290,7 +361,11 @@ def test_a_grant_that_is_too_small_kills_the_program_that_wants_more() -> None:
     world.cluster.create(pod("fits", image="cuda-malloc:3G", gpu_memory=4))
     world.cluster.create(pod("greedy", image="cuda-malloc:6G", gpu_memory=4))
     live(world, 90)
-    used = {process.pod: process.memory_used_bytes >> 20 for device in world.devices.sample() for process in device.processes}
+    used = {
+        process.pod: process.memory_used_bytes >> 20
+        for device in world.devices.sample()
+        for process in device.processes
+    }
     assert phase(world, "fits") == "Running"
     assert used["fits"] == 3193
     assert phase(world, "greedy") == "Failed"
@@ -316,7 +391,9 @@ def test_a_node_without_a_kubelet_starts_nothing() -> None:
         {"tolerations": [{"key": 7}]},
     ],
 )
-def test_a_pod_that_cannot_be_read_waits_with_a_sentence_and_stops_nobody(spec: dict[str, object]) -> None:
+def test_a_pod_that_cannot_be_read_waits_with_a_sentence_and_stops_nobody(
+    spec: dict[str, object],
+) -> None:
     world = small_world()
     broken = pod("broken")
     broken["spec"] |= spec

@@ -1,4 +1,6 @@
-"""What do people read while a pod lives? The words of `kubectl get pods`, of the status and of the events: a real kubelet's."""
+"""What do people read while a pod lives? The words of `kubectl get pods`, of the status and of the
+events: a real kubelet's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.sim.small_world import NAMESPACE, condition, container, get_pod, live, phase, pod, small_world
+from tests.sim.small_world import (
+    NAMESPACE,
+    condition,
+    container,
+    get_pod,
+    live,
+    phase,
+    pod,
+    small_world,
+)
 
 from fairlead.wire.kube.time import parse_time
 from fairlead_sim.objects.resources import EVENTS
@@ -19,7 +30,9 @@ def words(world: World, seconds: float, step: float = 0.2) -> list[str]:
     seen: list[str] = []
     for _ in range(int(seconds / step)):
         live(world, step)
-        found = world.cluster.list(world.cluster.kind_of({"apiVersion": "v1", "kind": "Pod"}), NAMESPACE)
+        found = world.cluster.list(
+            world.cluster.kind_of({"apiVersion": "v1", "kind": "Pod"}), NAMESPACE
+        )
         word = pod_status(found[0])[0] if found else "gone"
         if not seen or seen[-1] != word:
             seen.append(word)
@@ -27,7 +40,11 @@ def words(world: World, seconds: float, step: float = 0.2) -> list[str]:
 
 
 def messages(world: World, reason: str) -> set[str]:
-    return {event["message"] for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == reason}
+    return {
+        event["message"]
+        for event in world.cluster.list(EVENTS, NAMESPACE)
+        if event["reason"] == reason
+    }
 
 
 def world_with(spec: dict[str, Any]) -> World:
@@ -37,7 +54,12 @@ def world_with(spec: dict[str, Any]) -> World:
 
 
 def test_the_words_of_a_plain_life() -> None:
-    assert words(world_with({"containers": [container("train:20s")]}), 120) == ["Pending", "ContainerCreating", "Running", "Completed"]
+    assert words(world_with({"containers": [container("train:20s")]}), 120) == [
+        "Pending",
+        "ContainerCreating",
+        "Running",
+        "Completed",
+    ]
 
 
 def test_the_words_of_a_crash_loop() -> None:
@@ -71,7 +93,9 @@ def test_what_is_written_about_a_crash_loop() -> None:
     waiting = get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"]
     assert waiting["reason"] == "CrashLoopBackOff"
     assert waiting["message"].endswith(f"restarting failed container=main pod=p_work({uid})")
-    assert messages(world, "BackOff") == {f"Back-off restarting failed container main in pod p_work({uid})"}
+    assert messages(world, "BackOff") == {
+        f"Back-off restarting failed container main in pod p_work({uid})"
+    }
     assert condition(get_pod(world), "Ready")["message"] == "containers with unready status: [main]"
 
 
@@ -89,24 +113,37 @@ def test_the_words_of_init_containers() -> None:
 
 
 def test_the_words_of_an_init_container_that_fails() -> None:
-    world = world_with({"restartPolicy": "Always", "initContainers": [container("fail:2s", name="one")]})
+    world = world_with(
+        {"restartPolicy": "Always", "initContainers": [container("fail:2s", name="one")]}
+    )
     seen = words(world, 120)
     assert seen[:2] == ["Pending", "Init:0/1"]
     assert {"Init:Error", "Init:CrashLoopBackOff"} <= set(seen)
     assert phase(world) == "Pending"
     state = condition(get_pod(world), "Initialized")
-    assert (state["reason"], state["message"]) == ("ContainersNotInitialized", "containers with incomplete status: [one]")
+    assert (state["reason"], state["message"]) == (
+        "ContainersNotInitialized",
+        "containers with incomplete status: [one]",
+    )
 
 
 def test_an_init_container_that_fails_once_and_for_all() -> None:
-    world = world_with({"restartPolicy": "Never", "initContainers": [container("fail:2s", name="one")]})
+    world = world_with(
+        {"restartPolicy": "Never", "initContainers": [container("fail:2s", name="one")]}
+    )
     live(world, 90)
     assert (pod_status(get_pod(world))[0], phase(world)) == ("Init:Error", "Failed")
 
 
 def test_a_sidecar_counts_among_the_ready() -> None:
     sidecar = container("proxy:1", name="proxy", restartPolicy="Always")
-    world = world_with({"restartPolicy": "Never", "initContainers": [sidecar], "containers": [container("train:1m")]})
+    world = world_with(
+        {
+            "restartPolicy": "Never",
+            "initContainers": [sidecar],
+            "containers": [container("train:1m")],
+        }
+    )
     live(world, 80)
     assert pod_status(get_pod(world))[:3] == ("Running", 2, 0)
     live(world, 90)
@@ -116,7 +153,13 @@ def test_a_sidecar_counts_among_the_ready() -> None:
 @pytest.mark.parametrize("policy", ["Never", "OnFailure", "Always"])
 def test_a_sidecar_is_started_again_whatever_the_policy(policy: str) -> None:
     sidecar = container("crash:5s", name="proxy", restartPolicy="Always")
-    world = world_with({"restartPolicy": policy, "initContainers": [sidecar], "containers": [container("pause:35")]})
+    world = world_with(
+        {
+            "restartPolicy": policy,
+            "initContainers": [sidecar],
+            "containers": [container("pause:35")],
+        }
+    )
     live(world, 120)
     assert phase(world) == "Running"
     assert get_pod(world)["status"]["initContainerStatuses"][0]["restartCount"] >= 2
@@ -133,8 +176,13 @@ def test_the_words_of_an_image_that_is_not_there() -> None:
 def test_an_image_that_is_there_is_not_pulled_again() -> None:
     world = world_with({"restartPolicy": "Always", "containers": [container("fail:1s")]})
     live(world, 30)
-    assert 'Container image "fail:1s" already present on machine and can be accessed by the pod' in messages(world, "Pulled")
-    assert (messages(world, "Created"), messages(world, "Started")) == ({"Container created"}, {"Container started"})
+    assert (
+        'Container image "fail:1s" already present on machine and can be accessed by the pod'
+    ) in messages(world, "Pulled")
+    assert (messages(world, "Created"), messages(world, "Started")) == (
+        {("Container created")},
+        {("Container started")},
+    )
 
 
 def test_the_grace_of_a_pod_is_an_upper_bound() -> None:
@@ -147,7 +195,13 @@ def test_the_grace_of_a_pod_is_an_upper_bound() -> None:
 
 def test_probes_are_taken_and_never_asked() -> None:
     probe = {"httpGet": {"path": "/", "port": 80}, "periodSeconds": 1, "failureThreshold": 1}
-    world = world_with({"containers": [container("pause:35", livenessProbe=probe, readinessProbe=probe, startupProbe=probe)]})
+    world = world_with(
+        {
+            "containers": [
+                container("pause:35", livenessProbe=probe, readinessProbe=probe, startupProbe=probe)
+            ]
+        }
+    )
     live(world, 90)
     assert pod_status(get_pod(world))[:3] == ("Running", 1, 0)
 
@@ -164,7 +218,13 @@ def test_probes_are_taken_and_never_asked() -> None:
 def test_the_words_of_a_name_that_no_image_can_have(image: str, fault: str) -> None:
     world = world_with({"containers": [container(image)]})
     assert words(world, 30) == ["Pending", "InvalidImageName"]
-    told = f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {fault}'
-    assert get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"] == {"reason": "InvalidImageName", "message": told}
+    told = (
+        f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": '
+        f"{fault}"
+    )
+    assert get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"] == {
+        "reason": "InvalidImageName",
+        "message": told,
+    }
     assert messages(world, "InspectFailed") == {told}
     assert "Error: InvalidImageName" in messages(world, "Failed")

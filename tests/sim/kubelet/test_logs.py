@@ -7,7 +7,9 @@ from tests.sim.small_world import NAMESPACE, live, pod, small_world
 from fairlead_sim.world.world import World
 
 
-def lines(world: World, *, previous: bool = False, name: str = "p") -> list[tuple[float, str]] | None:
+def lines(
+    world: World, *, previous: bool = False, name: str = "p"
+) -> list[tuple[float, str]] | None:
     found = world.logs.lines(NAMESPACE, name, "main", previous)
     return None if found is None else list(found)
 

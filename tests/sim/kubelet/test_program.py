@@ -1,4 +1,6 @@
-"""What a command does, judged by a real shell: the same lines, the same exit code; and what is not understood is said not to be."""
+"""What a command does, judged by a real shell: the same lines, the same exit code; and what is not
+understood is said not to be.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,13 @@ def shell(text: str, flags: str = "-c") -> Program | None:
 
 def really(text: str, flags: str = "-c") -> tuple[str, int]:
     """What bash prints, and how it ends."""
-    done = subprocess.run(["bash", flags, text], env={"PATH": "/usr/bin:/bin", **ENVIRONMENT}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", flags, text],
+        env={"PATH": "/usr/bin:/bin", **ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout, done.returncode
 
 
@@ -110,7 +118,11 @@ SIMPLE = st.sampled_from(["true", "false", "echo a", "echo b", "exit 2", "exit",
 @examples(
     40,
     400,
-    st.lists(st.tuples(SIMPLE, st.sampled_from([" ; ", " && ", " || ", "\n"])), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(SIMPLE, st.sampled_from([" ; ", (" && "), (" || "), "\n"])),
+        min_size=1,
+        max_size=6,
+    ),
     st.sampled_from(["-c", "-ec"]),
 )
 def test_any_chain_of_them_does_what_a_shell_does(chain: list[tuple[str, str]], flags: str) -> None:
@@ -118,7 +130,10 @@ def test_any_chain_of_them_does_what_a_shell_does(chain: list[tuple[str, str]], 
     program = shell(text, flags)
     assert program is not None
     printed, exit_code = really(text, flags)
-    assert told(program) == (printed.removesuffix("\n").split("\n") if printed else [], exit_code), text
+    assert told(program) == (
+        printed.removesuffix("\n").split("\n") if printed else [],
+        exit_code,
+    ), text
 
 
 @pytest.mark.parametrize(
@@ -159,7 +174,13 @@ def test_a_loop_goes_on_and_prints_once_a_round() -> None:
     assert program is not None
     assert program.run_seconds is None
     assert program.printed(1.0) == [(0.0, "begin")]
-    assert program.printed(12.5) == [(0.0, "begin"), (2.0, None), (2.0, "tick"), (12.0, None), (12.0, "tick")]
+    assert program.printed(12.5) == [
+        (0.0, "begin"),
+        (2.0, None),
+        (2.0, "tick"),
+        (12.0, None),
+        (12.0, "tick"),
+    ]
     assert len(program.printed(1e6)) < 6000, "a loop of days is not told whole"
 
 
@@ -187,7 +208,9 @@ def test_a_program_of_somebody_s_own_is_not_taken_for_the_system_s(words: list[s
 
 
 def test_a_text_that_is_not_understood_is_given_up_at_once() -> None:
-    """Names within an open quote, cut in pieces in every way, would keep the whole laptop busy for years."""
+    """Names within an open quote, cut in pieces in every way, would keep the whole laptop busy for
+    years.
+    """
     text = 'echo "' + "/".join(["$TRAINING_DIR"] * 7) + ' \\"quoted\\""'
     began = time.process_time()
     assert shell(text) is None

@@ -1,4 +1,6 @@
-"""KubeDL's Crons: when they strike, what their policies do, what they remember. EPOCH is 2026-01-05T08:00:00Z."""
+"""KubeDL's Crons: when they strike, what their policies do, what they remember. EPOCH is
+2026-01-05T08:00:00Z.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,16 @@ Object = dict[str, Any]
 
 
 def cron(image: str = "train:10s", metadata: Object | None = None, **spec: Any) -> Object:
-    roles = {"Chief": {"replicas": 1, "template": {"spec": {"containers": [container(image, name="tensorflow")]}}}}
-    workload = {"metadata": {"labels": {"team": "x"}} if metadata is None else metadata, "spec": {"tfReplicaSpecs": roles}}
+    roles = {
+        "Chief": {
+            "replicas": 1,
+            "template": {"spec": {"containers": [container(image, name="tensorflow")]}},
+        }
+    }
+    workload = {
+        "metadata": {"labels": {"team": "x"}} if metadata is None else metadata,
+        "spec": {"tfReplicaSpecs": roles},
+    }
     template = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "workload": workload}
     return {
         "apiVersion": "apps.kubedl.io/v1alpha1",
@@ -49,7 +59,9 @@ def test_a_job_at_every_strike_and_a_memory_of_each() -> None:
     assert job["metadata"]["labels"] == {"team": "x", "kubedl.io/cron-name": "tick"}
     assert [owner["kind"] for owner in job["metadata"]["ownerReferences"]] == ["Cron"]
     assert status["lastScheduleTime"] == "2026-01-05T08:15:00Z" and "active" not in status
-    assert [(each["object"]["name"], each["status"]) for each in status["history"]] == [(name(n), "Succeeded") for n in (1, 2, 3)]
+    assert [(each["object"]["name"], each["status"]) for each in status["history"]] == [
+        (name(n), "Succeeded") for n in (1, 2, 3)
+    ]
     assert all(each["created"] < each["finished"] for each in status["history"])
     assert status["history"][0]["object"]["apiGroup"] == "kubeflow.org/v1"
     assert {"SuccessfulCreate", "SawCompletedWorkload"} <= set(reasons(world, "tick"))
@@ -58,11 +70,16 @@ def test_a_job_at_every_strike_and_a_memory_of_each() -> None:
 def test_only_so_many_are_remembered_and_all_jobs_stay() -> None:
     world = world_with(cron(historyLimit=2))
     live(world, 26 * 60)
-    assert [each["object"]["name"] for each in get(world, CRONS, "tick")["status"]["history"]] == [name(4), name(5)]
+    assert [each["object"]["name"] for each in get(world, CRONS, "tick")["status"]["history"]] == [
+        name(4),
+        name(5),
+    ]
     assert len(jobs(world)) == 5
 
 
-@pytest.mark.parametrize(("policy", "made", "at_work"), [("Allow", 3, 3), ("Forbid", 1, 1), ("Replace", 1, 1)])
+@pytest.mark.parametrize(
+    ("policy", "made", "at_work"), [("Allow", 3, 3), ("Forbid", 1, 1), ("Replace", 1, 1)]
+)
 def test_what_happens_while_one_is_at_work(policy: str, made: int, at_work: int) -> None:
     world = world_with(cron("train:1h", concurrencyPolicy=policy))
     live(world, 16 * 60)
@@ -82,7 +99,9 @@ def test_suspended_and_resumed() -> None:
     world = world_with(cron(suspend=True))
     live(world, 11 * 60)
     assert jobs(world) == []
-    world.cluster.mutate(CRONS, NAMESPACE, "tick", lambda obj: {**obj, "spec": {**obj["spec"], "suspend": False}})
+    world.cluster.mutate(
+        CRONS, NAMESPACE, "tick", lambda obj: {**obj, "spec": {**obj["spec"], "suspend": False}}
+    )
     live(world, 60)
     assert jobs(world) == [name(2)], "of what it missed, the last"
 

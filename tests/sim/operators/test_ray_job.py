@@ -22,7 +22,11 @@ Object = dict[str, Any]
 
 def ray_job(image: str = "train:2m", workers: int = 2, **spec: Any) -> Object:
     head = {"template": {"spec": {"containers": [container(image, name="ray-head")]}}}
-    group = {"groupName": "gpu", "replicas": workers, "template": {"spec": {"containers": [container(image, gpus=1, name="ray-worker")]}}}
+    group = {
+        "groupName": "gpu",
+        "replicas": workers,
+        "template": {"spec": {"containers": [container(image, gpus=1, name="ray-worker")]}},
+    }
     cluster = {"headGroupSpec": head, "workerGroupSpecs": [group]}
     metadata = {"name": "r", "namespace": NAMESPACE}
     return {
@@ -59,14 +63,20 @@ def test_the_cluster_goes_when_it_shall() -> None:
     world = world_with(ray_job(shutdownAfterJobFinishes=True, ttlSecondsAfterFinished=60))
     live(world, 600)
     assert world.cluster.list(RAY_CLUSTERS, NAMESPACE) == []
-    assert [item["metadata"]["labels"].get("job-name") for item in pods(world)] == ["r"], "what the submitter said stays"
+    assert [item["metadata"]["labels"].get("job-name") for item in pods(world)] == ["r"], (
+        "what the submitter said stays"
+    )
 
 
 def test_a_program_that_fails_is_tried_three_times() -> None:
     world = world_with(ray_job("fail:5s"))
     live(world, 600)
     status = get(world, RAY_JOBS, "r")["status"]
-    assert (status["jobDeploymentStatus"], status["jobStatus"], status["reason"]) == ("Failed", "FAILED", "AppFailed")
+    assert (status["jobDeploymentStatus"], status["jobStatus"], status["reason"]) == (
+        "Failed",
+        "FAILED",
+        "AppFailed",
+    )
     assert get(world, JOBS, "r")["status"]["failed"] == 3
 
 
@@ -84,7 +94,10 @@ def test_a_lost_worker_is_made_anew() -> None:
 def test_a_suspended_one_has_nothing_and_goes_on_later() -> None:
     world = world_with(ray_job(suspend=True, shutdownAfterJobFinishes=True))
     live(world, 60)
-    assert (get(world, RAY_JOBS, "r")["status"]["jobDeploymentStatus"], pods(world)) == ("Suspended", [])
+    assert (get(world, RAY_JOBS, "r")["status"]["jobDeploymentStatus"], pods(world)) == (
+        "Suspended",
+        [],
+    )
     world.cluster.merge_patch(RAY_JOBS, NAMESPACE, "r", {"spec": {"suspend": False}})
     live(world, 400)
     assert get(world, RAY_JOBS, "r")["status"]["jobStatus"] == "SUCCEEDED"
@@ -108,8 +121,14 @@ def test_one_that_may_not_be_suspended_is_left_as_it_is(spec: Object, message: s
     world.cluster.merge_patch(RAY_JOBS, NAMESPACE, "r", {"spec": {"suspend": True}})
     live(world, 120)
     assert [item["metadata"]["name"] for item in pods(world)] == running
-    told = [item for item in world.cluster.list(EVENTS, NAMESPACE) if item["reason"] == "InvalidRayJobSpec"]
-    assert {item["message"] for item in told} == {f"The RayJob spec is invalid {NAMESPACE}/r: {message}"}
+    told = [
+        item
+        for item in world.cluster.list(EVENTS, NAMESPACE)
+        if item["reason"] == "InvalidRayJobSpec"
+    ]
+    assert {item["message"] for item in told} == {
+        f"The RayJob spec is invalid {NAMESPACE}/r: {message}"
+    }
 
 
 def test_a_deadline_ends_it() -> None:
@@ -140,36 +159,71 @@ def test_too_many_workers_are_refused() -> None:
 def test_an_mpi_job_of_version_one_runs_with_its_policy_beside() -> None:
     world = small_world()
     launcher = {"template": {"spec": {"containers": [container("train:1m", name="mpi")]}}}
-    worker = {"replicas": 2, "template": {"spec": {"containers": [container("train:1m", gpus=1, name="mpi")]}}}
-    spec = {"slotsPerWorker": 1, "cleanPodPolicy": "All", "mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker}}
+    worker = {
+        "replicas": 2,
+        "template": {"spec": {"containers": [container("train:1m", gpus=1, name="mpi")]}},
+    }
+    spec = {
+        "slotsPerWorker": 1,
+        "cleanPodPolicy": "All",
+        "mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker},
+    }
     world.cluster.create(
-        {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "metadata": {"name": "old", "namespace": NAMESPACE}, "spec": spec}
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "MPIJob",
+            "metadata": {"name": "old", "namespace": NAMESPACE},
+            "spec": spec,
+        }
     )
     live(world, 300)
-    conditions = {item["type"]: item["status"] for item in get(world, MPI_JOBS, "old")["status"]["conditions"]}
+    conditions = {
+        item["type"]: item["status"] for item in get(world, MPI_JOBS, "old")["status"]["conditions"]
+    }
     assert conditions["Succeeded"] == "True"
-    assert [item["metadata"]["name"] for item in pods(world) if "worker" in item["metadata"]["name"]] == []
+    assert [
+        item["metadata"]["name"] for item in pods(world) if "worker" in item["metadata"]["name"]
+    ] == []
 
 
 def test_a_training_job_that_is_active_too_long_fails() -> None:
     world = small_world()
     spec = {
         "runPolicy": {"activeDeadlineSeconds": 60, "cleanPodPolicy": "Running"},
-        "tfReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": {"containers": [container("train:1h", name="tensorflow")]}}}},
+        "tfReplicaSpecs": {
+            "Worker": {
+                "replicas": 1,
+                "template": {"spec": {"containers": [container("train:1h", name="tensorflow")]}},
+            }
+        },
     }
     world.cluster.create(
-        {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "slow", "namespace": NAMESPACE}, "spec": spec}
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "TFJob",
+            "metadata": {"name": "slow", "namespace": NAMESPACE},
+            "spec": spec,
+        }
     )
     live(world, 40)
     assert phase(world, "slow-worker-0") == "Running"
     live(world, 60)
-    failed = next(item for item in get(world, TF_JOBS, "slow")["status"]["conditions"] if item["type"] == "Failed")
-    assert failed["message"] == "Job slow has failed because it was active longer than specified deadline"
+    failed = next(
+        item
+        for item in get(world, TF_JOBS, "slow")["status"]["conditions"]
+        if item["type"] == "Failed"
+    )
+    assert failed["message"] == (
+        "Job slow has failed because it was active longer than specified deadline"
+    )
     assert pods(world) == []
 
 
 def test_what_arena_submits_runs_on_every_host() -> None:
-    flags = "rj --name=r --image=train:2m --worker-replicas=2 --worker-num-of-hosts=2 --worker-gpu=1 --shutdown-after-finished=false go"
+    flags = (
+        "rj --name=r --image=train:2m --worker-replicas=2 --worker-num-of-hosts=2 --worker-gpu=1 "
+        "--shutdown-after-finished=false go"
+    )
     [job] = dry_run(f"-n {NAMESPACE} {flags}")
     world = world_with(job)
     live(world, 120)
@@ -178,4 +232,7 @@ def test_what_arena_submits_runs_on_every_host() -> None:
     assert (report.status, report.gpus_requested, report.gpus_allocated) == ("RUNNING", 4, 4)
     assert sorted(found.roles) == [*["default-group"] * 4, "head", "submitter"]
     live(world, 300)
-    assert job_status(next(each for each in take_snapshot(world).jobs if each.type == "rayjob"), []) == "SUCCEEDED"
+    assert (
+        job_status(next(each for each in take_snapshot(world).jobs if each.type == "rayjob"), [])
+        == "SUCCEEDED"
+    )

@@ -42,7 +42,9 @@ def nodes(world: World) -> dict[str, Object]:
 
 
 def offers(world: World, resource: str) -> dict[str, str]:
-    found = {name: node["status"]["allocatable"].get(resource, "") for name, node in nodes(world).items()}
+    found = {
+        name: node["status"]["allocatable"].get(resource, "") for name, node in nodes(world).items()
+    }
     return {name: amount for name, amount in found.items() if amount}
 
 
@@ -54,11 +56,21 @@ def default_pods(world: World) -> dict[str, Object]:
     return {item["metadata"]["name"]: item for item in world.cluster.list(PODS, "default")}
 
 
-def workload(kind: str, name: str, image: str, limits: dict[str, Any], replicas: int, **more: Any) -> Object:
+def workload(
+    kind: str, name: str, image: str, limits: dict[str, Any], replicas: int, **more: Any
+) -> Object:
     labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": name, "image": image, "resources": {"limits": limits}}]}}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": name, "image": image, "resources": {"limits": limits}}]},
+    }
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template, **more}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": spec,
+    }
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -67,13 +79,17 @@ def test_it_is_ready_and_the_reader_makes_the_rest(number: int) -> None:
     assert all(condition(node, "Ready")["status"] == "True" for node in nodes(world).values())
     assert default_pods(world) == {}
     made_by_reader = {"demo-ns", "namespace1", "namespace2", "namespace3", "namespace4"}
-    assert not made_by_reader & {item["metadata"]["name"] for item in world.cluster.list(NAMESPACES)}
+    assert not made_by_reader & {
+        item["metadata"]["name"] for item in world.cluster.list(NAMESPACES)
+    }
 
 
 def test_000_two_gpu_nodes_two_cards() -> None:
     world = looked_at(0)
     assert sorted(offers(world, "nvidia.com/gpu").values()) == ["1", "1"]
-    assert "192.168.1.151" in {address(nodes(world)[name]) for name in offers(world, "nvidia.com/gpu")}
+    assert "192.168.1.151" in {
+        address(nodes(world)[name]) for name in offers(world, "nvidia.com/gpu")
+    }
 
 
 def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
@@ -83,7 +99,13 @@ def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
     image = "registry.cn-shanghai.aliyuncs.com/tensorflow-samples/cuda-malloc"
     world.cluster.create(
         workload(
-            "StatefulSet", "app-3g-v1", f"{image}:3G", {"nvidia.com/gpu": 1}, 1, serviceName="app-3g-v1", podManagementPolicy="Parallel"
+            "StatefulSet",
+            "app-3g-v1",
+            f"{image}:3G",
+            {"nvidia.com/gpu": 1},
+            1,
+            serviceName="app-3g-v1",
+            podManagementPolicy="Parallel",
         )
     )
     live(world, 90)
@@ -94,22 +116,41 @@ def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
     live(world, 40)
 
     def share(node: Object) -> Object:
-        return {**node, "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], "cgpu": "true"}}}
+        return {
+            **node,
+            "metadata": {
+                **node["metadata"],
+                "labels": {**node["metadata"]["labels"], "cgpu": "true"},
+            },
+        }
 
     world.cluster.mutate(NODES, None, name, share)
     assert offers(world, "nvidia.com/gpu") == {}
     assert offers(world, "aliyun.com/gpu-mem") == {name: "15"}
     shares = {"aliyun.com/gpu-mem": 4}
-    world.cluster.create(workload("StatefulSet", "app-3g-v1", f"{image}:3G", shares, 2, podManagementPolicy="Parallel"))
+    world.cluster.create(
+        workload(
+            "StatefulSet", "app-3g-v1", f"{image}:3G", shares, 2, podManagementPolicy="Parallel"
+        )
+    )
     live(world, 60)
-    world.cluster.create(workload("StatefulSet", "app-6g-v1", f"{image}:6G", shares, 1, podManagementPolicy="Parallel"))
+    world.cluster.create(
+        workload(
+            "StatefulSet", "app-6g-v1", f"{image}:6G", shares, 1, podManagementPolicy="Parallel"
+        )
+    )
     live(world, 195)
     assert [world.devices.cards(name)[0].holds[index].limit_mib for index in (0, 1)] == [4301, 4301]
     broken = default_pods(world)["app-6g-v1-0"]["status"]["containerStatuses"][0]
     assert broken["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-    assert {default_pods(world)[f"app-3g-v1-{index}"]["status"]["phase"] for index in (0, 1)} == {"Running"}
+    assert {default_pods(world)[f"app-3g-v1-{index}"]["status"]["phase"] for index in (0, 1)} == {
+        "Running"
+    }
     lines = world.logs.lines("default", "app-6g-v1-0", "app-6g-v1", False) or ()
-    told = 'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)"'
+    told = (
+        'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( '
+        '(void**)&dev_c, malloc_size)"'
+    )
     assert [line for _, line in lines] == [told]
 
 
@@ -117,13 +158,18 @@ def test_002_the_pods_that_the_document_lists_are_there() -> None:
     world = world_of(2)
     (node,) = nodes(world).values()
     assert (node["metadata"]["name"], address(node)) == ("ip-172-31-27-93", "172.31.27.93")
-    listed = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in world.cluster.list(PODS)}
+    listed = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]): item
+        for item in world.cluster.list(PODS)
+    }
     assert len(listed) == 16
     assert {item["status"]["phase"] for item in listed.values()} == {"Running"}
     assert ("kube-system", "nvidia-device-plugin-1602308324-jg842") in listed
     prometheus = listed["prometheus", "prometheus-kube-prometheus-stack-1602-prometheus-0"]
     assert len(prometheus["status"]["containerStatuses"]) == 3
-    tester = pod("dcgmproftester", "nvidia/samples:dcgmproftester-2.0.10-cuda11.0-ubuntu18.04", gpus=1)
+    tester = pod(
+        "dcgmproftester", "nvidia/samples:dcgmproftester-2.0.10-cuda11.0-ubuntu18.04", gpus=1
+    )
     tester["metadata"]["namespace"] = "default"
     tester["spec"]["containers"][0]["args"] = ["--no-dcgm-validation", "-t 1004", "-d 600"]
     world.cluster.create(tester)
@@ -137,8 +183,14 @@ def test_002_the_pods_that_the_document_lists_are_there() -> None:
 def test_003_six_nodes_one_whole_t4_and_one_of_14_units() -> None:
     world = world_of(3)
     assert len(nodes(world)) == 6
-    assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes(world).values()} == {"v1.16.6-aliyun.1"}
-    masters = [name for name, node in nodes(world).items() if "node-role.kubernetes.io/master" in node["metadata"]["labels"]]
+    assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes(world).values()} == {
+        "v1.16.6-aliyun.1"
+    }
+    masters = [
+        name
+        for name, node in nodes(world).items()
+        if "node-role.kubernetes.io/master" in node["metadata"]["labels"]
+    ]
     assert masters == [f"cn-zhangjiakou.192.168.{rest}" for rest in ("0.138", "1.112", "3.115")]
     shared = "cn-zhangjiakou.192.168.3.184"
     assert offers(world, "nvidia.com/gpu") == {"cn-zhangjiakou.192.168.3.189": "1"}
@@ -146,7 +198,9 @@ def test_003_six_nodes_one_whole_t4_and_one_of_14_units() -> None:
     image = "tensorflow/tensorflow:1.4.1-gpu-py3"
     world.cluster.create(workload("Deployment", "tf-notebook-gpu", image, {"nvidia.com/gpu": 1}, 2))
     live(world, 90)
-    waiting = next(item for item in default_pods(world).values() if not item["spec"].get("nodeName"))
+    waiting = next(
+        item for item in default_pods(world).values() if not item["spec"].get("nodeName")
+    )
     told = condition(waiting, "PodScheduled")["message"]
     assert told.startswith("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. ")
     for name in ("tf-notebook", "tf-notebook-2", "tf-notebook-3"):
@@ -154,7 +208,11 @@ def test_003_six_nodes_one_whole_t4_and_one_of_14_units() -> None:
     live(world, 90)
     holds = world.devices.cards(shared)[0].holds
     assert len(holds) == 3
-    assert {item["spec"].get("nodeName") for item in default_pods(world).values()} == {None, shared, "cn-zhangjiakou.192.168.3.189"}
+    assert {item["spec"].get("nodeName") for item in default_pods(world).values()} == {
+        None,
+        shared,
+        "cn-zhangjiakou.192.168.3.189",
+    }
 
 
 def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
@@ -186,9 +244,15 @@ def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
     world.cluster.create(volume)
     world.cluster.create(claim)
     live(world, 2)
-    (bound,), (told,) = world.cluster.list(PERSISTENT_VOLUMES), world.cluster.list(PERSISTENT_VOLUME_CLAIMS)
+    (bound,), (told,) = (
+        world.cluster.list(PERSISTENT_VOLUMES),
+        world.cluster.list(PERSISTENT_VOLUME_CLAIMS),
+    )
     assert (bound["status"]["phase"], told["status"]["phase"]) == ("Bound", "Bound")
-    assert (bound["spec"]["claimRef"]["name"], told["status"]["capacity"]) == ("fashion-demo-pvc", {"storage": "10Gi"})
+    assert (bound["spec"]["claimRef"]["name"], told["status"]["capacity"]) == (
+        "fashion-demo-pvc",
+        {"storage": "10Gi"},
+    )
     for number in (1, 2):
         world.cluster.create(workload("Deployment", f"nginx{number}", "nginx", {"cpu": 5}, 4))
     live(world, 120)
@@ -199,19 +263,41 @@ def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
     assert world.cluster.list(PERSISTENT_VOLUMES)[0]["status"]["phase"] == "Released"
 
 
-def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it_is_shared() -> None:
+def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it_is_shared() -> (
+    None
+):
     world, name = world_of(1), "cn-hangzhou.192.168.2.167"
-    world.cluster.create(workload("StatefulSet", "app-3g-v1", "cuda-malloc:3G", {"nvidia.com/gpu": 1}, 1, serviceName="app-3g-v1"))
+    world.cluster.create(
+        workload(
+            "StatefulSet",
+            "app-3g-v1",
+            "cuda-malloc:3G",
+            {"nvidia.com/gpu": 1},
+            1,
+            serviceName="app-3g-v1",
+        )
+    )
     live(world, 120)
 
     def told() -> list[tuple[str, str]]:
-        found = [event for event in world.cluster.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
-        return [(event["reason"], event["message"]) for event in found if event["source"]["component"] == "fairlead-device-plugin"]
+        found = [
+            event
+            for event in world.cluster.list(EVENTS, "default")
+            if event["involvedObject"]["name"] == name
+        ]
+        return [
+            (event["reason"], event["message"])
+            for event in found
+            if event["source"]["component"] == "fairlead-device-plugin"
+        ]
 
     labels = {"metadata": {"labels": {"cgpu": "true"}}}
     world.cluster.merge_patch(NODES, None, name, labels)
     live(world, 10)
-    waits = "GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod is left"
+    waits = (
+        "GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod "
+        "is left"
+    )
     assert told() == [("GPUDraining", waits)]
     world.cluster.delete(STATEFUL_SETS, "default", "app-3g-v1", propagation="Background")
     live(world, 60)
@@ -223,5 +309,9 @@ def test_001_a_card_that_nobody_holds_changes_without_a_word() -> None:
     world, name = world_of(1), "cn-hangzhou.192.168.2.167"
     world.cluster.merge_patch(NODES, None, name, {"metadata": {"labels": {"cgpu": "true"}}})
     live(world, 10)
-    assert not [event for event in world.cluster.list(EVENTS, "default") if event["reason"].startswith("GPU")]
+    assert not [
+        event
+        for event in world.cluster.list(EVENTS, "default")
+        if event["reason"].startswith("GPU")
+    ]
     assert offers(world, "aliyun.com/gpu-mem")[name] == "15"

@@ -19,7 +19,9 @@ def world() -> World:
 
 
 def pods(world: World, service: str) -> list[Object]:
-    return [pod for pod in world.cluster.list(PODS) if pod["metadata"]["labels"].get("app") == service]
+    return [
+        pod for pod in world.cluster.list(PODS) if pod["metadata"]["labels"].get("app") == service
+    ]
 
 
 def waiting_for(pod: Object) -> str:
@@ -27,13 +29,26 @@ def waiting_for(pod: Object) -> str:
 
 
 def test_silent_nodes_are_not_ready_and_give_no_readings(world: World) -> None:
-    ready = {node["metadata"]["name"]: condition(node, "Ready")["status"] for node in world.cluster.list(NODES)}
-    assert {name for name, status in ready.items() if status == "Unknown"} == {"gpu-3", "gpu-silent-1"}
-    assert {sample.node for sample in world.devices.sample()} == {"gpu-1", "gpu-2", "gpu-cordoned-1"}
+    ready = {
+        node["metadata"]["name"]: condition(node, "Ready")["status"]
+        for node in world.cluster.list(NODES)
+    }
+    assert {name for name, status in ready.items() if status == "Unknown"} == {
+        "gpu-3",
+        "gpu-silent-1",
+    }
+    assert {sample.node for sample in world.devices.sample()} == {
+        "gpu-1",
+        "gpu-2",
+        "gpu-cordoned-1",
+    }
 
 
 def test_a_card_fell_off_the_bus(world: World) -> None:
-    assert (world.devices.cards("gpu-1")[0].failed_by, world.devices.cards("gpu-1")[0].is_healthy) == (79, False)
+    assert (
+        world.devices.cards("gpu-1")[0].failed_by,
+        world.devices.cards("gpu-1")[0].is_healthy,
+    ) == (79, False)
     node = world.cluster.get(NODES, None, "gpu-1")
     assert node is not None
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "3"
@@ -42,11 +57,15 @@ def test_a_card_fell_off_the_bus(world: World) -> None:
 def test_a_pod_is_stuck_in_terminating_and_its_successor_waits(world: World) -> None:
     stuck = [pod for pod in pods(world, "left-behind") if "deletionTimestamp" in pod["metadata"]]
     assert [pod["spec"]["nodeName"] for pod in stuck] == ["gpu-3"]
-    (successor,) = [pod for pod in pods(world, "left-behind") if "deletionTimestamp" not in pod["metadata"]]
+    (successor,) = [
+        pod for pod in pods(world, "left-behind") if "deletionTimestamp" not in pod["metadata"]
+    ]
     assert condition(successor, "PodScheduled")["reason"] == "SchedulingGated"
     waits = condition(successor, "fairlead.io/QuotaAdmitted")
     assert waits["reason"] == "OverMax"
-    assert "that the cluster's nodes have" in waits["message"], "what is stuck on a dead node is held still"
+    assert ("that the cluster's nodes have") in waits["message"], (
+        "what is stuck on a dead node is held still"
+    )
 
 
 def test_a_crash_loop_and_a_missing_image(world: World) -> None:

@@ -13,11 +13,19 @@ from fairlead_sim.world.world import World
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-ZONES = (NodePool(name="a", count=2, labels={"zone": "a", "gen": "8"}), NodePool(name="b", labels={"zone": "b", "gen": "9"}))
+ZONES = (
+    NodePool(name="a", count=2, labels={"zone": "a", "gen": "8"}),
+    NodePool(name="b", labels={"zone": "b", "gen": "9"}),
+)
 
 
 def node_term(*expressions: tuple[str, str, list[str]]) -> Object:
-    return {"matchExpressions": [{"key": key, "operator": operator, "values": values} for key, operator, values in expressions]}
+    return {
+        "matchExpressions": [
+            {"key": key, "operator": operator, "values": values}
+            for key, operator, values in expressions
+        ]
+    }
 
 
 def node_affinity(*terms: Object) -> Object:
@@ -25,10 +33,20 @@ def node_affinity(*terms: Object) -> Object:
 
 
 def pod_affinity(kind: str, app: str, key: str = "zone", **more: Any) -> Object:
-    return {"affinity": {kind: {REQUIRED: [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key, **more}]}}}
+    return {
+        "affinity": {
+            kind: {
+                REQUIRED: [
+                    {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key, **more}
+                ]
+            }
+        }
+    }
 
 
-def place(world: World, name: str, app: str = "", namespace: str = "work", **spec: Any) -> str | None:
+def place(
+    world: World, name: str, app: str = "", namespace: str = "work", **spec: Any
+) -> str | None:
     """The node that a new pod gets, None if it waits."""
     new = pod(name, **spec)
     new["metadata"] |= {"labels": {"app": app}, "namespace": namespace}
@@ -57,22 +75,39 @@ def place(world: World, name: str, app: str = "", namespace: str = "work", **spe
     ids=str,
 )
 def test_every_operator(expression: tuple[str, str, list[str]], fits: bool) -> None:
-    assert suits_node(node_affinity(node_term(expression)), "a-1", {"zone": "a", "gen": "8"}) is fits
+    assert (
+        suits_node(node_affinity(node_term(expression)), "a-1", {"zone": "a", "gen": "8"}) is fits
+    )
 
 
 def test_terms_are_alternatives_and_expressions_conditions() -> None:
     here = {"zone": "a", "gen": "8"}
-    neither, both = node_term(("zone", "In", ["a"]), ("gen", "In", ["1"])), node_term(("zone", "In", ["a"]), ("gen", "In", ["8"]))
+    neither, both = (
+        node_term(("zone", "In", ["a"]), ("gen", "In", ["1"])),
+        node_term(("zone", "In", ["a"]), ("gen", "In", ["8"])),
+    )
     assert not suits_node(node_affinity(neither), "a-1", here)
     assert suits_node(node_affinity(neither, both), "a-1", here)
     assert not suits_node(node_affinity({}), "a-1", here)
     by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a-2"]}]}
-    assert [suits_node(node_affinity(by_name), name, here) for name in ("a-1", "a-2")] == [False, True]
+    assert [suits_node(node_affinity(by_name), name, here) for name in ("a-1", "a-2")] == [
+        False,
+        True,
+    ]
 
 
 def test_preferred_nodes_come_first_and_unwelcoming_ones_last() -> None:
-    world = small_world(*ZONES, NodePool(name="soft", count=1, cpu=64, taints=(PoolTaint("k", effect="PreferNoSchedule"),)))
-    prefers = {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 5, "preference": node_term(("zone", "In", ["b"]))}]}}}
+    world = small_world(
+        *ZONES,
+        NodePool(name="soft", count=1, cpu=64, taints=(PoolTaint("k", effect="PreferNoSchedule"),)),
+    )
+    prefers = {
+        "affinity": {
+            "nodeAffinity": {
+                PREFERRED: [{"weight": 5, "preference": node_term(("zone", "In", ["b"]))}]
+            }
+        }
+    }
     assert [place(world, f"p{number}", **prefers) for number in range(3)] == ["b-1"] * 3
     assert {place(world, f"q{number}") for number in range(9)} == {"a-1", "a-2", "b-1"}
 
@@ -97,17 +132,24 @@ def test_the_first_of_a_kind_that_wants_its_own_kind_may_stand_anywhere() -> Non
 def test_anti_affinity_holds_both_ways() -> None:
     world = small_world(*ZONES)
     apart = pod_affinity("podAntiAffinity", "l", "kubernetes.io/hostname")
-    assert {place(world, f"l{number}", "l", **apart) for number in range(3)} == {"a-1", "a-2", "b-1"}
+    assert {place(world, f"l{number}", "l", **apart) for number in range(3)} == {
+        "a-1",
+        "a-2",
+        "b-1",
+    }
     assert place(world, "l3", "l", **apart) is None
     told = condition(get_pod(world, "l3"), "PodScheduled")["message"]
     # Recorded from kube-scheduler 1.36.3.
     assert told == (
-        "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, "
+        "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. no new "
+        "claims to deallocate, "
         "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
     )
     assert place(world, "plain", "l") is None
     told = condition(get_pod(world, "plain"), "PodScheduled")["message"]
-    assert told.startswith("0/3 nodes are available: 3 node(s) didn't satisfy existing pods anti-affinity rules. ")
+    assert told.startswith(
+        "0/3 nodes are available: 3 node(s) didn't satisfy existing pods anti-affinity rules. "
+    )
     assert place(world, "other", "x") is not None
 
 
@@ -115,5 +157,7 @@ def test_namespaces_bound_what_a_term_sees() -> None:
     world = small_world(*ZONES)
     assert place(world, "db", "db", "default", nodeSelector={"zone": "b"}) == "b-1"
     assert place(world, "here", **pod_affinity("podAffinity", "db")) is None
-    assert place(world, "named", **pod_affinity("podAffinity", "db", namespaces=["default"])) == "b-1"
+    assert (
+        place(world, "named", **pod_affinity("podAffinity", "db", namespaces=["default"])) == "b-1"
+    )
     assert place(world, "all", **pod_affinity("podAffinity", "db", namespaceSelector={})) == "b-1"

@@ -26,7 +26,11 @@ from fairlead_sim.scenario.scenario import PoolTaint, PriorityClass
 
 NO_CLAIMS = "no new claims to deallocate, preemption:"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
-MASTER = NodePool(name="master", role="control-plane", taints=(PoolTaint("node-role.kubernetes.io/control-plane"),))
+MASTER = NodePool(
+    name="master",
+    role="control-plane",
+    taints=(PoolTaint("node-role.kubernetes.io/control-plane"),),
+)
 
 
 def node_of(world: object, name: str = "p") -> str | None:
@@ -48,7 +52,9 @@ def test_plain_pods_keep_off_gpu_nodes() -> None:
 
 
 def test_gpu_pods_fill_the_fuller_node_first() -> None:
-    world = small_world(CPU_POOL, NodePool(name="gpu", count=2, cpu=32, gpu_model="Tesla T4", gpus=4))
+    world = small_world(
+        CPU_POOL, NodePool(name="gpu", count=2, cpu=32, gpu_model=("Tesla T4"), gpus=4)
+    )
     for name, gpus in (("a", 1), ("b", 1), ("c", 4)):
         world.cluster.create(pod(name, gpus=gpus))
         live(world, 5)
@@ -60,8 +66,13 @@ def test_the_sentence_of_a_waiting_pod_is_kubernetes_own() -> None:
     world = small_world(MASTER, CPU_POOL, GPU_POOL, NodePool(name="closed", cordoned=True))
     world.cluster.create(pod(gpus=5))
     live(world, 5)
-    told = "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient nvidia.com/gpu"
-    assert why(world) == f"0/4 nodes are available: {told}. {NO_CLAIMS} 0/4 nodes are available: 4 {NOT_HELPFUL}."
+    told = (
+        "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient "
+        "nvidia.com/gpu"
+    )
+    assert why(world) == (
+        f"0/4 nodes are available: {told}. {NO_CLAIMS} 0/4 nodes are available: 4 {NOT_HELPFUL}."
+    )
     assert reasons(world, "p") == ["FailedScheduling"]
     assert phase(world) == "Pending"
 
@@ -70,15 +81,27 @@ def test_the_sentence_of_a_waiting_pod_is_kubernetes_own() -> None:
     ("spec", "told"),
     [
         ({"nodeSelector": {"zone": "moon"}}, "3 node(s) didn't match Pod's node affinity/selector"),
-        ({"containers": [{"name": "m", "image": "a", "resources": {"requests": {"cpu": "99"}}}]}, "3 Insufficient cpu"),
-        ({"containers": [{"name": "m", "image": "a", "resources": {"requests": {"memory": "1e30"}}}]}, "3 Insufficient memory"),
+        (
+            {"containers": [{"name": "m", "image": "a", "resources": {"requests": {"cpu": "99"}}}]},
+            "3 Insufficient cpu",
+        ),
+        (
+            {
+                "containers": [
+                    {"name": "m", "image": "a", "resources": {"requests": {"memory": "1e30"}}}
+                ]
+            },
+            "3 Insufficient memory",
+        ),
     ],
 )
 def test_other_reasons_to_wait(spec: dict[str, object], told: str) -> None:
     world = small_world()
     world.cluster.create(pod() | {"spec": {**pod()["spec"], **spec}})
     live(world, 5)
-    assert why(world) == f"0/3 nodes are available: {told}. {NO_CLAIMS} 0/3 nodes are available: 3 {NOT_HELPFUL}."
+    assert why(world) == (
+        f"0/3 nodes are available: {told}. {NO_CLAIMS} 0/3 nodes are available: 3 {NOT_HELPFUL}."
+    )
 
 
 def test_a_waiting_pod_goes_as_soon_as_there_is_room() -> None:
@@ -103,7 +126,11 @@ def test_higher_priority_goes_first_then_the_older() -> None:
     order = []
     for _ in range(60):
         live(world, 10)
-        order += [name for name in ("old", "young", "urgent") if node_of(world, name) and name not in order]
+        order += [
+            name
+            for name in ("old", "young", "urgent")
+            if node_of(world, name) and name not in order
+        ]
     assert order == ["urgent", "old", "young"]
 
 
@@ -112,7 +139,9 @@ def test_a_gated_pod_is_not_looked_at_until_the_gate_is_gone() -> None:
     world.cluster.create(pod(schedulingGates=[{"name": "fairlead.io/quota"}]))
     live(world, 10)
     assert condition(get_pod(world), "PodScheduled")["reason"] == "SchedulingGated"
-    world.cluster.mutate(PODS, NAMESPACE, "p", lambda old: {**old, "spec": {**old["spec"], "schedulingGates": []}})
+    world.cluster.mutate(
+        PODS, NAMESPACE, "p", lambda old: {**old, "spec": {**old["spec"], "schedulingGates": []}}
+    )
     live(world, 60)
     assert phase(world) == "Running"
 
@@ -129,7 +158,12 @@ def test_cordon_and_uncordon() -> None:
     world = small_world(CPU_POOL)
 
     def cordon(value: bool) -> None:
-        world.cluster.mutate(NODES, None, "cpu-1", lambda node: {**node, "spec": {**node["spec"], "unschedulable": value}})
+        world.cluster.mutate(
+            NODES,
+            None,
+            "cpu-1",
+            lambda node: {**node, "spec": {**node["spec"], "unschedulable": value}},
+        )
 
     cordon(True)
     world.cluster.create(pod())
@@ -151,7 +185,10 @@ def test_shared_pods_go_on_the_fullest_card_that_fits_and_say_so() -> None:
     assert (grant["index"], grant["units"], grant["mib"]) == (0, 4, 4301)
     assert grant["uuid"] == world.devices.cards("shared-1")[0].uuid
     assert json.loads(chosen[0][names.ANNOTATION_REFERENCE_ALLOCATION]) == {"0": {"0": 4}}
-    assert (chosen[0][names.ANNOTATION_GPU_POD], chosen[0][names.ANNOTATION_GPU_DEVICE]) == ("4", "15")
+    assert (chosen[0][names.ANNOTATION_GPU_POD], chosen[0][names.ANNOTATION_GPU_DEVICE]) == (
+        "4",
+        "15",
+    )
     assert chosen[0][names.ANNOTATION_GPU_ASSIGNED] == "true"
     assert chosen[0][names.ANNOTATION_GPU_ASSUME_TIME].isdigit()
     assert "need 9 GiB, largest free 7 GiB" in why(world, "p3")
@@ -163,4 +200,6 @@ def test_room_on_two_cards_does_not_add_up() -> None:
     world.cluster.create(pod("b", gpu_memory=10))
     world.cluster.create(pod("c", gpu_memory=8))
     live(world, 10)
-    assert "Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 5 GiB" in why(world, "c")
+    assert ("Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 5 GiB") in why(
+        world, "c"
+    )

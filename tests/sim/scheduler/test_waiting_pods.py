@@ -1,11 +1,24 @@
-"""The scheduler's queue: who is tried, when again, and that many who wait for the same cost one look."""
+"""The scheduler's queue: who is tried, when again, and that many who wait for the same cost one
+look.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, NodePool, condition, get_pod, live, phase, pod, small_world
+from tests.sim.small_world import (
+    CPU_POOL,
+    GPU_POOL,
+    NAMESPACE,
+    NodePool,
+    condition,
+    get_pod,
+    live,
+    phase,
+    pod,
+    small_world,
+)
 
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scheduler.scheduler import MOST_LOOKS
@@ -33,8 +46,10 @@ def why(world: World, name: str) -> str:
 def test_all_of_a_group_are_told_and_the_oldest_gets_the_room() -> None:
     world = full_world(5)
     assert {why(world, f"late-{number:04}") for number in range(5)} == {
-        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: "
-        "0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. no new claims to deallocate, "
+        "preemption: "
+        "0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 "
+        "Preemption is not helpful for scheduling."
     }
     live(world, 700)
     assert phase(world, "late-0000") == "Running"
@@ -79,7 +94,10 @@ def test_no_step_looks_at_more_than_it_may() -> None:
 
 
 def _labelled(node: Object, zone: str) -> Object:
-    return {**node, "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], "zone": zone}}}
+    return {
+        **node,
+        "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], "zone": zone}},
+    }
 
 
 def test_a_new_node_helps_at_once() -> None:
@@ -93,11 +111,16 @@ def test_a_new_node_helps_at_once() -> None:
 
 def test_a_waiting_pod_that_asks_for_something_else_is_looked_at_anew() -> None:
     world = small_world(CPU_POOL, NodePool(name="other", cpu=4, labels={"zone": "sun"}))
-    world.cluster.create(pod("wants", schedulingGates=[{"name": "example.com/later"}], nodeSelector={"zone": "moon"}))
+    world.cluster.create(
+        pod("wants", schedulingGates=[{"name": "example.com/later"}], nodeSelector={"zone": "moon"})
+    )
     live(world, 5)
 
     def change(old: Object) -> Object:
-        return {**old, "spec": {**old["spec"], "schedulingGates": [], "nodeSelector": {"zone": "sun"}}}
+        return {
+            **old,
+            "spec": {**old["spec"], "schedulingGates": [], "nodeSelector": {"zone": "sun"}},
+        }
 
     world.cluster.mutate(PODS, NAMESPACE, "wants", change)
     live(world, 5)

@@ -1,4 +1,6 @@
-"""Structural schemas on values: what contracts with the real server cannot see, that nothing is changed in place and what is shared."""
+"""Structural schemas on values: what contracts with the real server cannot see, that nothing is
+changed in place and what is shared.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,35 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             "properties": {
                 "size": {"type": "integer", "default": 1},
-                "deep": {"type": "object", "default": {}, "properties": {"level": {"type": "integer", "default": 3}}},
-                "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}},
-                "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": {"type": "string"}}}},
-                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"known": {"type": "object"}}},
-                "inner": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {}},
+                "deep": {
+                    "type": "object",
+                    "default": {},
+                    "properties": {"level": {"type": "integer", "default": 3}},
+                },
+                "list": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"a": {"type": "string", "default": "x"}},
+                    },
+                },
+                "map": {
+                    "type": "object",
+                    "additionalProperties": {
+                        "type": "object",
+                        "properties": {"a": {"type": "string"}},
+                    },
+                },
+                "free": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                    "properties": {"known": {"type": "object"}},
+                },
+                "inner": {
+                    "type": "object",
+                    "x-kubernetes-embedded-resource": True,
+                    "properties": {},
+                },
             },
         },
     },
@@ -29,7 +55,10 @@ SCHEMA: dict[str, Any] = {
 _values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2),
     lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(("spec", "size", "deep", "list", "map", "free", "a")), inner)
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(("spec", "size", "deep", "list", "map", "free", "a")), inner
+        )
     ),
     max_leaves=9,
 )
@@ -53,22 +82,41 @@ def test_pruning_tells_where_and_keeps_what_is_free() -> None:
         "no": 1, "list": [{"b": 1}], "map": {"k": {"a": "", "b": 1}}, "free": {"x": {"y": 1}, "known": {"z": 1}},
         "inner": {"apiVersion": "v1", "kind": "K", "metadata": {"any": 1}, "other": 1},
     }  # fmt: skip
-    kept = pruned(SCHEMA, {"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec}, unknown)
+    kept = pruned(
+        SCHEMA,
+        {"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec},
+        unknown,
+    )
     assert kept["spec"] == {
         "list": [{}], "map": {"k": {"a": ""}}, "free": {"x": {"y": 1}, "known": {}},
         "inner": {"apiVersion": "v1", "kind": "K", "metadata": {"any": 1}},
     }  # fmt: skip
-    assert unknown == ["spec.free.known.z", "spec.inner.other", "spec.list[0].b", "spec.map.k.b", "spec.no"]
+    assert unknown == [
+        "spec.free.known.z",
+        "spec.inner.other",
+        "spec.list[0].b",
+        "spec.map.k.b",
+        "spec.no",
+    ]
     assert kept["metadata"] == {"name": "a"}
 
 
 def test_alternatives() -> None:
     one = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
     assert not schema_errors(one, {"a": 1})
-    assert schema_errors(one, {"a": 1, "b": 1})[0].message.endswith("(oneOf). Found 2 valid alternatives")
-    assert schema_errors({"anyOf": [{"required": ["a"]}]}, {})[0].message.endswith("must validate at least one schema (anyOf)")
-    assert schema_errors({"not": {"required": ["a"]}}, {"a": 1})[0].message.endswith("must not validate the schema (not)")
-    assert schema_errors({"allOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"a": 1})[0].field == "b"
+    assert schema_errors(one, {"a": 1, "b": 1})[0].message.endswith(
+        "(oneOf). Found 2 valid alternatives"
+    )
+    assert schema_errors({"anyOf": [{"required": ["a"]}]}, {})[0].message.endswith(
+        "must validate at least one schema (anyOf)"
+    )
+    assert schema_errors({"not": {"required": ["a"]}}, {"a": 1})[0].message.endswith(
+        "must not validate the schema (not)"
+    )
+    assert (
+        schema_errors({"allOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"a": 1})[0].field
+        == "b"
+    )
 
 
 @given(_values)

@@ -12,13 +12,23 @@ from fairlead_sim.schema.status import ApiStatus
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("0", 0), ("-0", 0), ("+7", 7), ("-12", -12), ("0" * 5000 + "3", 3), (str(LARGEST), LARGEST), (str(-LARGEST - 1), -LARGEST - 1)],
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("+7", 7),
+        ("-12", -12),
+        ("0" * 5000 + "3", 3),
+        (str(LARGEST), LARGEST),
+        (str(-LARGEST - 1), -LARGEST - 1),
+    ],
 )
 def test_what_go_reads(text: str, number: int) -> None:
     assert parse_whole(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "-", "--5", "1_000", " 1", "1\n", "0x10", "1.0", "²", "٣", "一"])
+@pytest.mark.parametrize(
+    "text", ["", "-", "--5", "1_000", (" 1"), "1\n", "0x10", "1.0", "²", "٣", "一"]
+)
 def test_what_go_does_not_read(text: str) -> None:
     with pytest.raises(ValueError, match="is not a whole number"):
         parse_whole(text)

@@ -11,7 +11,13 @@ from fairlead_sim.schema.jsonpath import find_all, find_first, parse_json_path
 OBJ = {
     "metadata": {"labels": {"x.io/y": "z"}},
     "spec": {"size": 3, "tags": ["a", "b", "c"]},
-    "status": {"conditions": [{"type": "Ready", "status": "True", "n": 1}, {"type": "Done", "status": "False", "n": 5}, {"type": "Odd"}]},
+    "status": {
+        "conditions": [
+            {"type": "Ready", "status": "True", "n": 1},
+            {"type": "Done", "status": "False", "n": 5},
+            {"type": "Odd"},
+        ]
+    },
 }
 
 

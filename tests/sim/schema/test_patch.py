@@ -1,4 +1,6 @@
-"""Patches: they do what they say, share what they leave alone, and never change what they were given."""
+"""Patches: they do what they say, share what they leave alone, and never change what they were
+given.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from fairlead_sim.schema.status import ApiStatus
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 OBJECT = st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
@@ -25,7 +29,14 @@ def _difference(old: Any, new: Any) -> Any:
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
     gone = {key: None for key in old if key not in new}
-    return {**gone, **{key: _difference(old.get(key), value) for key, value in new.items() if key not in old or old[key] != value}}
+    return {
+        **gone,
+        **{
+            key: _difference(old.get(key), value)
+            for key, value in new.items()
+            if key not in old or old[key] != value
+        },
+    }
 
 
 def _without_nulls(value: Any) -> Any:
@@ -66,33 +77,56 @@ def test_what_a_patch_leaves_alone_is_shared() -> None:
     ],
 )
 def test_lists_with_a_merge_key(old: Any, patch: Any, new: Any) -> None:
-    assert apply_strategic_patch({"containers": old}, {"containers": patch}, "core.PodSpec") == {"containers": new}
+    assert apply_strategic_patch({"containers": old}, {"containers": patch}, "core.PodSpec") == {
+        "containers": new
+    }
 
 
 def test_lists_without_one_are_replaced() -> None:
-    assert apply_strategic_patch({"args": ["a"]}, {"args": ["b"]}, "core.Container") == {"args": ["b"]}
-    assert apply_strategic_patch({"tolerations": [{"key": "x"}]}, {"tolerations": []}, "core.PodSpec") == {"tolerations": []}
+    assert apply_strategic_patch({"args": ["a"]}, {"args": ["b"]}, "core.Container") == {
+        "args": ["b"]
+    }
+    assert apply_strategic_patch(
+        {"tolerations": [{"key": "x"}]}, {"tolerations": []}, "core.PodSpec"
+    ) == {"tolerations": []}
 
 
 def test_lists_of_one_name_have_the_key_of_their_kind() -> None:
-    """A container's ports are known by their container port, a service's by their port; those of a network policy are replaced."""
+    """A container's ports are known by their container port, a service's by their port; those of a
+    network policy are replaced.
+    """
     two = [{"containerPort": 1, "port": 1}, {"containerPort": 2, "port": 1}]
     patch = {"ports": [{"containerPort": 2, "port": 1, "name": "x"}]}
-    assert [port.get("name") for port in apply_strategic_patch({"ports": two}, patch, "core.Container")["ports"]] == [None, "x"]
-    assert [port.get("name") for port in apply_strategic_patch({"ports": two}, patch, "core.ServiceSpec")["ports"]] == ["x", None]
-    assert apply_strategic_patch({"ports": two}, patch, "networking.NetworkPolicyIngressRule") == patch
+    assert [
+        port.get("name")
+        for port in apply_strategic_patch({"ports": two}, patch, "core.Container")["ports"]
+    ] == [None, "x"]
+    assert [
+        port.get("name")
+        for port in apply_strategic_patch({"ports": two}, patch, "core.ServiceSpec")["ports"]
+    ] == ["x", None]
+    assert (
+        apply_strategic_patch({"ports": two}, patch, "networking.NetworkPolicyIngressRule") == patch
+    )
 
 
 def test_the_order_that_a_patch_asks_for() -> None:
     old = {"env": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}
-    patch = {"$setElementOrder/env": [{"name": "c"}, {"name": "a"}], "env": [{"name": "c", "value": "1"}]}
-    assert [item["name"] for item in apply_strategic_patch(old, patch, "core.Container")["env"]] == ["b", "c", "a"]
+    patch = {
+        "$setElementOrder/env": [{"name": "c"}, {"name": "a"}],
+        "env": [{"name": "c", "value": "1"}],
+    }
+    assert [
+        item["name"] for item in apply_strategic_patch(old, patch, "core.Container")["env"]
+    ] == ["b", "c", "a"]
 
 
 def test_keys_to_retain() -> None:
     old = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}
     patch = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}
-    assert apply_strategic_patch(old, patch, "apps.DeploymentSpec") == {"strategy": {"type": "Recreate"}}
+    assert apply_strategic_patch(old, patch, "apps.DeploymentSpec") == {
+        "strategy": {"type": "Recreate"}
+    }
 
 
 @pytest.mark.parametrize(
@@ -141,8 +175,13 @@ def test_what_is_no_json_patch(patch: Any) -> None:
 
 def test_webhooks_are_merged_by_their_name() -> None:
     stored = {"webhooks": [{"name": "a", "timeoutSeconds": 5}, {"name": "b"}]}
-    patch = {"$setElementOrder/webhooks": [{"name": "b"}, {"name": "a"}], "webhooks": [{"name": "a", "rules": []}]}
-    merged = apply_strategic_patch(stored, patch, "admissionregistration.MutatingWebhookConfiguration")
+    patch = {
+        "$setElementOrder/webhooks": [{"name": "b"}, {"name": "a"}],
+        "webhooks": [{"name": "a", "rules": []}],
+    }
+    merged = apply_strategic_patch(
+        stored, patch, "admissionregistration.MutatingWebhookConfiguration"
+    )
     assert merged == {"webhooks": [{"name": "b"}, {"name": "a", "timeoutSeconds": 5, "rules": []}]}
 
 
@@ -153,7 +192,9 @@ def test_an_order_of_what_has_no_key_changes_nothing() -> None:
 
 
 def test_copies_add_no_more_than_the_real_server_lets_them() -> None:
-    """kube-apiserver's `JSONPatchMaxCopyBytes`: 3 MiB of compact JSON, of all copies of a patch together."""
+    """kube-apiserver's `JSONPatchMaxCopyBytes`: 3 MiB of compact JSON, of all copies of a patch
+    together.
+    """
     text = "x" * (1 << 20)
     copies = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(4)]
     doubling = [{"op": "copy", "from": "/d", "path": f"/d/{key}"} for key in "bc" * 20]

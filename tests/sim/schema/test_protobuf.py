@@ -1,4 +1,6 @@
-"""Request bodies in protobuf: what Go clients send reads as their JSON would; broken bytes are a 400 and nothing else."""
+"""Request bodies in protobuf: what Go clients send reads as their JSON would; broken bytes are a
+400 and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from fairlead_sim.schema.status import ApiStatus
 
 # `kubectl create namespace foo`, as kubectl 1.36 sends it.
 NAMESPACE = bytes.fromhex(
-    "6b3873000a0f0a0276311209 4e616d657370616365121b0a130a03666f6f1200 1a0022002a00320038004200 12001a020a001a002200".replace(" ", "")
+    (
+        "6b3873000a0f0a0276311209 4e616d657370616365121b0a130a03666f6f1200 "
+        "1a0022002a00320038004200 12001a020a001a002200"
+    ).replace(" ", "")
 )
 
 
@@ -31,11 +36,19 @@ def _varint(value: int) -> bytes:
 
 
 def body(api_version: str, kind: str, raw: bytes) -> bytes:
-    return b"k8s\x00" + field(1, field(1, api_version.encode()) + field(2, kind.encode())) + field(2, raw)
+    return (
+        b"k8s\x00"
+        + field(1, field(1, api_version.encode()) + field(2, kind.encode()))
+        + field(2, raw)
+    )
 
 
 def test_what_kubectl_sends_for_a_namespace() -> None:
-    assert parse_protobuf(NAMESPACE) == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foo"}}
+    assert parse_protobuf(NAMESPACE) == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "foo"},
+    }
 
 
 def test_pointers_keep_their_zeros_and_plain_fields_do_not() -> None:
@@ -47,24 +60,39 @@ def test_pointers_keep_their_zeros_and_plain_fields_do_not() -> None:
 def test_lists_maps_bytes_quantities_times_and_inlined_fields() -> None:
     limit = field(1, b"nvidia.com/gpu") + field(2, field(1, b"4"))
     container = field(1, b"main") + field(2, b"train:1") + field(8, field(1, limit))
-    probe = field(1, field(2, field(1, b"/healthz") + field(2, field(1, 0) + field(2, 8080)))) + field(2, -5)
+    probe = field(
+        1, field(2, field(1, b"/healthz") + field(2, field(1, 0) + field(2, 8080)))
+    ) + field(2, -5)
     container += field(10, probe)
     volume = field(1, b"data") + field(2, field(1, field(1, b"/srv")))
     spec = field(1, volume) + field(2, container)
-    metadata = field(1, b"a") + field(8, field(1, 1_767_600_000)) + field(11, field(1, b"app") + field(2, b"x"))
+    metadata = (
+        field(1, b"a")
+        + field(8, field(1, 1_767_600_000))
+        + field(11, field(1, b"app") + field(2, b"x"))
+    )
     parsed = parse_protobuf(body("v1", "Pod", field(1, metadata) + field(2, spec)))
-    assert parsed["metadata"] == {"name": "a", "creationTimestamp": "2026-01-05T08:00:00Z", "labels": {"app": "x"}}
+    assert parsed["metadata"] == {
+        "name": "a",
+        "creationTimestamp": "2026-01-05T08:00:00Z",
+        "labels": {"app": "x"},
+    }
     assert parsed["spec"]["volumes"] == [{"name": "data", "hostPath": {"path": "/srv"}}]
     (held,) = parsed["spec"]["containers"]
     assert held["resources"] == {"limits": {"nvidia.com/gpu": "4"}}
-    assert held["livenessProbe"] == {"httpGet": {"path": "/healthz", "port": 8080}, "initialDelaySeconds": -5}
+    assert held["livenessProbe"] == {
+        "httpGet": {"path": "/healthz", "port": 8080},
+        "initialDelaySeconds": -5,
+    }
     secret = parse_protobuf(body("v1", "Secret", field(2, field(1, b"k") + field(2, b"\x00\xff"))))
     assert secret["data"] == {"k": "AP8="}
 
 
 def test_an_empty_body_of_a_pointer_stays() -> None:
     volume = field(1, b"scratch") + field(2, field(2, b""))
-    assert parse_protobuf(body("v1", "Pod", field(2, field(1, volume))))["spec"]["volumes"] == [{"name": "scratch", "emptyDir": {}}]
+    assert parse_protobuf(body("v1", "Pod", field(2, field(1, volume))))["spec"]["volumes"] == [
+        {"name": "scratch", "emptyDir": {}}
+    ]
 
 
 def test_delete_options_come_under_any_version() -> None:
@@ -77,7 +105,9 @@ def test_a_kind_that_is_not_known_is_refused_with_advice() -> None:
         parse_protobuf(body("v1", "Dragon", b""))
 
 
-@pytest.mark.parametrize("broken", [b"", b"{}", NAMESPACE[:-3], NAMESPACE[:20], b"k8s\x00\xff\xff\xff"])
+@pytest.mark.parametrize(
+    "broken", [b"", b"{}", NAMESPACE[:-3], NAMESPACE[:20], b"k8s\x00\xff\xff\xff"]
+)
 def test_broken_bytes_are_a_bad_request(broken: bytes) -> None:
     with pytest.raises(ApiStatus) as caught:
         parse_protobuf(broken)

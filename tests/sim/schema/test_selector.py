@@ -1,4 +1,6 @@
-"""Label and field selectors; that they choose as the real server does is the contract suite's to say."""
+"""Label and field selectors; that they choose as the real server does is the contract suite's to
+say.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead_sim.schema.selector import parse_field_selector, parse_label_selector, render_label_selector, selects
+from fairlead_sim.schema.selector import (
+    parse_field_selector,
+    parse_label_selector,
+    render_label_selector,
+    selects,
+)
 from fairlead_sim.schema.status import ApiStatus
 
 LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "x", "y", "7"]), max_size=3)
 TERMS = st.lists(
     st.builds(
-        lambda key, operator, values: {"key": key, "operator": operator, **({"values": values} if "In" in operator else {})},
+        lambda key, operator, values: {
+            "key": key,
+            "operator": operator,
+            **({"values": values} if "In" in operator else {}),
+        },
         st.sampled_from("abc"),
         st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
         st.lists(st.sampled_from(["x", "y", "7"]), min_size=1, max_size=2),
@@ -40,10 +51,15 @@ def _holds(term: dict[str, Any], labels: dict[str, str]) -> bool:
 
 
 @given(TERMS, LABELS)
-def test_a_selector_object_and_its_text_choose_the_same(terms: list[dict[str, Any]], labels: dict[str, str]) -> None:
+def test_a_selector_object_and_its_text_choose_the_same(
+    terms: list[dict[str, Any]], labels: dict[str, str]
+) -> None:
     expected = all(_holds(term, labels) for term in terms)
     assert selects({"matchExpressions": terms})(labelled(labels)) is expected
-    assert parse_label_selector(render_label_selector({"matchExpressions": terms}))(labelled(labels)) is expected
+    assert (
+        parse_label_selector(render_label_selector({"matchExpressions": terms}))(labelled(labels))
+        is expected
+    )
 
 
 def test_no_selector_selects_nothing_and_an_empty_one_everything() -> None:

@@ -19,7 +19,9 @@ def cluster() -> StoredCluster:
 
 def running(cluster: StoredCluster, name: str = "a", **more: Any) -> dict[str, Any]:
     cluster.create(pod(name, node="n1", **more))
-    return cluster.merge_patch(PODS, "default", name, {"status": {"phase": "Running"}}, subresource="status")
+    return cluster.merge_patch(
+        PODS, "default", name, {"status": {"phase": "Running"}}, subresource="status"
+    )
 
 
 def test_a_pod_without_a_node_goes_at_once(cluster: StoredCluster) -> None:
@@ -41,13 +43,25 @@ def test_a_running_pod_gets_its_grace_and_its_kubelet_ends_it(cluster: StoredClu
 def test_a_second_request_can_only_shorten_the_grace(cluster: StoredCluster) -> None:
     running(cluster)
     cluster.delete(PODS, "default", "a", grace_seconds=10)
-    assert cluster.delete(PODS, "default", "a", grace_seconds=60)["metadata"]["deletionGracePeriodSeconds"] == 10
-    assert cluster.delete(PODS, "default", "a", grace_seconds=5)["metadata"]["deletionGracePeriodSeconds"] == 5
+    assert (
+        cluster.delete(PODS, "default", "a", grace_seconds=60)["metadata"][
+            "deletionGracePeriodSeconds"
+        ]
+        == 10
+    )
+    assert (
+        cluster.delete(PODS, "default", "a", grace_seconds=5)["metadata"][
+            "deletionGracePeriodSeconds"
+        ]
+        == 5
+    )
 
 
 def test_a_pod_that_is_done_needs_no_grace(cluster: StoredCluster) -> None:
     running(cluster)
-    cluster.merge_patch(PODS, "default", "a", {"status": {"phase": "Succeeded"}}, subresource="status")
+    cluster.merge_patch(
+        PODS, "default", "a", {"status": {"phase": "Succeeded"}}, subresource="status"
+    )
     cluster.delete(PODS, "default", "a")
     assert cluster.get(PODS, "default", "a") is None
 
@@ -71,8 +85,13 @@ def test_grace_and_finalizers_both_hold_a_pod(cluster: StoredCluster) -> None:
     assert cluster.get(PODS, "default", "a") is None
 
 
-@pytest.mark.parametrize(("condition", "word"), [({"uid": "other"}, "UID"), ({"resource_version": "1"}, "ResourceVersion")])
-def test_preconditions_that_fail_are_conflicts(cluster: StoredCluster, condition: dict[str, str], word: str) -> None:
+@pytest.mark.parametrize(
+    ("condition", "word"),
+    [({"uid": "other"}, "UID"), ({"resource_version": "1"}, "ResourceVersion")],
+)
+def test_preconditions_that_fail_are_conflicts(
+    cluster: StoredCluster, condition: dict[str, str], word: str
+) -> None:
     cluster.create(pod())
     with pytest.raises(ApiStatus, match=f"the {word} in the precondition ") as caught:
         cluster.delete(PODS, "default", "a", **condition)
@@ -80,7 +99,9 @@ def test_preconditions_that_fail_are_conflicts(cluster: StoredCluster, condition
     assert cluster.get(PODS, "default", "a") is not None
 
 
-def test_what_an_owner_owned_goes_with_it_down_to_the_last_generation(cluster: StoredCluster) -> None:
+def test_what_an_owner_owned_goes_with_it_down_to_the_last_generation(
+    cluster: StoredCluster,
+) -> None:
     top = cluster.create(job("top"))
     middle = cluster.create(config_map("middle", ownerReferences=[owner(top)]))
     cluster.create(config_map("leaf", ownerReferences=[owner(middle)]))
@@ -94,7 +115,9 @@ def test_a_second_living_owner_keeps_a_dependant(cluster: StoredCluster) -> None
     cluster.create(config_map(ownerReferences=[owner(obj) for obj in owners]))
     cluster.delete(JOBS, "default", "one")
     kept = cluster.get(CONFIG_MAPS, "default", "a")
-    assert kept is not None and [reference["name"] for reference in kept["metadata"]["ownerReferences"]] == ["two"]
+    assert kept is not None and [
+        reference["name"] for reference in kept["metadata"]["ownerReferences"]
+    ] == ["two"]
     cluster.delete(JOBS, "default", "two")
     assert cluster.get(CONFIG_MAPS, "default", "a") is None
 
@@ -144,5 +167,7 @@ def test_a_namesake_of_an_owner_is_not_the_owner(cluster: StoredCluster) -> None
     second = cluster.create(job("top"))
     cluster.create(config_map(ownerReferences=[owner(second)]))
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
-    assert [found["metadata"]["name"] for found in cluster.dependents(second["metadata"]["uid"])] == ["a"]
+    assert [
+        found["metadata"]["name"] for found in cluster.dependents(second["metadata"]["uid"])
+    ] == ["a"]
     assert cluster.dependents(first["metadata"]["uid"]) == []

@@ -1,4 +1,6 @@
-"""The object store: what watchers and listeners see, in which order, and what happens to those who read too slowly."""
+"""The object store: what watchers and listeners see, in which order, and what happens to those who
+read too slowly.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def test_a_watch_tells_every_write_in_order(cluster: StoredCluster) -> None:
     cluster.delete(PODS, "default", "b")
     events = watch.poll()
     assert [event.type for event in events] == ["ADDED", "ADDED", "MODIFIED", "MODIFIED", "DELETED"]
-    assert events[3].object["metadata"]["deletionTimestamp"], "a pod is marked as going before it goes"
+    assert events[3].object["metadata"]["deletionTimestamp"], (
+        "a pod is marked as going before it goes"
+    )
     versions = [int(event.object["metadata"]["resourceVersion"]) for event in events]
     assert versions == sorted(set(versions)), "a deletion has a version of its own"
     assert watch.poll() == []
@@ -54,11 +58,21 @@ def test_a_watch_of_one_namespace_sees_no_other(cluster: StoredCluster) -> None:
 
 
 def test_for_a_filter_entering_is_added_and_leaving_is_deleted(cluster: StoredCluster) -> None:
-    watch = cluster.watch(PODS, matches=lambda obj: (obj["metadata"].get("labels") or {}).get("app") == "web")
+    watch = cluster.watch(
+        PODS, matches=lambda obj: (obj["metadata"].get("labels") or {}).get("app") == "web"
+    )
     cluster.create(pod("a"))
     for label in ("web", "web", "other"):
         cluster.merge_patch(
-            PODS, "default", "a", {"metadata": {"labels": {"app": label}, "annotations": {"n": str(cluster.resource_version)}}}
+            PODS,
+            "default",
+            "a",
+            {
+                "metadata": {
+                    "labels": {"app": label},
+                    "annotations": {"n": str(cluster.resource_version)},
+                }
+            },
         )
     events = watch.poll()
     assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]

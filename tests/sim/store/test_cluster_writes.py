@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 from tests.sim.objects import StillClock, config_map, deployment, job, namespace, pod
 
-from fairlead_sim.objects.resources import CONFIG_MAPS, DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, SERVICES
+from fairlead_sim.objects.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    JOBS,
+    MPI_JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICES,
+)
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.store.cluster import StoredCluster
 
@@ -55,7 +64,9 @@ def test_a_write_that_changes_nothing_is_no_write(cluster: StoredCluster) -> Non
 def test_what_a_reader_holds_never_changes(cluster: StoredCluster) -> None:
     made = cluster.create(config_map(data={"a": "1"}))
     kept = json.dumps(made)
-    cluster.merge_patch(CONFIG_MAPS, "default", "a", {"data": {"a": "2"}, "metadata": {"labels": {"x": "y"}}})
+    cluster.merge_patch(
+        CONFIG_MAPS, "default", "a", {"data": {"a": "2"}, "metadata": {"labels": {"x": "y"}}}
+    )
     assert json.dumps(made) == kept
 
 
@@ -97,12 +108,20 @@ def test_what_is_not_there_cannot_be_updated(cluster: StoredCluster) -> None:
 def test_system_metadata_is_not_the_writers(cluster: StoredCluster) -> None:
     made = cluster.create(config_map(uid="mine", creationTimestamp="1999-01-01T00:00:00Z"))
     assert made["metadata"]["uid"] != "mine"
-    changed = cluster.update({**made, "data": {"a": "1"}, "metadata": {**made["metadata"], "creationTimestamp": "1999-01-01T00:00:00Z"}})
+    changed = cluster.update(
+        {
+            **made,
+            "data": {"a": "1"},
+            "metadata": {**made["metadata"], "creationTimestamp": "1999-01-01T00:00:00Z"},
+        }
+    )
     assert changed["metadata"]["creationTimestamp"] == "2026-01-05T08:00:00Z"
 
 
 def test_a_version_may_not_be_set_at_creation(cluster: StoredCluster) -> None:
-    with pytest.raises(ApiStatus, match="resourceVersion should not be set on objects to be created"):
+    with pytest.raises(
+        ApiStatus, match=("resourceVersion should not be set on objects to be created")
+    ):
         cluster.create(config_map(resourceVersion="5"))
 
 
@@ -115,7 +134,9 @@ def test_a_namespace_must_exist(cluster: StoredCluster) -> None:
 
 
 def test_cluster_wide_objects_lose_their_namespace(cluster: StoredCluster) -> None:
-    made = cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "namespace": "default"}})
+    made = cluster.create(
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "namespace": "default"}}
+    )
     assert "namespace" not in made["metadata"]
     assert cluster.get(NODES, "anything", "n") is made
 
@@ -123,17 +144,24 @@ def test_cluster_wide_objects_lose_their_namespace(cluster: StoredCluster) -> No
 def test_generated_names_are_new_and_lawful(cluster: StoredCluster) -> None:
     body = pod()
     names = {
-        cluster.create({**body, "metadata": {"generateName": "train-", "namespace": "default"}})["metadata"]["name"] for _ in range(50)
+        cluster.create({**body, "metadata": {"generateName": "train-", "namespace": "default"}})[
+            "metadata"
+        ]["name"]
+        for _ in range(50)
     }
     assert len(names) == 50
     assert all(name.startswith("train-") and len(name) == len("train-") + 5 for name in names)
 
 
-def test_a_spec_change_is_a_new_generation_and_a_status_change_is_not(cluster: StoredCluster) -> None:
+def test_a_spec_change_is_a_new_generation_and_a_status_change_is_not(
+    cluster: StoredCluster,
+) -> None:
     made = cluster.create(deployment())
     changed = cluster.merge_patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 3}})
     assert changed["metadata"]["generation"] == made["metadata"]["generation"] + 1
-    told = cluster.merge_patch(DEPLOYMENTS, "default", "web", {"status": {"readyReplicas": 3}}, subresource="status")
+    told = cluster.merge_patch(
+        DEPLOYMENTS, "default", "web", {"status": {"readyReplicas": 3}}, subresource="status"
+    )
     assert told["metadata"]["generation"] == changed["metadata"]["generation"]
     assert told["status"]["readyReplicas"] == 3
 
@@ -147,18 +175,37 @@ def test_spec_and_status_are_written_by_different_doors(cluster: StoredCluster) 
     assert told["status"] == {"replicas": 7}
 
 
-def test_a_new_object_starts_without_the_writers_status_but_a_node_brings_its_own(cluster: StoredCluster) -> None:
+def test_a_new_object_starts_without_the_writers_status_but_a_node_brings_its_own(
+    cluster: StoredCluster,
+) -> None:
     assert cluster.create({**deployment(), "status": {"replicas": 7}})["status"] == {}
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n"},
+        "status": {"capacity": {"cpu": "4"}},
+    }
     assert cluster.create(node)["status"] == {"capacity": {"cpu": "4"}}
-    custom = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "m"}, "spec": {}, "status": {"x": 1}}
+    custom = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "m"},
+        "spec": {},
+        "status": {"x": 1},
+    }
     assert "status" not in cluster.create(custom)
 
 
 def test_a_load_keeps_everything(cluster: StoredCluster) -> None:
-    saved = {**pod(uid="u-1", creationTimestamp="2025-01-01T00:00:00Z"), "status": {"phase": "Running"}}
+    saved = {
+        **pod(uid="u-1", creationTimestamp="2025-01-01T00:00:00Z"),
+        "status": {"phase": "Running"},
+    }
     loaded = cluster.load(saved)
-    assert (loaded["metadata"]["uid"], loaded["metadata"]["creationTimestamp"]) == ("u-1", "2025-01-01T00:00:00Z")
+    assert (loaded["metadata"]["uid"], loaded["metadata"]["creationTimestamp"]) == (
+        "u-1",
+        "2025-01-01T00:00:00Z",
+    )
     assert loaded["status"] == {"phase": "Running"}
 
 
@@ -184,7 +231,9 @@ def test_a_rehearsal_checks_and_answers_but_changes_nothing(cluster: StoredClust
     before = (cluster.resource_version, cluster.names.counter, cluster.list(PODS))
     stage = cluster.rehearsal()
     assert stage.create(pod("b"))["metadata"]["uid"]
-    assert stage.merge_patch(PODS, "default", "a", {"metadata": {"labels": {"x": "y"}}})["metadata"]["labels"] == {"x": "y"}
+    assert stage.merge_patch(PODS, "default", "a", {"metadata": {"labels": {"x": "y"}}})[
+        "metadata"
+    ]["labels"] == {"x": "y"}
     stage.delete(PODS, "default", "a")
     stage.delete(NAMESPACES, None, "kube-node-lease")
     with refused("AlreadyExists"):
@@ -197,18 +246,32 @@ def test_jobs_select_their_pods_by_their_own_uid(cluster: StoredCluster) -> None
     uid = made["metadata"]["uid"]
     assert made["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     assert made["spec"]["template"]["metadata"]["labels"]["job-name"] == "a"
-    assert (made["spec"]["completions"], made["spec"]["parallelism"], made["spec"]["backoffLimit"]) == (1, 1, 6)
-    assert cluster.merge_patch(JOBS, "default", "a", {"metadata": {"labels": {"x": "y"}}})["spec"] == made["spec"]
+    assert (
+        made["spec"]["completions"],
+        made["spec"]["parallelism"],
+        made["spec"]["backoffLimit"],
+    ) == (1, 1, 6)
+    assert (
+        cluster.merge_patch(JOBS, "default", "a", {"metadata": {"labels": {"x": "y"}}})["spec"]
+        == made["spec"]
+    )
 
 
 def test_services_get_different_addresses(cluster: StoredCluster) -> None:
     def service(name: str, **spec: Any) -> dict[str, Any]:
-        return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name},
+            "spec": {"ports": [{"port": 80}], **spec},
+        }
 
     addresses = [cluster.create(service(name))["spec"]["clusterIP"] for name in ("a", "b")]
     assert len(set(addresses)) == 2
     assert cluster.create(service("c", clusterIP="None"))["spec"]["clusterIPs"] == ["None"]
-    assert cluster.list(SERVICES)[0]["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    assert cluster.list(SERVICES)[0]["spec"]["ports"] == [
+        {"port": 80, "protocol": "TCP", "targetPort": 80}
+    ]
 
 
 _HISTORY = """
@@ -225,8 +288,18 @@ print(hashlib.sha256(json.dumps([cluster.list(ref) for ref in cluster.kinds()]).
 
 def test_equal_seeds_give_byte_equal_histories_whatever_the_hash_seed() -> None:
     def history(hash_seed: str) -> str:
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])}
-        return subprocess.run([sys.executable, "-c", _HISTORY], env=environment, capture_output=True, text=True, check=True).stdout
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": hash_seed,
+            "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path]),
+        }
+        return subprocess.run(
+            [sys.executable, "-c", _HISTORY],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
 
     assert history("1") == history("2") != ""
     assert (
@@ -238,11 +311,34 @@ def test_equal_seeds_give_byte_equal_histories_whatever_the_hash_seed() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (pod("A_b"), 'Pod "A_b" is invalid: metadata.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must consist of'),
-        (pod(labels={"-x": "y"}), 'Pod "a" is invalid: metadata.labels: Invalid value: "-x": name part must consist of alphanumeric'),
-        (pod(labels={"x": "a b"}), 'Pod "a" is invalid: metadata.labels: Invalid value: "a b": a valid label must be an empty string or'),
+        (
+            pod("A_b"),
+            (
+                'Pod "A_b" is invalid: metadata.name: Invalid value: "A_b": a lowercase RFC 1123 '
+                "subdomain must consist of"
+            ),
+        ),
+        (
+            pod(labels={"-x": "y"}),
+            (
+                'Pod "a" is invalid: metadata.labels: Invalid value: "-x": name part must '
+                "consist of "
+                "alphanumeric"
+            ),
+        ),
+        (
+            pod(labels={"x": ("a b")}),
+            (
+                'Pod "a" is invalid: metadata.labels: Invalid value: "a b": a valid label '
+                "must be an "
+                "empty string or"
+            ),
+        ),
         ({**pod(), "spec": {}}, 'Pod "a" is invalid: spec.containers: Required value'),
-        ({**pod(), "spec": {"containers": [{"name": "x"}]}}, 'Pod "a" is invalid: spec.containers[0].image: Required value'),
+        (
+            {**pod(), "spec": {"containers": [{"name": "x"}]}},
+            ('Pod "a" is invalid: spec.containers[0].image: Required value'),
+        ),
         (
             {**pod(), "spec": {"containers": [{"name": "x", "image": "i"}] * 2}},
             'Pod "a" is invalid: spec.containers[1].name: Duplicate value: "x"',
@@ -252,12 +348,20 @@ def test_equal_seeds_give_byte_equal_histories_whatever_the_hash_seed() -> None:
             'Pod "" is invalid: metadata.name: Required value: name or generateName is required',
         ),
         (
-            {**deployment(), "spec": {**deployment()["spec"], "selector": {"matchLabels": {"app": "other"}}}},
-            'Deployment.apps "web" is invalid: spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match',
+            {
+                **deployment(),
+                "spec": {**deployment()["spec"], "selector": {"matchLabels": {"app": "other"}}},
+            },
+            (
+                'Deployment.apps "web" is invalid: spec.template.metadata.labels: Invalid value: '
+                '{"app":"web"}: `selector` does not match'
+            ),
         ),
     ],
 )
-def test_a_broken_object_is_invalid(cluster: StoredCluster, body: dict[str, Any], message: str) -> None:
+def test_a_broken_object_is_invalid(
+    cluster: StoredCluster, body: dict[str, Any], message: str
+) -> None:
     with refused("Invalid") as caught:
         cluster.create(body)
     assert caught.value.code == 422
@@ -270,10 +374,17 @@ def test_a_running_pods_command_cannot_change(cluster: StoredCluster) -> None:
         cluster.update({**made, "spec": {**made["spec"], "restartPolicy": "Never"}})
     assert "pod updates may not change fields other than" in caught.value.message
     image = [{**made["spec"]["containers"][0], "image": "train:2"}]
-    assert cluster.update({**made, "spec": {**made["spec"], "containers": image}})["spec"]["containers"][0]["image"] == "train:2"
+    assert (
+        cluster.update({**made, "spec": {**made["spec"], "containers": image}})["spec"][
+            "containers"
+        ][0]["image"]
+        == "train:2"
+    )
 
 
 def test_kinds_are_found_by_what_objects_say(cluster: StoredCluster) -> None:
     assert cluster.served("kubeflow.org/v2beta1", "MPIJob") is MPI_JOBS
-    assert cluster.served("kubeflow.org/v1", "MPIJob") is MPI_JOBS, "an older view of the same objects"
+    assert cluster.served("kubeflow.org/v1", "MPIJob") is MPI_JOBS, (
+        "an older view of the same objects"
+    )
     assert cluster.served("kubeflow.org/v7", "MPIJob") is None

@@ -1,4 +1,6 @@
-"""Events: counted where they are equal, and in the order of happening wherever their names or versions put them."""
+"""Events: counted where they are equal, and in the order of happening wherever their names or
+versions put them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ WORDS = ("zebra", "apple", "mango", "kiwi", "berry", "yuzu", "fig", "date")
 
 def told(world: World, about: str = "p") -> list[Object]:
     """As the API lists them: by name."""
-    return [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["involvedObject"]["name"] == about]
+    return [
+        event
+        for event in world.cluster.list(EVENTS, NAMESPACE)
+        if event["involvedObject"]["name"] == about
+    ]
 
 
 def tell(world: World, *reasons: str) -> None:
@@ -32,7 +38,13 @@ def test_a_pods_events_are_listed_in_the_order_in_which_they_happened() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    assert [event["reason"] for event in told(world)] == ["Scheduled", "Pulling", "Pulled", "Created", "Started"]
+    assert [event["reason"] for event in told(world)] == [
+        "Scheduled",
+        "Pulling",
+        "Pulled",
+        "Created",
+        "Started",
+    ]
 
 
 def test_a_name_is_the_objects_and_the_instant_in_nanoseconds() -> None:

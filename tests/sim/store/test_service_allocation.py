@@ -1,4 +1,6 @@
-"""What Services hold is read from those that are there: nothing has to be given back, and a world that goes on gives nothing twice."""
+"""What Services hold is read from those that are there: nothing has to be given back, and a world
+that goes on gives nothing twice.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ Object = dict[str, Any]
 
 def service(name: str, *, node_port: int = 0, **spec: Any) -> Object:
     port = {"port": 80, **({"nodePort": node_port} if node_port else {})}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [port], **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"type": "NodePort", "ports": [port], **spec},
+    }
 
 
 def held(made: Object) -> tuple[str, int]:
@@ -30,7 +37,9 @@ def cluster() -> StoredCluster:
 
 
 def test_a_world_that_goes_on_gives_nothing_twice(cluster: StoredCluster) -> None:
-    """The second life begins to number names where the first one did, so it would choose the same."""
+    """The second life begins to number names where the first one
+    did, so it would choose the same.
+    """
     other = StoredCluster(StillClock())
     first = cluster.create(service("a"))
     other.restore(json.loads(json.dumps(first)))

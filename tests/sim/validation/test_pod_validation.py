@@ -1,4 +1,6 @@
-"""The rules of pods stumble over nothing that a controller copies out of a custom resource; that they hold, tests/contracts shows."""
+"""The rules of pods stumble over nothing that a controller copies out of a custom resource; that
+they hold, tests/contracts shows.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,27 @@ _SPEC: dict[str, Any] = {
     "restartPolicy": "Never",
     "os": {"name": "linux"},
     "schedulingGates": [{"name": "a"}],
-    "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}],
+    "tolerations": [
+        {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}
+    ],
     "nodeSelector": {"a": "b"},
     "hostname": "x",
     "activeDeadlineSeconds": 3,
     "affinity": {
-        "nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}]}},
-        "podAffinity": {_REQUIRED: [{"topologyKey": "x", "labelSelector": {"matchLabels": {"a": "b"}}}]},
+        "nodeAffinity": {
+            _REQUIRED: {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}
+                ]
+            }
+        },
+        "podAffinity": {
+            _REQUIRED: [{"topologyKey": "x", "labelSelector": {"matchLabels": {"a": "b"}}}]
+        },
     },
-    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}],
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}
+    ],
     "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}],
     "containers": [
         {
@@ -40,25 +54,55 @@ _SPEC: dict[str, Any] = {
         }
     ],
 }
-_JUNK: tuple[Any, ...] = (None, 1, 1.5, True, "x", [], {}, [1], ["x"], {"a": 1}, [{"a": 1}], [[]], {"name": {}}, [{"name": []}], -1)
+_JUNK: tuple[Any, ...] = (
+    None,
+    1,
+    1.5,
+    True,
+    "x",
+    [],
+    {},
+    [1],
+    ["x"],
+    {"a": 1},
+    [{"a": 1}],
+    [[]],
+    {"name": {}},
+    [{"name": []}],
+    -1,
+)
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    for key, held in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, held in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield from _places(held, (*path, key))
 
 
 def _errors(spec: Any) -> list[Any]:
     job = {"metadata": {"name": "j"}, "spec": {"template": {"spec": spec}}}
-    return [*pod_errors("spec", spec), *new_pod_errors("spec", spec), *workload_errors(served.JOBS, job)]
+    return [
+        *pod_errors("spec", spec),
+        *new_pod_errors("spec", spec),
+        *workload_errors(served.JOBS, job),
+    ]
 
 
 def test_a_good_pod_has_no_faults() -> None:
     assert _errors(_SPEC) == []
 
 
-@pytest.mark.parametrize("place", [place for place in _places(_SPEC) if place], ids=lambda place: ".".join(map(str, place)))
+@pytest.mark.parametrize(
+    "place",
+    [place for place in _places(_SPEC) if place],
+    ids=lambda place: ".".join(map(str, place)),
+)
 def test_a_value_of_any_type_anywhere_is_no_accident(place: tuple[Any, ...]) -> None:
     for junk in _JUNK:
         spec = copy.deepcopy(_SPEC)

@@ -14,7 +14,9 @@ HOURS_OFF = 12 * 3600.0
 VERSION = 1_000_000
 
 
-def saved_of(world: World, hours_off: float = HOURS_OFF, standstills: tuple[tuple[float, float], ...] = ()) -> SavedWorld:
+def saved_of(
+    world: World, hours_off: float = HOURS_OFF, standstills: tuple[tuple[float, float], ...] = ()
+) -> SavedWorld:
     """What the file of a world that is stopped now would hold: values that went through JSON."""
     objects = [obj for ref in world.cluster.kinds() for obj in world.cluster.list(ref)]
     stopped = world.clock.now()
@@ -25,7 +27,10 @@ def saved_of(world: World, hours_off: float = HOURS_OFF, standstills: tuple[tupl
         epoch=world.epoch + hours_off,
         resource_version=VERSION,
         names_counter=world.cluster.names.counter + (1 << 32),
-        held={obj["metadata"]["uid"]: world.devices.held_by(obj["metadata"]["uid"]) for obj in world.cluster.list(PODS)},
+        held={
+            obj["metadata"]["uid"]: world.devices.held_by(obj["metadata"]["uid"])
+            for obj in world.cluster.list(PODS)
+        },
         submitted={stream.key: stream.number for stream in world.arrivals},
         standstills=standstills,
     )

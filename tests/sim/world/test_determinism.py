@@ -1,4 +1,6 @@
-"""(scenario, seed) decides the whole history: in any process, under any hash seed, however time is cut into steps."""
+"""(scenario, seed) decides the whole history: in any process, under any hash seed, however time is
+cut into steps.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
 WHOLE = int(load_scenario("default").history.seconds)
-LIVES = pytest.mark.parametrize(("seeds", "seconds"), [(1, 3600), pytest.param(4, WHOLE, marks=pytest.mark.long)])
+LIVES = pytest.mark.parametrize(
+    ("seeds", "seconds"), [(1, 3600), pytest.param(4, WHOLE, marks=pytest.mark.long)]
+)
 ROOT = Path(__file__).parents[3]
 
 
@@ -27,7 +31,10 @@ def living(hash_seed: str, seeds: int, seconds: int) -> subprocess.Popen[str]:
 
 @LIVES
 def test_every_seed_lives_the_same_in_two_processes(seeds: int, seconds: int) -> None:
-    first, second = (each.communicate(timeout=300)[0].splitlines() for each in [living(each, seeds, seconds) for each in ("1", "4242")])
+    first, second = (
+        each.communicate(timeout=300)[0].splitlines()
+        for each in [living(each, seeds, seconds) for each in ("1", "4242")]
+    )
     assert first == second
     assert len(first) == seeds
     assert len({line.split()[1] for line in first}) == seeds, "different seeds live differently"

@@ -1,4 +1,6 @@
-"""How people move simulated time: it never jumps, never runs backwards, stands still when told, and lives through all of a run."""
+"""How people move simulated time: it never jumps, never runs backwards, stands still when told, and
+lives through all of a run.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,11 @@ def test_a_pause_stops_between_two_steps_of_the_world_and_nothing_moves() -> Non
     for _ in range(5):
         pass_time(driver, wall, 100)
         driver.catch_up()
-    assert (driver.now(), world.clock.now(), world.cluster.resource_version) == (stood, stood, version)
+    assert (driver.now(), world.clock.now(), world.cluster.resource_version) == (
+        stood,
+        stood,
+        version,
+    )
     assert driver.state().is_paused
     driver.resume()
     assert driver.now() == stood
@@ -123,7 +129,8 @@ def test_a_step_where_nothing_ever_happens_ends() -> None:
     driver, world, _ = driven(cost=0.001)
     while world.step() and world.clock.now() < EPOCH + 10:
         pass
-    world.timers = Timers(world.clock)  # a world without anything to come; there is no such scenario
+    # a world without anything to come; there is no such scenario
+    world.timers = Timers(world.clock)
     assert driver.step() == []
 
 
@@ -132,7 +139,8 @@ async def test_a_run_is_lived_through_in_slices_while_others_are_served() -> Non
     world = sharing_world(load_scenario("default"), 0, EPOCH)
     driver = Driver(world, 1.0)
     driver.pause()
-    longest, looked, last = 0.0, 0, time.process_time()  # of this process: a busy machine is not a failure
+    # of this process: a busy machine is not a failure
+    longest, looked, last = 0.0, 0, time.process_time()
     async with running(driver):
         driver.run_until(EPOCH + 3 * 3600)
         assert driver.state().since == pytest.approx(EPOCH, abs=1)
@@ -215,7 +223,14 @@ def test_each_order_and_the_end_of_a_run_can_be_noticed() -> None:
     driver, _, wall = driven()
     seen = [driver.version]
     run = partial(driver.run_until, EPOCH + 9000)
-    for order in (driver.pause, driver.resume, partial(driver.set_speed, 2), driver.step, run, driver.go_on):
+    for order in (
+        driver.pause,
+        driver.resume,
+        partial(driver.set_speed, 2),
+        driver.step,
+        run,
+        driver.go_on,
+    ):
         order()
         seen.append(driver.version)
     assert seen == sorted(set(seen))
@@ -229,13 +244,17 @@ def unmoved() -> tuple[World, str]:
     heard = Histories()
     whole = World(load_scenario("default"), 7, EPOCH, hooks=heard.listen)
     whole.run_until(EPOCH + 2000)
-    whole.cluster.create(pod("mine", "train:3m") | {"metadata": {"name": "mine", "namespace": "vision"}})
+    whole.cluster.create(
+        pod("mine", "train:3m") | {"metadata": {"name": "mine", "namespace": "vision"}}
+    )
     whole.run_until(EPOCH + 4000)
     return whole, heard.digest()
 
 
 @pytest.mark.parametrize("how", [*map(long_case, ("slow", "fast", "stepped", "runs")), "mixed"])
-def test_however_time_is_moved_the_history_is_the_same(how: str, unmoved: tuple[World, str]) -> None:
+def test_however_time_is_moved_the_history_is_the_same(
+    how: str, unmoved: tuple[World, str]
+) -> None:
     """Byte by byte, all events of all kinds, with a person's writes at the same instants."""
     whole, digest = unmoved
     moved = Histories()
@@ -245,7 +264,9 @@ def test_however_time_is_moved_the_history_is_the_same(how: str, unmoved: tuple[
     for end in (EPOCH + 2000, EPOCH + 4000):
         move(driver, wall, how, end)
         if end == EPOCH + 2000:
-            world.cluster.create(pod("mine", "train:3m") | {"metadata": {"name": "mine", "namespace": "vision"}})
+            world.cluster.create(
+                pod("mine", "train:3m") | {"metadata": {"name": "mine", "namespace": "vision"}}
+            )
     assert moved.digest() == digest
     assert whole.devices.sample() == world.devices.sample()
 
@@ -274,7 +295,9 @@ def move(driver: Driver, wall: Wall, how: str, end: float) -> None:
 
 
 def _step_within(driver: Driver, end: float) -> None:
-    """One step, unless the next write may lie behind `end`: timers that write nothing are passed over by a step."""
+    """One step, unless the next write may lie behind `end`: timers that write nothing are passed
+    over by a step.
+    """
     if driver.world.clock.now() < end - 60:
         driver.step()
         return
@@ -290,6 +313,8 @@ def test_what_people_write_while_time_stands_happens_at_that_instant() -> None:
     driver.pause()
     created = world.cluster.create(pod("p", "train:1m"))
     wall.at += 500
-    assert created["metadata"]["creationTimestamp"] == get_pod(world)["metadata"]["creationTimestamp"]
+    assert (
+        created["metadata"]["creationTimestamp"] == get_pod(world)["metadata"]["creationTimestamp"]
+    )
     world.cluster.delete(PODS, NAMESPACE, "p")
     assert world.cluster.get(PODS, NAMESPACE, "p") is None

@@ -36,14 +36,23 @@ def copied(default: World) -> World:
 
 def standing(world: World) -> dict[str, Any]:
     return {
-        pod["metadata"]["uid"]: (pod["metadata"]["name"], pod["spec"].get("nodeName"), pod["status"]["phase"], pod["status"].get("podIP"))
+        pod["metadata"]["uid"]: (
+            pod["metadata"]["name"],
+            pod["spec"].get("nodeName"),
+            pod["status"]["phase"],
+            pod["status"].get("podIP"),
+        )
         for pod in world.cluster.list(PODS)
     }
 
 
 def holders(world: World) -> dict[str, list[str]]:
     names = [node["metadata"]["name"] for node in world.cluster.list(NODES)]
-    return {f"{name}/{card.index}": sorted(hold.pod for hold in card.holds) for name in names for card in world.devices.cards(name)}
+    return {
+        f"{name}/{card.index}": sorted(hold.pod for hold in card.holds)
+        for name in names
+        for card in world.devices.cards(name)
+    }
 
 
 def test_nodes_pods_and_cards_are_the_same(default: World, copied: World) -> None:
@@ -57,7 +66,9 @@ def test_nodes_pods_and_cards_are_the_same(default: World, copied: World) -> Non
     assert [pod.key for pod in after.pods] == [pod.key for pod in before.pods]
 
 
-def test_nothing_is_made_anew_by_controllers_that_find_their_own(default: World, copied: World) -> None:
+def test_nothing_is_made_anew_by_controllers_that_find_their_own(
+    default: World, copied: World
+) -> None:
     live(copied, 10)
 
     def names(world: World, ref: ResourceKind) -> list[str]:
@@ -65,7 +76,11 @@ def test_nothing_is_made_anew_by_controllers_that_find_their_own(default: World,
 
     for ref in (DEPLOYMENTS, REPLICA_SETS, JOBS):
         assert names(copied, ref) == names(default, ref)
-    failed = [event["message"] for event in copied.cluster.list(EVENTS) if event["reason"].startswith(("Failed", "Unexpected", "Invalid"))]
+    failed = [
+        event["message"]
+        for event in copied.cluster.list(EVENTS)
+        if event["reason"].startswith(("Failed", "Unexpected", "Invalid"))
+    ]
     assert failed == []
 
 
@@ -73,23 +88,37 @@ def test_nothing_is_made_anew_by_controllers_that_find_their_own(default: World,
 def test_life_goes_on(copied: World) -> None:
     finished = sum(pod["status"]["phase"] == "Succeeded" for pod in copied.cluster.list(PODS))
     live(copied, 1200)
-    assert sum(pod["status"]["phase"] == "Succeeded" for pod in copied.cluster.list(PODS)) != finished
-    assert all(len(pods) <= 1 for card, pods in holders(copied).items() if not card.startswith("gpu-shared"))
+    assert (
+        sum(pod["status"]["phase"] == "Succeeded" for pod in copied.cluster.list(PODS)) != finished
+    )
+    assert all(
+        len(pods) <= 1
+        for card, pods in holders(copied).items()
+        if not card.startswith("gpu-shared")
+    )
 
 
 def test_a_drained_node_shows_what_would_happen(copied: World) -> None:
     def web_pods() -> list[Object]:
-        return [pod for pod in copied.cluster.list(PODS) if owner_of(pod) == "ReplicaSet" and pod["status"]["phase"] == "Running"]
+        return [
+            pod
+            for pod in copied.cluster.list(PODS)
+            if owner_of(pod) == "ReplicaSet" and pod["status"]["phase"] == "Running"
+        ]
 
     before = web_pods()
     name = Counter(pod["spec"]["nodeName"] for pod in before).most_common(1)[0][0]
     leaving = [pod for pod in before if pod["spec"]["nodeName"] == name]
-    copied.cluster.mutate(NODES, None, name, lambda node: {**node, "spec": {**node["spec"], "unschedulable": True}})
+    copied.cluster.mutate(
+        NODES, None, name, lambda node: {**node, "spec": {**node["spec"], "unschedulable": True}}
+    )
     for pod in leaving:
         copied.cluster.evict(pod["metadata"]["namespace"], pod["metadata"]["name"], {})
     live(copied, 300)
     assert not [pod for pod in web_pods() if pod["spec"]["nodeName"] == name]
-    assert len([pod for pod in copied.cluster.list(PODS) if owner_of(pod) == "ReplicaSet"]) == len(before)
+    assert len([pod for pod in copied.cluster.list(PODS) if owner_of(pod) == "ReplicaSet"]) == len(
+        before
+    )
 
 
 def owner_of(pod: Object) -> str:
@@ -97,7 +126,11 @@ def owner_of(pod: Object) -> str:
 
 
 def new_pod(name: str, gpus: int) -> Object:
-    container = {"name": "main", "image": "pause:35", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
+    container = {
+        "name": "main",
+        "image": "pause:35",
+        "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -106,22 +139,46 @@ def new_pod(name: str, gpus: int) -> Object:
     }
 
 
-# --- clusters that say less --------------------------------------------------------------------------------------------------------------
+# --- clusters that say less -----------------------------------------------------------------------
 
 
-def a_node(name: str, capacity: dict[str, str], labels: dict[str, str] | None = None, allocatable: dict[str, str] | None = None) -> Object:
+def a_node(
+    name: str,
+    capacity: dict[str, str],
+    labels: dict[str, str] | None = None,
+    allocatable: dict[str, str] | None = None,
+) -> Object:
     host = {"cpu": "64", "memory": "512Gi", "pods": "110"}
     status = {
         "capacity": {**host, **capacity},
         "allocatable": {**host, **(allocatable or capacity)},
-        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-05T07:00:00Z"}],
+        "conditions": [
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-05T07:00:00Z"}
+        ],
     }
-    metadata = {"name": name, "uid": f"u-{name}", "labels": labels or {}, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    metadata = {
+        "name": name,
+        "uid": f"u-{name}",
+        "labels": labels or {},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": status}
 
 
-def a_pod(name: str, node: str, limits: dict[str, str], *, phase: str = "Running", annotations: Object | None = None) -> Object:
-    metadata: Object = {"name": name, "namespace": "default", "uid": f"u-{name}", "creationTimestamp": "2026-01-05T07:00:00Z"}
+def a_pod(
+    name: str,
+    node: str,
+    limits: dict[str, str],
+    *,
+    phase: str = "Running",
+    annotations: Object | None = None,
+) -> Object:
+    metadata: Object = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"u-{name}",
+        "creationTimestamp": "2026-01-05T07:00:00Z",
+    }
     if annotations:
         metadata["annotations"] = annotations
     state = {"running": {"startedAt": "2026-01-05T07:00:10Z"}}
@@ -130,13 +187,20 @@ def a_pod(name: str, node: str, limits: dict[str, str], *, phase: str = "Running
         "startTime": "2026-01-05T07:00:05Z",
         "containerStatuses": [{"name": "main", "ready": True, "restartCount": 0, "state": state}],
     }
-    spec: Object = {"containers": [{"name": "main", "image": "x:1", "resources": {"limits": limits}}], "nodeName": node}
+    spec: Object = {
+        "containers": [{"name": "main", "image": "x:1", "resources": {"limits": limits}}],
+        "nodeName": node,
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
 def world_of(*objects: Object, gpus: tuple[GpuReading, ...] = ()) -> World:
     def rows_of(kind: str, wire: type[Any], parse: Any) -> tuple[Any, ...]:
-        found = [parse(msgspec.json.decode(msgspec.json.encode(obj), type=wire)) for obj in objects if obj["kind"] == kind]
+        found = [
+            parse(msgspec.json.decode(msgspec.json.encode(obj), type=wire))
+            for obj in objects
+            if obj["kind"] == kind
+        ]
         return tuple(sorted(found, key=lambda row: row.name))
 
     nodes, pods = rows_of("Node", WireNode, parse_node), rows_of("Pod", WirePod, parse_pod)
@@ -145,22 +209,36 @@ def world_of(*objects: Object, gpus: tuple[GpuReading, ...] = ()) -> World:
         "kind": "Namespace",
         "metadata": {"name": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
     }
-    return imported([namespace, *objects], ClusterSnapshot(nodes=nodes, pods=pods, gpus=gpus, taken_at=EPOCH))
+    return imported(
+        [namespace, *objects], ClusterSnapshot(nodes=nodes, pods=pods, gpus=gpus, taken_at=EPOCH)
+    )
 
 
 def test_cards_follow_from_labels_where_no_inventory_is_told() -> None:
-    node = a_node("g", {"nvidia.com/gpu": "4"}, {"nvidia.com/gpu.product": "NVIDIA-L40S", "nvidia.com/gpu.memory": "46068"})
+    node = a_node(
+        "g",
+        {"nvidia.com/gpu": "4"},
+        {"nvidia.com/gpu.product": "NVIDIA-L40S", "nvidia.com/gpu.memory": "46068"},
+    )
     world = world_of(node)
     cards = world.devices.cards("g")
-    assert [(card.model.name, card.model.memory_mib, card.is_shared) for card in cards] == [("NVIDIA-L40S", 46068, False)] * 4
+    assert [(card.model.name, card.model.memory_mib, card.is_shared) for card in cards] == [
+        ("NVIDIA-L40S", 46068, False)
+    ] * 4
     kept = world.cluster.get(NODES, None, "g")
     assert kept is not None and kept["status"] == node["status"]
 
 
 def test_a_known_model_is_recognised_and_has_the_memory_that_the_cluster_says() -> None:
-    world = world_of(a_node("g", {"nvidia.com/gpu": "1"}, {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}))
+    world = world_of(
+        a_node("g", {"nvidia.com/gpu": "1"}, {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"})
+    )
     card = world.devices.cards("g")[0]
-    assert (card.model.name, card.model.memory_mib, card.model.nvlink_bytes > 0) == ("NVIDIA A100-SXM4-80GB", 81319, True)
+    assert (card.model.name, card.model.memory_mib, card.model.nvlink_bytes > 0) == (
+        "NVIDIA A100-SXM4-80GB",
+        81319,
+        True,
+    )
 
 
 def test_faulty_cards_are_those_that_nobody_holds() -> None:
@@ -175,7 +253,12 @@ def test_faulty_cards_are_those_that_nobody_holds() -> None:
 def test_whole_cards_without_a_word_on_which_get_the_lowest_free_ones() -> None:
     node = a_node("g", {"nvidia.com/gpu": "4"})
     seen = GpuReading("g", 0, "GPU-a", holders=(GpuHolder("default", "b", "main"),))
-    world = world_of(node, a_pod("a", "g", {"nvidia.com/gpu": "2"}), a_pod("b", "g", {"nvidia.com/gpu": "1"}), gpus=(seen,))
+    world = world_of(
+        node,
+        a_pod("a", "g", {"nvidia.com/gpu": "2"}),
+        a_pod("b", "g", {"nvidia.com/gpu": "1"}),
+        gpus=(seen,),
+    )
     assert holders(world) == {"g/0": ["b"], "g/1": ["a"], "g/2": ["a"], "g/3": []}
 
 
@@ -194,12 +277,17 @@ def test_new_pods_get_the_room_that_is_left_and_no_more() -> None:
 
 def test_a_waiting_pod_is_looked_at_by_the_scheduler_that_is_here() -> None:
     waits = a_pod("waits", "", {"nvidia.com/gpu": "5"}, phase="Pending")
-    waits["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "other words"}]}
+    waits["status"] = {
+        "phase": "Pending",
+        "conditions": [{"type": "PodScheduled", "status": "False", "message": ("other words")}],
+    }
     world = world_of(a_node("g", {"nvidia.com/gpu": "4"}), waits)
     live(world, 10)
     found = world.cluster.get(PODS, "default", "waits")
     assert found is not None
-    assert condition(found, "PodScheduled")["message"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+    assert condition(found, "PodScheduled")["message"].startswith(
+        "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    )
 
 
 def waiting(reason: str, last: Object | None = None) -> Object:
@@ -208,17 +296,23 @@ def waiting(reason: str, last: Object | None = None) -> Object:
     found["spec"]["restartPolicy"] = "Always"
     state = {"waiting": {"reason": reason, "message": "as the real one said"}}
     restarts = 4 if last else 0
-    found["status"]["containerStatuses"] = [{"name": "main", "restartCount": restarts, "state": state, "lastState": last or {}}]
+    found["status"]["containerStatuses"] = [
+        {"name": "main", "restartCount": restarts, "state": state, "lastState": last or {}}
+    ]
     return found
 
 
-@pytest.mark.parametrize("reason", ["ImagePullBackOff", "CreateContainerConfigError", "InvalidImageName"])
+@pytest.mark.parametrize(
+    "reason", ["ImagePullBackOff", "CreateContainerConfigError", "InvalidImageName"]
+)
 def test_a_container_that_could_not_start_there_does_not_start_here(reason: str) -> None:
     world = world_of(a_node("n", {}), waiting(reason))
     live(world, 900)
     found = world.cluster.get(PODS, "default", "stuck")
     assert found is not None and found["status"]["phase"] == "Pending"
-    assert found["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].startswith(reason.removesuffix("BackOff")[:5])
+    assert found["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].startswith(
+        reason.removesuffix("BackOff")[:5]
+    )
 
 
 def test_a_container_that_was_being_made_starts() -> None:
@@ -228,7 +322,12 @@ def test_a_container_that_was_being_made_starts() -> None:
 
 
 def test_a_program_that_crashed_again_and_again_does_so_here() -> None:
-    ended = {"exitCode": 3, "reason": "Error", "startedAt": "2026-01-05T07:59:00Z", "finishedAt": "2026-01-05T07:59:10Z"}
+    ended = {
+        "exitCode": 3,
+        "reason": "Error",
+        "startedAt": "2026-01-05T07:59:00Z",
+        "finishedAt": "2026-01-05T07:59:10Z",
+    }
     world = world_of(a_node("n", {}), waiting("CrashLoopBackOff", {"terminated": ended}))
     live(world, 1800)
     status = world.cluster.list(PODS)[0]["status"]["containerStatuses"][0]
@@ -238,7 +337,9 @@ def test_a_program_that_crashed_again_and_again_does_so_here() -> None:
 
 def test_pods_on_a_node_with_too_few_cards_keep_running() -> None:
     world = world_of(
-        a_node("g", {"nvidia.com/gpu": "1"}), a_pod("a", "g", {"nvidia.com/gpu": "1"}), a_pod("b", "g", {"nvidia.com/gpu": "1"})
+        a_node("g", {"nvidia.com/gpu": "1"}),
+        a_pod("a", "g", {"nvidia.com/gpu": "1"}),
+        a_pod("b", "g", {"nvidia.com/gpu": "1"}),
     )
     live(world, 600)
     assert [pod["status"]["phase"] for pod in world.cluster.list(PODS)] == ["Running", "Running"]
@@ -248,17 +349,28 @@ def test_shares_in_the_reference_s_words_stand_on_their_cards_and_count() -> Non
     node = a_node("s", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"}, {"cgpu": "true"})
     grant = {"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}
     world = world_of(node, a_pod("p", "s", {"aliyun.com/gpu-mem": "4"}, annotations=grant))
-    assert [(card.model.units, card.is_shared) for card in world.devices.cards("s")] == [(15, True), (15, True)]
+    assert [(card.model.units, card.is_shared) for card in world.devices.cards("s")] == [
+        (15, True),
+        (15, True),
+    ]
     assert holders(world) == {"s/0": [], "s/1": ["p"]}
     found = world.cluster.get(PODS, "default", "p")
     assert found is not None
     ours = json.loads(found["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
-    assert ours["main"][0] | {"uuid": ""} == {"uuid": "", "index": 1, "units": 4, "mib": 4096, "core": 0}
+    assert ours["main"][0] | {"uuid": ""} == {
+        "uuid": "",
+        "index": 1,
+        "units": 4,
+        "mib": 4096,
+        "core": 0,
+    }
     assert ours["main"][0]["uuid"] == world.devices.cards("s")[1].uuid
 
 
 def test_a_node_that_shares_without_the_label_goes_on_sharing() -> None:
-    world = world_of(a_node("s", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"}, {"gpushare": "true"}))
+    world = world_of(
+        a_node("s", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"}, {"gpushare": "true"})
+    )
     live(world, 900)
     node = world.cluster.get(NODES, None, "s")
     assert node is not None and node["status"]["capacity"]["aliyun.com/gpu-mem"] == "30"
@@ -268,7 +380,10 @@ def test_a_node_that_was_not_ready_stays_so_and_its_pods_as_they_are() -> None:
     node = a_node("n", {})
     node["status"]["conditions"][0]["status"] = "Unknown"
     going = a_pod("going", "n", {})
-    going["metadata"] |= {"deletionTimestamp": "2026-01-05T07:59:00Z", "deletionGracePeriodSeconds": 30}
+    going["metadata"] |= {
+        "deletionTimestamp": "2026-01-05T07:59:00Z",
+        "deletionGracePeriodSeconds": 30,
+    }
     world = world_of(node, going)
     live(world, 200)
     kept = world.cluster.get(NODES, None, "n")
@@ -278,7 +393,10 @@ def test_a_node_that_was_not_ready_stays_so_and_its_pods_as_they_are() -> None:
 
 def test_a_pod_in_its_grace_has_what_is_left_of_it() -> None:
     going = a_pod("going", "n", {})
-    going["metadata"] |= {"deletionTimestamp": "2026-01-05T08:10:00Z", "deletionGracePeriodSeconds": 3600}
+    going["metadata"] |= {
+        "deletionTimestamp": "2026-01-05T08:10:00Z",
+        "deletionGracePeriodSeconds": 3600,
+    }
     world = world_of(a_node("n", {}), going)
     live(world, 590)
     assert world.cluster.get(PODS, "default", "going") is not None

@@ -1,4 +1,6 @@
-"""Absurd numbers of pods: refused by the API in a sentence, and what is allowed is made in bursts, so that nobody waits for it."""
+"""Absurd numbers of pods: refused by the API in a sentence, and what is allowed is made in bursts,
+so that nobody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +19,54 @@ from fairlead_sim.world.driver import LONGEST_WORK_SECONDS, Driver
 from fairlead_sim.world.world import World
 
 MANY = 1_000_000_000
-TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"restartPolicy": "Never", "containers": [container()]}}
-SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": {**TEMPLATE, "spec": {"containers": [container()]}}}
-ROLES = {"MPIJob": "mpiReplicaSpecs", "TFJob": "tfReplicaSpecs", "PyTorchJob": "pytorchReplicaSpecs"}
+TEMPLATE = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"restartPolicy": "Never", "containers": [container()]},
+}
+SELECTED = {
+    "selector": {"matchLabels": {"app": "a"}},
+    "template": {**TEMPLATE, "spec": {"containers": [container()]}},
+}
+ROLES = {
+    "MPIJob": "mpiReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "PyTorchJob": "pytorchReplicaSpecs",
+}
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", *ROLES)
 
 
 def asking(kind: str, count: Any) -> Object:
     """An object of the kind that asks for so many pods."""
     if kind == "Job":
-        version, spec = "batch/v1", {"parallelism": count, "completions": count, "template": TEMPLATE}
+        version, spec = (
+            "batch/v1",
+            {"parallelism": count, "completions": count, "template": TEMPLATE},
+        )
     elif kind in ROLES:
         version = "kubeflow.org/v2beta1" if kind == "MPIJob" else "kubeflow.org/v1"
         launcher = {"Launcher": {"replicas": 1, "template": TEMPLATE}} if kind == "MPIJob" else {}
         spec = {ROLES[kind]: {**launcher, "Worker": {"replicas": count, "template": TEMPLATE}}}
     else:
         version, spec = "apps/v1", {**SELECTED, "replicas": count}
-        spec |= {"podManagementPolicy": "Parallel", "serviceName": "a"} if kind == "StatefulSet" else {}
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": spec}
+        spec |= (
+            {"podManagementPolicy": "Parallel", "serviceName": "a"} if kind == "StatefulSet" else {}
+        )
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "a", "namespace": NAMESPACE},
+        "spec": spec,
+    }
 
 
 def field_of(kind: str) -> str:
-    return f"spec.{ROLES[kind]}.Worker.replicas" if kind in ROLES else "spec.parallelism" if kind == "Job" else "spec.replicas"
+    return (
+        f"spec.{ROLES[kind]}.Worker.replicas"
+        if kind in ROLES
+        else "spec.parallelism"
+        if kind == "Job"
+        else "spec.replicas"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,13 +74,19 @@ def test_an_absurd_number_is_refused_with_its_value_and_the_limit(kind: str) -> 
     with pytest.raises(ApiStatus) as refusal:
         small_world().cluster.create(asking(kind, MANY))
     assert (refusal.value.code, refusal.value.reason) == (422, "Invalid")
-    assert f"{field_of(kind)}: Invalid value: {MANY}: must be less than or equal to {MOST_PODS}" in refusal.value.message
+    assert (
+        f"{field_of(kind)}: Invalid value: {MANY}: must be less than or equal to {MOST_PODS}"
+    ) in refusal.value.message
 
 
 @pytest.mark.parametrize("kind", ROLES)
-@pytest.mark.parametrize(("count", "found"), [("1000000000", "string"), (float("inf"), "number"), (True, "boolean")])
+@pytest.mark.parametrize(
+    ("count", "found"), [("1000000000", "string"), (float("inf"), "number"), (True, "boolean")]
+)
 def test_a_number_that_is_none_is_refused_by_its_type(kind: str, count: Any, found: str) -> None:
-    with pytest.raises(ApiStatus, match=f'{field_of(kind)} in body must be of type integer: "{found}"'):
+    with pytest.raises(
+        ApiStatus, match=(f'{field_of(kind)} in body must be of type integer: "{found}"')
+    ):
         small_world().cluster.create(asking(kind, count))
 
 
@@ -61,7 +95,9 @@ def test_less_than_nothing_is_refused() -> None:
         small_world().cluster.create(asking("Deployment", -1))
 
 
-@pytest.mark.parametrize(("ref", "kind"), [(DEPLOYMENTS, "Deployment"), (PYTORCH_JOBS, "PyTorchJob")])
+@pytest.mark.parametrize(
+    ("ref", "kind"), [(DEPLOYMENTS, "Deployment"), (PYTORCH_JOBS, "PyTorchJob")]
+)
 def test_scaling_goes_no_further_than_creating(ref: Any, kind: str) -> None:
     world = small_world()
     world.cluster.create(asking(kind, 1))
@@ -84,7 +120,13 @@ def births(world: World, seconds: float) -> list[int]:
 
 @pytest.mark.parametrize(
     "kind",
-    ["ReplicaSet", "StatefulSet", "Job", "MPIJob", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("TFJob", "PyTorchJob"))],
+    [
+        "ReplicaSet",
+        "StatefulSet",
+        "Job",
+        "MPIJob",
+        *(pytest.param(kind, marks=pytest.mark.long) for kind in ("TFJob", "PyTorchJob")),
+    ],
 )
 def test_many_pods_come_in_bursts_until_all_are_there(kind: str) -> None:
     world = small_world()

@@ -1,17 +1,48 @@
-"""A world that goes on: what was saved of one, put back into another, lives as if it had only slept."""
+"""A world that goes on: what was saved of one, put back into another, lives as if it had only
+slept.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, SHARED_POOL, condition, get_pod, live, phase, pod, reasons, small_scenario
+from tests.sim.small_world import (
+    CPU_POOL,
+    EPOCH,
+    GPU_POOL,
+    SHARED_POOL,
+    condition,
+    get_pod,
+    live,
+    phase,
+    pod,
+    reasons,
+    small_scenario,
+)
 from tests.sim.world.saved_worlds import HOURS_OFF, VERSION, woken
 
 from fairlead.run.hooks.sharing_hooks import sharing_world
-from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
+from fairlead_sim.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+)
 from fairlead_sim.scenario.file import load_scenario
-from fairlead_sim.scenario.scenario import Duration, NodePool, Outage, Scenario, ScenarioService, Stream, Xid
+from fairlead_sim.scenario.scenario import (
+    Duration,
+    NodePool,
+    Outage,
+    Scenario,
+    ScenarioService,
+    Stream,
+    Xid,
+)
 from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
@@ -22,7 +53,9 @@ def small(**more: Any) -> Scenario:
 
 
 def holders(world: World, node: str) -> dict[int, list[str]]:
-    return {card.index: sorted(hold.pod for hold in card.holds) for card in world.devices.cards(node)}
+    return {
+        card.index: sorted(hold.pod for hold in card.holds) for card in world.devices.cards(node)
+    }
 
 
 def new_small_world(**more: Any) -> World:
@@ -39,7 +72,9 @@ def test_everything_is_there_as_it_was_and_nothing_is_written_by_looking() -> No
     for node in before.cluster.list(NODES):
         name = node["metadata"]["name"]
         assert holders(after, name) == holders(before, name)
-        assert [card.uuid for card in after.devices.cards(name)] == [card.uuid for card in before.devices.cards(name)]
+        assert [card.uuid for card in after.devices.cards(name)] == [
+            card.uuid for card in before.devices.cards(name)
+        ]
 
 
 @pytest.mark.long
@@ -47,9 +82,17 @@ def test_a_living_world_goes_on_living() -> None:
     before = sharing_world(load_scenario("default"), 0, EPOCH)
     before.run_until(EPOCH + 3600)
     after = woken(before)
-    running = {obj["metadata"]["uid"] for obj in before.cluster.list(PODS) if obj["status"]["phase"] == "Running"}
+    running = {
+        obj["metadata"]["uid"]
+        for obj in before.cluster.list(PODS)
+        if obj["status"]["phase"] == "Running"
+    }
     live(after, 120)
-    failed = [obj["metadata"]["name"] for obj in after.cluster.list(PODS) if obj["status"].get("reason") == "UnexpectedAdmissionError"]
+    failed = [
+        obj["metadata"]["name"]
+        for obj in after.cluster.list(PODS)
+        if obj["status"].get("reason") == "UnexpectedAdmissionError"
+    ]
     assert failed == []
     left = {obj["metadata"]["uid"] for obj in after.cluster.list(PODS)}
     assert len(running - left) <= len(running) // 4, "most of what ran still runs two minutes later"
@@ -63,11 +106,16 @@ def test_a_program_goes_on_with_what_was_left_of_its_run() -> None:
     world = new_small_world()
     world.cluster.create(pod("job", "train:10m", gpus=2))
     live(world, 300)
-    started = get_pod(world, "job")["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+    started = get_pod(world, "job")["status"]["containerStatuses"][0]["state"]["running"][
+        "startedAt"
+    ]
     world = woken(world)
     live(world, 200)
     assert phase(world, "job") == "Running"
-    assert get_pod(world, "job")["status"]["containerStatuses"][0]["state"]["running"]["startedAt"] == started
+    assert (
+        get_pod(world, "job")["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+        == started
+    )
     world = woken(world, standstills=((EPOCH + 300, EPOCH + 300 + HOURS_OFF),))
     live(world, 40)
     assert phase(world, "job") == "Running"
@@ -96,7 +144,9 @@ def test_a_pod_on_its_way_arrives() -> None:
         live(world, 3)
         then = woken(world)
         live(then, 120)
-        assert phase(then, "late") == "Running", f"stopped after {moment + 3} s: {get_pod(then, 'late')['status']}"
+        assert phase(then, "late") == "Running", (
+            f"stopped after {moment + 3} s: {get_pod(then, 'late')['status']}"
+        )
 
 
 def test_a_pod_that_was_asked_to_go_goes() -> None:
@@ -122,7 +172,9 @@ def test_shared_cards_stay_with_their_pods_and_the_rest_of_a_card_can_be_given()
     world.cluster.create(pod("too-much", "infer:1", gpu_memory=9))
     live(world, 60)
     assert phase(world, "another") == "Running"
-    assert "Insufficient aliyun.com/gpu-mem" in condition(get_pod(world, "too-much"), "PodScheduled")["message"]
+    assert ("Insufficient aliyun.com/gpu-mem") in condition(
+        get_pod(world, "too-much"), "PodScheduled"
+    )["message"]
 
 
 def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_told_twice() -> None:
@@ -149,15 +201,28 @@ def test_a_promised_place_is_still_promised() -> None:
     assert get_pod(world, "high")["status"]["nominatedNodeName"] == "gpu-1"
     world = woken(world, hours_off=5.0)
     live(world, 60)
-    assert [event["count"] for event in world.cluster.list(EVENTS, "work") if event["reason"] == "Preempted"] == [1]
+    assert [
+        event["count"]
+        for event in world.cluster.list(EVENTS, "work")
+        if event["reason"] == "Preempted"
+    ] == [1]
     live(world, 900)
     assert phase(world, "high") == "Running"
-    assert sum(phase(world, f"low-{number}") == "Running" for number in range(4) if world.cluster.get(PODS, "work", f"low-{number}")) == 3
+    assert (
+        sum(
+            phase(world, f"low-{number}") == "Running"
+            for number in range(4)
+            if world.cluster.get(PODS, "work", f"low-{number}")
+        )
+        == 3
+    )
 
 
 def test_a_deployment_is_kept_at_its_number_without_a_new_rollout() -> None:
     world = new_small_world()
-    world.cluster.create(render_service(ScenarioService(name="web", namespace="work", image="web:1", replicas=3)))
+    world.cluster.create(
+        render_service(ScenarioService(name="web", namespace="work", image="web:1", replicas=3))
+    )
     live(world, 60)
     world = woken(world)
     live(world, 60)
@@ -170,7 +235,14 @@ def test_a_deployment_is_kept_at_its_number_without_a_new_rollout() -> None:
 
 
 def test_streams_number_their_jobs_on() -> None:
-    stream = Stream(name="night", namespace="work", kind="job", every=Duration(60), runs=(Duration(30), Duration(40)), ttl=Duration(60))
+    stream = Stream(
+        name="night",
+        namespace="work",
+        kind="job",
+        every=Duration(60),
+        runs=(Duration(30), Duration(40)),
+        ttl=Duration(60),
+    )
     world = new_small_world(streams=(stream,))
     live(world, 1800)
     submitted = world.arrivals[0].number
@@ -193,7 +265,9 @@ def test_what_the_scenario_let_happen_does_not_happen_again_and_the_rest_still_d
     node = world.cluster.get(NODES, None, "gpu-1")
     assert node is not None and condition(node, "Ready")["status"] == "True"
     assert [card.failed_by for card in world.devices.cards("gpu-1")] == [79, 0, 0, 0]
-    assert reasons_of_node(world, "gpu-1").count("GPUUnhealthy") == 0, "told in the earlier life, and forgotten an hour later"
+    assert reasons_of_node(world, "gpu-1").count("GPUUnhealthy") == 0, (
+        "told in the earlier life, and forgotten an hour later"
+    )
     world = woken(world)
     live(world, 900)
     assert [card.failed_by for card in world.devices.cards("gpu-1")] == [79, 79, 0, 0]
@@ -211,7 +285,11 @@ def test_a_silence_that_nobody_had_noticed_is_noticed_in_time() -> None:
 
 
 def reasons_of_node(world: World, name: str) -> list[str]:
-    return [event["reason"] for event in world.cluster.list(EVENTS) if event["involvedObject"]["name"] == name]
+    return [
+        event["reason"]
+        for event in world.cluster.list(EVENTS)
+        if event["involvedObject"]["name"] == name
+    ]
 
 
 def test_old_events_are_forgotten_and_leases_renewed() -> None:
@@ -223,7 +301,11 @@ def test_old_events_are_forgotten_and_leases_renewed() -> None:
     live(world, 30)
     assert reasons(world, "p") == []
     lease = world.cluster.get(LEASES, "kube-node-lease", "gpu-1")
-    assert lease is not None and lease["spec"]["renewTime"] > get_pod(world, "p")["metadata"]["creationTimestamp"][:10] + "T12"
+    assert (
+        lease is not None
+        and lease["spec"]["renewTime"]
+        > get_pod(world, "p")["metadata"]["creationTimestamp"][:10] + "T12"
+    )
 
 
 def test_what_was_deleted_stays_deleted_also_what_every_new_cluster_has() -> None:
@@ -272,7 +354,9 @@ def test_a_kind_that_is_going_takes_its_objects_along() -> None:
     assert ref.plural == wodget
     left = world.cluster.get(ref, "work", "held")
     assert left is not None and "deletionTimestamp" in left["metadata"]
-    world.cluster.mutate(ref, "work", "held", lambda old: {**old, "metadata": {**old["metadata"], "finalizers": []}})
+    world.cluster.mutate(
+        ref, "work", "held", lambda old: {**old, "metadata": {**old["metadata"], "finalizers": []}}
+    )
     live(world, 5)
     assert world.cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, "wodgets.example.com") is None
 
@@ -300,7 +384,14 @@ def custom(world: World) -> str:
 def test_objects_of_a_kind_of_ones_own_come_back() -> None:
     world = new_small_world()
     custom(world)
-    world.cluster.create({"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": {"name": "w", "namespace": "work"}, "size": 3})
+    world.cluster.create(
+        {
+            "apiVersion": "example.com/v1",
+            "kind": "Wodget",
+            "metadata": {"name": "w", "namespace": "work"},
+            "size": 3,
+        }
+    )
     version = world.cluster.resource_version
     world = woken(world)
     ref = next(ref for ref in world.cluster.kinds() if ref.kind == "Wodget")
@@ -312,17 +403,38 @@ def test_objects_of_a_kind_of_ones_own_come_back() -> None:
 
 
 def test_cards_divided_by_mig_are_divided_again_and_their_instances_held_by_the_same_pods() -> None:
-    pool = NodePool(name="mig", cpu=96, memory="1Ti", gpu_model="NVIDIA H200", gpus=2, mig=("3g.71gb", "1g.18gb", "1g.18gb"))
-    services = (ScenarioService(name="part", namespace="work", image="i:1", mig="1g.18gb", load="inference", replicas=3),)
+    pool = NodePool(
+        name="mig",
+        cpu=96,
+        memory="1Ti",
+        gpu_model=("NVIDIA H200"),
+        gpus=2,
+        mig=("3g.71gb", "1g.18gb", "1g.18gb"),
+    )
+    services = (
+        ScenarioService(
+            name="part", namespace="work", image="i:1", mig="1g.18gb", load="inference", replicas=3
+        ),
+    )
     world = sharing_world(small_scenario(CPU_POOL, pool, services=services), 1, EPOCH)
     world.run_until(EPOCH + 300)
     again = woken(world)
 
     def held(world: World) -> list[tuple[int, int | None, str, int]]:
         cards = world.devices.cards("mig-1")
-        return sorted((card.index, hold.gpu_instance, hold.pod, hold.limit_mib) for card in cards for hold in card.holds)
+        return sorted(
+            (card.index, hold.gpu_instance, hold.pod, hold.limit_mib)
+            for card in cards
+            for hold in card.holds
+        )
 
     assert [(index, number) for index, number, _, _ in held(world)] == [(0, 7), (0, 8), (1, 7)]
-    for before, after in zip(world.devices.cards("mig-1"), again.devices.cards("mig-1"), strict=True):
-        assert (after.instances, after.instance_uuids, after.uuid) == (before.instances, before.instance_uuids, before.uuid)
+    for before, after in zip(
+        world.devices.cards("mig-1"), again.devices.cards("mig-1"), strict=True
+    ):
+        assert (after.instances, after.instance_uuids, after.uuid) == (
+            before.instances,
+            before.instance_uuids,
+            before.uuid,
+        )
     assert held(again) == held(world)

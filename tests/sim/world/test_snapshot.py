@@ -19,7 +19,9 @@ def test_a_later_look_sees_what_came_what_changed_and_what_went() -> None:
         world.run_until(world.clock.now() + 120)
         seen.append(take_snapshot(world, reader))
         assert seen[-1] == take_snapshot(world)
-    assert sum(before.pods != after.pods for before, after in pairwise(seen)) > 5, "too little happens to prove anything"
+    assert sum(before.pods != after.pods for before, after in pairwise(seen)) > 5, (
+        "too little happens to prove anything"
+    )
     for pod in world.cluster.list(PODS):
         world.cluster.delete(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"], 0)
     assert take_snapshot(world, reader) == take_snapshot(world)

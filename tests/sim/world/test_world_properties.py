@@ -1,4 +1,6 @@
-"""Whatever people and chance do: no node above its allocatable, every pod's life a legal path, versions that only grow."""
+"""Whatever people and chance do: no node above its allocatable, every pod's life a legal path,
+versions that only grow.
+"""
 
 from __future__ import annotations
 
@@ -55,35 +57,63 @@ def watched(scenario: Any, seed: int) -> tuple[Witness, World]:
 
 
 def check_room(world: World) -> None:
-    """Requests of bound, unfinished pods stay within allocatable; units of every shared card within its size; cards have one holder."""
+    """Requests of bound, unfinished pods stay within allocatable; units of every shared card within
+    its size; cards have one holder.
+    """
     for node in world.cluster.list(NODES):
         name = node["metadata"]["name"]
         mine = [item for item in world.cluster.list(PODS) if item["spec"].get("nodeName") == name]
         asked = sum_of(pod_needs(item) for item in mine if item["status"]["phase"] not in FINISHED)
-        lost = sum(bool(card.failed_by and card.holds) for card in world.devices.cards(name))  # a pod keeps the card that fails under it
+        # a pod keeps the card that fails under it
+        lost = sum(bool(card.failed_by and card.holds) for card in world.devices.cards(name))
         offered = sum_of([amounts_of(node["status"]["allocatable"]), {NVIDIA_GPU: lost}])
-        assert all(amount <= offered.get(resource, 0) for resource, amount in asked.items()), f"{name}: {asked} > {offered}"
-        check_cards(world, name, {item["metadata"]["uid"] for item in mine if item["status"]["phase"] not in FINISHED})
+        assert all(amount <= offered.get(resource, 0) for resource, amount in asked.items()), (
+            f"{name}: {asked} > {offered}"
+        )
+        check_cards(
+            world,
+            name,
+            {item["metadata"]["uid"] for item in mine if item["status"]["phase"] not in FINISHED},
+        )
 
 
 def check_cards(world: World, node: str, alive: set[str]) -> None:
     """Per card: grants fit, a whole card has one pod, and whoever runs on it is there."""
     for card in world.devices.cards(node):
         where = f"{node} card {card.index}"
-        assert sum(hold.limit_mib for hold in card.holds) <= card.model.memory_mib, f"{where}: granted more than it has"
-        assert card.is_shared or len({hold.pod_uid for hold in card.holds}) <= 1, f"{where}: two pods on a whole card"
-        assert {hold.pod_uid for hold in card.holds if hold.run is not None} <= alive, f"{where}: a pod that is over works on it"
+        assert sum(hold.limit_mib for hold in card.holds) <= card.model.memory_mib, (
+            f"{where}: granted more than it has"
+        )
+        assert card.is_shared or len({hold.pod_uid for hold in card.holds}) <= 1, (
+            f"{where}: two pods on a whole card"
+        )
+        assert {hold.pod_uid for hold in card.holds if hold.run is not None} <= alive, (
+            f"{where}: a pod that is over works on it"
+        )
 
 
-IMAGES = st.sampled_from(["pause:35", "train:2m", "fail:9s", "crash:20s", "cuda-malloc:3G", "missing:1"])
+IMAGES = st.sampled_from(
+    ["pause:35", "train:2m", "fail:9s", "crash:20s", "cuda-malloc:3G", "missing:1"]
+)
 POLICIES = st.sampled_from(["Never", "Always", "OnFailure"])
 NAMES = st.integers(0, 12)
 actions = st.lists(
     st.one_of(
         st.tuples(st.just("create"), st.integers(0, 5), st.integers(0, 12), IMAGES, POLICIES),
         st.tuples(st.just("init"), IMAGES, st.sampled_from([None, "Always"]), IMAGES, POLICIES),
-        st.tuples(st.just("workload"), st.sampled_from([DEPLOYMENTS, STATEFUL_SETS, JOBS]), NAMES, st.integers(0, 4), IMAGES),
-        st.tuples(st.just("scale"), st.sampled_from([DEPLOYMENTS, STATEFUL_SETS]), NAMES, st.integers(0, 4)),
+        st.tuples(
+            st.just("workload"),
+            st.sampled_from([DEPLOYMENTS, STATEFUL_SETS, JOBS]),
+            NAMES,
+            st.integers(0, 4),
+            IMAGES,
+        ),
+        st.tuples(
+            st.just("scale"),
+            st.sampled_from([DEPLOYMENTS, STATEFUL_SETS]),
+            NAMES,
+            st.integers(0, 4),
+        ),
         st.tuples(st.just("delete"), st.integers(0, 60), st.sampled_from([None, 0, 5])),
         st.tuples(st.just("evict"), st.integers(0, 60)),
         st.tuples(st.just("cordon"), st.integers(0, 2), st.booleans()),
@@ -95,9 +125,19 @@ actions = st.lists(
 )
 
 
-# A sidecar that ends by itself while its pod is going: no reason for the pod to fail while its program still runs.
+# A sidecar that ends by itself while its pod is going: no reason for the pod to fail while its
+# program still runs.
 @examples(30, 150, st.integers(0, 1000), actions)
-@example(1, [("live", 399), ("init", "fail:9s", "Always", "cuda-malloc:3G", "Always"), ("live", 139), ("delete", 32, 5), ("live", 399)])
+@example(
+    1,
+    [
+        ("live", 399),
+        ("init", "fail:9s", "Always", "cuda-malloc:3G", "Always"),
+        ("live", 139),
+        ("delete", 32, 5),
+        ("live", 399),
+    ],
+)
 def test_whatever_people_do(seed: int, steps: list[tuple[Any, ...]]) -> None:
     witness, world = watched(small_scenario(), seed)
     for number, (kind, *rest) in enumerate(steps):
@@ -115,11 +155,26 @@ def act(world: World, number: int, kind: str, *rest: Any) -> None:
         live(world, rest[0])
     elif kind == "create":
         gpus, units, image, policy = rest
-        cluster.create(pod(f"p{number}", image, gpus=gpus, gpu_memory=0 if gpus else units, restartPolicy=policy))
+        cluster.create(
+            pod(
+                f"p{number}",
+                image,
+                gpus=gpus,
+                gpu_memory=0 if gpus else units,
+                restartPolicy=policy,
+            )
+        )
     elif kind == "init":
         first, sidecar, image, policy = rest
         more = {"restartPolicy": sidecar} if sidecar else {}
-        cluster.create(pod(f"i{number}", image, restartPolicy=policy, initContainers=[container(first, name="first", **more)]))
+        cluster.create(
+            pod(
+                f"i{number}",
+                image,
+                restartPolicy=policy,
+                initContainers=[container(first, name="first", **more)],
+            )
+        )
     elif kind == "workload":
         make_workload(cluster, *rest)
     elif kind == "scale":
@@ -146,12 +201,23 @@ def of_pod(cluster: StoredCluster, kind: str, which: int, grace: int | None = No
 def make_workload(cluster: StoredCluster, ref: Any, name: int, count: int, image: str) -> None:
     labels = {"app": f"w{name}"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container(image)]}}
-    spec: dict[str, Any] = {"replicas": count, "selector": {"matchLabels": labels}, "template": template}
+    spec: dict[str, Any] = {
+        "replicas": count,
+        "selector": {"matchLabels": labels},
+        "template": template,
+    }
     if ref is JOBS:
         template["spec"]["restartPolicy"] = "Never"  # type: ignore[index]
-        spec = {"completions": max(1, count), "parallelism": 2, "backoffLimit": 2, "template": template}
+        spec = {
+            "completions": max(1, count),
+            "parallelism": 2,
+            "backoffLimit": 2,
+            "template": template,
+        }
     metadata = {"name": f"w{name}", "namespace": NAMESPACE}
-    cluster.create({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec})
+    cluster.create(
+        {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec}
+    )
 
 
 def unsettle(world: World, kind: str, which: int, is_on: bool) -> None:

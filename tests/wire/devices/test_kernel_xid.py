@@ -16,17 +16,40 @@ from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        ("4,1039,61234567,-;NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", (79, 61.234567)),
-        ("3,7,1,-;NVRM: Xid (PCI:0000:3B:00): 13, Graphics Exception\n SUBSYSTEM=pci\n DEVICE=+pci:0000:3b:00.0\n", (13, 1e-06)),
+        (
+            (
+                "4,1039,61234567,-;NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', "
+                "name=<unknown>, "
+                "GPU has fallen off the bus."
+            ),
+            (79, 61.234567),
+        ),
+        (
+            (
+                "3,7,1,-;NVRM: Xid (PCI:0000:3B:00): 13, Graphics Exception\n SUBSYSTEM=pci\n "
+                "DEVICE=+pci:0000:3b:00.0\n"
+            ),
+            (13, 1e-06),
+        ),
         ("4,7,2000000,c;NVRM: Xid (PCI:0000:3b:00): 48", (48, 2.0)),
-        ("4,7,2000000,-,caller=T1;NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed", (154, 2.0)),
+        (
+            (
+                "4,7,2000000,-,caller=T1;NVRM: Xid (PCI:0000:3b:00): 154, "
+                "GPU recovery action changed"
+            ),
+            (154, 2.0),
+        ),
         ("4,7,2000000,-;NVRM: Xid (0000:3b:00): 31, Ch 00000010", (31, 2.0)),
         ("4,7,2000000,-;NVRM: Xid (PCI:00000000:3b:00.0): 31, Ch 00000010", (31, 2.0)),
     ],
 )
 def test_a_record_with_an_xid(record: str, told: tuple[int, float]) -> None:
     found = parse_kernel_xid(record)
-    assert found is not None and (found.bus, found.xid, found.since_boot, found.gpu_instance) == ("0000:3b:00", *told, None)
+    assert found is not None and (found.bus, found.xid, found.since_boot, found.gpu_instance) == (
+        "0000:3b:00",
+        *told,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,17 +73,27 @@ def test_a_record_without_one(record: str) -> None:
 
 @given(st.text())
 def test_any_record_is_read(text: str) -> None:
-    for record in (text, f"4,1,2,-;NVRM: Xid (PCI:{text}): 79,", f"4,1,2,-;NVRM: Xid (PCI:0000:3b:00): {text},"):
+    for record in (
+        text,
+        f"4,1,2,-;NVRM: Xid (PCI:{text}): 79,",
+        f"4,1,2,-;NVRM: Xid (PCI:0000:3b:00): {text},",
+    ):
         parse_kernel_xid(record)
 
 
 def test_kernel_and_nvml_spell_one_card_alike() -> None:
-    assert pci_bus("00000000:3B:00.0") == pci_bus("PCI:0000:3b:00".removeprefix("PCI:")) == "0000:3b:00"
+    assert (
+        pci_bus("00000000:3B:00.0")
+        == pci_bus("PCI:0000:3b:00".removeprefix("PCI:"))
+        == "0000:3b:00"
+    )
     assert pci_bus("00010000:3B:00.0") == "10000:3b:00"
     assert pci_bus("0000:3b") == pci_bus("") == ""
 
 
-@pytest.mark.parametrize(("apart", "count"), [(0.0, 1), (2.0, 1), (2.001, 2), (-2.0, 1), (-2.001, 2)])
+@pytest.mark.parametrize(
+    ("apart", "count"), [(0.0, 1), (2.0, 1), (2.001, 2), (-2.0, 1), (-2.001, 2)]
+)
 def test_two_reports_of_two_sources_within_two_seconds_are_one(apart: float, count: int) -> None:
     first = XidReport("0000:3b:00", 79, 1000.0)
     second = XidReport("0000:3b:00", 79, 1000.0 + apart, source="nvml")
@@ -76,7 +109,11 @@ def test_what_one_source_tells_twice_happened_twice(source: str) -> None:
 
 
 def test_two_of_each_source_are_two() -> None:
-    told = [XidReport("0000:3b:00", 79, at, source=source) for source in ("nvml", "kernel") for at in (1000.0, 1001.0)]
+    told = [
+        XidReport("0000:3b:00", 79, at, source=source)
+        for source in ("nvml", "kernel")
+        for at in (1000.0, 1001.0)
+    ]
     assert len(fresh_reports(told)) == 2
 
 
@@ -92,11 +129,18 @@ def test_a_report_is_the_pair_of_one_other() -> None:
 
 
 def test_other_cards_and_other_xids_are_others() -> None:
-    reports = [XidReport("a", 79, 1.0), XidReport("b", 79, 1.0), XidReport("a", 48, 1.0), XidReport("", 79, 1.0)]
+    reports = [
+        XidReport("a", 79, 1.0),
+        XidReport("b", 79, 1.0),
+        XidReport("a", 48, 1.0),
+        XidReport("", 79, 1.0),
+    ]
     assert len(fresh_reports(reports)) == 4
 
 
-def fresh_reports(told: Iterable[XidReport], known: Iterable[XidReport] = ()) -> tuple[XidReport, ...]:
+def fresh_reports(
+    told: Iterable[XidReport], known: Iterable[XidReport] = ()
+) -> tuple[XidReport, ...]:
     return joined_reports(told, known).fresh
 
 
@@ -112,14 +156,24 @@ def most_pairs(ones: tuple[int, ...], others: tuple[int, ...]) -> int:
 
 
 @given(*(st.lists(st.integers(0, 9), max_size=5).map(tuple) for _ in range(2)))
-def test_no_more_are_counted_than_must_have_happened(heard: tuple[int, ...], logged: tuple[int, ...]) -> None:
-    told = [XidReport("a", 79, float(at), source="nvml") for at in heard] + [XidReport("a", 79, float(at)) for at in logged]
+def test_no_more_are_counted_than_must_have_happened(
+    heard: tuple[int, ...], logged: tuple[int, ...]
+) -> None:
+    told = [XidReport("a", 79, float(at), source="nvml") for at in heard] + [
+        XidReport("a", 79, float(at)) for at in logged
+    ]
     assert len(fresh_reports(told)) == len(told) - most_pairs(heard, logged)
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from("ab"), st.sampled_from([48, 79]), st.integers(0, 20), st.sampled_from(["nvml", "kernel"])), max_size=20
+        st.tuples(
+            st.sampled_from("ab"),
+            st.sampled_from([48, 79]),
+            st.integers(0, 20),
+            st.sampled_from(["nvml", "kernel"]),
+        ),
+        max_size=20,
     )
 )
 def test_nothing_that_is_left_out_stands_alone(rows: list[tuple[str, int, int, str]]) -> None:
@@ -127,7 +181,10 @@ def test_nothing_that_is_left_out_stands_alone(rows: list[tuple[str, int, int, s
     fresh = fresh_reports(told)
     assert [each.at for each in fresh] == sorted(each.at for each in fresh)
     for report in told:
-        assert any((each.bus, each.xid) == (report.bus, report.xid) and abs(each.at - report.at) <= 2 for each in fresh)
+        assert any(
+            (each.bus, each.xid) == (report.bus, report.xid) and abs(each.at - report.at) <= 2
+            for each in fresh
+        )
     for source in ("nvml", "kernel"):
         of_one = [report for report in told if report.source == source]
         assert fresh_reports(of_one) == tuple(sorted(of_one, key=lambda each: each.at))

@@ -28,7 +28,15 @@ from fairlead.wire.devices.nvml_values import (
 
 MIB = 1048576
 DOUBLE, UINT, ULONG, ULONGLONG, LONGLONG, INT, USHORT = range(7)
-PACKED = {DOUBLE: "d", UINT: "Ixxxx", ULONG: "Q", ULONGLONG: "Q", LONGLONG: "q", INT: "ixxxx", USHORT: "Hxxxxxx"}
+PACKED = {
+    DOUBLE: "d",
+    UINT: "Ixxxx",
+    ULONG: "Q",
+    ULONGLONG: "Q",
+    LONGLONG: "q",
+    INT: "ixxxx",
+    USHORT: "Hxxxxxx",
+}
 
 OF_ONE_ID = {
     "MEMORY_TEMP": 82,
@@ -88,7 +96,9 @@ OF_ONE_ID = {
 
 def packed(number: int, kind: int, value: int | float, code: int = 0, scope: int = 0) -> bytes:
     """NVIDIA's nvmlFieldValue_t of 40 bytes."""
-    raw = struct.pack("<IIqqIi", number, scope, 1, 2, kind, code) + struct.pack(f"<{PACKED.get(kind, 'Q')}", value)
+    raw = struct.pack("<IIqqIi", number, scope, 1, 2, kind, code) + struct.pack(
+        f"<{PACKED.get(kind, 'Q')}", value
+    )
     assert len(raw) == 40
     return raw
 
@@ -120,7 +130,10 @@ def test_a_value_is_read_as_its_type_says(kind: int, value: int | float) -> None
     assert number(packed(150, kind, value)) == int(value)
 
 
-@pytest.mark.parametrize(("kind", "value"), [(LONGLONG, -1), (INT, -1), (DOUBLE, -0.5), (DOUBLE, math.nan), (DOUBLE, math.inf)])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(LONGLONG, -1), (INT, -1), (DOUBLE, -0.5), (DOUBLE, math.nan), (DOUBLE, math.inf)],
+)
 def test_what_cannot_be_is_no_value(kind: int, value: int | float) -> None:
     assert number(packed(150, kind, value)) is None
 
@@ -172,7 +185,10 @@ def test_units_of_field_values() -> None:
     assert number(packed(83, ULONGLONG, 123456789), rows["TOTAL_ENERGY_CONSUMPTION"]) == 123456789
     assert number(packed(74, ULONGLONG, 5_000_000_001), rows["POWER_VIOLATION"]) == 5_000_000_001
     assert number(packed(138, ULONGLONG, 3, scope=0xFFFFFFFF), rows["NVLINK_TX_BYTES"]) == 3072
-    assert (rows["NVLINK_TX_BYTES"].scope, rows["NVLINK_RX_BYTES"].scope) == (0xFFFFFFFF, 0xFFFFFFFF)
+    assert (rows["NVLINK_TX_BYTES"].scope, rows["NVLINK_RX_BYTES"].scope) == (
+        0xFFFFFFFF,
+        0xFFFFFFFF,
+    )
     assert {type(number(packed(row.id, UINT, 40), row)) for row in rows.values()} == {int, float}
 
 
@@ -180,13 +196,18 @@ TOTAL = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"
 
 
 def _counters(tx_kib: int, rx_kib: int) -> dict[str, int | float]:
-    return {"DCGM_FI_DEV_NVLINK_TX_BYTES": tx_kib * 1024, "DCGM_FI_DEV_NVLINK_RX_BYTES": rx_kib * 1024}
+    return {
+        "DCGM_FI_DEV_NVLINK_TX_BYTES": tx_kib * 1024,
+        "DCGM_FI_DEV_NVLINK_RX_BYTES": rx_kib * 1024,
+    }
 
 
 @pytest.mark.parametrize(
     ("before", "after", "seconds", "told"),
     [
-        pytest.param((0, 0), (9_000_000, 1_000_000), 5.0, {TOTAL: 2000}, id="KiB per second by 1000"),
+        pytest.param(
+            (0, 0), (9_000_000, 1_000_000), 5.0, {TOTAL: 2000}, id=("KiB per second by 1000")
+        ),
         pytest.param((5, 5), (5, 5), 5.0, {TOTAL: 0}, id="nothing moved"),
         pytest.param((0, 0), (999, 1000), 1.0, {TOTAL: 1}, id="cut, not rounded"),
         pytest.param((10, 10), (9, 11), 5.0, {}, id="a counter went back"),
@@ -230,7 +251,10 @@ def test_memory_of_the_second_form() -> None:
 
 def test_memory_of_the_first_form_has_nothing_that_needs_the_second() -> None:
     names = [f"DCGM_FI_DEV_FB_{name}" for name in ("TOTAL", "FREE", "USED")]
-    assert set(memory_fields(16 * MIB, MIB, MIB, None)) == {*names, *(f"{name}_BYTES" for name in names)}
+    assert set(memory_fields(16 * MIB, MIB, MIB, None)) == {
+        *names,
+        *(f"{name}_BYTES" for name in names),
+    }
 
 
 def test_a_card_that_keeps_all_its_memory_has_no_share() -> None:
@@ -244,7 +268,13 @@ def test_watts() -> None:
 
 def test_states_and_names() -> None:
     assert [performance_state(each) for each in (0, 15, 32)] == [0, 15, None]
-    assert [brand(each) for each in (-1, 0, 2, 14, 20)] == ["Unknown", "Unknown", "Tesla", "NVIDIA", "Unknown"]
+    assert [brand(each) for each in (-1, 0, 2, 14, 20)] == [
+        "Unknown",
+        "Unknown",
+        "Tesla",
+        "NVIDIA",
+        "Unknown",
+    ]
 
 
 GPM = {
@@ -287,12 +317,19 @@ def test_gpm_metrics_are_those_of_the_table(name: str, metric: int) -> None:
     assert GPM_METRICS[field] == metric
     told = gpm_value(field, 12.5)
     assert (told, type(told)) == ((13107200, int) if name.endswith("BYTES") else (0.125, float))
-    assert gpm_value(field, math.nan) is gpm_value(field, math.inf) is gpm_value(field, -1.0) is None
+    assert (
+        gpm_value(field, math.nan) is gpm_value(field, math.inf) is gpm_value(field, -1.0) is None
+    )
 
 
 def test_an_instance_has_the_first_eight_and_the_pipes() -> None:
     assert {name.removeprefix("DCGM_FI_PROF_") for name in INSTANCE_METRICS} == {
         *("GR_ENGINE_ACTIVE", "SM_ACTIVE", "SM_OCCUPANCY", "PIPE_TENSOR_ACTIVE", "DRAM_ACTIVE"),
         *("PIPE_FP64_ACTIVE", "PIPE_FP32_ACTIVE", "PIPE_FP16_ACTIVE"),
-        *("PIPE_TENSOR_IMMA_ACTIVE", "PIPE_TENSOR_HMMA_ACTIVE", "PIPE_TENSOR_DFMA_ACTIVE", "PIPE_INT_ACTIVE"),
+        *(
+            "PIPE_TENSOR_IMMA_ACTIVE",
+            "PIPE_TENSOR_HMMA_ACTIVE",
+            "PIPE_TENSOR_DFMA_ACTIVE",
+            "PIPE_INT_ACTIVE",
+        ),
     }

@@ -1,4 +1,6 @@
-"""Files of the node as nobody wrote them: read as what they say, or refused; what is read can be used."""
+"""Files of the node as nobody wrote them: read as what they say, or refused; what is read can be
+used.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,22 @@ from fairlead.wire.kubelet.faults_file import parse_faults, render_faults
 from fairlead.wire.kubelet.grants_file import parse_given, render_given
 from fairlead.wire.kubelet.limits_file import parse_limits, render_limits
 
-ENTRY = {"PodUID": "u", "ContainerName": "c", "ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": ["GPU-a", "GPU-b"]}}
-CHECKPOINT = json.dumps({"Data": {"PodDeviceEntries": [ENTRY], "RegisteredDevices": {}}, "Checksum": 1}).encode()
-GRANTS = render_given([GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4308, 30), "0123456789abcdef")])
+ENTRY = {
+    "PodUID": "u",
+    "ContainerName": "c",
+    "ResourceName": "nvidia.com/gpu",
+    "DeviceIDs": {"-1": ["GPU-a", "GPU-b"]},
+}
+CHECKPOINT = json.dumps(
+    {"Data": {"PodDeviceEntries": [ENTRY], "RegisteredDevices": {}}, "Checksum": 1}
+).encode()
+GRANTS = render_given(
+    [GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4308, 30), "0123456789abcdef")]
+)
 FAULTS = render_faults("boot", [CardFault("GPU-a", 79, True, 12.5, 1e9, "GPU is lost", True)])
-LIMITS = render_limits(ContainerLimits((CardLimit("GPU-a", 4308, 30, 500), CardLimit("GPU-b", 1)), "/run/region"))
+LIMITS = render_limits(
+    ContainerLimits((CardLimit("GPU-a", 4308, 30, 500), CardLimit("GPU-b", 1)), "/run/region")
+)
 
 
 @st.composite
@@ -32,8 +45,27 @@ def damaged(draw: st.DrawFn, text: bytes) -> bytes:
     """The text with a few places cut out, doubled or written over."""
     for _ in range(draw(st.integers(1, 3))):
         at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 8))
-        middle = draw(st.sampled_from([b"", b"null", b"-1", b"1e999", b'"\\ud800"', b"\xff", b"\n", b"0", b"99999999999999999999", b"{}"]))
-        text = text[:at] + draw(st.sampled_from([middle, text[at : at + length] * 2])) + text[at + length :]
+        middle = draw(
+            st.sampled_from(
+                [
+                    b"",
+                    b"null",
+                    b"-1",
+                    b"1e999",
+                    b'"\\ud800"',
+                    b"\xff",
+                    b"\n",
+                    b"0",
+                    b"99999999999999999999",
+                    b"{}",
+                ]
+            )
+        )
+        text = (
+            text[:at]
+            + draw(st.sampled_from([middle, text[at : at + length] * 2]))
+            + text[at + length :]
+        )
     return text
 
 
@@ -68,13 +100,20 @@ def use_limits(text: bytes) -> None:
         assert sorted(render_limits(read).split(b"\n")) == sorted(text.split(b"\n"))
 
 
-FILES = [(use_checkpoint, CHECKPOINT), (use_grants, GRANTS), (use_faults, FAULTS), (use_limits, LIMITS)]
+FILES = [
+    (use_checkpoint, CHECKPOINT),
+    (use_grants, GRANTS),
+    (use_faults, FAULTS),
+    (use_limits, LIMITS),
+]
 
 
 @pytest.mark.parametrize(("use", "text"), FILES)
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())
-def test_a_damaged_file_is_read_or_refused(use: Callable[[bytes], None], text: bytes, data: st.DataObject) -> None:
+def test_a_damaged_file_is_read_or_refused(
+    use: Callable[[bytes], None], text: bytes, data: st.DataObject
+) -> None:
     use(data.draw(damaged(text)))
 
 
@@ -90,7 +129,12 @@ def test_any_bytes_are_read_or_refused(use: Callable[[bytes], None], text: bytes
 
 @pytest.mark.parametrize(
     ("parse", "text"),
-    [(parse_checkpoint, CHECKPOINT), (parse_given, GRANTS), (lambda text: parse_faults(text, "boot"), FAULTS), (parse_limits, LIMITS)],
+    [
+        (parse_checkpoint, CHECKPOINT),
+        (parse_given, GRANTS),
+        (lambda text: parse_faults(text, "boot"), FAULTS),
+        (parse_limits, LIMITS),
+    ],
 )
 def test_half_a_file_is_refused(parse: Callable[[bytes], object], text: bytes) -> None:
     assert not isinstance(parse(text), Refusal)

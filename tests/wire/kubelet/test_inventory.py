@@ -1,4 +1,6 @@
-"""The inventory annotation, to the letter of the contract (1.3), and read back by those who read it."""
+"""The inventory annotation, to the letter of the contract (1.3), and read back by those who read
+it.
+"""
 
 from __future__ import annotations
 
@@ -33,4 +35,6 @@ def test_an_entry_is_the_contracts() -> None:
 
 @given(st.lists(CARDS, max_size=8, unique_by=lambda card: card.index))
 def test_what_is_written_is_read_back_by_index(cards: list[GpuSlot]) -> None:
-    assert parse_gpu_slots(render_inventory(cards)) == tuple(sorted(cards, key=lambda card: card.index))
+    assert parse_gpu_slots(render_inventory(cards)) == tuple(
+        sorted(cards, key=lambda card: card.index)
+    )

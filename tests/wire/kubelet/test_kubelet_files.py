@@ -1,4 +1,6 @@
-"""Files of a node: the kubelet's checkpoint, CDI, limits, grants. The texts are the contract's and a kubelet's."""
+"""Files of a node: the kubelet's checkpoint, CDI, limits, grants. The texts are the contract's and
+a kubelet's.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.model.devices.gpu import Grant
-from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare, HeldDevices, MountedFile
+from fairlead.model.devices.kubelet import (
+    CardLimit,
+    ContainerEdits,
+    ContainerLimits,
+    GivenShare,
+    HeldDevices,
+    MountedFile,
+)
 from fairlead.model.refusal import Refusal
 from fairlead.wire.kubelet.cdi import cdi_file_name, device_name, render_cdi, token_of_file
 from fairlead.wire.kubelet.checkpoint import parse_checkpoint
@@ -35,11 +44,17 @@ amounts = st.integers(0, 200_000)
 
 
 def checkpoint(entries: object) -> bytes:
-    return json.dumps({"Data": {"PodDeviceEntries": entries, "RegisteredDevices": {}}, "Checksum": 1_754_389_019}).encode()
+    return json.dumps(
+        {"Data": {"PodDeviceEntries": entries, "RegisteredDevices": {}}, "Checksum": 1_754_389_019}
+    ).encode()
 
 
 def test_the_checkpoint_tells_who_has_which_ids() -> None:
-    other = {**ENTRY, "ContainerName": "init", "DeviceIDs": {"0": ["GPU-b-_-0"], "1": ["GPU-a-_-9"]}}
+    other = {
+        **ENTRY,
+        "ContainerName": "init",
+        "DeviceIDs": {"0": ["GPU-b-_-0"], "1": ["GPU-a-_-9"]},
+    }
     assert parse_checkpoint(checkpoint([ENTRY, other])) == (
         HeldDevices("aliyun.com/gpu-mem", ("GPU-a-_-0", "GPU-a-_-1"), "main", pod_uid="3f0c"),
         HeldDevices("aliyun.com/gpu-mem", ("GPU-a-_-9", "GPU-b-_-0"), "init", pod_uid="3f0c"),
@@ -54,7 +69,9 @@ def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> Non
     assert [each.ids for each in read] == [(), ("GPU-b-_-0",)]
 
 
-@pytest.mark.parametrize("entries", [None, []], ids=["null, as a new kubelet writes it", "an empty list"])
+@pytest.mark.parametrize(
+    "entries", [None, []], ids=[("null, as a new kubelet writes it"), ("an empty list")]
+)
 def test_a_checkpoint_of_nobody(entries: object) -> None:
     assert parse_checkpoint(checkpoint(entries)) == ()
 
@@ -86,7 +103,10 @@ def test_a_cdi_file_names_one_device_and_what_it_brings() -> None:
     edits = ContainerEdits(
         {"NVIDIA_VISIBLE_DEVICES": "GPU-a", "EMPTY": ""},
         ("/dev/nvidia3", "/dev/nvidiactl"),
-        (MountedFile("/var/l", "/etc/fairlead/gpu/limits"), MountedFile("/run/r", "/run/fairlead/gpu/region", is_read_only=False)),
+        (
+            MountedFile("/var/l", "/etc/fairlead/gpu/limits"),
+            MountedFile("/run/r", "/run/fairlead/gpu/region", is_read_only=False),
+        ),
     )
     assert json.loads(render_cdi(TOKEN, edits)) == {
         "cdiVersion": "0.5.0",
@@ -118,11 +138,17 @@ def test_a_cdi_file_names_one_device_and_what_it_brings() -> None:
 
 def test_only_files_of_ours_have_a_token() -> None:
     assert token_of_file(cdi_file_name(TOKEN)) == TOKEN
-    assert [token_of_file(name) for name in ("nvidia.yaml", "fairlead.io-gpu_x.json.tmp", "")] == ["", "", ""]
+    assert [token_of_file(name) for name in ("nvidia.yaml", "fairlead.io-gpu_x.json.tmp", "")] == [
+        "",
+        "",
+        "",
+    ]
 
 
 def test_the_limits_file_is_the_contracts_text() -> None:
-    limits = ContainerLimits((CardLimit("GPU-a", 4301), CardLimit("GPU-b", 1024, 30, 500)), "/run/fairlead/gpu/region")
+    limits = ContainerLimits(
+        (CardLimit("GPU-a", 4301), CardLimit("GPU-b", 1024, 30, 500)), "/run/fairlead/gpu/region"
+    )
     assert render_limits(limits) == TWO_CARDS.encode()
     assert parse_limits(TWO_CARDS.encode()) == limits
 
@@ -132,12 +158,18 @@ def test_the_limits_file_is_the_contracts_text() -> None:
     [
         ("", "is empty"),
         (TWO_CARDS.replace("core_percent 30", "core_percent 101"), "line 3 "),
-        (TWO_CARDS.replace("version 1", "version 2"), "begins with `version 2`, not with `version 1`"),
+        (
+            TWO_CARDS.replace("version 1", "version 2"),
+            "begins with `version 2`, not with `version 1`",
+        ),
         (TWO_CARDS.replace("version 1", ""), "begins with ``, not with"),
         (TWO_CARDS.replace("core_percent 30", "core_percent -1"), "line 3 "),
         (TWO_CARDS.replace("GPU-b", "GPU-a"), "line 3 "),
         (TWO_CARDS.replace("1073741824", "1073741825"), "line 3 "),
-        (TWO_CARDS.replace("region /run", "region run"), "line 4 of the limits file is not understood: `region run/fairlead/gpu/region`"),
+        (
+            TWO_CARDS.replace(("region /run"), ("region run")),
+            "line 4 of the limits file is not understood: `region run/fairlead/gpu/region`",
+        ),
         (TWO_CARDS + "region /other\n", "line 5 "),
         (TWO_CARDS + "\n", "line 5 "),
         (TWO_CARDS.replace("0\ngpu", "0\u2028gpu"), "line 2 "),
@@ -155,7 +187,10 @@ def test_a_limits_file_that_says_something_else_is_refused(text: str, words: str
 
 def test_half_a_limits_file_is_none() -> None:
     """Of half a line of the region nobody can tell that it is half."""
-    assert all(isinstance(parse_limits(TWO_CARDS[:length].encode()), Refusal) for length in range(len(TWO_CARDS)))
+    assert all(
+        isinstance(parse_limits(TWO_CARDS[:length].encode()), Refusal)
+        for length in range(len(TWO_CARDS))
+    )
 
 
 def test_a_limits_file_of_garbage_is_refused() -> None:
@@ -191,7 +226,14 @@ def test_the_grants_file_has_the_keys_of_the_contract() -> None:
             names,
         ),
         max_size=6,
-        unique_by=lambda each: (each.namespace, each.pod, each.container, each.grant.index, each.pod_uid, each.grant.uuid),
+        unique_by=lambda each: (
+            each.namespace,
+            each.pod,
+            each.container,
+            each.grant.index,
+            each.pod_uid,
+            each.grant.uuid,
+        ),
     )
 )
 def test_the_grants_file_is_read_as_it_was_written(shares: list[GivenShare]) -> None:
@@ -203,7 +245,10 @@ def test_the_grants_file_is_read_as_it_was_written(shares: list[GivenShare]) -> 
 
 GIVEN = GivenShare("ns", "p", "uid", "c", Grant("GPU-a", 2, 4, 4301, 30), TOKEN)
 ROW = json.loads(render_given([GIVEN]))[0]
-WRONG = [*({**ROW, key: -1} for key in ("index", "units", "mib", "core")), *({**ROW, key: ""} for key in ("podUID", "pod", "uuid"))]
+WRONG = [
+    *({**ROW, key: -1} for key in ("index", "units", "mib", "core")),
+    *({**ROW, key: ""} for key in ("podUID", "pod", "uuid")),
+]
 GAPS = [{name: value for name, value in ROW.items() if name != key} for key in ROW]
 
 
@@ -213,7 +258,9 @@ def test_a_row_that_cannot_be_spoils_the_grants_file(row: object) -> None:
     assert parse_given(json.dumps([ROW, {**ROW, "later": 1}]).encode()) == (GIVEN, GIVEN)
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b"[{}]", b'[{"podUID": 1}]', b"[", b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b"[{}]", b'[{"podUID": 1}]', b"[", b"[" * 100_000, b"\xff"]
+)
 def test_a_grants_file_of_garbage_is_told(text: bytes) -> None:
     read = parse_given(text)
     assert isinstance(read, Refusal)

@@ -24,7 +24,9 @@ _log = logging.getLogger(__name__)
 
 
 class CardJobs:
-    """Read for each page, in a thread. A file that cannot be read is logged once and names no job."""
+    """Read for each page, in a thread. A file that cannot be read
+    is logged once and names no job.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,15 +36,23 @@ class CardJobs:
         """Ids by the file's name, each once and sorted; at most `JOBS_MAX` per card."""
         found: dict[str, tuple[str, ...]] = {}
         try:
-            names = sorted(each.name for each in self._folder.iterdir() if _NAME.fullmatch(each.name))
+            names = sorted(
+                each.name for each in self._folder.iterdir() if _NAME.fullmatch(each.name)
+            )
         except OSError as error:
-            self._log_once(f"`{self._folder}` cannot be read: {(error.strerror or str(error)).lower()}")
+            self._log_once(
+                f"`{self._folder}` cannot be read: {(error.strerror or str(error)).lower()}"
+            )
             return found
         for name in names[:FILES_MAX]:
             try:
-                text = read_regular_file(self._folder / name, BYTES_MAX, "job file", "").decode("utf-8")
+                text = read_regular_file(self._folder / name, BYTES_MAX, ("job file"), "").decode(
+                    "utf-8"
+                )
             except (UserError, UnicodeDecodeError) as error:
-                self._log_once(getattr(error, "what", f"job file `{self._folder / name}` is no UTF-8 text"))
+                self._log_once(
+                    getattr(error, "what", (f"job file `{self._folder / name}` is no UTF-8 text"))
+                )
                 continue
             ids = sorted({line.strip() for line in text.splitlines()} - {""})
             found[name] = tuple(ids[:JOBS_MAX])

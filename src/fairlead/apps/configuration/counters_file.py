@@ -60,15 +60,21 @@ class CountersInForce(Protocol):
 
 
 def built_in_counters() -> CounterSet:
-    return parse_counters(files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text(encoding="utf-8"))
+    return parse_counters(
+        files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text(encoding="utf-8")
+    )
 
 
 def usual_file() -> str:
-    """The counters file of dcgm-exporter's images if it exists, else "" for the built-in counters."""
+    """The counters file of dcgm-exporter's images if it exists,
+    else "" for the built-in counters.
+    """
     return USUAL_FILE if Path(USUAL_FILE).is_file() else ""
 
 
-def counters_of(text: str, what: str, *, is_strict: bool = False, may_be_empty: bool = False) -> CounterSet:
+def counters_of(
+    text: str, what: str, *, is_strict: bool = False, may_be_empty: bool = False
+) -> CounterSet:
     """The counters of a CSV; skipped rows are logged. `what` it is: ``counters file `/a` ``.
 
     Raises UserError for a CSV without a usable row, unless it `may_be_empty`, and with `is_strict`
@@ -78,13 +84,20 @@ def counters_of(text: str, what: str, *, is_strict: bool = False, may_be_empty: 
     if is_strict and found.rejected:
         row = found.rejected[0]
         raise UserError(
-            f"{what} line {row.line}: {row.reason} (`{row.text}`)", "correct the row, or start without `--strict-csv` to skip it"
+            f"{what} line {row.line}: {row.reason} (`{row.text}`)",
+            "correct the row, or start without `--strict-csv` to skip it",
         )
     if not found.counters and may_be_empty:
-        _log.warning("%s has no usable row, so that no metric of DCGM is printed: %s", what, _reasons(found))
+        _log.warning(
+            "%s has no usable row, so that no metric of DCGM is printed: %s",
+            what,
+            _reasons(found),
+        )
         return found
     if not found.counters:
-        raise UserError(f"{what} has no usable row: {_reasons(found)}", "write rows `FIELD, type, help`")
+        raise UserError(
+            (f"{what} has no usable row: {_reasons(found)}"), ("write rows `FIELD, type, help`")
+        )
     if found.rejected:
         _log.warning("%s: %s", what, _reasons(found))
     return found
@@ -116,12 +129,22 @@ class CountersFile:
     in the thread that reads.
     """
 
-    def __init__(self, path: str = "", *, is_strict: bool = False, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        path: str = "",
+        *,
+        is_strict: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._path = path
         self._sleep = sleep
         self._seen: _Stamp | None = None
         self.is_reloading = False
-        self.counters = self._read(is_strict=is_strict, may_be_empty=not is_strict) if path else built_in_counters()
+        self.counters = (
+            self._read(is_strict=is_strict, may_be_empty=not is_strict)
+            if path
+            else built_in_counters()
+        )
         self.reload_succeeded = bool(self.counters.counters)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
@@ -141,7 +164,9 @@ class CountersFile:
                 return
             self.counters = found
             self.reload_succeeded = True
-            _log.info("counters read again from `%s`: %d rows", self._path, len(self.counters.counters))
+            _log.info(
+                ("counters read again from `%s`: %d rows"), self._path, len(self.counters.counters)
+            )
         except UserError as error:
             if self.reload_succeeded:
                 _log.warning("counters stay as they were: %s", error.log_line)
@@ -194,8 +219,12 @@ class CountersFile:
         try:
             text = read.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise UserError(f"{what} `{self._path}` cannot be read: not UTF-8 text", hint) from error
-        return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict, may_be_empty=may_be_empty)
+            raise UserError(
+                (f"{what} `{self._path}` cannot be read: not UTF-8 text"), hint
+            ) from error
+        return counters_of(
+            text, (f"{what} `{self._path}`"), is_strict=is_strict, may_be_empty=may_be_empty
+        )
 
     def _stamp(self) -> _Stamp | None:
         try:
@@ -210,4 +239,7 @@ def _reasons(found: CounterSet) -> str:
     if not found.rejected:
         return "it is empty"
     lines = "; ".join(f"line {row.line} {row.reason}" for row in found.rejected[:REASONS_MAX])
-    return f"{len(found.rejected)} rows skipped: {lines}{'; …' if len(found.rejected) > REASONS_MAX else ''}"
+    return (
+        f"{len(found.rejected)} rows skipped: "
+        f"{lines}{'; …' if len(found.rejected) > REASONS_MAX else ''}"
+    )

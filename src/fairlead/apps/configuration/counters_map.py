@@ -29,7 +29,13 @@ _log = logging.getLogger(__name__)
 class CountersMap:
     """`name`: `namespace:name` as written. `fallback`: the counters until the map exists."""
 
-    def __init__(self, source: TextSource, name: str, fallback: CountersInForce, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(
+        self,
+        source: TextSource,
+        name: str,
+        fallback: CountersInForce,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
         self._source = source
         self._what = f"ConfigMap `{name}`"
         self._fallback = fallback
@@ -48,7 +54,11 @@ class CountersMap:
 
     @property
     def reload_succeeded(self) -> bool:
-        return not self._trouble.what and not self._fault and (self._own is not None or self._fallback.reload_succeeded)
+        return (
+            not self._trouble.what
+            and not self._fault
+            and (self._own is not None or self._fallback.reload_succeeded)
+        )
 
     @property
     def is_reloading(self) -> bool:
@@ -65,7 +75,8 @@ class CountersMap:
             self._is_asked.clear()
             if await self.look():
                 news()
-            seconds = self._look_seconds * random.uniform(0.8, 1.2)  # spread over the nodes of a cluster
+            # spread over the nodes of a cluster
+            seconds = self._look_seconds * random.uniform(0.8, 1.2)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_asked.wait(), seconds)
 
@@ -107,7 +118,11 @@ class CountersMap:
 
     @property
     def _stays(self) -> str:
-        return "counters stay as they were" if self._own is not None else "the counters file counts until then"
+        return (
+            "counters stay as they were"
+            if self._own is not None
+            else ("the counters file counts until then")
+        )
 
     def _log_once(self, trouble: str) -> bool:
         is_news = self._trouble.is_news(trouble)

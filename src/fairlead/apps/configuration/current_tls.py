@@ -42,7 +42,9 @@ class CurrentTls(ssl.SSLContext):
 
 def tls_files(tls: TlsServer, folder: Path) -> tuple[Path, ...]:
     """The files of the TLS settings, which must be followed."""
-    return tuple(folder / name for name in (tls.cert_file, tls.key_file, tls.client_ca_file) if name)
+    return tuple(
+        folder / name for name in (tls.cert_file, tls.key_file, tls.client_ca_file) if name
+    )
 
 
 def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
@@ -57,8 +59,13 @@ def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
         if tls.curve:
             context.set_ecdh_curve(tls.curve)
     except (ssl.SSLError, ValueError) as error:
-        what = f"`cipher_suites` {', '.join(tls.cipher_suites)} and `curve_preferences` {tls.curve or 'of OpenSSL'}"
-        raise UserError(f"{what} cannot be had here: {error}", "leave them out: the usual ones are safe") from error
+        what = (
+            f"`cipher_suites` {', '.join(tls.cipher_suites)} and `curve_preferences` "
+            f"{tls.curve or 'of OpenSSL'}"
+        )
+        raise UserError(
+            (f"{what} cannot be had here: {error}"), ("leave them out: the usual ones are safe")
+        ) from error
     if not tls.prefer_server_cipher_suites:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     _load_pair(context, tls, folder)
@@ -71,12 +78,18 @@ def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
 
 
 def _load_pair(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
-    certificate, key = _Pem(folder, "cert", tls.cert_file, tls.cert), _Pem(folder, "key", tls.key_file, tls.key)
+    certificate, key = (
+        _Pem(folder, "cert", tls.cert_file, tls.cert),
+        _Pem(folder, "key", tls.key_file, tls.key),
+    )
     with certificate.as_file() as certificate_path, key.as_file() as key_path:
         try:
             context.load_cert_chain(certificate_path, key_path, password="")
         except (OSError, ValueError) as error:
-            raise UserError(f"{certificate.name} and {key.name} are no certificate and its key: {error}", _FORM) from error
+            raise UserError(
+                f"{certificate.name} and {key.name} are no certificate and its key: {error}",
+                _FORM,
+            ) from error
 
 
 def _trust(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
@@ -85,7 +98,9 @@ def _trust(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
         try:
             context.load_verify_locations(path)
         except (OSError, ValueError) as error:
-            raise UserError(f"{authority.name} is no certificate authority: {error}", "give PEM") from error
+            raise UserError(
+                (f"{authority.name} is no certificate authority: {error}"), ("give PEM")
+            ) from error
 
 
 class _Pem:
@@ -95,7 +110,11 @@ class _Pem:
 
     def __init__(self, folder: Path, what: str, file: str, inline: str) -> None:
         self.name = f"`{folder / file}`" if file else f"`{what}`"
-        self._pem = read_regular_file(folder / file, PEM_BYTES_MAX, f"`{what}_file`", _FORM) if file else inline.encode(errors="replace")
+        self._pem = (
+            read_regular_file(folder / file, PEM_BYTES_MAX, f"`{what}_file`", _FORM)
+            if file
+            else inline.encode(errors="replace")
+        )
 
     @contextmanager
     def as_file(self) -> Iterator[str]:
@@ -117,7 +136,9 @@ def _admitting(allowed: Iterable[str]) -> type[ssl.SSLObject]:
             super().do_handshake()
             peer: Any = self.getpeercert() or {}
             if not any(as_name(name) in names for _, name in peer.get("subjectAltName", ())):
-                raise ssl.SSLCertVerificationError("the client's certificate has none of `client_allowed_sans`")
+                raise ssl.SSLCertVerificationError(
+                    "the client's certificate has none of `client_allowed_sans`"
+                )
 
     return Admitting
 

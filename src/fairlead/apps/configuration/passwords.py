@@ -44,7 +44,10 @@ class Passwords:
     def __init__(self, users: Mapping[str, str]) -> None:
         for name, text in users.items():
             if not is_hash(text.encode()):
-                raise UserError(f"the password of `{name}` is a hash that bcrypt does not read", f"`htpasswd -nBC 10 {name}` makes one")
+                raise UserError(
+                    f"the password of `{name}` is a hash that bcrypt does not read",
+                    f"`htpasswd -nBC 10 {name}` makes one",
+                )
         self._users = {name: text.encode() for name, text in users.items()}
         self._key = secrets.token_bytes(32)
         self._known: dict[bytes, None] = {}
@@ -71,7 +74,10 @@ class Passwords:
 
     async def _check(self, name: bytes, password: bytes, digest: bytes) -> bool:
         hashed = self._users.get(name.decode(errors="surrogateescape"))
-        is_right = await asyncio.to_thread(is_right_password, password, hashed or self._like()) and hashed is not None
+        is_right = (
+            await asyncio.to_thread(is_right_password, password, hashed or self._like())
+            and hashed is not None
+        )
         if is_right:
             if len(self._known) >= KNOWN_MAX:
                 del self._known[next(iter(self._known))]

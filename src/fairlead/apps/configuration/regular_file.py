@@ -15,12 +15,20 @@ def read_regular_file(path: Path, bytes_max: int, what: str, hint: str) -> bytes
     Raises UserError if it cannot be read, is no regular file, or is larger than `bytes_max`.
     """
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UserError(f"{what} `{path}` is no regular file", hint)
             data = file.read(bytes_max + 1)
     except (OSError, ValueError) as error:  # ValueError: an impossible path, such as one with NUL
-        raise UserError(f"{what} `{path}` cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}", hint) from error
+        raise UserError(
+            (
+                f"{what} `{path}` cannot be read: "
+                f"{(getattr(error, 'strerror', None) or str(error)).lower()}"
+            ),
+            hint,
+        ) from error
     if len(data) > bytes_max:
         raise UserError(f"{what} `{path}` is larger than {_size(bytes_max)}", hint)
     return data

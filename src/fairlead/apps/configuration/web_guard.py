@@ -27,13 +27,22 @@ from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 from fairlead.model.repeat_filter import RepeatFilter
-from fairlead.wire.files.web_config import AUTH_TYPES, REQUEST, TlsServer, WebConfig, parse_web_config
+from fairlead.wire.files.web_config import (
+    AUTH_TYPES,
+    REQUEST,
+    TlsServer,
+    WebConfig,
+    parse_web_config,
+)
 
 LOOK_SECONDS: Final = 1.0
 BYTES_MAX: Final = 1 << 20
 OPEN_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
 """Paths without password: a kubelet's probes have none, and learn only that the process lives."""
-_HINT: Final = "write it as Prometheus' exporters have it: https://prometheus.io/docs/prometheus/latest/configuration/https/"
+_HINT: Final = (
+    "write it as Prometheus' exporters have it: "
+    "https://prometheus.io/docs/prometheus/latest/configuration/https/"
+)
 _log = logging.getLogger(__name__)
 Stamps = tuple[tuple[int, ...], ...]
 
@@ -51,7 +60,12 @@ class _Reading(Struct, frozen=True):
 class WebGuard:
     """Raises UserError if the file cannot guard a page; never later."""
 
-    def __init__(self, path: Path, look_seconds: float = LOOK_SECONDS, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        path: Path,
+        look_seconds: float = LOOK_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = path
         self._look_seconds = look_seconds
         self._monotonic = monotonic
@@ -99,10 +113,16 @@ class WebGuard:
             return None
 
     def _kept_shut(self, reading: _Reading) -> _Reading:
-        """Raises UserError for a reading that removes protection, or adds TLS where there was none."""
+        """Raises UserError for a reading that removes protection,
+        or adds TLS where there was none.
+        """
         if (reading.context is None) != (self._reading.context is None):
             raise UserError(
-                f"`{self._path}` {'has no TLS any more' if reading.context is None else 'has TLS now'}", "start the server anew"
+                (
+                    f"`{self._path}` "
+                    f"{'has no TLS any more' if reading.context is None else 'has TLS now'}"
+                ),
+                "start the server anew",
             )
         if reading.passwords is None and self._reading.passwords is not None:
             raise UserError(f"`{self._path}` has no users any more", "start the server anew")
@@ -115,7 +135,13 @@ class WebGuard:
         if reading is None:
             return
         if reading.passwords is not None and reading.config.users == self._reading.config.users:
-            reading = _Reading(reading.config, reading.files, reading.stamps, reading.context, self._reading.passwords)
+            reading = _Reading(
+                reading.config,
+                reading.files,
+                reading.stamps,
+                reading.context,
+                self._reading.passwords,
+            )
         self._reading, self._seen = reading, reading.stamps
         self._trouble.is_news("")
         if self.tls is not None and reading.context is not None:
@@ -124,7 +150,14 @@ class WebGuard:
 
     def _read(self) -> _Reading:
         before = _stamps((self._path,))
-        config = parse_web_config(read_regular_file(self._path, BYTES_MAX, "web configuration", "name a file with `--web-config-file`"))
+        config = parse_web_config(
+            read_regular_file(
+                self._path,
+                BYTES_MAX,
+                "web configuration",
+                "name a file with `--web-config-file`",
+            )
+        )
         if isinstance(config, Refusal):
             raise UserError(f"web configuration `{self._path}`: {config.reason}", _HINT)
         files = tls_files(config.tls, self._path.parent) if config.tls else ()
@@ -140,7 +173,11 @@ class WebGuard:
         if path in OPEN_PATHS:
             return None
         if not self._has_turn():
-            return PlainTextResponse("too many requests: `rate_limit` of the web configuration\n", 429, {"retry-after": "1"})
+            return PlainTextResponse(
+                "too many requests: `rate_limit` of the web configuration\n",
+                429,
+                {"retry-after": "1"},
+            )
         if (passwords := self._reading.passwords) is None:
             return None
         given = headers.getlist("authorization")
@@ -148,8 +185,14 @@ class WebGuard:
             if len(given) == 1 and await passwords.admit(given[0]):
                 return None
         except TooManyChecks:
-            return PlainTextResponse("too many passwords are being checked\n", 503, {"retry-after": "1"})
-        return PlainTextResponse("a user name and password are required\n", 401, {"www-authenticate": 'Basic realm="metrics"'})
+            return PlainTextResponse(
+                ("too many passwords are being checked\n"), 503, {"retry-after": "1"}
+            )
+        return PlainTextResponse(
+            "a user name and password are required\n",
+            401,
+            {"www-authenticate": ('Basic realm="metrics"')},
+        )
 
     def _has_turn(self) -> bool:
         """Rate limit: a bucket of `burst` requests, to which one is added per interval."""
@@ -157,7 +200,9 @@ class WebGuard:
         if not config.interval_seconds:
             return True
         now = self._monotonic()
-        self._left = min(float(config.burst), self._left + (now - self._left_at) / config.interval_seconds)
+        self._left = min(
+            float(config.burst), self._left + (now - self._left_at) / config.interval_seconds
+        )
         self._left_at = now
         if self._left < 1:
             return False
@@ -165,7 +210,10 @@ class WebGuard:
         return True
 
     def _with_headers(self, send: Send) -> Send:
-        headers = [(name.lower().encode(), text.encode()) for name, text in self._reading.config.headers.items()]
+        headers = [
+            (name.lower().encode(), text.encode())
+            for name, text in self._reading.config.headers.items()
+        ]
         if not headers:
             return send
 
@@ -180,8 +228,14 @@ class WebGuard:
 def _lets_in_more(old: TlsServer, new: TlsServer) -> str:
     """Why clients that `old` rejects are accepted by `new`; "" if there are none."""
     types = AUTH_TYPES.index
-    if types(new.client_auth_type) < types(old.client_auth_type) and old.client_auth_type != REQUEST:
-        return f"asks less of clients: `client_auth_type` was `{old.client_auth_type}` and is `{new.client_auth_type}`"
+    if (
+        types(new.client_auth_type) < types(old.client_auth_type)
+        and old.client_auth_type != REQUEST
+    ):
+        return (
+            f"asks less of clients: `client_auth_type` was `{old.client_auth_type}` and is "
+            f"`{new.client_auth_type}`"
+        )
     before, now = ({as_name(each) for each in tls.client_allowed_sans} for tls in (old, new))
     if before and not now:
         return "has no `client_allowed_sans` any more"

@@ -36,13 +36,25 @@ from fairlead.model.devices.kubelet import ContainerLimits, OfferedDevice
 from fairlead.model.metric import MetricName
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
-from fairlead.ports import AgentFiles, CardDriver, DeviceAnswers, KubeletHolders, NodeApi, ProcessHomes, ResourceServer
+from fairlead.ports import (
+    AgentFiles,
+    CardDriver,
+    DeviceAnswers,
+    KubeletHolders,
+    NodeApi,
+    ProcessHomes,
+    ResourceServer,
+)
 from fairlead.rules.devices.card_health import PROBE_SECONDS
 from fairlead.rules.devices.machine import Seen
 from fairlead.rules.sharing.isolation import isolation_by
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
-ENDPOINTS: Final = {GPU_MEMORY: "fairlead-gpu-mem.sock", GPU_CORE: "fairlead-gpu-core.sock", NVIDIA_GPU: "fairlead-gpu.sock"}
+ENDPOINTS: Final = {
+    GPU_MEMORY: "fairlead-gpu-mem.sock",
+    GPU_CORE: "fairlead-gpu-core.sock",
+    NVIDIA_GPU: "fairlead-gpu.sock",
+}
 """Names of the agent's sockets in the kubelet's directory
 (docs/spec/gpu-sharing.md#device-plugin).
 """
@@ -104,18 +116,32 @@ class NodeAgent:
         self._is_given_written = True
         self._told_lists: dict[str, tuple[OfferedDevice, ...]] = {}
         self._shared = SharedAnswers(desk)
-        answers = {GPU_MEMORY: self._shared, GPU_CORE: CoreAnswers(desk), NVIDIA_GPU: WholeAnswers(desk)}
-        self._served = {name: serve(ENDPOINTS[name], name, answers[name], name == GPU_MEMORY) for name in ENDPOINTS}
+        answers = {
+            GPU_MEMORY: self._shared,
+            GPU_CORE: CoreAnswers(desk),
+            NVIDIA_GPU: WholeAnswers(desk),
+        }
+        self._served = {
+            name: serve(ENDPOINTS[name], name, answers[name], name == GPU_MEMORY)
+            for name in ENDPOINTS
+        }
         self._wanted = {name: asyncio.Event() for name in ENDPOINTS}
         self._unwanted = {name: asyncio.Event() for name in ENDPOINTS}
-        self._isolation = Gauge(ISOLATION.name, ISOLATION.help, ISOLATION.labels, registry=desk.registry)
+        self._isolation = Gauge(
+            ISOLATION.name, ISOLATION.help, ISOLATION.labels, registry=desk.registry
+        )
         self._overuse = Overuse(desk, api, driver, homes, chosen.over_grant)
         self._test = RuntimeTest(desk, api, serve, chosen)
 
     def service(self, sock: socket) -> ServedApp:
         """This agent as a server on a bound socket: probes and metrics."""
         probes = Probes(unready=lambda: self.unready)
-        return ServedApp(app=pages_app("node agent", probes, self._page), sock=sock, loops=(self.run,), probes=probes)
+        return ServedApp(
+            app=pages_app(("node agent"), probes, self._page),
+            sock=sock,
+            loops=(self.run,),
+            probes=probes,
+        )
 
     async def run(self) -> None:
         """Run until cancelled. Running containers are not touched, and keep their files."""
@@ -149,7 +175,10 @@ class NodeAgent:
             if isinstance(told, Refusal):
                 _log.warning("%s; what is still known otherwise is written again", told.reason)
         self._is_given_written = not isinstance(given, Refusal)
-        self.desk.machine.remember(() if isinstance(faults, Refusal) else faults, () if isinstance(given, Refusal) else given)
+        self.desk.machine.remember(
+            () if isinstance(faults, Refusal) else faults,
+            () if isinstance(given, Refusal) else given,
+        )
 
     def _regain(self) -> None:
         """Add lost rows from the containers' files, once and before devices are served: no
@@ -157,9 +186,20 @@ class NodeAgent:
         """
         files, machine = self.desk.files, self.desk.machine
         rows = {share.token for share in machine.rows}
-        limits = {token: found.cards for token in files.tokens() - rows if isinstance(found := files.read_limits(token), ContainerLimits)}
+        limits = {
+            token: found.cards
+            for token in files.tokens() - rows
+            if isinstance(found := files.read_limits(token), ContainerLimits)
+        }
         if regained := machine.regain(limits):
-            _log.warning("%d rows of the grants file were lost, and are written again from the containers' own files", len(regained))
+            _log.warning(
+                (
+                    "%d rows of the grants file were lost, and are written again from the "
+                    "containers' "
+                    "own files"
+                ),
+                len(regained),
+            )
             self._is_given_written = False
         self._has_regained = True
 
@@ -184,7 +224,11 @@ class NodeAgent:
         cards = await self.desk.ask_driver(self._driver.cards)
         self.desk.machine.driver_shows(cards, await self.desk.ask_driver(self._driver.means))
         for card in cards:
-            self.desk.machine.healths.probed(card.uuid, await self.desk.ask_driver(self._driver.probe, card.uuid), self.desk.now())
+            self.desk.machine.healths.probed(
+                card.uuid,
+                await self.desk.ask_driver(self._driver.probe, card.uuid),
+                self.desk.now(),
+            )
         self.desk.hear()
 
     def _driver_fails(self, failed: OutsideError) -> None:
@@ -225,19 +269,25 @@ class NodeAgent:
             return
         if not self._has_regained:
             self._regain()
-        self.unready = "" if self.desk.identity else "what the container runtime can do is being found out"
+        self.unready = (
+            "" if self.desk.identity else ("what the container runtime can do is being found out")
+        )
         offered = self.seen.plan if self.seen else None
         seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())
         for name, served in self._served.items():
             devices = seen.plan.lists.get(name)
-            is_wanted = devices is not None and (name == NVIDIA_GPU or self.desk.identity is not None)
+            is_wanted = devices is not None and (
+                name == NVIDIA_GPU or self.desk.identity is not None
+            )
             if seen.plan is not offered:
                 served.offer(devices or ())
             (self._wanted if is_wanted else self._unwanted)[name].set()
             (self._unwanted if is_wanted else self._wanted)[name].clear()
         self._isolation.clear()
         kept_apart = isolation_by(seen.provider)
-        self._isolation.labels(self._chosen.node, kept_apart.provider, kept_apart.memory, kept_apart.compute).set(1)
+        self._isolation.labels(
+            self._chosen.node, kept_apart.provider, kept_apart.memory, kept_apart.compute
+        ).set(1)
         self.desk.tell(seen.events)
         self.desk.has_writes.set()
         try:
@@ -250,7 +300,16 @@ class NodeAgent:
         ended.
         """
         faults = self.desk.machine.healths.kept()
-        told = [(each.uuid, each.reason, each.is_sticky, each.is_away, each.quiet_seconds // PROBE_SECONDS) for each in faults]
+        told = [
+            (
+                each.uuid,
+                each.reason,
+                each.is_sticky,
+                each.is_away,
+                each.quiet_seconds // PROBE_SECONDS,
+            )
+            for each in faults
+        ]
         if told != self._kept_faults:
             self.desk.files.write_faults(faults)
             self._kept_faults = told
@@ -272,12 +331,22 @@ class NodeAgent:
             while self.desk.events:
                 outcome = await self._api.apply(event := self.desk.events.popleft())
                 if outcome.result is not Result.DONE:
-                    _log.info("Event %s of %s was not written: %s", event.reason, event.target.name, outcome.reason)
+                    _log.info(
+                        "Event %s of %s was not written: %s",
+                        event.reason,
+                        event.target.name,
+                        outcome.reason,
+                    )
             for patch in self._patches():
                 outcome = await self._api.apply(patch)
                 if outcome.result in (Result.REFUSED, Result.UNKNOWN):
                     is_done = False
-                    _log.warning("%s %s could not be changed: %s", patch.target.kind, patch.target.name, outcome.reason)
+                    _log.warning(
+                        "%s %s could not be changed: %s",
+                        patch.target.kind,
+                        patch.target.name,
+                        outcome.reason,
+                    )
             await self._tell_ahead()
             if not is_done:
                 await asyncio.sleep(RETRY_SECONDS)  # each look asks again
@@ -286,7 +355,10 @@ class NodeAgent:
         seen, node = self.seen, self.desk.machine.node
         if seen is None or node is None:
             return ()
-        found = (metadata_patch(node, seen, self.desk.identity, self._chosen.unit), status_patch(node, seen.plan, self.desk.now()))
+        found = (
+            metadata_patch(node, seen, self.desk.identity, self._chosen.unit),
+            status_patch(node, seen.plan, self.desk.now()),
+        )
         return [*(each for each in found if each is not None), *seen.assigned]
 
     async def _tell_ahead(self) -> None:
@@ -302,13 +374,23 @@ class NodeAgent:
         if node is not None and (patch := counts_patch(node, new)):
             outcome = await self._api.apply(patch)
             if outcome.result in (Result.REFUSED, Result.UNKNOWN):
-                _log.info("the kubelet itself tells the API server what it was told: %s", outcome.reason)
+                _log.info(
+                    ("the kubelet itself tells the API server what it was told: %s"), outcome.reason
+                )
 
     def _new_lists(self) -> dict[str, tuple[OfferedDevice, ...]]:
         """Lists that the kubelet has and whose counts were not written yet."""
         lists = self.seen.plan.lists if self.seen else {}
-        heard = {name: lists[name] for name, served in self._served.items() if served.is_watched and name in lists}
-        return {name: devices for name, devices in heard.items() if self._told_lists.get(name) is not devices}
+        heard = {
+            name: lists[name]
+            for name, served in self._served.items()
+            if served.is_watched and name in lists
+        }
+        return {
+            name: devices
+            for name, devices in heard.items()
+            if self._told_lists.get(name) is not devices
+        }
 
     async def _find_runtime(self) -> None:
         """Find out how containers can be identified; no GPU is shared before the first test."""
@@ -327,7 +409,10 @@ class NodeAgent:
     async def _serve_while_wanted(self, name: str) -> None:
         while True:
             await self._wanted[name].wait()
-            tasks = asyncio.ensure_future(self._served[name].run()), asyncio.ensure_future(self._unwanted[name].wait())
+            tasks = (
+                asyncio.ensure_future(self._served[name].run()),
+                asyncio.ensure_future(self._unwanted[name].wait()),
+            )
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -338,4 +423,7 @@ class NodeAgent:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _page(self, request: Request) -> Response:
-        return Response(generate_latest(self.desk.registry) + process_metrics(), headers={"content-type": CONTENT_TYPE})
+        return Response(
+            generate_latest(self.desk.registry) + process_metrics(),
+            headers={"content-type": CONTENT_TYPE},
+        )

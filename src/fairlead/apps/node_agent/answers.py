@@ -50,7 +50,9 @@ class WholeAnswers:
     def registered(self) -> None:
         self._desk.hear()
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         return preferred(available, must_include, size)
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
@@ -86,9 +88,13 @@ class SharedAnswers(WholeAnswers):
         self._answered: dict[str, float] = {}
 
     def in_hand(self) -> frozenset[str]:
-        """Tokens answered now or a moment ago: the kubelet may not have recorded their owners yet."""
+        """Tokens answered now or a moment ago: the kubelet may
+        not have recorded their owners yet.
+        """
         now = self._desk.monotonic()
-        self._answered = {name: at for name, at in self._answered.items() if now - at < JUST_ANSWERED_SECONDS}
+        self._answered = {
+            name: at for name, at in self._answered.items() if now - at < JUST_ANSWERED_SECONDS
+        }
         return frozenset((*self._busy, *self._answered))
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
@@ -100,7 +106,8 @@ class SharedAnswers(WholeAnswers):
             if desk.identity is GpuIdentity.DEFERRED:
                 return CdiDevices((device_name(name),))
             found = await self._patiently(
-                ALLOCATE_PATIENCE_SECONDS, lambda: desk.machine.answer_now(ids, desk.now(), desk.node_files(name))
+                ALLOCATE_PATIENCE_SECONDS,
+                lambda: desk.machine.answer_now(ids, desk.now(), desk.node_files(name)),
             )
             if isinstance(found, DeviceRefusal):
                 return self._refused(found)
@@ -114,7 +121,9 @@ class SharedAnswers(WholeAnswers):
                 answered = desk.files.read_answer(name)
                 found = await self._patiently(
                     START_PATIENCE_SECONDS,
-                    lambda: desk.machine.start(ids, desk.now(), desk.node_files(name), answered.cards if answered else None),
+                    lambda: desk.machine.start(
+                        ids, desk.now(), desk.node_files(name), answered.cards if answered else None
+                    ),
                 )
                 if isinstance(found, DeviceRefusal):
                     return self._refused(found, ids)
@@ -122,7 +131,9 @@ class SharedAnswers(WholeAnswers):
                 desk.keep(found)
             except OutsideError as failed:
                 desk.count("failed")
-                desk.tell_refused(desk.machine.owner_of(ids), DeviceRefusal(RefusalCode.UNAVAILABLE, failed.what))
+                desk.tell_refused(
+                    desk.machine.owner_of(ids), DeviceRefusal(RefusalCode.UNAVAILABLE, failed.what)
+                )
                 raise
         desk.count("ok")
         if found.assigned is not None:
@@ -135,7 +146,9 @@ class SharedAnswers(WholeAnswers):
         self._desk.tell_refused(self._desk.machine.owner_of(ids) if ids else None, refusal)
         return refusal
 
-    async def _patiently(self, seconds: float, ask: Callable[[], Prepared | DeviceRefusal]) -> Prepared | DeviceRefusal:
+    async def _patiently(
+        self, seconds: float, ask: Callable[[], Prepared | DeviceRefusal]
+    ) -> Prepared | DeviceRefusal:
         """While the answer is a refusal, ask again after each change, for at most this time."""
         until = self._desk.monotonic() + seconds
         while True:

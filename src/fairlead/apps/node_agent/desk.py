@@ -41,7 +41,9 @@ DRIVER_SECONDS: Final = 30.0
 """A call of the driver that takes longer hangs: one stuck card can block all calls for ever."""
 _WAITING_EVENTS: Final = 500
 DRIVER: Final = "driver"
-_LOOK_AT_DRIVER: Final = "look at the kernel's log of the node; a GPU that hangs needs a reset, or the node a reboot"
+_LOOK_AT_DRIVER: Final = (
+    "look at the kernel's log of the node; a GPU that hangs needs a reset, or the node a reboot"
+)
 Answer = TypeVar("Answer")
 _log: Final = logging.getLogger(__name__)
 
@@ -89,7 +91,12 @@ class Desk:
         self.has_writes = asyncio.Event()
         self.events: deque[RecordObjectEvent] = deque(maxlen=_WAITING_EVENTS)
         self.registry = CollectorRegistry()
-        self._allocations = Counter("fairlead_gpushare_allocate", ALLOCATIONS.help, ALLOCATIONS.labels, registry=self.registry)
+        self._allocations = Counter(
+            "fairlead_gpushare_allocate",
+            ALLOCATIONS.help,
+            ALLOCATIONS.labels,
+            registry=self.registry,
+        )
         for result in ("ok", "refused", "failed"):
             self._allocations.labels(self.node, result)
         self._api = api
@@ -148,7 +155,9 @@ class Desk:
         return NodeFiles(
             self.files.limits_path(token),
             self.files.region_path(token),
-            mps_pipes={uuid: f"{chosen.mps_folder}/{uuid}" for uuid in self.machine.uuids} if chosen.mps_folder else {},
+            mps_pipes={uuid: f"{chosen.mps_folder}/{uuid}" for uuid in self.machine.uuids}
+            if chosen.mps_folder
+            else {},
             mps_shared_memory=SHARED_MEMORY,
             has_device_nodes=chosen.has_device_nodes,
         )
@@ -164,7 +173,12 @@ class Desk:
     async def mark(self, patch: PatchObject) -> None:
         outcome = await self._api.apply(patch)
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
-            _log.warning("pod %s/%s is not marked yet: %s", patch.target.namespace, patch.target.name, outcome.reason)
+            _log.warning(
+                "pod %s/%s is not marked yet: %s",
+                patch.target.namespace,
+                patch.target.name,
+                outcome.reason,
+            )
 
     def tell_refused(self, pod: Pod | None, refusal: DeviceRefusal) -> None:
         """Log a refusal, and record it as an Event of the pod if the pod is known."""
@@ -172,7 +186,9 @@ class Desk:
         if pod is None:
             return
         key, now = (pod.uid, refusal.reason), self.now()
-        self._told = {each: at for each, at in self._told.items() if 0 <= now - at < SAME_WORDS_SECONDS}
+        self._told = {
+            each: at for each, at in self._told.items() if 0 <= now - at < SAME_WORDS_SECONDS
+        }
         if key not in self._told:
             self._told[key] = now
             self.tell((refusal_event(pod, refusal),))

@@ -19,28 +19,47 @@ from fairlead.errors import OutsideError
 from fairlead.model.actions import EvictPod, ObjectRef, RecordObjectEvent, Result
 from fairlead.model.metric import MetricName
 from fairlead.ports import CardDriver, NodeApi, ProcessHomes
-from fairlead.rules.devices.watchdog import ALLOWANCE_MIB, OVER_GRANT, MemoryWatchdog, OverGrant, OverGrantPolicy, memory_uses
+from fairlead.rules.devices.watchdog import (
+    ALLOWANCE_MIB,
+    OVER_GRANT,
+    MemoryWatchdog,
+    OverGrant,
+    OverGrantPolicy,
+    memory_uses,
+)
 
 PERIOD_SECONDS: Final = 2.0
 OVER_BYTES: Final = MetricName(
     "fairlead_gpushare_over_grant_bytes",
     "gauge",
     ("node_name", "namespace_name", "pod_name", "container_name", "uuid"),
-    "GPU memory that a container uses above its grant, where that is more than the contexts of its programs may take.",
+    (
+        "GPU memory that a container uses above its grant, where that is more than the contexts "
+        "of its programs may take."
+    ),
 )
 NAMES: Final = (OVER_BYTES,)
 _log: Final = logging.getLogger(__name__)
 
 
 class Overuse:
-    def __init__(self, desk: Desk, api: NodeApi, driver: CardDriver, homes: ProcessHomes, policy: OverGrantPolicy) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        api: NodeApi,
+        driver: CardDriver,
+        homes: ProcessHomes,
+        policy: OverGrantPolicy,
+    ) -> None:
         self._desk = desk
         self._api = api
         self._driver = driver
         self._homes = homes
         self._policy = policy
         self._watchdog = MemoryWatchdog()
-        self._gauge = Gauge(OVER_BYTES.name, OVER_BYTES.help, OVER_BYTES.labels, registry=desk.registry)
+        self._gauge = Gauge(
+            OVER_BYTES.name, OVER_BYTES.help, OVER_BYTES.labels, registry=desk.registry
+        )
         self._trouble = ""
 
     async def run(self) -> None:
@@ -61,24 +80,36 @@ class Overuse:
             self._trouble = failed.what
             return
         self._trouble = ""
-        homes = await asyncio.to_thread(self._homes.homes, {process.pid for process in processes}) if processes else {}
+        homes = (
+            await asyncio.to_thread(self._homes.homes, {process.pid for process in processes})
+            if processes
+            else {}
+        )
         machine = self._desk.machine
-        uses = memory_uses(processes, homes, machine.rows, (machine.pods or {}).values(), machine.whole_holders())
+        uses = memory_uses(
+            processes, homes, machine.rows, (machine.pods or {}).values(), machine.whole_holders()
+        )
         over = self._watchdog.look(uses, ALLOWANCE_MIB, self._policy)
         self._gauge.clear()
         for each in over:
             use = each.use
-            self._gauge.labels(self._desk.node, use.namespace, use.pod, use.container, use.uuid).set(each.over_bytes)
+            self._gauge.labels(
+                self._desk.node, use.namespace, use.pod, use.container, use.uuid
+            ).set(each.over_bytes)
             if each.is_new:
                 _log.warning("pod %s/%s: %s", use.namespace, use.pod, each.sentence)
-                self._desk.tell((RecordObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),))
+                self._desk.tell(
+                    (RecordObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),)
+                )
             if each.is_to_evict:
                 await self._evict(each)
 
     async def _evict(self, over: OverGrant) -> None:
         outcome = await self._api.apply(EvictPod(self._pod(over)))
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
-            _log.warning("pod %s/%s is not evicted: %s", over.use.namespace, over.use.pod, outcome.reason)
+            _log.warning(
+                ("pod %s/%s is not evicted: %s"), over.use.namespace, over.use.pod, outcome.reason
+            )
 
     def _pod(self, over: OverGrant) -> ObjectRef:
         """The pod as the API server knows it: a static pod's mirror has another uid."""

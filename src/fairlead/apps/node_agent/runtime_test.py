@@ -39,7 +39,11 @@ class RuntimeTest:
     """The test, with a pod of any image that has `/bin/sh`."""
 
     def __init__(
-        self, desk: Desk, api: NodeApi, serve: Callable[[str, str, DeviceAnswers, bool], ResourceServer], chosen: NodeAgentSettings
+        self,
+        desk: Desk,
+        api: NodeApi,
+        serve: Callable[[str, str, DeviceAnswers, bool], ResourceServer],
+        chosen: NodeAgentSettings,
     ) -> None:
         self._api = api
         self._files = desk.files
@@ -53,7 +57,9 @@ class RuntimeTest:
     def registered(self) -> None:
         return
 
-    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+    def preferred(
+        self, available: Sequence[str], must_include: Collection[str], size: int
+    ) -> Sequence[str]:
         return available[:size]
 
     async def allocate(self, ids: Sequence[str]) -> CdiDevices | ContainerEdits | DeviceRefusal:
@@ -74,8 +80,18 @@ class RuntimeTest:
                 if does_cdi is not None:
                     self._files.write_runtime(versions, does_cdi)
             except OutsideError as failed:
-                _log.warning("it cannot be tested whether %s supports CDI: %s", node.runtime_version, failed.log_line)
-        _log.info("%s %s", node.runtime_version, {True: "does CDI", False: "does not do CDI", None: "was not found to do CDI"}[does_cdi])
+                _log.warning(
+                    "it cannot be tested whether %s supports CDI: %s",
+                    node.runtime_version,
+                    failed.log_line,
+                )
+        _log.info(
+            "%s %s",
+            node.runtime_version,
+            {True: ("does CDI"), False: ("does not do CDI"), None: ("was not found to do CDI")}[
+                does_cdi
+            ],
+        )
         return does_cdi
 
     async def _try(self) -> bool | None:
@@ -90,7 +106,11 @@ class RuntimeTest:
             await self._remove(until)
             made = await self._api.apply(CreateObject(self._manifest(), self._namespace, "pods"))
             if made.result is not Result.DONE:
-                raise OutsideError("kubernetes", f"pod `{self._pod}` cannot be made: {made.reason}", "look at the rights of the node agent")
+                raise OutsideError(
+                    "kubernetes",
+                    f"pod `{self._pod}` cannot be made: {made.reason}",
+                    "look at the rights of the node agent",
+                )
             return await self._ending(until)
         finally:
             served.offer(())
@@ -109,13 +129,18 @@ class RuntimeTest:
             if pod is not None and pod.phase is PodPhase.FAILED:
                 if any(status.exit_code is not None for status in pod.statuses):
                     return False
-                raise OutsideError("kubelet", f"pod `{self._pod}` did not run: {pod.reason} {pod.message}")
+                raise OutsideError(
+                    "kubelet", (f"pod `{self._pod}` did not run: {pod.reason} {pod.message}")
+                )
             await asyncio.sleep(LOOK_SECONDS)
         return None
 
     async def _remove(self, until: float) -> None:
         """Remove a pod that an earlier agent has left."""
-        while await self._api.get_pod(self._namespace, self._pod) is not None and self._monotonic() < until:
+        while (
+            await self._api.get_pod(self._namespace, self._pod) is not None
+            and self._monotonic() < until
+        ):
             await self._api.apply(DeleteObject(self._ref()))
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -138,5 +163,9 @@ class RuntimeTest:
             "terminationGracePeriodSeconds": 0,
             "tolerations": [{"operator": "Exists"}],
         }
-        meta = {"name": self._pod, "namespace": self._namespace, "labels": {"app.kubernetes.io/name": "fairlead-cdi-test"}}
+        meta = {
+            "name": self._pod,
+            "namespace": self._namespace,
+            "labels": {"app.kubernetes.io/name": "fairlead-cdi-test"},
+        }
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

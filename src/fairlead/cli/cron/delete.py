@@ -1,5 +1,5 @@
-"""`arena cron delete CRON…` ends schedules and removes the jobs that they made (docs/spec/arena-cli.md#crons,
-docs/spec/arena-cli.md#messages-of-the-commands).
+"""`arena cron delete CRON…` ends schedules and removes the jobs that they made
+(docs/spec/arena-cli.md#crons, docs/spec/arena-cli.md#messages-of-the-commands).
 
 As with jobs, a name that does not exist is no failure, and never stops the names after it.
 """
@@ -14,7 +14,10 @@ from fairlead.cli.frame.object_names import check_name
 from fairlead.errors import FairleadError, UserError
 
 NAME = "cron delete"
-HELP = "Delete crons and the jobs that they created. A name that does not exist is reported and skipped."
+HELP = (
+    "Delete crons and the jobs that they created. A name that does not exist is reported and "
+    "skipped."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

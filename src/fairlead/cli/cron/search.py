@@ -1,4 +1,6 @@
-"""Finds the cron that a command means; the messages and the switch that the verbs about crons share."""
+"""Finds the cron that a command means; the messages and the switch that the verbs about crons
+share.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,18 @@ def find_cron(context: Context, name: str) -> Cron:
 
 
 def absent(context: Context, name: str) -> UserError:
-    return UserError(f"cron {name} is not in namespace {context.world.namespace()}", "`arena cron list -A` shows every namespace")
+    return UserError(
+        f"cron {name} is not in namespace {context.world.namespace()}",
+        "`arena cron list -A` shows every namespace",
+    )
 
 
 def switch(args: argparse.Namespace, context: Context, *, is_suspended: bool) -> int:
     """`cron suspend` and `cron resume`."""
     check_name(args.cron)
-    if not crons_of(context).suspend(context.world.namespace(), args.cron, is_suspended=is_suspended):
+    if not crons_of(context).suspend(
+        context.world.namespace(), args.cron, is_suspended=is_suspended
+    ):
         raise absent(context, args.cron)
     context.stdout.write(f"cron {args.cron} {'suspend' if is_suspended else 'resume'} success\n")
     return 0

@@ -22,7 +22,14 @@ _OFFSET: Final = 20
 def crons_table(crons: Sequence[Cron], *, has_namespace: bool) -> str:
     rows = [(*("NAMESPACE",) * has_namespace, *_LIST)]
     for cron in crons:
-        cells = (cron.name, cron.kind, cron.schedule, _truth(cron.is_suspended), _time(cron.deadline), cron.concurrency)
+        cells = (
+            cron.name,
+            cron.kind,
+            cron.schedule,
+            _truth(cron.is_suspended),
+            _time(cron.deadline),
+            cron.concurrency,
+        )
         rows.append((*(cron.namespace,) * has_namespace, *cells))
     return render_rows(rows)
 
@@ -41,7 +48,10 @@ def cron_block(cron: Cron) -> str:
     }
     lines = [f"{key + ':':<{_OFFSET}}{first_line(value)}" for key, value in facts.items()]
     lines += ["", "History:", "\t".join(_RUNS), "\t".join("-" * len(cell) for cell in _RUNS)]
-    lines += [join_cells((run.name, run.status, run.kind, _time(run.created_at), _time(run.finished_at))) for run in cron.runs]
+    lines += [
+        join_cells((run.name, run.status, run.kind, _time(run.created_at), _time(run.finished_at)))
+        for run in cron.runs
+    ]
     return align("\n".join(lines) + "\n")
 
 

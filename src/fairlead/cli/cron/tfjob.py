@@ -1,4 +1,6 @@
-"""`arena cron tfjob`: the flags of `submit tfjob` and those of a schedule; `submit` does the work."""
+"""`arena cron tfjob`: the flags of `submit tfjob` and those of a
+schedule; `submit` does the work.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,16 @@ def _schedule(flag: str, text: str) -> str:
     try:
         is_never = parse_schedule(schedule).next_after(0.0) is None
     except ValueError as error:
-        hint = "minute, hour, day of month, month, day of week: `0 22 * * *`; or `@daily`, or `@every 1h30m`"
+        hint = (
+            "minute, hour, day of month, month, day of week: `0 22 * * *`; or `@daily`, or "
+            "`@every 1h30m`"
+        )
         raise invalid(f"--schedule is invalid: `{text}`: {error}", hint) from None
     if is_never:
-        raise invalid(f"--schedule is invalid: `{text}` never occurs", "no date matches it, as with 31 February")
+        raise invalid(
+            f"--schedule is invalid: `{text}` never occurs",
+            "no date matches it, as with 31 February",
+        )
     return schedule
 
 
@@ -56,11 +64,20 @@ def _deadline(flag: str, text: str) -> float | None:
     try:
         return parse_time(text)
     except (ValueError, OverflowError):
-        raise invalid(f"--deadline is invalid: `{text}` is not a time", "write it as `2026-10-01T13:00:00Z`") from None
+        raise invalid(
+            f"--deadline is invalid: `{text}` is not a time",
+            "write it as `2026-10-01T13:00:00Z`",
+        ) from None
 
 
 _OPTIONS: Final = (
-    text("--schedule", "schedule", _schedule, metavar="CRON", help="when, e.g. `0 22 * * *` (required)"),
+    text(
+        "--schedule",
+        "schedule",
+        _schedule,
+        metavar="CRON",
+        help=("when, e.g. `0 22 * * *` (required)"),
+    ),
     text(
         "--concurrency-policy",
         "concurrency",
@@ -70,8 +87,21 @@ _OPTIONS: Final = (
         help="while one still runs: Allow, Forbid or Replace",
     ),
     truth("--suspend", "is_suspended", help="create no jobs until it is resumed"),
-    text("--deadline", "deadline", _deadline, metavar="TIME", help="create no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
-    text("--history-limit", "history_limit", values.count, default="10", metavar="N", help="number of ended jobs to keep"),
+    text(
+        "--deadline",
+        "deadline",
+        _deadline,
+        metavar="TIME",
+        help=("create no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
+    ),
+    text(
+        "--history-limit",
+        "history_limit",
+        values.count,
+        default="10",
+        metavar="N",
+        help=("number of ended jobs to keep"),
+    ),
 )
 
 
@@ -91,7 +121,9 @@ def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> Job
     from fairlead.kinds.training.cron import CronOptions
 
     if not args.schedule:
-        raise invalid("--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten")
+        raise invalid(
+            ("--schedule must be set "), ("`--schedule '0 22 * * *'` is every evening at ten")
+        )
     if args.tensorboard:
         raise invalid("--tensorboard is invalid: a cron has none", "each run is a new job")
     options = CronOptions(**read_flags(args, _OPTIONS))

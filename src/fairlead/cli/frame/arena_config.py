@@ -13,12 +13,20 @@ from fairlead.cli.frame.messages import Messages
 
 SETTINGS: Final[Mapping[str, str]] = {
     "namespace": "the namespace, unless `-n` names another",
-    "output": "`legacy`: tables as arena 0.4 printed them; `current`: as now (ARENA_OUTPUT comes first)",
-    "prometheus_address": "`http://[user:password@]host:9090` of the Prometheus with GPU metrics (PROMETHEUS_ADDRESS comes first)",
+    "output": (
+        "`legacy`: tables as arena 0.4 printed them; `current`: as now (ARENA_OUTPUT comes first)"
+    ),
+    "prometheus_address": (
+        "`http://[user:password@]host:9090` of the Prometheus with GPU metrics "
+        "(PROMETHEUS_ADDRESS comes first)"
+    ),
     "prometheus_token": "its bearer token (PROMETHEUS_TOKEN comes first)",
     "prometheus_ca_file": "the authority of its certificate",
     "console_address": "the console's address, which `logviewer` prints",
-    "imagePullSecrets": "secrets of `submit` and `serve`, separated by commas, if `--image-pull-secret` is not given",
+    "imagePullSecrets": (
+        "secrets of `submit` and `serve`, separated by commas, if `--image-pull-secret` is not "
+        "given"
+    ),
     "tfjob_role_sequence": "role sequence of `submit tfjob`, if `--role-sequence` is not given",
     "sync_git_image": "image of `--sync-mode git`",
     "sync_rsync_image": "image of `--sync-mode rsync`",
@@ -30,8 +38,8 @@ LAYOUTS: Final = ("legacy", "current")
 
 
 def is_legacy_layout(env: Mapping[str, str], machine: Machine, messages: Messages) -> bool:
-    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the
-    file.
+    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or
+    `output=legacy` in the file.
 
     `current`, or no value, is the other layout; any other value causes a warning, once.
     """
@@ -41,5 +49,7 @@ def is_legacy_layout(env: Mapping[str, str], machine: Machine, messages: Message
     if word not in ("", *LAYOUTS):
         known = " or ".join(f"`{each}`" for each in LAYOUTS)
         place = "" if variable else f" in `{machine.config_file()}`"
-        messages.warn(f"`{where}{word}`{place} is not a layout of tables and is ignored: use {known}")
+        messages.warn(
+            f"`{where}{word}`{place} is not a layout of tables and is ignored: use {known}"
+        )
     return word == "legacy"

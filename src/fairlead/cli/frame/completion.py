@@ -1,5 +1,5 @@
-"""`arena completion bash|zsh|fish` prints a script that completes commands, flags, and the names of jobs and
-nodes.
+"""`arena completion bash|zsh|fish` prints a script that completes commands, flags, and the names of
+jobs and nodes.
 
 Commands and flags are written into the script from the parsers, so pressing Tab starts a program only where
 the name of a job or a node is wanted; those are asked of the cluster that the line itself names (-n,
@@ -32,7 +32,9 @@ _PASSED_ON: Final = ("-n", "--namespace", "--kubeconfig", "--config", "--context
 
 
 class _Words(NamedTuple):
-    """What may follow a command: its flags, and `jobs`, `nodes`, `servings` or "" for its arguments."""
+    """What may follow a command: its flags, and `jobs`, `nodes`, `servings` or "" for its
+    arguments.
+    """
 
     summary: str
     flags: tuple[str, ...]
@@ -46,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     render = _SHELLS.get(args.shell)
     if render is None:
-        raise UserError(f"Invalid shell '{args.shell}'. The supported shells are bash, zsh and fish.", "`arena completion bash` for one")
+        raise UserError(
+            f"Invalid shell '{args.shell}'. The supported shells are bash, zsh and fish.",
+            "`arena completion bash` for one",
+        )
     context.stdout.write(render(context.program, _commands(context.program)))
     return 0
 
@@ -61,8 +66,22 @@ def _commands(program: str) -> dict[str, _Words]:
         module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
         parser = make_parser(module, program)
         shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
-        flags = sorted({spelling for action in shown for spelling in action.option_strings if spelling.startswith("--")})
-        names = next((_NAMES[str(action.metavar)] for action in shown if str(action.metavar) in _NAMES and not action.option_strings), "")
+        flags = sorted(
+            {
+                spelling
+                for action in shown
+                for spelling in action.option_strings
+                if spelling.startswith("--")
+            }
+        )
+        names = next(
+            (
+                _NAMES[str(action.metavar)]
+                for action in shown
+                if str(action.metavar) in _NAMES and not action.option_strings
+            ),
+            "",
+        )
         found[verb.name] = _Words(verb.summary, tuple(flags), names)
     return found
 
@@ -81,10 +100,20 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
     groups = {first: seconds for first, seconds in firsts.items() if seconds}
     function = f"_{program}_complete"
     cases = [f'        "") words="{" ".join(firsts)}" ;;']
-    cases += [f'        "{first}") words="{" ".join(seconds)}" ;;' for first, seconds in groups.items()]
+    cases += [
+        (f'        "{first}") words="{" ".join(seconds)}" ;;') for first, seconds in groups.items()
+    ]
     for name, command in commands.items():
-        names = f' words="$({program}_names {command.names} "${{options[@]}}")"' if command.names else ""
-        cases.append(f'        "{name}") flags="{" ".join(command.flags)}"\n            [[ "$current" == -* ]] ||{names or " words="} ;;')
+        names = (
+            (f' words="$({program}_names {command.names} "${{options[@]}}")"')
+            if command.names
+            else ""
+        )
+        cases.append(
+            f'        "{name}") flags="{" ".join(command.flags)}"\n            [[ '
+            '"$current" == '
+            f"-* ]] ||{names or ' words='} ;;"
+        )
     return f"""# Completion of {program} for bash; load it with: source <({program} completion bash)
 {program}_names() {{
     local what="$1"
@@ -129,9 +158,10 @@ complete -F {function} {program}
 
 def _zsh(program: str, commands: Mapping[str, _Words]) -> str:
     """zsh runs bash's script through its own emulation."""
-    return f"#compdef {program}\nautoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n\n" + _bash(
-        program, commands
-    )
+    return (
+        f"#compdef {program}\nautoload -U +X compinit && compinit\nautoload -U +X bashcompinit && "
+        "bashcompinit\n\n"
+    ) + _bash(program, commands)
 
 
 def _fish(program: str, commands: Mapping[str, _Words]) -> str:
@@ -142,26 +172,43 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
         f"function __{program}_names",
         "    switch $argv[1]",
         "        case jobs",
-        f"            {program} list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
+        (
+            f"            {program} list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ print "
+            f"$1 }}'"
+        ),
         "        case servings",
-        f"            {program} serve list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
+        (
+            f"            {program} serve list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ "
+            f"print $1 }}'"
+        ),
         "        case nodes",
-        f"            {program} top node (__{program}_options) 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}'",
+        (
+            f"            {program} top node (__{program}_options) 2>/dev/null | awk '/^---/ {{ "
+            f"exit }} NR > 1 {{ print $1 }}'"
+        ),
         "    end",
         "end",
     ]
     for first, seconds in _first_words(commands).items():
         summary = commands[first].summary if first in commands else f"{first} {'|'.join(seconds)}"
-        lines.append(f"complete -c {program} -n __fish_use_subcommand -a {first} -d {_quoted(summary)}")
+        lines.append(
+            f"complete -c {program} -n __fish_use_subcommand -a {first} -d {_quoted(summary)}"
+        )
     for name, command in commands.items():
         first, _, second = name.partition(" ")
         seen = f"__fish_seen_subcommand_from {first}"
         if second:
-            lines.append(f"complete -c {program} -n '{seen}; and not __fish_seen_subcommand_from {second}' -a {second}")
+            lines.append(
+                f"complete -c {program} -n '{seen}; and not __fish_seen_subcommand_from "
+                f"{second}' "
+                f"-a {second}"
+            )
             seen += f"; and __fish_seen_subcommand_from {second}"
         lines += [f"complete -c {program} -n '{seen}' -l {flag[2:]}" for flag in command.flags]
         if command.names:
-            lines.append(f"complete -c {program} -n '{seen}' -a '(__{program}_names {command.names})'")
+            lines.append(
+                f"complete -c {program} -n '{seen}' -a '(__{program}_names {command.names})'"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -177,7 +224,10 @@ def _fish_options(program: str) -> list[str]:
         "        switch $words[$place]",
         f"            case {with_value}",
         "                set -l next (math $place + 1)",
-        "                test $next -le (count $words); and printf '%s\\n' $words[$place] $words[$next]",
+        (
+            "                test $next -le (count $words); and printf '%s\\n' $words[$place] "
+            "$words[$next]"
+        ),
         "                set place $next",
         f"            case {joined}",
         "                echo $words[$place]",
@@ -192,4 +242,8 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-_SHELLS: Final[dict[str, Callable[[str, Mapping[str, _Words]], str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+_SHELLS: Final[dict[str, Callable[[str, Mapping[str, _Words]], str]]] = {
+    "bash": _bash,
+    "zsh": _zsh,
+    "fish": _fish,
+}

@@ -1,5 +1,5 @@
-"""What a verb gets beside its own arguments: the global options, where to print, the cluster and the machine
-it speaks to.
+"""What a verb gets beside its own arguments: the global options, where to print, the cluster and
+the machine it speaks to.
 
 Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and
 `context.machine`. Named tuples instead of msgspec structs, because `arena version` is measured in
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 class GlobalOptions(NamedTuple):
-    """The flags every verb understands (docs/spec/arena-cli.md#global-flags); empty text = not given."""
+    """The flags every verb understands (docs/spec/arena-cli.md#global-flags); empty text = not
+    given.
+    """
 
     kubeconfig: str = ""
     context: str = ""
@@ -47,15 +49,20 @@ class GlobalOptions(NamedTuple):
 
 
 class ClusterReader(Protocol):
-    """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one. Blocking."""
+    """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one.
+    Blocking.
+    """
 
-    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
-        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU
-        topologies.
+    def read_nodes(
+        self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False
+    ) -> ClusterSnapshot:
+        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and
+        their GPU topologies.
 
-        With `with_readings` also the GPUs' newest values; if they cannot be read, there are none, and
-        `sources[GPU_TELEMETRY]` gives the reason. With `with_withheld` also the shared GPUs that an operator
-        withheld, if they may be read. Nodes are read before pods: a pod may be missing, never its node.
+        With `with_readings` also the GPUs' newest values; if they cannot be read, there are none,
+        and `sources[GPU_TELEMETRY]` gives the reason. With `with_withheld` also the shared GPUs
+        that an operator withheld, if they may be read. Nodes are read before pods: a pod may be
+        missing, never its node.
         """
         ...
 
@@ -64,8 +71,8 @@ class ClusterReader(Protocol):
         ...
 
     def read_objects(self) -> KeptObjects | None:
-        """The objects from which a simulated cluster can continue, without secret parts; None if they are not
-        known any more.
+        """The objects from which a simulated cluster can continue, without secret parts; None if
+        they are not known any more.
         """
         ...
 
@@ -75,16 +82,24 @@ class ClusterReader(Protocol):
 
 
 class ClusterJobs(Protocol):
-    """The training jobs of a cluster as the job verbs see them. Blocking; `namespace` "" means all."""
+    """The training jobs of a cluster as the job verbs see them.
+    Blocking; `namespace` "" means all.
+    """
 
     def read_jobs(
-        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+        self,
+        kinds: Sequence[JobKind],
+        namespace: str,
+        name: str = "",
+        *,
+        with_pods: bool = True,
+        with_readings: bool = False,
     ) -> ClusterSnapshot:
-        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their
-        pods.
+        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False,
+        their pods.
 
-        `sources` contains the state of each kind. With `with_readings` also the values of the GPUs they hold;
-        if those cannot be read, `sources[GPU_TELEMETRY]` gives the reason.
+        `sources` contains the state of each kind. With `with_readings` also the values of the GPUs
+        they hold; if those cannot be read, `sources[GPU_TELEMETRY]` gives the reason.
         """
         ...
 
@@ -93,23 +108,31 @@ class ClusterJobs(Protocol):
         ...
 
     def delete(self, kind: JobKind, job: Job) -> bool:
-        """Delete a job and, in the background, all that belongs to it; False if it does not exist."""
+        """Delete a job and, in the background, all that belongs
+        to it; False if it does not exist.
+        """
         ...
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
-        """Delete what Fairlead wrote for an absent job of these kinds; returns `configmap/NAME` of each."""
+        """Delete what Fairlead wrote for an absent job of these kinds; returns `configmap/NAME` of
+        each.
+        """
         ...
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         """The log of a container in pieces; `options` are those of the API's `pods/log`."""
         ...
 
-    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+    def execute(
+        self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams
+    ) -> ProgramEnd:
         """Run a command in a container to its end, with this process's streams as its own."""
         ...
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
-        """The public address of a Service: its load balancer, else its node port on `host`; "" if unknown."""
+        """The public address of a Service: its load balancer, else its node port on `host`; "" if
+        unknown.
+        """
         ...
 
     def user(self) -> str:
@@ -121,7 +144,9 @@ class ClusterJobs(Protocol):
         ...
 
     def is_absent(self, namespace: str) -> bool:
-        """Whether the cluster reports that the namespace does not exist; False if it may not be read."""
+        """Whether the cluster reports that the namespace does not exist; False if it may not be
+        read.
+        """
         ...
 
 
@@ -129,8 +154,8 @@ class ClusterObjects(Protocol):
     """Objects of any kind, to create and to remove. Blocking."""
 
     def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
-        """What must be known before a job is made; `with_fields_of` is the version whose schema is read,
-        `priority` a priority class.
+        """What must be known before a job is made; `with_fields_of` is the version whose schema is
+        read, `priority` a priority class.
 
         Either may be empty. Raises OutsideError if discovery fails.
         """
@@ -143,7 +168,8 @@ class ClusterObjects(Protocol):
     def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
         """Create a job without discovery: half the requests if the guess is right.
 
-        Raises NotAsWritten if it is wrong: then nothing was created, and `served` returns what is possible.
+        Raises NotAsWritten if it is wrong: then nothing was created, and `served` returns what is
+        possible.
         """
         ...
 
@@ -187,7 +213,9 @@ class ClusterCrons(Protocol):
         ...
 
     def delete(self, namespace: str, name: str) -> bool:
-        """Delete it and, in the background, the jobs that it made; False when there is no such cron."""
+        """Delete it and, in the background, the jobs that it made; False when there is no such
+        cron.
+        """
         ...
 
 
@@ -206,7 +234,9 @@ class Clusters(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
-        """The cluster that options, environment and this machine's files select (`fairlead.run.worlds`)."""
+        """The cluster that options, environment and this machine's files select
+        (`fairlead.run.worlds`).
+        """
         ...
 
     def jobs(self) -> ClusterJobs:
@@ -214,7 +244,9 @@ class Clusters(Protocol):
         ...
 
     def objects(self) -> ClusterObjects | None:
-        """The objects of that cluster; None for a file or the embedded cluster, which keep no changes."""
+        """The objects of that cluster; None for a file or the embedded cluster, which keep no
+        changes.
+        """
         ...
 
     def servings(self) -> ClusterServings | None:
@@ -222,8 +254,8 @@ class Clusters(Protocol):
         ...
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
-        """The installation of quota in that cluster, or a laptop's built-in one; None for a file or the
-        embedded cluster.
+        """The installation of quota in that cluster, or a laptop's built-in one; None for a file or
+        the embedded cluster.
         """
         ...
 
@@ -232,7 +264,9 @@ class Clusters(Protocol):
         ...
 
     def namespace(self) -> str:
-        """The namespace to work in: of the flag, else the config file, else the context, else `default`."""
+        """The namespace to work in: of the flag, else the config file, else the context, else
+        `default`.
+        """
         ...
 
     def console(self) -> str:
@@ -240,28 +274,32 @@ class Clusters(Protocol):
         ...
 
     def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
-        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a
-        cluster, else the usual place).
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named
+        as a cluster, else the usual place).
 
         Raises UserError when none runs.
         """
         ...
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
-        """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C; its exit status."""
+        """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C; its exit
+        status.
+        """
         ...
 
 
 class NewFile(Protocol):
-    """A file that a verb writes completely or not at all, and never over a file of another program."""
+    """A file that a verb writes completely or not at all, and
+    never over a file of another program.
+    """
 
     def check(self) -> None:
         """Check the name before the work. Raises UserError."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Raises UserError for a place that cannot be written or is another program's, OutsideError for a
-        full disk.
+        """Raises UserError for a place that cannot be written or is another program's, OutsideError
+        for a full disk.
         """
         ...
 
@@ -278,8 +316,12 @@ class LoadBackend(Protocol):
         """All that this process may use, by index."""
         ...
 
-    def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
-        """Keep `ratio` of the tested part of all these cards busy for about `seconds`; the work of each."""
+    def work(
+        self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float
+    ) -> Sequence[WorkDone]:
+        """Keep `ratio` of the tested part of all these cards busy for about `seconds`; the work of
+        each.
+        """
         ...
 
     def end(self) -> None:
@@ -288,15 +330,19 @@ class LoadBackend(Protocol):
 
 
 class Machine(Protocol):
-    """The machine on which a verb runs: files that a person names, arena's config, a laptop, new keys."""
+    """The machine on which a verb runs: files that a person names, arena's config, a laptop, new
+    keys.
+    """
 
     def read(self, name: str) -> bytes:
         """A file, `~` being the person's home. Raises OSError."""
         ...
 
-    def new_file(self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]) -> NewFile:
-        """`what`: its kind; `example`: a file name for hints; `is_own` checks the first bytes of an existing
-        file.
+    def new_file(
+        self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]
+    ) -> NewFile:
+        """`what`: its kind; `example`: a file name for hints; `is_own` checks the first bytes of an
+        existing file.
         """
         ...
 
@@ -318,7 +364,9 @@ class Machine(Protocol):
         ...
 
     def laptop(self, state_dir: str) -> Laptop | None:
-        """The laptop that keeps its files there; without `state_dir` any running one in the usual place."""
+        """The laptop that keeps its files there; without `state_dir` any running one in the usual
+        place.
+        """
         ...
 
     def commit(self) -> str:
@@ -330,7 +378,8 @@ class Machine(Protocol):
         ...
 
     def load_backend(self, name: str, sim_gpus: str, *, uses_matrices: bool) -> LoadBackend:
-        """`cuda`, `sim`, or `auto`: CUDA where it can be had. `sim_gpus` names the models that `sim` plays.
+        """`cuda`, `sim`, or `auto`: CUDA where it can be had. `sim_gpus` names the models that
+        `sim` plays.
 
         `uses_matrices`: for FP64, FP32 and FP16, too.
         Raises OutsideError when there is none.
@@ -338,7 +387,9 @@ class Machine(Protocol):
         ...
 
     def page(self, url: str) -> str:
-        """The body of a page. Raises OutsideError when it cannot be had, UserError for what is no address."""
+        """The body of a page. Raises OutsideError when it cannot be had, UserError for what is no
+        address.
+        """
         ...
 
 
@@ -353,7 +404,9 @@ class Output(Protocol):
 
 
 class Context(NamedTuple):
-    """One invocation. `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds."""
+    """One invocation. `program` is how it was started (`fairlead` or `arena`); `now` gives epoch
+    seconds.
+    """
 
     program: str
     options: GlobalOptions

@@ -1,4 +1,6 @@
-"""`-o json` and `-o yaml`: which formats there are, and how a document and its numbers are written."""
+"""`-o json` and `-o yaml`: which formats there are, and how a
+document and its numbers are written.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from fairlead.errors import UserError
 
 def check_output(output: str, *more: str) -> None:
     if output not in ("", "wide", "json", "yaml", *more):
-        raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")
+        raise UserError(
+            ("unknown output format,only support:[wide|json|yaml]"), ("without `-o` it is a table")
+        )
 
 
 def render_document(output: str, document: object) -> str:
@@ -28,9 +32,18 @@ def render_yaml(document: object) -> str:
     import yaml
 
     plain = msgspec.to_builtins(document)
-    return yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10_000)
+    return yaml.dump(
+        plain,
+        Dumper=yaml.CSafeDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=10_000,
+    )
 
 
 def number(value: float) -> float:
-    """An int when whole, else rounded to what matters, so that no `14.666666666666666` reaches a reader."""
+    """An int when whole, else rounded to what matters, so that no `14.666666666666666` reaches a
+    reader.
+    """
     return int(value) if value == int(value) else round(value, 2)

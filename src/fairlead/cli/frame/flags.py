@@ -1,12 +1,14 @@
-"""The flags of arena's commands: how a command line is split, the kinds of flags, and tables of them.
+"""The flags of arena's commands: how a command line is split, the kinds of flags, and tables of
+them.
 
-A command line is split by Go's pflag rules, as users of `arena` and `kubectl` know them. argparse is
-stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are brought into one
-canonical order first (`canonical_order`): `--flag=value …`, then `--`, then positionals.
+A command line is split by Go's pflag rules, as users of `arena` and `kubectl` know them. argparse
+is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are
+brought into one canonical order first (`canonical_order`): `--flag=value …`, then `--`, then
+positionals.
 
 Flags are texts, repeatable texts, truths and `-A`. arena kept the old spelling of many flags
-(`--workingDir`). Such a twin writes into the flag that replaced it, is reported on stderr once per use
-(`tell_deprecations`), and is in no help text.
+(`--workingDir`). Such a twin writes into the flag that replaced it, is reported on stderr once per
+use (`tell_deprecations`), and is in no help text.
 
 A table of flags (`Flag`) has how each is spelt, and which field of a spec its value becomes.
 """
@@ -25,20 +27,36 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class BooleanFlag(argparse.Action):
-    """A flag that is true when named and takes a value only as `--flag=false`; the last mention wins."""
+    """A flag that is true when named and takes a value only as `--flag=false`; the last mention
+    wins.
+    """
 
-    def __init__(self, option_strings: Sequence[str], dest: str, default: bool = False, help: str | None = None) -> None:
+    def __init__(
+        self,
+        option_strings: Sequence[str],
+        dest: str,
+        default: bool = False,
+        help: str | None = None,
+    ) -> None:
         super().__init__(option_strings, dest, nargs=1, default=default, help=help)
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
+    ) -> None:
         setattr(namespace, self.dest, values[0] == "true")
 
 
-def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action], *, is_go: bool = False) -> list[str]:
+def canonical_order(
+    argv: Sequence[str], actions: Mapping[str, argparse.Action], *, is_go: bool = False
+) -> list[str]:
     """The same arguments as `--flag=value` words, then `--` and the positionals if any.
 
-    `actions` maps every spelling to its flag. `is_go`: one dash is as good as two, and letters are not put
-    together, as Go's own package has it (`-collectors x`, `-c=x`, `--c x`).
+    `actions` maps every spelling to its flag. `is_go`: one dash is as good as two, and letters are
+    not put together, as Go's own package has it (`-collectors x`, `-c=x`, `--c x`).
 
     Raises UserError for flags that do not exist, lack their value, or carry a boolean that is none.
     """
@@ -62,7 +80,9 @@ def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action],
 
 
 def _as_pflag(word: str, actions: Mapping[str, argparse.Action]) -> str:
-    """A word of Go's own flags as pflag spells it; one that is no flag stays, to be complained of."""
+    """A word of Go's own flags as pflag spells it; one that is no
+    flag stays, to be complained of.
+    """
     name, equals, value = word.partition("=")
     bare = name.lstrip("-")
     for spelling in (f"--{bare}", f"-{bare}"):
@@ -106,7 +126,8 @@ def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Acti
             words.append(f"{long}={_boolean(name, letters[1:]) if has_value else 'true'}")
             letters = "" if has_value else letters
         else:
-            has_equals = letters.startswith("=") and letters != "="  # pflag: `-m=` is `-m` and the value `=`
+            # pflag: `-m=` is `-m` and the value `=`
+            has_equals = letters.startswith("=") and letters != "="
             value = letters[has_equals:] if letters else _next_value(name, rest)
             words.append(f"{long}={value}")
             letters = ""
@@ -126,7 +147,10 @@ def _next_value(name: str, rest: list[str]) -> str:
 def _boolean(name: str, text: str) -> str:
     truth = is_true(text)
     if truth is None:
-        raise UserError(f'invalid argument "{text}" for "{name}" flag: it is true or false', f"write `{name}` or `{name}=false`")
+        raise UserError(
+            (f'invalid argument "{text}" for "{name}" flag: it is true or false'),
+            f"write `{name}` or `{name}=false`",
+        )
     return "true" if truth else "false"
 
 
@@ -147,11 +171,15 @@ _REPLICAS: Final = ("--workers", "--worker-replicas", "--task-replicas", "--repl
 _GPUS: Final = ("--gpus", "--worker-gpu", "--task-gpus")
 _IMAGES: Final = ("--image", "--task-images")
 _TWINS: Final = {name: names for names in (_REPLICAS, _GPUS, _IMAGES) for name in names}
-"""What one kind of job calls so, another calls otherwise: spelling alone would suggest something else."""
+"""What one kind of job calls so, another calls otherwise: spelling alone would suggest something
+else.
+"""
 
 
 def _nearest(name: str, actions: Mapping[str, argparse.Action]) -> str:
-    """A hint naming the flag that was probably meant; only failing command lines pay for difflib."""
+    """A hint naming the flag that was probably meant; only
+    failing command lines pay for difflib.
+    """
     import difflib
 
     for twin in _TWINS.get(name, ()):
@@ -164,11 +192,19 @@ def _nearest(name: str, actions: Mapping[str, argparse.Action]) -> str:
 class Twin(argparse.Action):
     """The deprecated spelling of another flag."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, replaced_by: argparse.Action) -> None:
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, replaced_by: argparse.Action
+    ) -> None:
         super().__init__(option_strings, dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         self._replaced_by = replaced_by
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
+    ) -> None:
         new = next(each for each in self._replaced_by.option_strings if each.startswith("--"))
         _note(namespace, self.option_strings[0], new)
         self._replaced_by(parser, namespace, values, option)
@@ -177,7 +213,13 @@ class Twin(argparse.Action):
 class TruthTwin(BooleanFlag):
     """The deprecated spelling of a flag that is true when named: a flag without a value itself."""
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
+    ) -> None:
         super().__call__(parser, namespace, values, option)
         _note(namespace, self.option_strings[0], f"--{self.dest.replace('_', '-')}")
 
@@ -187,25 +229,51 @@ def _note(namespace: argparse.Namespace, old: str, new: str) -> None:
     namespace.deprecations = (*getattr(namespace, "deprecations", ()), note)
 
 
-def text_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: str = "", metavar: str = "", twin: str = "") -> None:
+def text_flag(
+    parser: argparse.ArgumentParser,
+    *spellings: str,
+    help: str,
+    default: str = "",
+    metavar: str = "",
+    twin: str = "",
+) -> None:
     """Adds the default to the help, unless it is empty or 0, or the help contains it already."""
     has_default = default in ("", "0") or "(default" in help
     action = parser.add_argument(
-        *spellings, default=default, metavar=metavar or "TEXT", help=help if has_default else f"{help} (default {default})"
+        *spellings,
+        default=default,
+        metavar=metavar or "TEXT",
+        help=help if has_default else (f"{help} (default {default})"),
     )
     _add_twin(parser, action, twin)
 
 
-def many_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, metavar: str, twin: str = "") -> None:
+def many_flag(
+    parser: argparse.ArgumentParser, *spellings: str, help: str, metavar: str, twin: str = ""
+) -> None:
     """Repeatable; the values collect."""
-    action = parser.add_argument(*spellings, action="append", default=[], metavar=metavar, help=help)
+    action = parser.add_argument(
+        *spellings, action="append", default=[], metavar=metavar, help=help
+    )
     _add_twin(parser, action, twin)
 
 
-def truth_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: bool = False, twin: str = "") -> None:
+def truth_flag(
+    parser: argparse.ArgumentParser,
+    *spellings: str,
+    help: str,
+    default: bool = False,
+    twin: str = "",
+) -> None:
     action = parser.add_argument(*spellings, action=BooleanFlag, default=default, help=help)
     if twin:
-        parser.add_argument(f"--{twin}", action=TruthTwin, dest=action.dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        parser.add_argument(
+            f"--{twin}",
+            action=TruthTwin,
+            dest=action.dest,
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
 
 
 def _add_twin(parser: argparse.ArgumentParser, action: argparse.Action, twin: str) -> None:
@@ -228,9 +296,9 @@ Read = Callable[[str, Any], object]
 class Flag(NamedTuple):
     """One row of a table. `add` puts it on a parser.
 
-    `read` makes a value of the flag's name and its text (all its texts, of a repeatable one); it raises
-    UserError for what it cannot read. `field` is what the value is called, "" where something else reads the
-    flag.
+    `read` makes a value of the flag's name and its text (all its texts, of a repeatable one); it
+    raises UserError for what it cannot read. `field` is what the value is called, "" where
+    something else reads the flag.
     """
 
     spelling: str
@@ -245,15 +313,32 @@ def _as_it_is(name: str, value: object) -> object:
 
 def text(spellings: str, field: str = "", read: Read = _as_it_is, **settings: str) -> Flag:
     """`spellings`: `--env -e`; `told`: the arguments of `text_flag`."""
-    return Flag(spellings.split()[0], lambda parser: text_flag(parser, *spellings.split(), **settings), field, read)
+    return Flag(
+        spellings.split()[0],
+        lambda parser: text_flag(parser, *spellings.split(), **settings),
+        field,
+        read,
+    )
 
 
 def many(spellings: str, field: str = "", read: Read = _as_it_is, **settings: str) -> Flag:
-    return Flag(spellings.split()[0], lambda parser: many_flag(parser, *spellings.split(), **settings), field, read)
+    return Flag(
+        spellings.split()[0],
+        lambda parser: many_flag(parser, *spellings.split(), **settings),
+        field,
+        read,
+    )
 
 
-def truth(spelling: str, field: str = "", *, help: str, default: bool = False, twin: str = "") -> Flag:
-    return Flag(spelling, lambda parser: truth_flag(parser, spelling, help=help, default=default, twin=twin), field, _as_it_is)
+def truth(
+    spelling: str, field: str = "", *, help: str, default: bool = False, twin: str = ""
+) -> Flag:
+    return Flag(
+        spelling,
+        lambda parser: truth_flag(parser, spelling, help=help, default=default, twin=twin),
+        field,
+        _as_it_is,
+    )
 
 
 def add_flags(parser: argparse.ArgumentParser, table: Iterable[Flag]) -> None:
@@ -269,4 +354,6 @@ def read_flags(args: argparse.Namespace, table: Iterable[Flag]) -> dict[str, Any
     Raises UserError for the first bad value.
     """
     named = ((flag, flag.spelling.removeprefix("--")) for flag in table if flag.field)
-    return {flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in named}
+    return {
+        flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in named
+    }

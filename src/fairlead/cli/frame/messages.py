@@ -1,9 +1,10 @@
-"""Messages of commands on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines
-(docs/spec/arena-cli.md#log-lines).
+"""Messages of commands on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's
+log lines (docs/spec/arena-cli.md#log-lines).
 
-arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a pipe
-(logfmt). Nothing here goes to stdout; a closed stderr is not an error. Text of the cluster is printed as
-kubectl prints it, in logfmt as Go quotes it; escape codes for colours come only from this module.
+arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a
+pipe (logfmt). Nothing here goes to stdout; a closed stderr is not an error. Text of the cluster is
+printed as kubectl prints it, in logfmt as Go quotes it; escape codes for colours come only from
+this module.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ _SHORT: Final = {"debug": "DEBU", "info": "INFO", "warn": "WARN", "error": "ERRO
 _FAIRLEAD_WORD: Final = {"debug": "debug", "info": "info", "warn": "warning", "error": "error"}
 _KUBECTL_WORD: Final = {**_FAIRLEAD_WORD, "error": "Error"}
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/@^+")
-_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", '"': '\\"', "\\": "\\\\"}
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
 
 
 class Messages:
@@ -32,7 +43,13 @@ class Messages:
     That of kubectl's plug-ins is Fairlead's, but for `Error:`.
     """
 
-    def __init__(self, program: str, stream: TextIO, now: Callable[[], float] = time.time, level: str = "info") -> None:
+    def __init__(
+        self,
+        program: str,
+        stream: TextIO,
+        now: Callable[[], float] = time.time,
+        level: str = "info",
+    ) -> None:
         self._program = program
         self._stream = stream
         self._now = now
@@ -98,7 +115,9 @@ def logfmt_line(level: str, text: str, now: float) -> str:
     >>> logfmt_line("warn", 'a "b"', 0.0)[-29:]
     ' level=warning msg="a \\\\"b\\\\""\\n'
     """
-    return f'time="{rfc3339_local(now)}" level={_LOGFMT_LEVEL.get(level, level)} msg={quoted(text)}\n'
+    return (
+        f'time="{rfc3339_local(now)}" level={_LOGFMT_LEVEL.get(level, level)} msg={quoted(text)}\n'
+    )
 
 
 def rfc3339_local(now: float) -> str:
@@ -123,4 +142,10 @@ def _printable(letter: str) -> str:
     if letter.isprintable():
         return letter
     code = ord(letter)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x80
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )

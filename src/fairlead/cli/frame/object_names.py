@@ -11,7 +11,9 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from fairlead.cli.frame.context import Context
 
-NO_API_SERVER_HINT: Final = "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another"
+NO_API_SERVER_HINT: Final = (
+    "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another"
+)
 _NOT_YOURS: Final = "you have no privileges to operate the job,because the owner of job is not you"
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -20,15 +22,21 @@ _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 def check_namespace(name: str) -> None:
     """Raises UserError for what can be no namespace, before it comes near a request."""
     if not _DNS_LABEL.fullmatch(name):
-        raise UserError(f"invalid namespace `{name}`", "a namespace has lower case letters, digits and `-`, at most 63 characters")
+        raise UserError(
+            f"invalid namespace `{name}`",
+            "a namespace has lower case letters, digits and `-`, at most 63 characters",
+        )
 
 
 def check_name(name: str) -> None:
-    """Raises UserError for what can be no object's name, before it comes near a request (an empty one would
-    mean all jobs).
+    """Raises UserError for what can be no object's name, before it comes near a request (an empty
+    one would mean all jobs).
     """
     if not _DNS_NAME.fullmatch(name):
-        raise UserError(f"invalid name `{name}`", "a name has lower case letters, digits, `-` and `.`, at most 253 characters")
+        raise UserError(
+            f"invalid name `{name}`",
+            "a name has lower case letters, digits, `-` and `.`, at most 253 characters",
+        )
 
 
 def in_namespace(namespace: str) -> str:
@@ -53,4 +61,7 @@ def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
 
 
 def not_yours(namespace: str) -> UserError:
-    return UserError(_NOT_YOURS, f"namespace {namespace} shows users only their own jobs; `arena whoami` prints your name")
+    return UserError(
+        _NOT_YOURS,
+        f"namespace {namespace} shows users only their own jobs; `arena whoami` prints your name",
+    )

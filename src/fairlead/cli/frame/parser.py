@@ -1,9 +1,9 @@
-"""Makes a verb and its arguments of a command line: first finds the verb, then parses with that verb's flags
-only.
+"""Makes a verb and its arguments of a command line: first finds the verb, then parses with that
+verb's flags only.
 
-Global flags may stand before, between or after everything else (docs/spec/arena-cli.md#parsing), so the
-verb's words are found and taken out first, and the rest goes through one parser that has both the verb's and
-the global flags.
+Global flags may stand before, between or after everything else (docs/spec/arena-cli.md#parsing), so
+the verb's words are found and taken out first, and the rest goes through one parser that has both
+the verb's and the global flags.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from fairlead.cli.frame.context import Context, GlobalOptions
 from fairlead.cli.frame.flags import BooleanFlag, canonical_order
 from fairlead.cli.frame.messages import LEVELS
 from fairlead.cli.frame.object_names import check_namespace
-from fairlead.cli.frame.verbs import PLANNED, PLUGINS, Verb, find_verb, plugin_verb, suggest_verb, verbs_of
+from fairlead.cli.frame.verbs import (
+    PLANNED,
+    PLUGINS,
+    Verb,
+    find_verb,
+    plugin_verb,
+    suggest_verb,
+    verbs_of,
+)
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -71,20 +79,25 @@ class Parser(argparse.ArgumentParser):
 
 
 def _kept(words: Sequence[str]) -> list[str]:
-    """Words in canonical order, with every `--` that is a value or an argument in a spelling that argparse
-    leaves alone.
+    """Words in canonical order, with every `--` that is a value or an argument in a spelling that
+    argparse leaves alone.
 
-    Python 3.11 takes the first `--` out of whatever belongs to a flag or an argument, later versions only the
-    one that ends the flags.
+    Python 3.11 takes the first `--` out of whatever belongs to a flag or an argument, later
+    versions only the one that ends the flags.
 
     >>> [each.replace("\\0", "!") for each in _kept(["--mode=--", "--", "sh", "--"])]
     ['--mode=!--', '--', 'sh', '!--']
     """
     end = words.index(_TWO_DASHES) if _TWO_DASHES in words else len(words)
     flags = (
-        f"{name}{equals}{_KEPT if value == _TWO_DASHES else value}" for name, equals, value in (word.partition("=") for word in words[:end])
+        f"{name}{equals}{_KEPT if value == _TWO_DASHES else value}"
+        for name, equals, value in (word.partition("=") for word in words[:end])
     )
-    return [*flags, *words[end : end + 1], *(_KEPT if word == _TWO_DASHES else word for word in words[end + 1 :])]
+    return [
+        *flags,
+        *words[end : end + 1],
+        *(_KEPT if word == _TWO_DASHES else word for word in words[end + 1 :]),
+    ]
 
 
 class HelpWanted(Exception):
@@ -105,7 +118,10 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         if isinstance(action, BooleanFlag):
             return ", ".join(action.option_strings)
         if action.option_strings and action.nargs != 0:
-            return f"{', '.join(action.option_strings)} {self._format_args(action, str(action.metavar or action.dest.upper()))}"
+            return (
+                f"{', '.join(action.option_strings)} "
+                f"{self._format_args(action, str(action.metavar or action.dest.upper()))}"
+            )
         return super()._format_action_invocation(action)
 
 
@@ -121,9 +137,11 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
     if words[:1] == ["help"] and (verb := find_verb(words[1:], program)) is not None:
         return verb, ["--help"]
     verb = find_verb(words, program)
-    while verb is None and len(places) > 1 and places[0] > 0 and argv[places[0] - 1].startswith("-"):
-        # The word may be the value of a flag of the verb's own (`-m e top node`), which only the verb's
-        # parser knows.
+    while (
+        verb is None and len(places) > 1 and places[0] > 0 and argv[places[0] - 1].startswith("-")
+    ):
+        # The word may be the value of a flag of the verb's own (`-m e top node`), which only the
+        # verb's parser knows.
         places, words = places[1:], words[1:]
         verb = find_verb(words, program)
     if verb is not None:
@@ -161,7 +179,13 @@ def _word_places(argv: Sequence[str]) -> list[int]:
 def make_parser(module: VerbModule, program: str) -> Parser:
     """The parser of one verb: its own flags, then the global ones it does not define itself."""
     prog = program if program in PLUGINS else f"{program} {module.NAME}"
-    parser = Parser(prog=prog, description=module.HELP, formatter_class=_HelpFormatter, allow_abbrev=False, add_help=False)
+    parser = Parser(
+        prog=prog,
+        description=module.HELP,
+        formatter_class=_HelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
     parser.has_go_flags = getattr(module, "HAS_GO_FLAGS", False)
     module.add_arguments(parser)
     parser.usage = " ".join([parser.prog, *_placeholders(parser), "[FLAGS]"])
@@ -172,7 +196,10 @@ def make_parser(module: VerbModule, program: str) -> Parser:
 def _placeholders(parser: argparse.ArgumentParser) -> list[str]:
     """Placeholders of positional arguments, such as `[NODE ...]`, for the usage line."""
     formatter = parser._get_formatter()
-    return [formatter._format_args(action, str(action.metavar or action.dest)) for action in parser._get_positional_actions()]
+    return [
+        formatter._format_args(action, str(action.metavar or action.dest))
+        for action in parser._get_positional_actions()
+    ]
 
 
 def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
@@ -186,16 +213,42 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
     def add(*spellings: str, **settings: Any) -> None:
         free = [spelling for spelling in spellings if spelling not in own]
         if free:
-            settings["help"] = settings["help"] if is_of_cluster or spellings[0] == "--loglevel" else argparse.SUPPRESS
+            settings["help"] = (
+                settings["help"]
+                if is_of_cluster or spellings[0] == "--loglevel"
+                else argparse.SUPPRESS
+            )
             settings.setdefault("dest", "global_" + spellings[0].lstrip("-").replace("-", "_"))
             group.add_argument(*free, **settings)
 
-    add("--kubeconfig", "--config", metavar="FILE", default="", help="kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)")
+    add(
+        "--kubeconfig",
+        "--config",
+        metavar="FILE",
+        default="",
+        help=("kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)"),
+    )
     add("--context", metavar="NAME", default="", help="context of the kubeconfig")
-    add("--namespace", "-n", metavar="NS", default="", help="namespace (else the context's, else default)")
-    add("--snapshot", metavar="FILE", default="", help="read a file that `fairlead snapshot save` wrote instead of a cluster")
+    add(
+        "--namespace",
+        "-n",
+        metavar="NS",
+        default="",
+        help=("namespace (else the context's, else default)"),
+    )
+    add(
+        "--snapshot",
+        metavar="FILE",
+        default="",
+        help=("read a file that `fairlead snapshot save` wrote instead of a cluster"),
+    )
     add("--loglevel", metavar="LEVEL", default="info", help="debug, info, warn or error")
-    add("--arena-namespace", metavar="NS", default="arena-system", help="namespace of arena's own objects")
+    add(
+        "--arena-namespace",
+        metavar="NS",
+        default="arena-system",
+        help=("namespace of arena's own objects"),
+    )
     add("--pprof", action=BooleanFlag, help=argparse.SUPPRESS)
     add("--trace", action=BooleanFlag, help=argparse.SUPPRESS)
     add("--helm-binary", default="", help=argparse.SUPPRESS)
@@ -203,12 +256,20 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
 
 
 def global_options(args: argparse.Namespace) -> GlobalOptions:
-    """The checked global flags. A verb with a flag of the same spelling keeps that flag for itself."""
+    """The checked global flags. A verb with a flag of the same
+    spelling keeps that flag for itself.
+    """
     defaults = GlobalOptions._field_defaults
-    options = GlobalOptions(*(str(getattr(args, f"global_{name}", defaults[name])) for name in GlobalOptions._fields))
+    options = GlobalOptions(
+        *(str(getattr(args, f"global_{name}", defaults[name])) for name in GlobalOptions._fields)
+    )
     if options.loglevel not in LEVELS:
         raise UserError(
-            "failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]", "`--loglevel info` is the default"
+            (
+                "failed to create arena client: unknown loglevel,only "
+                "support:[info,debug,error,warn]"
+            ),
+            "`--loglevel info` is the default",
         )
     for name in filter(None, (options.namespace, options.arena_namespace)):
         check_namespace(name)
@@ -217,14 +278,22 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
 
 def overview(program: str, words: Sequence[str] = ()) -> str:
     """The text of `fairlead --help`, or of one group (`fairlead snapshot`)."""
-    verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(program)
+    verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(
+        program
+    )
     width = max(len(verb.spellings) for verb in verbs)
     lines = "".join(f"  {verb.spellings:<{width}}  {verb.summary}\n" for verb in verbs)
-    purpose = {"arena": "Submit and inspect GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."}.get(
-        program, "A self-hosted GPU platform for Kubernetes: monitor, share, allocate and run GPU work."
+    purpose = {
+        "arena": (
+            "Submit and inspect GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."
+        )
+    }.get(
+        program,
+        "A self-hosted GPU platform for Kubernetes: monitor, share, allocate and run GPU work.",
     )
     return (
-        f"{purpose}\n\nusage: {program} COMMAND [FLAGS]\n\ncommands:\n{lines}\n`{program} COMMAND --help` shows the flags of a command.\n"
+        f"{purpose}\n\nusage: {program} COMMAND [FLAGS]\n\ncommands:\n{lines}\n`{program} "
+        "COMMAND --help` shows the flags of a command.\n"
     )
 
 

@@ -2,8 +2,8 @@
 
 All attaching verbs use it.
 
-Nothing joins the program that is there (as `kubectl attach` does); another one starts beside it, as `kubectl
-exec` does. The exit status is that program's.
+Nothing joins the program that is there (as `kubectl attach` does); another one starts beside it, as
+`kubectl exec` does. The exit status is that program's.
 """
 
 from __future__ import annotations
@@ -24,12 +24,22 @@ _STATUS_MAX: Final = 255  # Windows containers know greater ones, of which 256 m
 
 def add_exec_flags(parser: argparse.ArgumentParser, instance: str) -> None:
     """`instance`: what `-i` is for."""
-    parser.add_argument("command", metavar="CMD", nargs="*", default=[], help=f"the command, its arguments after it (default {SHELL})")
+    parser.add_argument(
+        "command",
+        metavar="CMD",
+        nargs="*",
+        default=[],
+        help=(f"the command, its arguments after it (default {SHELL})"),
+    )
     parser.add_argument("--instance", "-i", metavar="POD", default="", help=instance)
-    parser.add_argument("--container", "-c", metavar="NAME", default="", help="this container of the pod")
+    parser.add_argument(
+        "--container", "-c", metavar="NAME", default="", help=("this container of the pod")
+    )
 
 
-def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, pod: Pod, logs: str) -> int:
+def run_in_pod(
+    args: argparse.Namespace, context: Context, jobs: ClusterJobs, pod: Pod, logs: str
+) -> int:
     """The exit status of the command, which has our streams; and, when they are one, our terminal.
 
     `logs`: the verb beside this one.
@@ -38,7 +48,10 @@ def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, po
 
     if pod.is_finished:  # the API server's error would only be that the container is not found
         what = f"cannot exec into a container in a completed Instance; current phase is {pod.phase}"
-        raise UserError(what, f"read what it wrote with `arena {logs} {args.job} -n {pod.namespace} -i {pod.name}`")
+        raise UserError(
+            what,
+            f"read what it wrote with `arena {logs} {args.job} -n {pod.namespace} -i {pod.name}`",
+        )
     container, streams = container_of(pod, args.container), OwnStreams(context.stdout)
     if streams.is_terminal:  # a script's stderr is the command's alone
         _greet(context, pod, container, is_named=bool(args.container))

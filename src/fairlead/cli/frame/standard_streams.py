@@ -1,8 +1,8 @@
 """This process's stdin, stdout and stderr, which may be closed, full, or a pipe without a reader.
 
-A descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
-into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure
-(docs/spec/arena-cli.md#exit-status), a full disk is.
+A descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout"
+then writes into it; so the gaps are filled before anything else opens. A pipe without a reader is
+no failure (docs/spec/arena-cli.md#exit-status), a full disk is.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fairlead.wire.text.terminal_text import escape_terminal
 
 
 def fill_standard_streams() -> None:
-    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none because of
-    that.
+    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none
+    because of that.
 
-    Both streams speak UTF-8, as the cluster does and kubectl: the same bytes in every locale. What is no text
-    at all is shown escaped.
+    Both streams speak UTF-8, as the cluster does and kubectl: the same bytes in every locale. What
+    is no text at all is shown escaped.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -40,18 +40,18 @@ def _null_stream() -> TextIO:
 
 
 def silence(stream: TextIO) -> None:
-    """Lead a stream that failed to /dev/null, or the interpreter fails once more when it flushes at exit (and
-    ends with 120).
+    """Lead a stream that failed to /dev/null, or the interpreter fails once more when it flushes at
+    exit (and ends with 120).
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Stdout:
-    """Where verbs print: text as a terminal may show it, bytes (logs, what a program in a container writes)
-    as they are.
+    """Where verbs print: text as a terminal may show it, bytes (logs, what a program in a container
+    writes) as they are.
 
-    Its failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe stays a
-    BrokenPipeError.
+    Its failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe
+    stays a BrokenPipeError.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -82,4 +82,8 @@ class Stdout:
         silence(self._stream)
         if isinstance(error, BrokenPipeError):
             return error
-        return OutsideError("stdout", f"stdout cannot be written: {error.strerror}", "free some space, or send the output elsewhere")
+        return OutsideError(
+            "stdout",
+            f"stdout cannot be written: {error.strerror}",
+            "free some space, or send the output elsewhere",
+        )

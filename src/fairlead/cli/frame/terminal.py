@@ -1,5 +1,5 @@
-"""This process's stdin, stdout and stderr as the streams of a remote program (`ports.Streams`), and the
-terminal.
+"""This process's stdin, stdout and stderr as the streams of a remote program (`ports.Streams`), and
+the terminal.
 
 A terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
 """
@@ -108,7 +108,9 @@ def _before_we_end(act: Callable[[], None]) -> Any:
 
 
 @contextmanager
-def _handling(signals: Sequence[signal.Signals], handler: Callable[[int, object], None]) -> Iterator[None]:
+def _handling(
+    signals: Sequence[signal.Signals], handler: Callable[[int, object], None]
+) -> Iterator[None]:
     """A signal that is ignored (`nohup`) stays so."""
     before = {number: signal.getsignal(number) for number in signals}
     for number, old in before.items():

@@ -1,8 +1,8 @@
-"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is
-none.
+"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError
+for what is none.
 
-The sentences are arena's where arena has one (docs/spec/arena-cli.md#effects-of-the-flags), and those of Go's
-flag library for numbers and times.
+The sentences are arena's where arena has one (docs/spec/arena-cli.md#effects-of-the-flags), and
+those of Go's flag library for numbers and times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NAME_MAX: Final = 49
 _OBJECT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _ENV: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
-_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_KEY: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _TIME: Final = re.compile(r"(\d{1,40}+(?:\.\d{1,40}+)?+)(h|m|s|ms)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -41,10 +43,14 @@ def job_name(text: str, *, may_begin_with_digit: bool = False) -> str:
         raise invalid(f"the len {len(text)} of name {text} is too long, it should be less than 49")
     if not _NAME.fullmatch(text):
         raise invalid(
-            "the job name must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character"
+            "the job name must consist of lower case alphanumeric characters or '-', and must "
+            "start and end with an alphanumeric character"
         )
     if text[0].isdigit() and not may_begin_with_digit:
-        raise invalid(f"the job name must start with a letter, not as {text} with a digit", f"e.g. `--name job-{text}`")
+        raise invalid(
+            f"the job name must start with a letter, not as {text} with a digit",
+            f"e.g. `--name job-{text}`",
+        )
     return text
 
 
@@ -55,9 +61,17 @@ def number(flag: str, text: str) -> int:
             raise ValueError
         value = int(text)
     except ValueError:
-        raise UserError(f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        raise UserError(
+            f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing '
+            f'"{text}": '
+            "invalid syntax"
+        ) from None
     if abs(value) > _INT_MAX:
-        raise UserError(f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing "{text}": value out of range')
+        raise UserError(
+            f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing '
+            f'"{text}": '
+            "value out of range"
+        )
     return value
 
 
@@ -87,7 +101,10 @@ def seconds(flag: str, text: str) -> int | None:
         return 0
     pieces = _TIME.findall(text)
     if not pieces or "".join(amount + unit for amount, unit in pieces) != text or len(text) > 40:
-        raise UserError(f'invalid argument "{text}" for "--{flag}" flag: time: invalid duration "{text}"', "write it as `1h2m3s`")
+        raise UserError(
+            (f'invalid argument "{text}" for "--{flag}" flag: time: invalid duration "{text}"'),
+            "write it as `1h2m3s`",
+        )
     value = int(sum(float(amount) * _SECONDS[unit] for amount, unit in pieces))
     if value > _INT_MAX:
         raise invalid(f"--{flag} is invalid", f"`{text}` is more than {_INT_MAX} seconds")
@@ -109,7 +126,10 @@ def quantity(flag: str, text: str) -> str:
 
 def word(flag: str, text: str, known: Sequence[str]) -> str:
     if text not in known:
-        raise invalid(f"--{flag} is invalid: unknown value {text}", f"it is one of {', '.join(each for each in known if each)}")
+        raise invalid(
+            f"--{flag} is invalid: unknown value {text}",
+            f"it is one of {', '.join(each for each in known if each)}",
+        )
     return text
 
 
@@ -126,7 +146,10 @@ def clean_policy(flag: str, text: str) -> str:
 
 def object_name(flag: str, text: str) -> str:
     if text and not _OBJECT.fullmatch(text):
-        raise invalid(f"--{flag} is invalid: `{text}` is no name of an object", "names have lower case letters, digits, `-` and `.`")
+        raise invalid(
+            f"--{flag} is invalid: `{text}` is no name of an object",
+            "names have lower case letters, digits, `-` and `.`",
+        )
     return text
 
 
@@ -160,7 +183,10 @@ def labels(flag: str, texts: Iterable[str]) -> dict[str, str]:
     found = keyed(flag, texts)
     for key, value in found.items():
         if not _LABEL_VALUE.fullmatch(value):
-            raise invalid(f"--{flag} is invalid: `{value}` of {key} is no value of a label", "at most 63 letters, digits, `-`, `_` and `.`")
+            raise invalid(
+                f"--{flag} is invalid: `{value}` of {key} is no value of a label",
+                "at most 63 letters, digits, `-`, `_` and `.`",
+            )
     return found
 
 
@@ -168,10 +194,17 @@ def devices(flag: str, texts: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for text in texts:
         resource, equals, amount = text.partition("=")
-        if not equals or "/" not in resource or not _KEY.fullmatch(resource) or not re.fullmatch(r"[0-9]{1,9}", amount):
+        if (
+            not equals
+            or "/" not in resource
+            or not _KEY.fullmatch(resource)
+            or not re.fullmatch(r"[0-9]{1,9}", amount)
+        ):
             raise invalid(f"--{flag} is invalid: `{text}`", "write it as `amd.com/gpu=1`")
         if resource == "nvidia.com/gpu":
-            raise invalid(f"please use '--gpus {amount}' instead of '--device nvidia.com/gpu={amount}'")
+            raise invalid(
+                f"please use '--gpus {amount}' instead of '--device nvidia.com/gpu={amount}'"
+            )
         found[resource] = int(amount)
     return found
 
@@ -199,7 +232,10 @@ JobToleration(key='gpu', operator='Exists', value='', effect='NoSchedule'))
     if not is_good:
         raise invalid(
             f"--toleration is invalid: `{text}`",
-            f"write KEY=VALUE:EFFECT,Equal or KEY:EFFECT or KEY or all; EFFECT is {', '.join(_EFFECTS)}",
+            (
+                "write KEY=VALUE:EFFECT,Equal or KEY:EFFECT or KEY or all; EFFECT is "
+                f"{', '.join(_EFFECTS)}"
+            ),
         )
     return JobToleration(key, operator, value, effect)
 
@@ -236,7 +272,10 @@ def config_file(text: str) -> tuple[str, str]:
     here, colon, path = text.partition(":")
     path = path if colon else here
     if not here or not _is_absolute(path) or path.endswith("/"):
-        raise invalid(f"--config-file is invalid: `{text}`", "the path in the container must be absolute: FILE:/PATH")
+        raise invalid(
+            f"--config-file is invalid: `{text}`",
+            "the path in the container must be absolute: FILE:/PATH",
+        )
     return here, path
 
 
@@ -247,15 +286,25 @@ def secret_envs(flag: str, texts: Iterable[str]) -> tuple[SecretEnv, ...]:
         name, _, source = text.partition("=")
         secret, _, key = source.partition(":")
         if not _ENV.fullmatch(name) or not _OBJECT.fullmatch(secret):
-            raise invalid(f"--{flag} is invalid: `{text}`", "write it as NAME=SECRET or NAME=SECRET:KEY")
+            raise invalid(
+                (f"--{flag} is invalid: `{text}`"), ("write it as NAME=SECRET or NAME=SECRET:KEY")
+            )
         found.append(SecretEnv(name, secret, key or name))
     return tuple(found)
 
 
 def _check_key(flag: str, key: str) -> None:
     if not _KEY.fullmatch(key):
-        raise invalid(f"--{flag} is invalid: `{key}` is no key", "a key has letters, digits, `-`, `_`, `.`, with or without `prefix/`")
+        raise invalid(
+            f"--{flag} is invalid: `{key}` is no key",
+            "a key has letters, digits, `-`, `_`, `.`, with or without `prefix/`",
+        )
 
 
 def _is_absolute(path: str) -> bool:
-    return path.startswith("/") and ":" not in path and "\0" not in path and ".." not in path.split("/")
+    return (
+        path.startswith("/")
+        and ":" not in path
+        and "\0" not in path
+        and ".." not in path.split("/")
+    )

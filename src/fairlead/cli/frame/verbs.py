@@ -1,6 +1,8 @@
-"""The only table of commands: each verb, its module and its summary; help, parser and reference read it.
+"""The only table of commands: each verb, its module and its summary; help, parser and reference
+read it.
 
-Importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
+Importing a verb's module here would cost every other verb its start-up time. `main` imports exactly
+one.
 """
 
 from __future__ import annotations
@@ -11,7 +13,14 @@ from typing import Final, NamedTuple
 _WRITING: Final = frozenset(
     (
         *("submit", "attach", "delete", "prune", "scaleout", "scalein"),
-        *("serve custom", "serve tensorflow", "serve triton", "serve kserve", "serve attach", "serve delete"),
+        *(
+            "serve custom",
+            "serve tensorflow",
+            "serve triton",
+            "serve kserve",
+            "serve attach",
+            "serve delete",
+        ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
     )
 )
@@ -55,16 +64,42 @@ class Verb(NamedTuple):
 
 
 VERBS: Final = (
-    Verb(("up",), "servers.up", "start the laptop: a simulated GPU cluster, its exporters and the console in one process"),
-    Verb(("env",), "servers.laptop_env", "print the variables that make the running laptop the cluster of a shell"),
-    Verb(("console",), "servers.console", "serve the console (the boards) of a cluster"),
-    Verb(("cluster-exporter",), "servers.cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
-    Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
-    Verb(("gpu-load",), "servers.gpu_load", "generate a defined GPU load (a drop-in for dcgmproftester)"),
-    Verb(("scheduler-extender",), "servers.scheduler_extender", "extend kube-scheduler for pods that share GPUs"),
-    Verb(("device-plugin",), "servers.device_plugin", "serve the GPUs of this node to its kubelet, whole or shared"),
     Verb(
-        ("quota-controller",), "servers.quota_controller", "enforce the quota tree of a cluster: admit pods, and reclaim borrowed resources"
+        ("up",),
+        "servers.up",
+        "start the laptop: a simulated GPU cluster, its exporters and the console in one process",
+    ),
+    Verb(
+        ("env",),
+        "servers.laptop_env",
+        "print the variables that make the running laptop the cluster of a shell",
+    ),
+    Verb(("console",), "servers.console", "serve the console (the boards) of a cluster"),
+    Verb(
+        ("cluster-exporter",),
+        "servers.cluster_exporter",
+        "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster",
+    ),
+    Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
+    Verb(
+        ("gpu-load",),
+        "servers.gpu_load",
+        "generate a defined GPU load (a drop-in for dcgmproftester)",
+    ),
+    Verb(
+        ("scheduler-extender",),
+        "servers.scheduler_extender",
+        "extend kube-scheduler for pods that share GPUs",
+    ),
+    Verb(
+        ("device-plugin",),
+        "servers.device_plugin",
+        "serve the GPUs of this node to its kubelet, whole or shared",
+    ),
+    Verb(
+        ("quota-controller",),
+        "servers.quota_controller",
+        "enforce the quota tree of a cluster: admit pods, and reclaim borrowed resources",
     ),
     Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(
@@ -72,55 +107,201 @@ VERBS: Final = (
         "servers.admission_webhook",
         "validate quota trees for an API server, and pods for API servers before 1.36",
     ),
-    Verb(("submit", "mpijob"), "submit.mpijob", "submit an MPIJob", is_arenas=True, aliases=("mpi", "mj")),
+    Verb(
+        ("submit", "mpijob"),
+        "submit.mpijob",
+        "submit an MPIJob",
+        is_arenas=True,
+        aliases=("mpi", "mj"),
+    ),
     Verb(("submit", "tfjob"), "submit.tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
-    Verb(("submit", "pytorchjob"), "submit.pytorchjob", "submit a PyTorchJob", is_arenas=True, aliases=("pytorch",)),
+    Verb(
+        ("submit", "pytorchjob"),
+        "submit.pytorchjob",
+        "submit a PyTorchJob",
+        is_arenas=True,
+        aliases=("pytorch",),
+    ),
     Verb(("submit", "rayjob"), "submit.rayjob", "submit a RayJob", is_arenas=True, aliases=("rj",)),
-    Verb(("submit", "etjob"), "submit.etjob", "submit an elastic training job", is_arenas=True, aliases=("et",)),
-    Verb(("submit", "deepspeedjob"), "submit.deepspeedjob", "submit a DeepSpeed job", is_arenas=True, aliases=("dp", "deepspeed")),
-    Verb(("submit", "volcanojob"), "submit.volcanojob", "submit a Volcano job", is_arenas=True, aliases=("vj", "volcano")),
-    Verb(("submit", "sparkjob"), "submit.sparkjob", "submit a SparkApplication", is_arenas=True, aliases=("spark",)),
+    Verb(
+        ("submit", "etjob"),
+        "submit.etjob",
+        "submit an elastic training job",
+        is_arenas=True,
+        aliases=("et",),
+    ),
+    Verb(
+        ("submit", "deepspeedjob"),
+        "submit.deepspeedjob",
+        "submit a DeepSpeed job",
+        is_arenas=True,
+        aliases=("dp", "deepspeed"),
+    ),
+    Verb(
+        ("submit", "volcanojob"),
+        "submit.volcanojob",
+        "submit a Volcano job",
+        is_arenas=True,
+        aliases=("vj", "volcano"),
+    ),
+    Verb(
+        ("submit", "sparkjob"),
+        "submit.sparkjob",
+        "submit a SparkApplication",
+        is_arenas=True,
+        aliases=("spark",),
+    ),
     Verb(("top", "node"), "nodes.top_node", "show the GPU usage of nodes", is_arenas=True),
     Verb(("list",), "jobs.list_jobs", "list training jobs", is_arenas=True, aliases=("ls",)),
-    Verb(("get",), "jobs.get_job", "show a training job: its pods, GPUs, events, and why it waits", is_arenas=True),
+    Verb(
+        ("get",),
+        "jobs.get_job",
+        "show a training job: its pods, GPUs, events, and why it waits",
+        is_arenas=True,
+    ),
     Verb(("top", "job"), "jobs.top_job", "show the GPU usage of training jobs", is_arenas=True),
-    Verb(("logs",), "jobs.job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
+    Verb(
+        ("logs",),
+        "jobs.job_logs",
+        "print the log of a training job",
+        is_arenas=True,
+        aliases=("log",),
+    ),
     Verb(("attach",), "jobs.attach", "run a command or a shell in a training job", is_arenas=True),
     Verb(("delete",), "jobs.delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
     Verb(("prune",), "jobs.prune", "delete old finished training jobs", is_arenas=True),
-    Verb(("scaleout", "etjob"), "jobs.scaleout_etjob", "add workers to an elastic training job", is_arenas=True, aliases=("et",)),
-    Verb(("scalein", "etjob"), "jobs.scalein_etjob", "remove workers from an elastic training job", is_arenas=True, aliases=("et",)),
-    Verb(("logviewer",), "jobs.logviewer", "print the address of a training job in the console", is_arenas=True),
-    Verb(("serve", "custom"), "serving.custom", "serve a model with an image of your own", is_arenas=True),
-    Verb(("serve", "tensorflow"), "serving.tensorflow", "serve a model with TensorFlow Serving", is_arenas=True, aliases=("tf",)),
-    Verb(("serve", "triton"), "serving.triton", "serve models with NVIDIA's Triton", is_arenas=True),
+    Verb(
+        ("scaleout", "etjob"),
+        "jobs.scaleout_etjob",
+        "add workers to an elastic training job",
+        is_arenas=True,
+        aliases=("et",),
+    ),
+    Verb(
+        ("scalein", "etjob"),
+        "jobs.scalein_etjob",
+        "remove workers from an elastic training job",
+        is_arenas=True,
+        aliases=("et",),
+    ),
+    Verb(
+        ("logviewer",),
+        "jobs.logviewer",
+        "print the address of a training job in the console",
+        is_arenas=True,
+    ),
+    Verb(
+        ("serve", "custom"),
+        "serving.custom",
+        "serve a model with an image of your own",
+        is_arenas=True,
+    ),
+    Verb(
+        ("serve", "tensorflow"),
+        "serving.tensorflow",
+        "serve a model with TensorFlow Serving",
+        is_arenas=True,
+        aliases=("tf",),
+    ),
+    Verb(
+        ("serve", "triton"), "serving.triton", ("serve models with NVIDIA's Triton"), is_arenas=True
+    ),
     Verb(("serve", "kserve"), "serving.kserve", "serve a model with KServe", is_arenas=True),
     Verb(("serve", "list"), "serving.list", "list serving jobs", is_arenas=True, aliases=("ls",)),
     Verb(("serve", "get"), "serving.get", "show a serving job and its pods", is_arenas=True),
-    Verb(("serve", "logs"), "serving.logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
-    Verb(("serve", "attach"), "serving.attach", "run a command or a shell in a serving job", is_arenas=True),
-    Verb(("serve", "delete"), "serving.delete", "delete serving jobs", is_arenas=True, aliases=("del",)),
-    Verb(("cron", "tfjob"), "cron.tfjob", "create TFJobs on a schedule", is_arenas=True, aliases=("tf",)),
+    Verb(
+        ("serve", "logs"),
+        "serving.logs",
+        "print the log of a serving job",
+        is_arenas=True,
+        aliases=("log",),
+    ),
+    Verb(
+        ("serve", "attach"),
+        "serving.attach",
+        "run a command or a shell in a serving job",
+        is_arenas=True,
+    ),
+    Verb(
+        ("serve", "delete"),
+        "serving.delete",
+        "delete serving jobs",
+        is_arenas=True,
+        aliases=("del",),
+    ),
+    Verb(
+        ("cron", "tfjob"),
+        "cron.tfjob",
+        "create TFJobs on a schedule",
+        is_arenas=True,
+        aliases=("tf",),
+    ),
     Verb(("cron", "list"), "cron.list", "list crons", is_arenas=True, aliases=("ls",)),
     Verb(("cron", "get"), "cron.get", "show a cron and its jobs", is_arenas=True),
     Verb(("cron", "suspend"), "cron.suspend", "suspend a cron", is_arenas=True),
     Verb(("cron", "resume"), "cron.resume", "resume a suspended cron", is_arenas=True),
-    Verb(("cron", "delete"), "cron.delete", "delete crons with their jobs", is_arenas=True, aliases=("del",)),
-    Verb(("data", "list"), "jobs.data_list", "list the volume claims that jobs can mount", is_arenas=True, aliases=("ls",)),
-    Verb(("inspect", "gpu"), "nodes.inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
+    Verb(
+        ("cron", "delete"),
+        "cron.delete",
+        "delete crons with their jobs",
+        is_arenas=True,
+        aliases=("del",),
+    ),
+    Verb(
+        ("data", "list"),
+        "jobs.data_list",
+        "list the volume claims that jobs can mount",
+        is_arenas=True,
+        aliases=("ls",),
+    ),
+    Verb(
+        ("inspect", "gpu"),
+        "nodes.inspect_gpu",
+        "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)",
+    ),
     Verb(("why",), "nodes.why", "print why a pod waits, or which GPUs it has"),
-    Verb(("place",), "nodes.place", "print where pods that share a GPU would be placed, and which pods would have to be evicted"),
-    Verb(("quota", "plan"), "quota.plan", "print what the quota controller would do now, or with another tree or other pods"),
-    Verb(("quota", "why"), "quota.why", "print why a pod or a job waits for quota, or what it uses"),
+    Verb(
+        ("place",),
+        "nodes.place",
+        (
+            "print where pods that share a GPU would be placed, and which pods would have to be "
+            "evicted"
+        ),
+    ),
+    Verb(
+        ("quota", "plan"),
+        "quota.plan",
+        "print what the quota controller would do now, or with another tree or other pods",
+    ),
+    Verb(
+        ("quota", "why"), "quota.why", ("print why a pod or a job waits for quota, or what it uses")
+    ),
     Verb(("quota", "doctor"), "quota.doctor", "check the installation of quota, and print fixes"),
-    Verb(("time",), "servers.simulated_time", "show and change the time of the laptop's simulated cluster"),
+    Verb(
+        ("time",),
+        "servers.simulated_time",
+        "show and change the time of the laptop's simulated cluster",
+    ),
     Verb(("snapshot", "save"), "snapshot.save", "save the state of the cluster to a file"),
     Verb(("snapshot", "show"), "snapshot.show", "show the contents of a snapshot file"),
-    Verb(("quota", "tree"), "quota.tree", "show the guarantee, usage, borrowed amount and limit of each quota node"),
-    Verb(("quota", "demo"), "quota.demo", "run the demo of elastic quota: four teams share 40 cores"),
+    Verb(
+        ("quota", "tree"),
+        "quota.tree",
+        "show the guarantee, usage, borrowed amount and limit of each quota node",
+    ),
+    Verb(
+        ("quota", "demo"),
+        "quota.demo",
+        "run the demo of elastic quota: four teams share 40 cores",
+    ),
     Verb(("quota", "validate"), "quota.validate", "check a quota tree in a file"),
     Verb(("whoami",), "people.whoami", "print your name in the cluster", is_arenas=True),
-    Verb(("completion",), "frame.completion", "print a script that completes commands in bash, zsh or fish", is_arenas=True),
+    Verb(
+        ("completion",),
+        "frame.completion",
+        "print a script that completes commands in bash, zsh or fish",
+        is_arenas=True,
+    ),
     Verb(("version",), "frame.version", "print the version of this program", is_arenas=True),
 )
 
@@ -132,20 +313,32 @@ PLUGINS: Final = {
 """Programs that are one verb: plug-ins of kubectl, as a user types them, and programs of NVIDIA."""
 
 _HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts the command in --image"
-_TRAFFIC: Final = "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two versions"
+_TRAFFIC: Final = (
+    "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two "
+    "versions"
+)
 PLANNED: Final = {
     **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),
-    "serve update": "`kubectl set image`, `kubectl set resources` and `kubectl scale` change the Deployment that `serve list` shows",
+    ("serve update"): (
+        "`kubectl set image`, `kubectl set resources` and `kubectl scale` change the Deployment "
+        "that `serve list` shows"
+    ),
     **dict.fromkeys(("serve traffic-split", "serve traffic-router-split"), _TRAFFIC),
-    **dict.fromkeys(("serve tensorrt", "serve trt"), "TensorRT's server became Triton: `serve triton`"),
+    **dict.fromkeys(
+        (("serve tensorrt"), ("serve trt")), ("TensorRT's server became Triton: `serve triton`")
+    ),
     **dict.fromkeys(("serve kfserving", "serve kf"), "KFServing became KServe: `serve kserve`"),
-    "serve distributed": "a LeaderWorkerSet serves one model on several nodes; `kubectl apply` creates it",
+    ("serve distributed"): (
+        "a LeaderWorkerSet serves one model on several nodes; `kubectl apply` creates it"
+    ),
     "serve seldon": "`kubectl apply` creates a SeldonDeployment",
     "evaluate": "a Kubernetes Job evaluates a model: `kubectl create job`",
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of docs/spec/arena-cli.md#commands that are not implemented: their error names an alternative."""
+"""Commands of docs/spec/arena-cli.md#commands that are not implemented: their error names an
+alternative.
+"""
 
 
 def verbs_of(program: str) -> tuple[Verb, ...]:
@@ -155,7 +348,11 @@ def verbs_of(program: str) -> tuple[Verb, ...]:
 
 def plugin_verb(program: str) -> Verb | None:
     """The one verb of such a program; None for programs that have several."""
-    return next(verb for verb in VERBS if verb.words == PLUGINS[program]) if program in PLUGINS else None
+    return (
+        next(verb for verb in VERBS if verb.words == PLUGINS[program])
+        if program in PLUGINS
+        else None
+    )
 
 
 def find_verb(words: Sequence[str], program: str) -> Verb | None:
@@ -169,13 +366,18 @@ def find_verb(words: Sequence[str], program: str) -> Verb | None:
     for count in (2, 1):
         asked = tuple(words[:count])
         for verb in verbs_of(program):
-            if len(asked) == len(verb.words) and asked[:-1] == verb.words[:-1] and asked[-1] in (verb.words[-1], *verb.aliases):
+            if (
+                len(asked) == len(verb.words)
+                and asked[:-1] == verb.words[:-1]
+                and asked[-1] in (verb.words[-1], *verb.aliases)
+            ):
                 return verb
     return None
 
 
 def suggest_verb(words: Sequence[str], program: str) -> str:
-    """A hint for words that are no verb: the one that was probably meant, else where all are listed.
+    """A hint for words that are no verb: the one that was probably meant, else where all are
+    listed.
 
     >>> suggest_verb(["submti", "mpi"], "arena"), suggest_verb(["top", "nodes"], "arena")
     ('did you mean `arena submit`?', 'did you mean `arena top node`?')
@@ -192,6 +394,14 @@ def suggest_verb(words: Sequence[str], program: str) -> str:
         if near:
             return f"did you mean `{program} {known[near[0]].name}`?"
         return f"`{program} {words[0]}` has {', '.join(verb.words[1] for verb in group)}"
-    firsts = {spelling: verb.words[0] for verb in verbs for spelling in (verb.words[0], *(verb.aliases if len(verb.words) == 1 else ()))}
+    firsts = {
+        spelling: verb.words[0]
+        for verb in verbs
+        for spelling in (verb.words[0], *(verb.aliases if len(verb.words) == 1 else ()))
+    }
     near = difflib.get_close_matches(words[0], firsts, n=1, cutoff=0.7)
-    return f"did you mean `{program} {firsts[near[0]]}`?" if near else f"`{program} --help` lists the commands"
+    return (
+        f"did you mean `{program} {firsts[near[0]]}`?"
+        if near
+        else (f"`{program} --help` lists the commands")
+    )

@@ -21,7 +21,9 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action=BooleanFlag, help="only the version")
-    parser.add_argument("--verbose", "-v", action=BooleanFlag, help="also the versions of the libraries in use")
+    parser.add_argument(
+        "--verbose", "-v", action=BooleanFlag, help=("also the versions of the libraries in use")
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -37,7 +39,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def build_lines(machine: Machine) -> list[str]:
     """Indented facts.
 
-    An image or a wheel may carry `fairlead/_build.py` with the constants; a checkout is asked for its commit.
+    An image or a wheel may carry `fairlead/_build.py` with the constants; a checkout is asked for
+    its commit.
     """
     build = _build_constants()
     lines = [

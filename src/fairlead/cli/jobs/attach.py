@@ -1,5 +1,5 @@
-"""`arena attach JOB [-- CMD...]`: run a command, a shell by default, inside a container of a training job
-(docs/spec/arena-cli.md#attach).
+"""`arena attach JOB [-- CMD...]`: run a command, a shell by default, inside a container of a
+training job (docs/spec/arena-cli.md#attach).
 """
 
 from __future__ import annotations

@@ -40,7 +40,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     found = cluster.read_claims("" if args.all_namespaces else context.world.namespace())
     if not found.claims and not args.all_namespaces:
         warn_if_absent(context, context.world.namespace())
-    claims = sorted((claim for claim in found.claims if claim.is_ready), key=lambda claim: (claim.namespace, claim.name))
+    claims = sorted(
+        (claim for claim in found.claims if claim.is_ready),
+        key=lambda claim: (claim.namespace, claim.name),
+    )
     context.stdout.write(claims_table(claims, found.taken_at, has_namespace=args.all_namespaces))
     return 0
 

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.jobs.job_search import add_type, find_job, is_legacy, report_of, warn_of_pods, warn_of_readings
+from fairlead.cli.jobs.job_search import (
+    add_type,
+    find_job,
+    is_legacy,
+    report_of,
+    warn_of_pods,
+    warn_of_readings,
+)
 
 if TYPE_CHECKING:
     from fairlead.cli.jobs.job_blocks import Events
@@ -21,7 +28,10 @@ if TYPE_CHECKING:
     from fairlead.rules.sharing.ledger import Ledger
 
 NAME = "get"
-HELP = "Show a training job: its state and pods, and with flags its GPUs, its events, and why it waits."
+HELP = (
+    "Show a training job: its state and pods, and with flags its GPUs, its events, and why it "
+    "waits."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,17 +39,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_type(parser)
     parser.add_argument("--events", "-e", action=BooleanFlag, help="events of its pods")
     parser.add_argument("--gpus", "-g", action=BooleanFlag, help="its GPUs, and how they are used")
-    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json, yaml or name")
-    parser.add_argument("--explain", action=BooleanFlag, help="why each pod waits, and what would help")
+    parser.add_argument(
+        "--output", "-o", metavar="FORMAT", default="", help=("wide, json, yaml or name")
+    )
+    parser.add_argument(
+        "--explain", action=BooleanFlag, help=("why each pod waits, and what would help")
+    )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output, "name")
     jobs, namespace = context.world.jobs(), context.world.namespace()
-    absent = f"Not found training job {args.job} in namespace {namespace},please use 'arena submit' to create it."
+    absent = (
+        f"Not found training job {args.job} in namespace {namespace},please use 'arena submit' to "
+        "create it."
+    )
     is_document = args.output in ("json", "yaml")
-    found = find_job(jobs, args.job, namespace, args.type, absent=absent, with_readings=is_document or args.gpus)
+    found = find_job(
+        jobs, args.job, namespace, args.type, absent=absent, with_readings=is_document or args.gpus
+    )
     [report] = report_of(found)
     warn_of_pods(found, context.messages)
     if is_document or args.gpus:
@@ -48,7 +67,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, report: JobReport, now: float) -> str:
+def _output(
+    args: argparse.Namespace, context: Context, jobs: ClusterJobs, report: JobReport, now: float
+) -> str:
     if args.output == "name":
         from fairlead.kinds.registry import kind_of
 
@@ -77,7 +98,8 @@ def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, repor
 def _tensorboard(jobs: ClusterJobs, report: JobReport) -> str:
     """Where its TensorBoard is.
 
-    Only a job that names a Service costs a request; any node answers at a node port, so one of its own.
+    Only a job that names a Service costs a request; any node answers at a node port, so one of its
+    own.
     """
     from fairlead.wire.names import ANNOTATION_TENSORBOARD
 
@@ -90,7 +112,12 @@ def _events(jobs: ClusterJobs, report: JobReport) -> Events:
     """Of each pod, then of each batch Job that owns one (an MPIJob's launcher)."""
     pods = [instance.pod for instance in report.instances]
     objects = {pod.uid: f"pod/{pod.name}" for pod in pods}
-    objects |= {owner.uid: f"job/{owner.name}" for pod in pods for owner in pod.owners if owner.kind == "Job"}
+    objects |= {
+        owner.uid: f"job/{owner.name}"
+        for pod in pods
+        for owner in pod.owners
+        if owner.kind == "Job"
+    }
     found = jobs.read_events([(report.job.namespace, uid) for uid in objects])
     return list(zip(objects.values(), found, strict=True))
 
@@ -102,24 +129,33 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
     from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
 
     pods = [instance.pod for instance in report.instances]
-    waits = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == PodPhase.PENDING]
+    waits = [
+        (pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == PodPhase.PENDING
+    ]
     if not waits and board_state(report.status) == PENDING:
         wait = why_job_waits(report.job, pods)
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]
     room = _why_no_room(context, waits)
-    reasons = {pod.key: f"{wait.reason}: {wait.message}" if wait else "it starts" for pod, wait in waits}
+    reasons = {
+        pod.key: (f"{wait.reason}: {wait.message}") if wait else ("it starts")
+        for pod, wait in waits
+    }
     return [f"{pod.name}: {room.get(pod.key, '')}{reasons[pod.key]}" for pod, _ in waits]
 
 
 def _why_no_room(context: Context, waits: list[tuple[Pod, Wait | None]]) -> dict[str, str]:
     """For pods that no node accepted: the best node, or for shared GPUs the answer of each node.
 
-    It is printed before the scheduler's message. The cluster's nodes are read only if there are such pods
-    without scheduling gates.
+    It is printed before the scheduler's message. The cluster's nodes are read only if there are
+    such pods without scheduling gates.
     """
     from fairlead.rules.holding.need import asks_share
 
-    waiting = [pod for pod, wait in waits if not pod.node and not pod.gates and (wait is not None or asks_share(pod))]
+    waiting = [
+        pod
+        for pod, wait in waits
+        if not pod.node and not pod.gates and (wait is not None or asks_share(pod))
+    ]
     if not waiting:
         return {}
     from fairlead.rules.nodes.room import NodeRooms
@@ -127,7 +163,10 @@ def _why_no_room(context: Context, waits: list[tuple[Pod, Wait | None]]) -> dict
 
     snapshot = context.world.reader().read_nodes()
     ledger, rooms = ledger_of(snapshot), NodeRooms(snapshot)
-    found = {pod.key: _shortage(ledger, pod) if asks_share(pod) else getattr(rooms.why(pod), "text", "") for pod in waiting}
+    found = {
+        pod.key: _shortage(ledger, pod) if asks_share(pod) else getattr(rooms.why(pod), "text", "")
+        for pod in waiting
+    }
     return {key: f"{reason}; " for key, reason in found.items() if reason}
 
 
@@ -135,4 +174,10 @@ def _shortage(ledger: Ledger, pod: Pod) -> str:
     from fairlead.rules.sharing.why import shortage
 
     short = shortage(ledger, pod)
-    return "" if short is None else short.text if short.text == short.by_node else f"{short.text} ({short.by_node})"
+    return (
+        ""
+        if short is None
+        else short.text
+        if short.text == short.by_node
+        else (f"{short.text} ({short.by_node})")
+    )

@@ -1,7 +1,8 @@
 """The blocks of one job, `arena get JOB` and `arena top job JOB`.
 
 See docs/spec/arena-cli.md#get, docs/spec/arena-cli.md#top-job;
-docs/spec/arena-cli-samples.md#one-job-with-its-gpus, docs/spec/arena-cli-samples.md#gpus-of-one-job.
+docs/spec/arena-cli-samples.md#one-job-with-its-gpus,
+docs/spec/arena-cli-samples.md#gpus-of-one-job.
 """
 
 from __future__ import annotations
@@ -18,9 +19,24 @@ from fairlead.wire.text.tabwriter import align
 from fairlead.wire.text.terminal_text import first_line, join_cells
 
 _MODEL_LABELS: Final = (("ModelName:", "modelName"), ("ModelVersion:", "modelVersion"))
-_GET_GPUS: Final = ("INSTANCE", "NODE(IP)", "GPU(Requested)", "GPU(IndexId)", "GPU(DutyCycle)", "GPU Memory(Used/Total)")
+_GET_GPUS: Final = (
+    "INSTANCE",
+    "NODE(IP)",
+    "GPU(Requested)",
+    "GPU(IndexId)",
+    "GPU(DutyCycle)",
+    "GPU Memory(Used/Total)",
+)
 _GET_INSTANCES: Final = ("NAME", "STATUS", "AGE", "IS_CHIEF", "GPU(Requested)", "NODE")
-_TOP_INSTANCES: Final = ("NAME", "STATUS", "GPU(Request)", "NODE", "GPU(DeviceIndex)", "GPU(DutyCycle)", "GPU_MEMORY(Used/Total)")
+_TOP_INSTANCES: Final = (
+    "NAME",
+    "STATUS",
+    "GPU(Request)",
+    "NODE",
+    "GPU(DeviceIndex)",
+    "GPU(DutyCycle)",
+    "GPU_MEMORY(Used/Total)",
+)
 _TOP_DASHES: Final = (*("-" * len(cell) for cell in _TOP_INSTANCES[:-1]), "-" * 15)
 
 Events = Sequence[tuple[str, Sequence[Event]]]
@@ -28,7 +44,13 @@ Events = Sequence[tuple[str, Sequence[Event]]]
 
 
 def get_blocks(
-    report: JobReport, *, has_gpus: bool, pending: Sequence[str], events: Events | None, now: float, tensorboard: str = ""
+    report: JobReport,
+    *,
+    has_gpus: bool,
+    pending: Sequence[str],
+    events: Events | None,
+    now: float,
+    tensorboard: str = "",
 ) -> str:
     """`pending`: sentences of `--explain`; `events` None: not asked for."""
     lines = [*_facts(report), "", "Instances:", *_head(_GET_INSTANCES)]
@@ -38,7 +60,12 @@ def get_blocks(
         lines += [_row(row) for instance in report.instances for row in _gpu_rows(instance)]
         lines += ["", _gpu_sum(report)]
     if tensorboard:
-        lines += ["", "Tensorboard:", "  Your tensorboard will be available on: ", f"  {tensorboard}"]
+        lines += [
+            "",
+            "Tensorboard:",
+            "  Your tensorboard will be available on: ",
+            f"  {tensorboard}",
+        ]
     if pending:
         lines += ["", "Pending:", *(f"  {first_line(sentence)}" for sentence in pending)]
     if events is not None:
@@ -99,7 +126,9 @@ def _top_rows(instance: InstanceReport) -> Iterator[tuple[str, ...]]:
 
 def _gpu_values(instance: InstanceReport) -> list[tuple[str, str, str]]:
     """Index, duty cycle and memory of each GPU with a reading."""
-    return [(str(use.index), duty_text(use), memory_text(use)) for use in instance.uses] or [(NOTHING, NOTHING, NOTHING)]
+    return [(str(use.index), duty_text(use), memory_text(use)) for use in instance.uses] or [
+        (NOTHING, NOTHING, NOTHING)
+    ]
 
 
 def _gpu_sum(report: JobReport) -> str:
@@ -114,7 +143,9 @@ def _event_lines(events: Events, now: float) -> Iterator[str]:
     for source, found in events:
         for event in found:
             age = short_duration(now - event.at) if event.at is not None else NOTHING
-            yield _row((source, event.type, age, " ".join(f"[{event.reason}] {event.message}".split())))
+            yield _row(
+                (source, event.type, age, " ".join((f"[{event.reason}] {event.message}").split()))
+            )
         yield ""
 
 

@@ -32,4 +32,8 @@ def duty_text(use: GpuUse) -> str:
 
 
 def memory_text(use: GpuUse) -> str:
-    return NOTHING if use.used_mib is None or use.total_mib is None else f"{use.used_mib:.1f}/{use.total_mib:.1f}(MiB)"
+    return (
+        NOTHING
+        if use.used_mib is None or use.total_mib is None
+        else f"{use.used_mib:.1f}/{use.total_mib:.1f}(MiB)"
+    )

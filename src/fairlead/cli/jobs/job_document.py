@@ -1,5 +1,5 @@
-"""A job as JSON and YAML (docs/spec/arena-cli.md#documents): durations in seconds as text, memory in bytes,
-moments in whole epoch seconds.
+"""A job as JSON and YAML (docs/spec/arena-cli.md#documents): durations in seconds as text, memory
+in bytes, moments in whole epoch seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote (docs/spec/arena-cli.md#logs).
+"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote
+(docs/spec/arena-cli.md#logs).
 
 With -f a job may have no pod yet, and its container may not have begun; both are waited for.
 """
@@ -8,7 +9,16 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import ClusterJobs, Context
-from fairlead.cli.frame.pod_log import INIT_CODE, POLL_SECONDS, add_log_flags, container_of, has_begun, log_options, print_log, waits_for
+from fairlead.cli.frame.pod_log import (
+    INIT_CODE,
+    POLL_SECONDS,
+    add_log_flags,
+    container_of,
+    has_begun,
+    log_options,
+    print_log,
+    waits_for,
+)
 from fairlead.cli.jobs.job_pod import chosen_pod
 from fairlead.cli.jobs.job_search import add_type
 from fairlead.errors import UserError
@@ -30,13 +40,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
     options = log_options(args)
     jobs = context.world.jobs()
     shown = _show_next(args, context, jobs, options, None)
-    while args.follow and shown == INIT_CODE and not args.container:  # then comes what the code was fetched for
+    # then comes what the code was fetched for
+    while args.follow and shown == INIT_CODE and not args.container:
         shown = _show_next(args, context, jobs, options, shown)
     return 0
 
 
 def _show_next(
-    args: argparse.Namespace, context: Context, jobs: ClusterJobs, options: dict[str, str | int], after: str | None
+    args: argparse.Namespace,
+    context: Context,
+    jobs: ClusterJobs,
+    options: dict[str, str | int],
+    after: str | None,
 ) -> str | None:
     """The container whose log was shown; None if the pod ended and no later container started."""
     from fairlead.rules.jobs.status import is_over
@@ -52,13 +67,23 @@ def _show_next(
             if container != after and has_begun(pod, container):
                 print_log(context, jobs, pod, container, options)
                 return container
-            why = f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}"
-            why, has_ended = f"the job has ended: {why}" if has_ended else why, has_ended or pod.is_finished
+            why = (
+                f"container {container} of pod {pod.name} has not begun: "
+                f"{waits_for(pod, container)}"
+            )
+            why, has_ended = (
+                (f"the job has ended: {why}") if has_ended else why,
+                has_ended or pod.is_finished,
+            )
         if has_ended and after:
             return None
         can_change = not has_ended and context.world.objects() is not None  # a file stays as it is
         if not (can_change and args.follow):
-            raise UserError(why, f"`arena get {args.job} --explain` shows why" + ("; -f waits" if can_change else ""))
+            raise UserError(
+                why,
+                f"`arena get {args.job} --explain` shows why"
+                + (("; -f waits") if can_change else ""),
+            )
         if is_suspended(job):
             context.messages.warn(f"{why}; waiting for it")
         context.sleep(POLL_SECONDS)

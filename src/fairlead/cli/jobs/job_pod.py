@@ -1,7 +1,8 @@
 """Chooses the pod of a job that a command means: its chief, or the one that -i names
 (docs/spec/arena-cli.md#logs).
 
-A job that has pods may have no chief yet (launchers come last), and no other pod is taken in its stead.
+A job that has pods may have no chief yet (launchers come last), and no other pod is taken in its
+stead.
 """
 
 from __future__ import annotations
@@ -21,14 +22,20 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
 
 
-def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> tuple[Job, Pod | Refusal]:
-    """The job and its pod; refused without a chief. Raises UserError for a pod that is not the job's."""
+def chosen_pod(
+    args: argparse.Namespace, jobs: ClusterJobs, namespace: str
+) -> tuple[Job, Pod | Refusal]:
+    """The job and its pod; refused without a chief. Raises UserError for a pod that is not the
+    job's.
+    """
     from fairlead.kinds.instances import instances_of
 
     found = find_job(jobs, args.job, namespace, args.type)
     pods = found.sources.get("pods")
     if pods is not None and not pods.is_ok:
-        raise OutsideError("kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint)
+        raise OutsideError(
+            "kubernetes", (f"the pods of job {args.job} cannot be read: {pods.message}"), pods.hint
+        )
     job = instances_of(found.jobs[0], found)
     if not job.pods:
         return job.job, _no_pod(job.job)
@@ -38,7 +45,10 @@ def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> t
         if pod.name == args.instance:
             return job.job, pod
     raise UserError(
-        f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
+        (
+            f"invalid instance name {args.instance} in job {args.job},please use 'arena get "
+            f"{args.job}' to make sure instance name"
+        ),
         f"it has {', '.join(pod.name for pod in job.pods)}",
     )
 
@@ -53,4 +63,7 @@ def _no_pod(job: Job) -> Refusal:
 
 def _no_chief(pods: Sequence[Pod]) -> Refusal:
     names = "\n".join(pod.name for pod in pods)
-    return Refusal(f"There is {len(pods)} instances have been found:\n\n{names}\n\nplease use '-i' or '--instance' to filter.\n")
+    return Refusal(
+        f"There is {len(pods)} instances have been found:\n\n{names}\n\nplease use '-i' or "
+        "'--instance' to filter.\n"
+    )

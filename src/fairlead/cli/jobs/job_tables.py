@@ -25,7 +25,8 @@ _TOP: Final = ("NAME", "STATUS", "TRAINER", "AGE", "GPU(Requested)", "GPU(Alloca
 def list_rows(reports: Sequence[JobReport], *, has_namespace: bool) -> list[tuple[str, ...]]:
     """Header and rows."""
     return [_led("NAMESPACE", _LIST, has_namespace)] + [
-        _led(report.job.namespace, _cells(report, allocated(report)), has_namespace) for report in reports
+        _led(report.job.namespace, _cells(report, allocated(report)), has_namespace)
+        for report in reports
     ]
 
 
@@ -33,15 +34,24 @@ def list_table(reports: Sequence[JobReport], *, has_namespace: bool) -> str:
     return render_rows(list_rows(reports, has_namespace=has_namespace))
 
 
-def top_table(reports: Sequence[JobReport], *, has_namespace: bool, has_resources: bool = False) -> str:
+def top_table(
+    reports: Sequence[JobReport], *, has_namespace: bool, has_resources: bool = False
+) -> str:
     """The footer counts jobs that run."""
     rows = [_led("NAMESPACE", (*_TOP, *_RESOURCES * has_resources), has_namespace)]
     for report in reports:
-        cells = _cells(report, str(report.gpus_allocated)) + (_resource_cells(report) if has_resources else ())
+        cells = _cells(report, str(report.gpus_allocated)) + (
+            _resource_cells(report) if has_resources else ()
+        )
         rows.append(_led(report.job.namespace, cells, has_namespace))
     running = [report for report in reports if report.status == RUNNING]
-    held, asked = sum(report.gpus_allocated for report in running), sum(report.gpus_requested for report in running)
-    return render_rows(rows) + f"\nTotal Allocated/Requested GPUs of Training Jobs: {held}/{asked}\n"
+    held, asked = (
+        sum(report.gpus_allocated for report in running),
+        sum(report.gpus_requested for report in running),
+    )
+    return render_rows(rows) + (
+        f"\nTotal Allocated/Requested GPUs of Training Jobs: {held}/{asked}\n"
+    )
 
 
 def _resource_cells(report: JobReport) -> tuple[str, str]:

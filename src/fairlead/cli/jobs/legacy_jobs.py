@@ -19,7 +19,16 @@ def legacy_list(reports: Sequence[JobReport], *, has_namespace: bool) -> str:
     rows = [("NAMESPACE", "NAME", "STATUS", "TRAINER", "AGE", "NODE")]
     for report in reports:
         job = report.job
-        rows.append((job.namespace, job.name, report.status, job.type.upper(), short_duration(report.duration), node_ip(report)))
+        rows.append(
+            (
+                job.namespace,
+                job.name,
+                report.status,
+                job.type.upper(),
+                short_duration(report.duration),
+                node_ip(report),
+            )
+        )
     return render_rows(row if has_namespace else row[1:] for row in rows)
 
 
@@ -36,25 +45,68 @@ def legacy_get(report: JobReport) -> str:
     ]
     for instance in report.instances:
         age = short_duration(instance.age)
-        lines.append(join_cells((job.name, instance.pod.phase.upper(), job.type.upper(), age, instance.pod.name, host_ip(instance))))
+        lines.append(
+            join_cells(
+                (
+                    job.name,
+                    instance.pod.phase.upper(),
+                    job.type.upper(),
+                    age,
+                    instance.pod.name,
+                    host_ip(instance),
+                )
+            )
+        )
     return align("\n".join(lines) + "\n")
 
 
 def legacy_top(reports: Sequence[JobReport], *, has_namespace: bool) -> str:
     """The footer's numbers end with a blank and a tab; it counts jobs that run."""
-    rows = [("NAMESPACE", "NAME", "GPU(Requests)", "GPU(Allocated)", "STATUS", "TRAINER", "AGE", "NODE")]
+    rows = [
+        ("NAMESPACE", "NAME", "GPU(Requests)", "GPU(Allocated)", "STATUS", "TRAINER", "AGE", "NODE")
+    ]
     for report in reports:
         job, counts = report.job, (str(report.gpus_requested), str(report.gpus_allocated))
-        rows.append((job.namespace, job.name, *counts, report.status, job.type, short_duration(report.duration), node_ip(report)))
+        rows.append(
+            (
+                job.namespace,
+                job.name,
+                *counts,
+                report.status,
+                job.type,
+                short_duration(report.duration),
+                node_ip(report),
+            )
+        )
     running = [report for report in reports if report.status == RUNNING]
-    held, asked = sum(report.gpus_allocated for report in running), sum(report.gpus_requested for report in running)
+    held, asked = (
+        sum(report.gpus_allocated for report in running),
+        sum(report.gpus_requested for report in running),
+    )
     lines = [join_cells(row if has_namespace else row[1:]) for row in rows]
-    lines += ["", "", "Total Allocated GPUs of Training Job:", f"{held} \t", "", "Total Requested GPUs of Training Job:", f"{asked} \t"]
+    lines += [
+        "",
+        "",
+        "Total Allocated GPUs of Training Job:",
+        f"{held} \t",
+        "",
+        "Total Requested GPUs of Training Job:",
+        f"{asked} \t",
+    ]
     return align("\n".join(lines) + "\n")
 
 
 def legacy_top_job(instances: Iterable[InstanceReport]) -> str:
-    rows = [("INSTANCE NAME", "GPU(Device Index)", "GPU(Duty Cycle)", "GPU(Memory MiB)", "STATUS", "NODE")]
+    rows = [
+        (
+            "INSTANCE NAME",
+            "GPU(Device Index)",
+            "GPU(Duty Cycle)",
+            "GPU(Memory MiB)",
+            "STATUS",
+            "NODE",
+        )
+    ]
     return render_rows([*rows, *(row for instance in instances for row in _gpu_rows(instance))])
 
 
@@ -64,6 +116,10 @@ def _gpu_rows(instance: InstanceReport) -> Iterator[tuple[str, str, str, str, st
         yield name, NOTHING, NOTHING, NOTHING, status, node
     for use in instance.uses:
         duty = NOTHING if use.duty_percent is None else f"{use.duty_percent:.0f}%"
-        memory = NOTHING if use.used_mib is None or use.total_mib is None else f"{use.used_mib:.1f}MiB / {use.total_mib:.1f}MiB "
+        memory = (
+            NOTHING
+            if use.used_mib is None or use.total_mib is None
+            else (f"{use.used_mib:.1f}MiB / {use.total_mib:.1f}MiB ")
+        )
         yield name, str(use.index), duty, memory, status, node
         name = status = node = ""

@@ -1,7 +1,8 @@
 """`arena list` lists training jobs and how they fare.
 
 See docs/spec/arena-cli.md#list, docs/spec/arena-cli.md#partial-results;
-docs/spec/arena-cli-samples.md#list-of-jobs, docs/spec/arena-cli-samples.md#list-of-jobs-in-all-namespaces.
+docs/spec/arena-cli-samples.md#list-of-jobs,
+docs/spec/arena-cli-samples.md#list-of-jobs-in-all-namespaces.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
-from fairlead.cli.jobs.job_search import add_type, check_sources, is_legacy, kinds_of, report_of, warn_of_readings
+from fairlead.cli.jobs.job_search import (
+    add_type,
+    check_sources,
+    is_legacy,
+    kinds_of,
+    report_of,
+    warn_of_readings,
+)
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,10 +49,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_type(parser)
     add_all_namespaces(parser)
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
-    parser.add_argument("--status", metavar="STATUS", default="", help="only jobs in this status; several with commas")
-    parser.add_argument("--sort-by", metavar="FIELD", default="age", help=f"{', '.join(_SORTS)} (default age: newest first)")
-    parser.add_argument("--watch", "-w", action=BooleanFlag, help="afterwards print each job that changes, until Ctrl-C")
-    parser.add_argument("--strict", action=BooleanFlag, help="end with 1 when a kind of job could not be read")
+    parser.add_argument(
+        "--status",
+        metavar="STATUS",
+        default="",
+        help=("only jobs in this status; several with commas"),
+    )
+    parser.add_argument(
+        "--sort-by",
+        metavar="FIELD",
+        default="age",
+        help=(f"{', '.join(_SORTS)} (default age: newest first)"),
+    )
+    parser.add_argument(
+        "--watch",
+        "-w",
+        action=BooleanFlag,
+        help=("afterwards print each job that changes, until Ctrl-C"),
+    )
+    parser.add_argument(
+        "--strict", action=BooleanFlag, help=("end with 1 when a kind of job could not be read")
+    )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
 
@@ -52,7 +77,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tell_deprecations(args, context.messages)
     check_output(args.output)
     if args.sort_by not in _SORTS:
-        raise UserError(f"jobs cannot be sorted by `{args.sort_by}`", f"`--sort-by` takes {', '.join(_SORTS)}")
+        raise UserError(
+            f"jobs cannot be sorted by `{args.sort_by}`",
+            f"`--sort-by` takes {', '.join(_SORTS)}",
+        )
     if args.watch and args.output in ("json", "yaml"):
         raise UserError("a document cannot be watched", "leave out `-o`, or `-w`")
     kinds_of(args.type)
@@ -81,7 +109,9 @@ class _Listing:
         from fairlead.rules.reports.job import newest_first
 
         found = self._jobs.read_jobs(self._kinds, self._namespace, with_readings=self._is_document)
-        self.has_skipped = check_sources(found, self._kinds, self._args.type, self._namespace, self._context.messages)
+        self.has_skipped = check_sources(
+            found, self._kinds, self._args.type, self._namespace, self._context.messages
+        )
         if not found.jobs:
             warn_if_absent(self._context, self._namespace)
         reports = self._in_status(report_of(found))
@@ -97,7 +127,10 @@ class _Listing:
         wanted = {word.strip().upper() for word in self._args.status.split(",") if word.strip()}
         there = {report.status for report in reports}
         if there and wanted and not wanted & there:
-            self._context.messages.warn(f"no job is {' or '.join(sorted(wanted))}; those here are {', '.join(sorted(there))}")
+            self._context.messages.warn(
+                f"no job is {' or '.join(sorted(wanted))}; those here are "
+                f"{', '.join(sorted(there))}"
+            )
         return [report for report in reports if not wanted or report.status in wanted]
 
     def text(self, reports: Sequence[JobReport]) -> str:

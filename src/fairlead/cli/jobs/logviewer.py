@@ -30,5 +30,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.stdout.write("No LogViewer Installed\n")
         return 0
     place = "/".join(quote(part, safe="") for part in (job.namespace, job.type, job.name))
-    context.stdout.write(f"Your LogViewer will be available on:\n{console.rstrip('/')}/jobs/{place}?tab=logs\n")
+    context.stdout.write(
+        f"Your LogViewer will be available on:\n{console.rstrip('/')}/jobs/{place}?tab=logs\n"
+    )
     return 0

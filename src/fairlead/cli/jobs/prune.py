@@ -1,6 +1,8 @@
-"""`arena prune --since 10h` deletes finished jobs that are old enough (docs/spec/arena-cli.md#prune).
+"""`arena prune --since 10h` deletes finished jobs that are old enough
+(docs/spec/arena-cli.md#prune).
 
-Only what SUCCEEDED or FAILED is pruned; a job that waits, runs or is suspended stays, however old it is.
+Only what SUCCEEDED or FAILED is pruned; a job that waits, runs or is suspended stays, however old
+it is.
 """
 
 from __future__ import annotations
@@ -22,9 +24,17 @@ HELP = "Delete the finished training jobs that were submitted longer ago than --
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--since", "-s", metavar="SPAN", default="", help="how long ago, e.g. 90m, 10h or 7d (required)")
+    parser.add_argument(
+        "--since",
+        "-s",
+        metavar="SPAN",
+        default="",
+        help=("how long ago, e.g. 90m, 10h or 7d (required)"),
+    )
     add_all_namespaces(parser)
-    parser.add_argument("--dry-run", action=BooleanFlag, help="print what would be deleted, and delete nothing")
+    parser.add_argument(
+        "--dry-run", action=BooleanFlag, help=("print what would be deleted, and delete nothing")
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -43,7 +53,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         try:
             args.dry_run or jobs.delete(by_type[report.job.type], report.job)
         except FairleadError as error:
-            context.messages.error(f"failed to delete {report.job.type} {report.job.name}: {error.what}", error.hint)
+            context.messages.error(
+                (f"failed to delete {report.job.type} {report.job.name}: {error.what}"), error.hint
+            )
             status = 1
     if not old:
         context.stdout.write("No job need to be deleted\n")
@@ -56,11 +68,16 @@ def _seconds(text: str) -> float:
     from fairlead.wire.text.time_span import parse_span
 
     if not text:
-        raise UserError('required flag(s) "since" not set', "`--since 10h` deletes what was submitted ten hours ago or earlier")
+        raise UserError(
+            ('required flag(s) "since" not set'),
+            "`--since 10h` deletes what was submitted ten hours ago or earlier",
+        )
     try:
         return parse_span(text)
     except ValueError as error:
-        raise UserError(f"invalid value for --since: {error}", "give `90m`, `10h` or `7d`") from error
+        raise UserError(
+            (f"invalid value for --since: {error}"), ("give `90m`, `10h` or `7d`")
+        ) from error
 
 
 def _old(reports: Sequence[JobReport], before: float) -> list[JobReport]:
@@ -75,4 +92,7 @@ def _old(reports: Sequence[JobReport], before: float) -> list[JobReport]:
 def _line(report: JobReport, now: float) -> str:
     from fairlead.cli.frame.text import short_duration
 
-    return f"Delete {report.job.type} {report.job.name} with Age {short_duration(now - (report.job.created_at or now))} \n"
+    return (
+        f"Delete {report.job.type} {report.job.name} with Age "
+        f"{short_duration(now - (report.job.created_at or now))} \n"
+    )

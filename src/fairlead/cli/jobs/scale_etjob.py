@@ -1,8 +1,8 @@
-"""`arena scaleout etjob` and `arena scalein etjob`: more or fewer workers for an elastic job that runs
-(docs/spec/arena-cli.md#scale-out-and-scale-in).
+"""`arena scaleout etjob` and `arena scalein etjob`: more or fewer workers for an elastic job that
+runs (docs/spec/arena-cli.md#scale-out-and-scale-in).
 
-What the two verbs share: flags, checks, messages. What they do differs in a sign and in the object that is
-made.
+What the two verbs share: flags, checks, messages. What they do differs in a sign and in the object
+that is made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ _SCALABLE: Final = ("RUNNING", "SCALING")
 def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
     text_flag(parser, "--name", help="name of the job (required)")
     text_flag(parser, "--count", default="1", metavar="N", help="how many workers (default 1)")
-    text_flag(parser, "--timeout", "-t", default="60s", metavar="TIME", help="how long the script may take (default 60s)")
+    text_flag(
+        parser,
+        "--timeout",
+        "-t",
+        default="60s",
+        metavar="TIME",
+        help=("how long the script may take (default 60s)"),
+    )
     text_flag(parser, "--retry", default="0", metavar="N", help="how often it is tried again")
     text_flag(
         parser,
@@ -36,7 +43,9 @@ def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
         metavar="COMMAND",
         help=f"command that notifies the program, in its launcher (default `{script}`)",
     )
-    many_flag(parser, "--env", "-e", metavar="NAME=VALUE", help="an environment variable of the script")
+    many_flag(
+        parser, "--env", "-e", metavar="NAME=VALUE", help=("an environment variable of the script")
+    )
     truth_flag(parser, "--dry-run", help="print the object as YAML and create nothing")
 
 
@@ -59,7 +68,9 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
     made = cluster.apply(CreateObject(manifest, report.job.namespace)).expect(Result.THERE).made
     word = scaling.kind.lower()
     if made is None:
-        raise UserError(f"the {word} job {spec.name} exists already", "one can be created each second")
+        raise UserError(
+            (f"the {word} job {spec.name} exists already"), ("one can be created each second")
+        )
     context.stdout.write(created_line(made))
     context.stdout.flush()
     context.messages.info(f"The {word} job {spec.name} has been submitted successfully")
@@ -86,11 +97,25 @@ def _check(report: JobReport, scaling: Scaling, count: int) -> None:
 
     name, least_most = report.job.name, bounds(report.job)
     if report.status not in _SCALABLE:
-        raise UserError(f"the job: {name} status: {report.status} , is not RUNNING or SCALING, please try again later")
-    workers = sum(1 for each in report.instances if each.role == WORKER and not each.pod.is_finished)
+        raise UserError(
+            f"the job: {name} status: {report.status} , is not RUNNING or SCALING, please try "
+            "again later"
+        )
+    workers = sum(
+        1 for each in report.instances if each.role == WORKER and not each.pod.is_finished
+    )
     if scaling is OUT and workers + count > least_most[1]:
         why = "the number of scaling out plus the number of current workers exceeds the max-workers"
-        raise UserError(f"{why}. please try again later.", f"{workers} + {count} is more than {least_most[1]}")
+        raise UserError(
+            f"{why}. please try again later.",
+            f"{workers} + {count} is more than {least_most[1]}",
+        )
     if scaling is not OUT and workers - count < least_most[0]:
-        why = "the number of current workers minus the number of scaling in is less than the min-workers"
-        raise UserError(f"{why}. please try again later.", f"{workers} - {count} is less than {least_most[0]}")
+        why = (
+            "the number of current workers minus the number of scaling in is less than the "
+            "min-workers"
+        )
+        raise UserError(
+            f"{why}. please try again later.",
+            f"{workers} - {count} is less than {least_most[0]}",
+        )

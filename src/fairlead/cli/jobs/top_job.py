@@ -13,14 +13,25 @@ from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
-from fairlead.cli.jobs.job_search import add_type, check_sources, find_job, is_legacy, kinds_of, report_of, warn_of_pods, warn_of_readings
+from fairlead.cli.jobs.job_search import (
+    add_type,
+    check_sources,
+    find_job,
+    is_legacy,
+    kinds_of,
+    report_of,
+    warn_of_pods,
+    warn_of_readings,
+)
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.rules.reports.job import JobReport
 
 NAME = "top job"
-HELP = "Show the GPU usage of training jobs: a table of all, or with JOB the GPUs of each of its pods."
+HELP = (
+    "Show the GPU usage of training jobs: a table of all, or with JOB the GPUs of each of its pods."
+)
 
 _REFRESH_SECONDS: Final = 2.0
 
@@ -29,10 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", nargs="?", default="", metavar="JOB", help="one job, pod by pod")
     add_type(parser)
     add_all_namespaces(parser)
-    parser.add_argument("--instance", "-i", metavar="POD", default="", help="with JOB: only this pod")
+    parser.add_argument(
+        "--instance", "-i", metavar="POD", default="", help=("with JOB: only this pod")
+    )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
-    parser.add_argument("--refresh", "-r", action=BooleanFlag, help="with JOB: repeat every 2 s until Ctrl-C")
-    parser.add_argument("--resources", action=BooleanFlag, help="in the table: cpu and memory of pods on nodes, of the job's requests")
+    parser.add_argument(
+        "--refresh", "-r", action=BooleanFlag, help=("with JOB: repeat every 2 s until Ctrl-C")
+    )
+    parser.add_argument(
+        "--resources",
+        action=BooleanFlag,
+        help=("in the table: cpu and memory of pods on nodes, of the job's requests"),
+    )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
 
@@ -40,9 +59,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tell_deprecations(args, context.messages)
     check_output(args.output)
     if args.resources and (args.job or args.legacy):
-        raise UserError("`--resources` applies to the table of jobs", "leave out JOB and `--legacy`")
+        raise UserError(
+            ("`--resources` applies to the table of jobs"), ("leave out JOB and `--legacy`")
+        )
     if args.refresh and not args.job:
-        raise UserError("you must specify the job name when using `-r` flag", "`arena top job` lists the names")
+        raise UserError(
+            "you must specify the job name when using `-r` flag",
+            "`arena top job` lists the names",
+        )
     kinds_of(args.type)
     jobs, namespace = context.world.jobs(), context.world.namespace()
     if not args.job:
@@ -76,7 +100,9 @@ def _show_all(args: argparse.Namespace, context: Context, jobs: ClusterJobs, nam
     else:
         from fairlead.cli.jobs.job_tables import top_table
 
-        context.stdout.write(top_table(reports, has_namespace=args.all_namespaces, has_resources=args.resources))
+        context.stdout.write(
+            top_table(reports, has_namespace=args.all_namespaces, has_resources=args.resources)
+        )
     return 1 if has_skipped and args.type else 0
 
 
@@ -85,10 +111,15 @@ def _one(args: argparse.Namespace, context: Context, jobs: ClusterJobs, namespac
     [report] = report_of(found)
     warn_of_pods(found, context.messages)
     warn_of_readings(found, [report], context.messages)
-    instances = [instance for instance in report.instances if args.instance in ("", instance.pod.name)]
+    instances = [
+        instance for instance in report.instances if args.instance in ("", instance.pod.name)
+    ]
     if args.instance and not instances:
         raise UserError(
-            f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
+            (
+                f"invalid instance name {args.instance} in job {args.job},please use 'arena get "
+                f"{args.job}' to make sure instance name"
+            ),
             f"it has {', '.join(instance.pod.name for instance in report.instances) or 'no pods'}",
         )
     if args.output in ("json", "yaml"):

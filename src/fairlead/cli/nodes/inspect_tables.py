@@ -1,8 +1,9 @@
-"""The tables of `kubectl inspect cgpu` (docs/spec/gpu-sharing.md#inspect): a line per node, or a block per
-node with a line per pod.
+"""The tables of `kubectl inspect cgpu` (docs/spec/gpu-sharing.md#inspect): a line per node, or a
+block per node with a line per pod.
 
-The rows of dashes have the reference's length: bytes of the first row (of all pod rows of the first block)
-before its columns are aligned, plus a constant. No line ends with blanks, unlike the reference's.
+The rows of dashes have the reference's length: bytes of the first row (of all pod rows of the first
+block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the
+reference's.
 """
 
 from __future__ import annotations
@@ -30,20 +31,37 @@ def summary(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
     indexes = gpu_columns([_indexes(node) for node in nodes])
     has_pending = any(node.pending for node in nodes)
     header = ["NAME", "IPADDRESS", *(f"GPU{index}(Allocated/Total)" for index in indexes)]
-    header += ["PENDING(Allocated)"] * has_pending + [f"GPU Memory({unit})"] + ["ISOLATION", "MODE", "UNHEALTHY"] * is_wide
-    rows = [_summary_row(node, unit, indexes, has_pending=has_pending, is_wide=is_wide) for node in nodes]
+    header += (
+        ["PENDING(Allocated)"] * has_pending
+        + [(f"GPU Memory({unit})")]
+        + ["ISOLATION", "MODE", "UNHEALTHY"] * is_wide
+    )
+    rows = [
+        _summary_row(node, unit, indexes, has_pending=has_pending, is_wide=is_wide)
+        for node in nodes
+    ]
     first = "\t".join(rows[0] if rows else header) + "\n"
     dashes = "-" * (len(first.encode()) + _SUMMARY_DASHES)
-    return f"{trimmed(render_rows([header, *rows]))}{dashes}\nAllocated/Total GPU Memory In Cluster:\n{_cluster(nodes, unit)}\n"
+    return (
+        f"{trimmed(render_rows([header, *rows]))}{dashes}\nAllocated/Total GPU Memory In "
+        f"Cluster:\n{_cluster(nodes, unit)}\n"
+    )
 
 
 def details(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
     """One block per node; all rows of dashes have the length of the first block's."""
     unit = table_unit(nodes)
     pods = [_pod_rows(node, unit) for node in nodes]
-    dashes = "-" * (sum(len(_terminated(row).encode()) for row in (pods[0] if pods else [])) + _DETAIL_DASHES)
-    blocks = [_block(node, unit, rows, is_wide=is_wide) + f"{dashes}\n" for node, rows in zip(nodes, pods, strict=True)]
-    return "\n".join(blocks) + f"\nAllocated/Total GPU Memory In Cluster:  {_cluster(nodes, unit)}\n"
+    dashes = "-" * (
+        sum(len(_terminated(row).encode()) for row in (pods[0] if pods else [])) + _DETAIL_DASHES
+    )
+    blocks = [
+        _block(node, unit, rows, is_wide=is_wide) + f"{dashes}\n"
+        for node, rows in zip(nodes, pods, strict=True)
+    ]
+    return "\n".join(blocks) + (
+        f"\nAllocated/Total GPU Memory In Cluster:  {_cluster(nodes, unit)}\n"
+    )
 
 
 def table_unit(nodes: Iterable[InspectedNode]) -> MemoryUnit:
@@ -57,8 +75,8 @@ def trimmed(text: str) -> str:
 
 
 def gpu_columns(indexes: Sequence[Collection[int]]) -> list[int]:
-    """From 0 up to the largest count of GPUs, and any index beyond that a node has (of a node that lost a
-    card one is missing).
+    """From 0 up to the largest count of GPUs, and any index beyond that a node has (of a node that
+    lost a card one is missing).
 
     >>> gpu_columns([[0, 1], [0, 2]]), gpu_columns([])
     ([0, 1, 2], [])
@@ -75,8 +93,19 @@ def percent_floor(part: int, total: int) -> int:
     return 100 * part // total if total > 0 else 0
 
 
-def _summary_row(node: InspectedNode, unit: MemoryUnit, indexes: Iterable[int], *, has_pending: bool, is_wide: bool) -> Row:
-    cells = [node.name, node.address or "unknown", *(_card_cell(node, unit, index) for index in indexes)]
+def _summary_row(
+    node: InspectedNode,
+    unit: MemoryUnit,
+    indexes: Iterable[int],
+    *,
+    has_pending: bool,
+    is_wide: bool,
+) -> Row:
+    cells = [
+        node.name,
+        node.address or "unknown",
+        *(_card_cell(node, unit, index) for index in indexes),
+    ]
     if has_pending:
         cells.append(str(_shown(node, node.pending_units, unit)) if node.pending else "")
     cells.append(f"{_shown(node, node.used, unit)}/{_shown(node, node.total, unit)}")
@@ -91,8 +120,14 @@ def _card_cell(node: InspectedNode, unit: MemoryUnit, index: int) -> str:
 def _block(node: InspectedNode, unit: MemoryUnit, pods: Sequence[Row], *, is_wide: bool) -> str:
     head = [("NAME:", node.name), ("IPADDRESS:", node.address or "unknown")]
     if is_wide:
-        head += [("ISOLATION:", isolation_text(node.isolation)), ("MODE:", node.mode), ("UNHEALTHY:", str(node.unhealthy))]
-    header = ["NAME", "NAMESPACE", *(f"GPU{index}(Allocated)" for index in _indexes(node))] + ["Pending(Allocated)"] * bool(node.pending)
+        head += [
+            ("ISOLATION:", isolation_text(node.isolation)),
+            ("MODE:", node.mode),
+            ("UNHEALTHY:", str(node.unhealthy)),
+        ]
+    header = ["NAME", "NAMESPACE", *(f"GPU{index}(Allocated)" for index in _indexes(node))] + [
+        "Pending(Allocated)"
+    ] * bool(node.pending)
     used, total = _shown(node, node.used, unit), _shown(node, node.total, unit)
     sums = [["Allocated :", f"{used} ({percent_floor(used, total)}%)"], ["Total :", str(total)]]
     table = "".join(_terminated(row) for row in [header, *pods, *sums])
@@ -101,7 +136,9 @@ def _block(node: InspectedNode, unit: MemoryUnit, pods: Sequence[Row], *, is_wid
 
 def _pod_rows(node: InspectedNode, unit: MemoryUnit) -> list[Row]:
     """A pod's units on each card, then those on none that is known."""
-    seats = [(card.index, pod) for card in node.cards for pod in card.pods] + [(_NOWHERE, pod) for pod in node.pending]
+    seats = [(card.index, pod) for card in node.cards for pod in card.pods] + [
+        (_NOWHERE, pod) for pod in node.pending
+    ]
     held: dict[tuple[str, str, str], Counter[int]] = {}
     for place, pod in seats:
         held.setdefault((pod.namespace, pod.name, pod.uid), Counter())[place] += pod.used

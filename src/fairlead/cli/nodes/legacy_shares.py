@@ -1,8 +1,8 @@
 """`arena top node -s`: shared GPUs as arena 0.4 printed them, in lines or `-d` blocks
 (docs/spec/arena-cli.md#legacy-tables-of-share-nodes; S16, S17).
 
-Totals are what is *allocatable*. The table omits pods on unknown cards, while the blocks count them. Every
-cell ends with a tab, so it is padded, the last one too.
+Totals are what is *allocatable*. The table omits pods on unknown cards, while the blocks count
+them. Every cell ends with a tab, so it is padded, the last one too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class _Shares(Struct, frozen=True):
     @property
     def unplaced(self) -> int:
         """Units of pods on unknown cards."""
-        return sum(holder.requested for holder in self.report.holders if not holder.units_by_gpu) // self.divisor
+        return (
+            sum(holder.requested for holder in self.report.holders if not holder.units_by_gpu)
+            // self.divisor
+        )
 
 
 def legacy_share_table(reports: Sequence[NodeReport]) -> str:
@@ -48,19 +51,29 @@ def legacy_share_table(reports: Sequence[NodeReport]) -> str:
     unit, nodes = _shares(reports)
     columns = gpu_columns([node.cards for node in nodes])
     header = _line(["NAME", "IPADDRESS", *(f"GPU{index}(Allocated/Total)" for index in columns)])
-    rows = [_line([node.report.node.name, ip_text(node.report), *_card_cells(node, columns)]) for node in nodes]
+    rows = [
+        _line([node.report.node.name, ip_text(node.report), *_card_cells(node, columns)])
+        for node in nodes
+    ]
     dashes = "-" * (len((rows or [header])[0].encode()) + _TABLE_DASHES)
     used, total = sum(node.used for node in nodes), sum(node.total for node in nodes)
     return align(f"{header}{''.join(rows)}{dashes}\n{_footer(used, total, unit)}")
 
 
 def legacy_share_details(reports: Sequence[NodeReport]) -> str:
-    """A block per node that shares GPUs, with a line per pod; all dashes have the first block's length."""
+    """A block per node that shares GPUs, with a line per pod; all dashes have the first block's
+    length.
+    """
     unit, nodes = _shares(reports)
     pods = [[_pod_line(node, holder) for holder in node.report.holders] for node in nodes]
     dashes = "-" * (sum(len(line.encode()) for line in (pods[0] if pods else [])) + _BLOCK_DASHES)
-    blocks = "".join(f"{_block(node, lines)}{dashes}\n" for node, lines in zip(nodes, pods, strict=True))
-    used, total = sum(node.used + node.unplaced for node in nodes), sum(node.total for node in nodes)
+    blocks = "".join(
+        f"{_block(node, lines)}{dashes}\n" for node, lines in zip(nodes, pods, strict=True)
+    )
+    used, total = (
+        sum(node.used + node.unplaced for node in nodes),
+        sum(node.total for node in nodes),
+    )
     return align(f"{blocks}\n\n{_footer(used, total, unit)}")
 
 
@@ -84,10 +97,19 @@ def _card_cells(node: _Shares, columns: Sequence[int]) -> list[str]:
 
 
 def _shares(reports: Sequence[NodeReport]) -> tuple[str, list[_Shares]]:
-    """The unit of the table (GiB unless all nodes count in MiB) and the nodes that share something."""
-    shared = [report for report in reports if report.mode == SHARE and report.node.allocatable.get(GPU_MEMORY, 0) > 0]
+    """The unit of the table (GiB unless all nodes count in MiB)
+    and the nodes that share something.
+    """
+    shared = [
+        report
+        for report in reports
+        if report.mode == SHARE and report.node.allocatable.get(GPU_MEMORY, 0) > 0
+    ]
     unit = "MiB" if {report.unit_bytes for report in shared} == {_MIB} else "GiB"
-    return unit, [_of_node(report, 1024 if unit == "GiB" and report.unit_bytes == _MIB else 1) for report in shared]
+    return unit, [
+        _of_node(report, 1024 if unit == "GiB" and report.unit_bytes == _MIB else 1)
+        for report in shared
+    ]
 
 
 def _of_node(report: NodeReport, divisor: int) -> _Shares:
@@ -97,7 +119,10 @@ def _of_node(report: NodeReport, divisor: int) -> _Shares:
     part = total // (node.allocatable.get(GPU_COUNT, 0) or report.gpus or 1)
     has_units = any(slot.units > 0 for slot in node.gpus)
     cards = {
-        device.index: (device.units_allocated // divisor, (int(device.units) if has_units else part) // divisor)
+        device.index: (
+            device.units_allocated // divisor,
+            (int(device.units) if has_units else part) // divisor,
+        )
         for device in report.devices
     }
     return _Shares(report, total // divisor, cards, divisor)

@@ -1,9 +1,9 @@
 """The blocks of `arena top node -d`: one per node (docs/spec/arena-cli.md#details-of-nodes;
 docs/spec/arena-cli-samples.md#details-of-top-node).
 
-The irregular blanks are part of the specification. Share nodes end with two empty lines, one description
-line ends with a blank, the dashes under a topology node's INDEX are four, and summaries are aligned for some
-modes and not for others.
+The irregular blanks are part of the specification. Share nodes end with two empty lines, one
+description line ends with a blank, the dashes under a topology node's INDEX are four, and summaries
+are aligned for some modes and not for others.
 """
 
 from __future__ import annotations
@@ -19,10 +19,22 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE
 from fairlead.rules.nodes.status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pods.status import pod_status
-from fairlead.rules.reports.node import NORMAL, RESOURCE_OF_MODE, DeviceReport, HolderReport, NodeReport, node_condition
+from fairlead.rules.reports.node import (
+    NORMAL,
+    RESOURCE_OF_MODE,
+    DeviceReport,
+    HolderReport,
+    NodeReport,
+    node_condition,
+)
 from fairlead.wire.text.tabwriter import render_rows
 
-TYPE_OF_MODE: Final = {NORMAL: "Normal", EXCLUSIVE: "GPUExclusive", TOPOLOGY: "GPUTopology", SHARE: "GPUShare"}
+TYPE_OF_MODE: Final = {
+    NORMAL: "Normal",
+    EXCLUSIVE: "GPUExclusive",
+    TOPOLOGY: "GPUTopology",
+    SHARE: "GPUShare",
+}
 _WORD_OF_MODE: Final = {EXCLUSIVE: "exclusive", TOPOLOGY: "topology", SHARE: "sharing"}
 _INDENT: Final = "  "
 
@@ -69,7 +81,10 @@ def _instances(report: NodeReport) -> str:
         header, rows = _share_instances(report)
     elif report.mode == TOPOLOGY:
         header = ["NAMESPACE", "NAME", "GPU(Requested)", "GPU(Allocated)"]
-        rows = [[*_pod_cells(each), count(each.requested), _comma(each.whole)] for each in report.holders]
+        rows = [
+            [*_pod_cells(each), count(each.requested), _comma(each.whole)]
+            for each in report.holders
+        ]
     else:
         header, rows = _exclusive_instances(report)
     return "Instances:\n" + indented_table(header, rows)
@@ -77,21 +92,34 @@ def _instances(report: NodeReport) -> str:
 
 def _exclusive_instances(report: NodeReport) -> tuple[list[str], list[list[str]]]:
     header = ["NAMESPACE", "NAME", "STATUS", "GPU(Requested)"]
-    rows = [[*_pod_cells(each), pod_status(each.pod), count(each.requested)] for each in report.holders]
+    rows = [
+        [*_pod_cells(each), pod_status(each.pod), count(each.requested)] for each in report.holders
+    ]
     if not report.readings:
         return header, rows
     cells = [_gpus_of(each.pod, report.readings) for each in report.holders]
-    return [*header, "GPU(Allocated)"], [[*row, cell] for row, cell in zip(rows, cells, strict=True)]
+    return [*header, "GPU(Allocated)"], [
+        [*row, cell] for row, cell in zip(rows, cells, strict=True)
+    ]
 
 
 def _share_instances(report: NodeReport) -> tuple[list[str], list[list[str]]]:
     header = ["NAMESPACE", "NAME", "GPU_MEM(Requested)", "GPU_MEM(Allocated)"]
     rows = []
     for each in report.holders:
-        granted = ",".join(f"gpu{index}({gib(units * report.unit_bytes)}GiB)" for index, units in each.units_by_gpu.items())
-        row = [*_pod_cells(each), f"{gib(each.requested * report.unit_bytes)} GiB", granted or "N/A"]
+        granted = ",".join(
+            f"gpu{index}({gib(units * report.unit_bytes)}GiB)"
+            for index, units in each.units_by_gpu.items()
+        )
+        row = [
+            *_pod_cells(each),
+            f"{gib(each.requested * report.unit_bytes)} GiB",
+            granted or "N/A",
+        ]
         if report.core:
-            cores = ",".join(f"gpu{index}({percent})" for index, percent in each.core_by_gpu.items())
+            cores = ",".join(
+                f"gpu{index}({percent})" for index, percent in each.core_by_gpu.items()
+            )
             row += [str(each.core_percent), cores or "N/A"]
         rows.append(row)
     return header + (["GPU_CORE(Requested)", "GPU_CORE(Allocated)"] if report.core else []), rows
@@ -108,8 +136,12 @@ def _devices(report: NodeReport) -> str:
 
 
 def _share_devices(report: NodeReport) -> str:
-    header = ["INDEX", "MEMORY(Total)", "MEMORY(Allocated)"] + (["CORE(Total)", "CORE(Allocated)"] if report.core else [])
-    return "GPUs:\n" + indented_table(header, [_share_device_row(device, report) for device in report.devices])
+    header = ["INDEX", "MEMORY(Total)", "MEMORY(Allocated)"] + (
+        ["CORE(Total)", "CORE(Allocated)"] if report.core else []
+    )
+    return "GPUs:\n" + indented_table(
+        header, [_share_device_row(device, report) for device in report.devices]
+    )
 
 
 def _share_device_row(device: DeviceReport, report: NodeReport) -> list[str]:
@@ -138,7 +170,11 @@ def _topology_devices(report: NodeReport) -> str:
         [name, "using" if index in using else "idle", "true" if health == "Healthy" else "false"]
         for name, (index, health) in zip(names, topology.health_by_index.items(), strict=True)
     ]
-    return text + "GPUs:\n" + indented_table(["INDEX", "STATUS", "HEALTHY"], rows, dashes=["----", "------", "-------"])
+    return (
+        text
+        + "GPUs:\n"
+        + indented_table(["INDEX", "STATUS", "HEALTHY"], rows, dashes=["----", "------", "-------"])
+    )
 
 
 def _matrix(title: str, rows: Sequence[Sequence[str]]) -> str:
@@ -163,11 +199,16 @@ def _summary_lines(report: NodeReport) -> list[tuple[str, str]]:
         lines.append(("Total GPU Memory:", f"{gib(report.memory_bytes)} GiB"))
         lines.append(("Allocated GPU Memory:", f"{gib(report.memory_allocated_bytes)} GiB"))
         if report.core:
-            lines += [("Total GPU Core:", str(report.core)), ("Allocated GPU Core:", str(report.core_allocated))]
+            lines += [
+                (("Total GPU Core:"), str(report.core)),
+                (("Allocated GPU Core:"), str(report.core_allocated)),
+            ]
     return lines
 
 
-def indented_table(header: Sequence[str], rows: Sequence[Sequence[str]], dashes: Sequence[str] = ()) -> str:
+def indented_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], dashes: Sequence[str] = ()
+) -> str:
     """A table indented by two columns, with dashes of the length of each heading below it."""
     return _indented([header, dashes or ["-" * len(cell) for cell in header], *rows])
 

@@ -1,7 +1,7 @@
 """`arena top node -o json|yaml`: one object with four arrays (docs/spec/arena-cli.md#documents).
 
-Memory in bytes, arrays never null, keys never renamed; a share pod's request and grants are in the node's own
-units.
+Memory in bytes, arrays never null, keys never renamed; a share pod's request and grants are in the
+node's own units.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from fairlead.cli.nodes.node_table import ip_text
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.rules.nodes.status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pods.status import pod_status
-from fairlead.rules.reports.node import NORMAL, DeviceReport, HolderReport, NodeReport, node_condition
+from fairlead.rules.reports.node import (
+    NORMAL,
+    DeviceReport,
+    HolderReport,
+    NodeReport,
+    node_condition,
+)
 from fairlead.wire.names import ANNOTATION_TOPOLOGY_VISIBLE
 
 _ARRAY_OF_MODE = {
@@ -57,7 +63,11 @@ def _node(report: NodeReport) -> dict[str, Any]:
 
 
 def _instance(report: NodeReport, holder: HolderReport) -> dict[str, Any]:
-    common: dict[str, Any] = {"name": holder.pod.name, "namespace": holder.pod.namespace, "status": pod_status(holder.pod)}
+    common: dict[str, Any] = {
+        "name": holder.pod.name,
+        "namespace": holder.pod.namespace,
+        "status": pod_status(holder.pod),
+    }
     if report.mode == SHARE:
         return {
             **common,
@@ -83,16 +93,22 @@ def _visible(holder: HolderReport) -> list[str]:
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
     """Unknown values have no key: a GPU without a reading is not idle. The table shows `N/A`.
 
-    Names only of pods that hold GPUs here: a scraped label may name the exporter's own pod, or one that has
-    ended.
+    Names only of pods that hold GPUs here: a scraped label may name the exporter's own pod, or one
+    that has ended.
     """
     holding = {(holder.pod.namespace, holder.pod.name) for holder in report.holders}
     return [
         {
             "id": str(use.reading.index),
             "uuid": use.reading.uuid,
-            **_known(gpuDutyCycle=use.duty_percent, usedGPUMemory=use.used_bytes, totalGPUMemory=use.total_bytes),
-            "podNames": [f"{namespace}/{pod}" for namespace, pod in sorted(holding & _named_by(use.reading))],
+            **_known(
+                gpuDutyCycle=use.duty_percent,
+                usedGPUMemory=use.used_bytes,
+                totalGPUMemory=use.total_bytes,
+            ),
+            "podNames": [
+                f"{namespace}/{pod}" for namespace, pod in sorted(holding & _named_by(use.reading))
+            ],
         }
         for use in device_uses(report)
     ]
@@ -119,9 +135,16 @@ def _own_keys(report: NodeReport) -> dict[str, Any]:
         topology = report.topology
         using = {index for holder in report.holders for index in holder.whole}
         return {
-            "gpuTopology": {"linkMatrix": [[*row] for row in topology.links], "bandwidthMatrix": [[*row] for row in topology.bandwidths]},
+            "gpuTopology": {
+                "linkMatrix": [[*row] for row in topology.links],
+                "bandwidthMatrix": [[*row] for row in topology.bandwidths],
+            },
             "devices": [
-                {"id": str(index), "healthy": health == "Healthy", "status": "using" if index in using else "idle"}
+                {
+                    "id": str(index),
+                    "healthy": health == "Healthy",
+                    "status": "using" if index in using else "idle",
+                }
                 for index, health in topology.health_by_index.items()
             ],
         }

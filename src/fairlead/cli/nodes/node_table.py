@@ -24,7 +24,9 @@ Requested = Mapping[str, Amounts] | None
 """What the pods of each node ask for, by node name; None = not to be shown."""
 
 
-def node_table(reports: Sequence[NodeReport], *, has_footer: bool, requested: Requested = None) -> str:
+def node_table(
+    reports: Sequence[NodeReport], *, has_footer: bool, requested: Requested = None
+) -> str:
     """The table for these nodes (at least one).
 
     `has_footer` is about the mixed table; a mode's own table keeps its footer.
@@ -37,13 +39,18 @@ def node_table(reports: Sequence[NodeReport], *, has_footer: bool, requested: Re
     return _mixed_table(reports, requested, has_footer=has_footer)
 
 
-def with_requests(rows: Sequence[list[str]], reports: Sequence[NodeReport], requested: Requested) -> list[list[str]]:
+def with_requests(
+    rows: Sequence[list[str]], reports: Sequence[NodeReport], requested: Requested
+) -> list[list[str]]:
     """The rows, the header first, with what the pods of each node ask for, if it is `requested`."""
     if requested is None:
         return list(rows)
     head, *lines = rows
     cells = [_request_cells(report.node, requested[report.node.name]) for report in reports]
-    return [[*head, *_REQUEST_COLUMNS], *([*line, *more] for line, more in zip(lines, cells, strict=True))]
+    return [
+        [*head, *_REQUEST_COLUMNS],
+        *([*line, *more] for line, more in zip(lines, cells, strict=True)),
+    ]
 
 
 def _request_cells(node: Node, asked: Amounts) -> list[str]:
@@ -63,7 +70,9 @@ def _mixed_table(reports: Sequence[NodeReport], requested: Requested, *, has_foo
     rows = [header + ["GPU(Mode)"] * has_modes + ["UNHEALTHY"] * has_unhealthy]
     for report in reports:
         cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
-        rows.append(cells + [report.mode] * has_modes + [count(report.gpus_unhealthy)] * has_unhealthy)
+        rows.append(
+            cells + [report.mode] * has_modes + [count(report.gpus_unhealthy)] * has_unhealthy
+        )
     table = render_rows(with_requests(rows, reports, requested))
     if not has_footer:
         return table
@@ -74,7 +83,10 @@ def _own_table(reports: Sequence[NodeReport], requested: Requested) -> str:
     """Exclusive, topology or normal nodes alone; normal ones have nothing to sum up."""
     mode = reports[0].mode
     has_unhealthy = any(report.gpus_unhealthy for report in reports)
-    rows = [["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"] + ["UNHEALTHY"] * has_unhealthy]
+    rows = [
+        ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
+        + ["UNHEALTHY"] * has_unhealthy
+    ]
     for report in reports:
         cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy)
@@ -86,7 +98,15 @@ def _own_table(reports: Sequence[NodeReport], requested: Requested) -> str:
 
 def _share_table(reports: Sequence[NodeReport], requested: Requested) -> str:
     has_unhealthy = any(report.gpus_unhealthy for report in reports)
-    header = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPUs(Allocated/Total)", "GPU_MEMORY(Allocated/Total)", "GPU_CORE(Allocated/Total)"]
+    header = [
+        "NAME",
+        "IPADDRESS",
+        "ROLE",
+        "STATUS",
+        "GPUs(Allocated/Total)",
+        "GPU_MEMORY(Allocated/Total)",
+        "GPU_CORE(Allocated/Total)",
+    ]
     rows = [header + ["UNHEALTHY"] * has_unhealthy]
     for report in reports:
         cells = [
@@ -96,7 +116,11 @@ def _share_table(reports: Sequence[NodeReport], requested: Requested) -> str:
             f"{report.core_allocated}/{report.core}" if report.core else "__",
         ]
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy)
-    return render_rows(with_requests(rows, reports, requested)) + _dashes(_SHARE_DASHES) + _share_footer(reports)
+    return (
+        render_rows(with_requests(rows, reports, requested))
+        + _dashes(_SHARE_DASHES)
+        + _share_footer(reports)
+    )
 
 
 def _share_footer(reports: Sequence[NodeReport]) -> str:
@@ -111,7 +135,9 @@ def _share_footer(reports: Sequence[NodeReport]) -> str:
     core = sum(report.core for report in reports)
     if core:
         used = sum(report.core_allocated for report in reports)
-        lines.append(f"Allocated/Total GPU Core of nodes which own resource {GPU_CORE} In Cluster:\n")
+        lines.append(
+            f"Allocated/Total GPU Core of nodes which own resource {GPU_CORE} In Cluster:\n"
+        )
         lines.append(f"{used}/{core} ({percent(used, core)})\n")
     return "".join(lines) + _unhealthy_lines(reports, title)
 
@@ -123,13 +149,23 @@ def _gpu_footer(reports: Sequence[NodeReport], title: str) -> str:
 def _allocated_lines(reports: Sequence[NodeReport], title: str) -> str:
     total = sum(report.gpus for report in reports)
     allocated = rounded_gpus(sum(report.gpus_allocated for report in reports))
-    return f"Allocated/Total {title}\n{count(allocated)}/{count(total)} ({percent(allocated, total)})\n"
+    return (
+        f"Allocated/Total {title}\n{count(allocated)}/{count(total)} "
+        f"({percent(allocated, total)})\n"
+    )
 
 
 def _unhealthy_lines(reports: Sequence[NodeReport], title: str) -> str:
     total = sum(report.gpus for report in reports)
     unhealthy = sum(report.gpus_unhealthy for report in reports)
-    return f"Unhealthy/Total {title}\n{count(unhealthy)}/{count(total)} ({percent(unhealthy, total)})\n" if unhealthy else ""
+    return (
+        (
+            f"Unhealthy/Total {title}\n{count(unhealthy)}/{count(total)} "
+            f"({percent(unhealthy, total)})\n"
+        )
+        if unhealthy
+        else ""
+    )
 
 
 def _own_title(mode: GpuMode) -> str:

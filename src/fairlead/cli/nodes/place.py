@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 NAME = "place"
 HELP = (
-    "Print where pods that request a part of a GPU would be placed now, one after another, by the scheduler's rules: pods with a number "
-    "of units, or the pods of a manifest (a Pod, or a workload with a pod template; a Service in it is ignored). For pods without room, "
+    "Print where pods that request a part of a GPU would be placed now, one after another, by "
+    "the scheduler's rules: pods with a number "
+    "of units, or the pods of a manifest (a Pod, or a workload with a pod template; a Service "
+    "in it is ignored). For pods without room, "
     "print the reason and which pods would have to be evicted. "
-    "Only shared GPUs are considered, on nodes that nodeSelector, node affinity and tolerations allow; kube-scheduler also considers "
+    "Only shared GPUs are considered, on nodes that nodeSelector, node affinity and "
+    "tolerations allow; kube-scheduler also considers "
     "cpu, memory and other pods."
 )
 MOST_PODS: Final = 1000
@@ -30,11 +33,40 @@ Object = dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gpu-mem", type=int, metavar="UNITS", help="units of aliyun.com/gpu-mem that a pod requests")
-    parser.add_argument("--gpu-count", type=int, metavar="M", default=1, help="number of GPUs of one node to split them over (default 1)")
-    parser.add_argument("--gpu-core", type=int, metavar="PERCENT", default=0, help="percent of a GPU's cores that it requests")
-    parser.add_argument("--replicas", type=int, metavar="N", default=0, help="number of pods (default 1, or the replicas of the manifest)")
-    parser.add_argument("--filename", "-f", metavar="FILE", default="", help="a manifest in YAML or JSON instead (`-`: stdin)")
+    parser.add_argument(
+        "--gpu-mem",
+        type=int,
+        metavar="UNITS",
+        help=("units of aliyun.com/gpu-mem that a pod requests"),
+    )
+    parser.add_argument(
+        "--gpu-count",
+        type=int,
+        metavar="M",
+        default=1,
+        help=("number of GPUs of one node to split them over (default 1)"),
+    )
+    parser.add_argument(
+        "--gpu-core",
+        type=int,
+        metavar="PERCENT",
+        default=0,
+        help=("percent of a GPU's cores that it requests"),
+    )
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        metavar="N",
+        default=0,
+        help=("number of pods (default 1, or the replicas of the manifest)"),
+    )
+    parser.add_argument(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        default="",
+        help=("a manifest in YAML or JSON instead (`-`: stdin)"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -50,22 +82,37 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _pods(args: argparse.Namespace, namespace: str, machine: Machine) -> list[Pod]:
     if bool(args.filename) == (args.gpu_mem is not None):
-        raise UserError("name the pods: either --gpu-mem or a manifest", "`fairlead place --gpu-mem 4` or `fairlead place -f pod.yaml`")
+        raise UserError(
+            "name the pods: either --gpu-mem or a manifest",
+            "`fairlead place --gpu-mem 4` or `fairlead place -f pod.yaml`",
+        )
     if args.gpu_mem is not None and args.gpu_mem < 1:
-        raise UserError(f"a pod cannot have {args.gpu_mem} units", "`--gpu-mem` is a whole number of 1 or more")
+        raise UserError(
+            f"a pod cannot have {args.gpu_mem} units",
+            "`--gpu-mem` is a whole number of 1 or more",
+        )
     manifests = _read(args.filename, machine) if args.filename else [_asked(args)]
     templates = [_template(each) for each in manifests if len(manifests) == 1 or _has_pods(each)]
     if not templates:
-        raise UserError(f"no object of manifest `{args.filename}` has pods", "use a Pod, Deployment, StatefulSet, ReplicaSet or Job")
+        raise UserError(
+            f"no object of manifest `{args.filename}` has pods",
+            "use a Pod, Deployment, StatefulSet, ReplicaSet or Job",
+        )
     counts = [args.replicas or replicas for _, _, replicas in templates]
     if min(counts) < 1 or sum(counts) > MOST_PODS:
-        raise UserError(f"{min(counts) if min(counts) < 1 else sum(counts)} replicas cannot be placed", f"use 1 to {MOST_PODS}")
+        raise UserError(
+            f"{min(counts) if min(counts) < 1 else sum(counts)} replicas cannot be placed",
+            f"use 1 to {MOST_PODS}",
+        )
     named = [
         (name if count == 1 else f"{name}-{number}", template)
         for (name, template, _), count in zip(templates, counts, strict=True)
         for number in range(count)
     ]
-    return [_pod(template, namespace, name, f"asked/{position}") for position, (name, template) in enumerate(named)]
+    return [
+        _pod(template, namespace, name, f"asked/{position}")
+        for position, (name, template) in enumerate(named)
+    ]
 
 
 def _asked(args: argparse.Namespace) -> Object:
@@ -74,7 +121,11 @@ def _asked(args: argparse.Namespace) -> Object:
         limits["aliyun.com/gpu-core.percentage"] = str(args.gpu_core)
     labels = {"aliyun.com/gpu-count": str(args.gpu_count)} if args.gpu_count != 1 else {}
     container = {"name": "main", "resources": {"limits": limits}}
-    return {"kind": "Pod", "metadata": {"name": "pod", "labels": labels}, "spec": {"containers": [container]}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": "pod", "labels": labels},
+        "spec": {"containers": [container]},
+    }
 
 
 def _read(filename: str, machine: Machine) -> list[Object]:
@@ -89,12 +140,21 @@ def _read(filename: str, machine: Machine) -> list[Object]:
         text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)
         found = [each for each in load_yaml_documents(text) if each is not None]
     except OSError as error:
-        raise UserError(f"manifest `{filename}` cannot be read: {error.strerror}", "name a file with one Pod or workload") from error
+        raise UserError(
+            f"manifest `{filename}` cannot be read: {error.strerror}",
+            "name a file with one Pod or workload",
+        ) from error
     except yaml.YAMLError as error:
-        raise UserError(f"manifest `{filename}` is not YAML: {error}", "name a file with one Pod or workload") from error
+        raise UserError(
+            f"manifest `{filename}` is not YAML: {error}",
+            "name a file with one Pod or workload",
+        ) from error
     objects = [each for each in found if isinstance(each, dict)]
     if not objects or len(objects) < len(found):
-        raise UserError(f"manifest `{filename}` contains no object, or other data", "name a file with one Pod or workload")
+        raise UserError(
+            f"manifest `{filename}` contains no object, or other data",
+            "name a file with one Pod or workload",
+        )
     return objects
 
 
@@ -114,7 +174,10 @@ def _template(manifest: Object) -> tuple[str, Object, int]:
         return name, {"metadata": metadata, "spec": spec}, 1
     template = spec.get("template")
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
-        raise UserError(f"the {kind} has no pod template", "use a Pod, Deployment, StatefulSet, ReplicaSet or Job")
+        raise UserError(
+            f"the {kind} has no pod template",
+            "use a Pod, Deployment, StatefulSet, ReplicaSet or Job",
+        )
     replicas = spec.get("replicas", spec.get("parallelism", 1))
     return name, template, replicas if isinstance(replicas, int) else 1
 
@@ -124,11 +187,22 @@ def _pod(template: Object, namespace: str, name: str, uid: str) -> Pod:
 
     from fairlead.wire.kube.objects import WirePod, parse_pod
 
-    metadata = {**(template.get("metadata") or {}), "name": name, "namespace": namespace, "uid": uid}
+    metadata = {
+        **(template.get("metadata") or {}),
+        "name": name,
+        "namespace": namespace,
+        "uid": uid,
+    }
     try:
-        return parse_pod(msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": template["spec"]}), type=WirePod))
+        return parse_pod(
+            msgspec.json.decode(
+                msgspec.json.encode({"metadata": metadata, "spec": template["spec"]}), type=WirePod
+            )
+        )
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise UserError(f"the pod cannot be read: {error}", "`kubectl apply --dry-run=server` shows details") from error
+        raise UserError(
+            (f"the pod cannot be read: {error}"), ("`kubectl apply --dry-run=server` shows details")
+        ) from error
 
 
 def _table(outcomes: Sequence[PodPlan]) -> str:
@@ -141,7 +215,14 @@ def _table(outcomes: Sequence[PodPlan]) -> str:
         for grants in outcome.grants.values():
             gpus = ",".join(str(grant.index) for grant in grants)
             mib = sum(grant.memory_mib or 0 for grant in grants)
-            rows.append((outcome.pod.name, outcome.node, gpus, f"{sum(grant.units for grant in grants)} {outcome.unit} ({mib} MiB)"))
+            rows.append(
+                (
+                    outcome.pod.name,
+                    outcome.node,
+                    gpus,
+                    f"{sum(grant.units for grant in grants)} {outcome.unit} ({mib} MiB)",
+                )
+            )
         if outcome.node and not outcome.grants:
             rows.append((outcome.pod.name, "any", "-", "requests no shared GPU"))
     reasons = "".join(f"\n{reason}\n{_help(outcome)}" for reason, outcome in waiting.items())

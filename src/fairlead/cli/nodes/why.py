@@ -1,4 +1,6 @@
-"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has. It reads a cluster or a snapshot."""
+"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has. It reads a cluster or a
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ if TYPE_CHECKING:
 
 NAME = "why"
 HELP = (
-    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, the answer of each node, and which pods "
+    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, the "
+    "answer of each node, and which pods "
     "would have to be evicted for it to fit. For a running pod, print its GPUs."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pod", metavar="NAMESPACE/POD", help="the pod; without a namespace, that of -n")
+    parser.add_argument(
+        "pod", metavar="NAMESPACE/POD", help=("the pod; without a namespace, that of -n")
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -34,7 +39,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Pod:
-    """Raises UserError for a pod that does not exist, with pods of that name in other namespaces."""
+    """Raises UserError for a pod that does not exist, with pods
+    of that name in other namespaces.
+    """
     namespace, _, name = text.rpartition("/")
     namespace = namespace or default_namespace
     if "/" in namespace or not name:
@@ -43,7 +50,11 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
         if pod.name == name:
             return pod
     elsewhere = sorted(pod.key for pod in snapshot.pods if pod.name == name)
-    hint = f"pods of that name: {', '.join(elsewhere[:3])}" if elsewhere else f"`kubectl get pods -n {namespace}` shows the names"
+    hint = (
+        f"pods of that name: {', '.join(elsewhere[:3])}"
+        if elsewhere
+        else (f"`kubectl get pods -n {namespace}` shows the names")
+    )
     raise UserError(f"pod `{namespace}/{name}` does not exist", hint)
 
 
@@ -56,7 +67,16 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     from fairlead.rules.sharing.why import shortage
 
     node = f" on {pod.node}" if pod.node else ""
-    rows = [("Pod:", pod.key), ("Status:", f"{pod_status(pod)}{node}, priority {pod.priority}, scheduler {pod.scheduler or 'unknown'}")]
+    rows = [
+        ("Pod:", pod.key),
+        (
+            "Status:",
+            (
+                f"{pod_status(pod)}{node}, priority {pod.priority}, "
+                f"scheduler {pod.scheduler or 'unknown'}"
+            ),
+        ),
+    ]
     wait = _quota_wait(snapshot, pod) or why_pod_waits(pod)
     shares = not gpu_need(pod).is_nothing
     ledger = ledger_of(snapshot) if shares else None
@@ -68,11 +88,17 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     if ledger is None:
         rows.append(("Shared GPUs:", "it requests none"))
         return render_rows(rows)
-    return render_rows([*rows, *_of_holder(ledger, pod)]) if pod.is_holding else _of_waiter(ledger, pod, rows)
+    return (
+        render_rows([*rows, *_of_holder(ledger, pod)])
+        if pod.is_holding
+        else _of_waiter(ledger, pod, rows)
+    )
 
 
 def _quota_wait(snapshot: ClusterSnapshot, pod: Pod) -> Wait | None:
-    """The reason in the quota plan of a pod that waits for quota, or its condition for the same reason."""
+    """The reason in the quota plan of a pod that waits for quota, or its condition for the same
+    reason.
+    """
     from fairlead.model.keys import QUOTA_GATE
 
     if QUOTA_GATE not in pod.gates or snapshot.quota is None:
@@ -98,7 +124,16 @@ def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
             card = account.card_of(grant)
             of = f" of {card.units}" if card is not None else ""
             mib = f", {grant.memory_mib} MiB" if grant.memory_mib is not None else ""
-            rows.append(("Card:", f"GPU {grant.index} {grant.uuid}: container {container} has {grant.units}{of} {account.unit}{mib}"))
+            rows.append(
+                (
+                    "Card:",
+                    (
+                        f"GPU {grant.index} {grant.uuid}: container {container} has "
+                        f"{grant.units}{of} "
+                        f"{account.unit}{mib}"
+                    ),
+                )
+            )
     return rows
 
 
@@ -109,7 +144,9 @@ def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
 
     need = gpu_need(pod)
     unit = ledger.policies.unit
-    asked = need.fault or f"{need.units} {unit} on {'one GPU' if need.cards == 1 else f'each of {need.cards} GPUs'}"
+    asked = need.fault or (
+        f"{need.units} {unit} on {'one GPU' if need.cards == 1 else f'each of {need.cards} GPUs'}"
+    )
     if need.is_split:
         asked = " and ".join(f"{part.units} {unit} for {part.name}" for part in need.running)
     if need.core_percent and not need.fault:
@@ -126,7 +163,10 @@ def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
         who = ", ".join(f"{victim.key} (priority {victim.priority})" for victim in sacrifice.pods)
         rows.append(("Would fit:", f"on {sacrifice.node} without {who}"))
     table = [("NODE", "LARGEST FREE", "ANSWER")]
-    barred = dict.fromkeys(ledger.nodes.keys() - set(usable), "the pod's nodeSelector, affinity or tolerations rule it out")
+    barred = dict.fromkeys(
+        ledger.nodes.keys() - set(usable),
+        "the pod's nodeSelector, affinity or tolerations rule it out",
+    )
     for name, reason in sorted({**answer.failed, **answer.hopeless, **barred}.items()):
         account = ledger.nodes[name]
         free = f"{account.largest_free} {account.unit}" if account.largest_free >= 0 else "-"

@@ -9,7 +9,10 @@ from fairlead.cli.frame.context import Context
 from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
 
 NAME = "whoami"
-HELP = "Print your name in the cluster, the id that labels your jobs, and whether you are an administrator of arena."
+HELP = (
+    "Print your name in the cluster, the id that labels your jobs, and whether you are an "
+    "administrator of arena."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

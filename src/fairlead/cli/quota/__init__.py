@@ -1,1 +1,3 @@
-"""`fairlead quota …`: the quota tree, its usage, plans of the controller, and reasons of waiting pods."""
+"""`fairlead quota …`: the quota tree, its usage, plans of the controller, and reasons of waiting
+pods.
+"""

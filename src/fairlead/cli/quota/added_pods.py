@@ -35,7 +35,9 @@ def added_pods(text: str) -> AddedPods:
     if not given:
         raise UserError(f"the pods of `--add {text}` request nothing", _HINT)
     if count > MOST_PODS:
-        raise UserError(f"`--add {text}`: {count} pods are too many", f"up to {MOST_PODS} at a time")
+        raise UserError(
+            (f"`--add {text}`: {count} pods are too many"), (f"up to {MOST_PODS} at a time")
+        )
     for resource, quantity in given.items():
         try:
             if parse_quantity(quantity) <= 0 and parse_quantity(quantity, scale=3) <= 0:
@@ -50,7 +52,9 @@ def _number(text: str, key: str, value: str) -> int:
     try:
         number = int(value)
     except ValueError:
-        raise UserError(f"`--add {text}`: {key} is `{value}` and not a whole number", _HINT) from None
+        raise UserError(
+            (f"`--add {text}`: {key} is `{value}` and not a whole number"), _HINT
+        ) from None
     if number < _NUMBERS[key] or number > 2**31 - 1:
         raise UserError(f"`--add {text}`: {key} cannot be {value}", _HINT)
     return number

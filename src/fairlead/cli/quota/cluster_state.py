@@ -1,4 +1,6 @@
-"""The state that a quota plan follows from, read from a cluster or a snapshot, perhaps with another tree."""
+"""The state that a quota plan follows from, read from a cluster or a snapshot, perhaps with another
+tree.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _NEEDED: Final = ("pods", "nodes")
 _OF_NO_WEIGHT: Final = ("events", "gpu-telemetry", "gpu-topologies", "gpu-withheld")
 
 
-def read_state(context: Context, tree: QuotaTree | None = None) -> tuple[ClusterSnapshot, QuotaState]:
+def read_state(
+    context: Context, tree: QuotaTree | None = None
+) -> tuple[ClusterSnapshot, QuotaState]:
     """With `tree` in the place of the cluster's own. The state has all that is wrong with the tree.
 
     Raises UserError where there is no tree at all. What else cannot be read is warned of.
@@ -37,16 +41,23 @@ def read_state(context: Context, tree: QuotaTree | None = None) -> tuple[Cluster
             continue
         message = source.message or str(source.state)
         if source.name in _NEEDED or source.name == TREES:
-            raise OutsideError("kubernetes", f"{source.name} cannot be read: {message}", source.hint)
+            raise OutsideError(
+                "kubernetes", (f"{source.name} cannot be read: {message}"), source.hint
+            )
         if source.name not in _OF_NO_WEIGHT:
-            context.messages.warn(f"{source.name} cannot be read, so the answer may be wrong: {message}")
+            context.messages.warn(
+                f"{source.name} cannot be read, so the answer may be wrong: {message}"
+            )
     if snapshot.quota_tree is None:
         raise UserError(
             "the cluster has no quota tree",
-            "`kubectl apply` an ElasticQuotaTree called elasticquotatree in namespace kube-system; `fairlead quota plan --tree FILE` asks "
+            "`kubectl apply` an ElasticQuotaTree called elasticquotatree in namespace "
+            "kube-system; `fairlead quota plan --tree FILE` asks "
             "beforehand what it would do",
         )
-    spaces = {space.name for space in snapshot.namespaces} if snapshot.was_read(_NAMESPACES) else None
+    spaces = (
+        {space.name for space in snapshot.namespaces} if snapshot.was_read(_NAMESPACES) else None
+    )
     state = quota_state(snapshot, snapshot.taken_at or context.now())
     violations = validate(snapshot.quota_tree, old, spaces, snapshot.pods, state=state)
     return snapshot, replace(state, violations=violations)

@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reclaim-scope",
         choices=("leaf", "subtree"),
         default="leaf",
-        help="what a leaf can reclaim: its own min (leaf), or also the min of its parents (subtree)",
+        help=(
+            "what a leaf can reclaim: its own min (leaf), or also the min of its parents (subtree)"
+        ),
     )
 
 

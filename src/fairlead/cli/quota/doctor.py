@@ -24,10 +24,16 @@ read the current tree."""
 _OK: Final = "ok"
 _BAD: Final = "BAD"
 _NOT_ASKED: Final = "?"
-_ADMISSION: Final = "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead admission-webhook`)"
+_ADMISSION: Final = (
+    "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead "
+    "admission-webhook`)"
+)
 _CONTROLLER: Final = "kubectl apply -f deploy/quota-controller.yaml"
 _REPORT: Final = "this is a bug of the laptop: please report it"
-_TIME: Final = "`fairlead time` shows whether the laptop's time is paused; the controller reads the tree while time advances"
+_TIME: Final = (
+    "`fairlead time` shows whether the laptop's time is paused; the controller reads the tree "
+    "while time advances"
+)
 _FEW: Final = 3
 
 
@@ -50,15 +56,24 @@ def run(args: argparse.Namespace, context: Context) -> int:
     checks = [*_tree(snapshot, context.now()), *_labels(snapshot)]
     if setup is None:
         reason = "not available in a snapshot or the embedded cluster"
-        checks += [_Check(_NOT_ASKED, name, reason) for name in ("injector", "guard", "controller", "lease", "rights")]
+        checks += [
+            _Check(_NOT_ASKED, name, reason)
+            for name in ("injector", "guard", "controller", "lease", "rights")
+        ]
     elif isinstance(setup, BuiltInQuota):
         checks += [*_tried(setup), *_built_in(snapshot)]
     else:
         checks += [*_admission(setup), *_controller(setup, context.now())]
-    context.stdout.write(render_rows([("STATE", "CHECK", "FOUND"), *((each.state, each.name, each.found) for each in checks)]))
+    context.stdout.write(
+        render_rows(
+            [("STATE", "CHECK", "FOUND"), *((each.state, each.name, each.found) for each in checks)]
+        )
+    )
     bad = [each for each in checks if each.state == _BAD]
     if bad:
-        context.stdout.write("\n" + "".join(render_rows([(f"{each.name}: {each.fix}",)]) for each in bad))
+        context.stdout.write(
+            "\n" + "".join(render_rows([((f"{each.name}: {each.fix}"),)]) for each in bad)
+        )
     return 1 if bad else 0
 
 
@@ -69,7 +84,12 @@ def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
     source = snapshot.sources.get(TREES)
     tree = snapshot.quota_tree
     if source is not None and source.is_missing:
-        yield _Check(_BAD, "definition", "the cluster serves no ElasticQuotaTree", "kubectl apply -f deploy/quota-crd.yaml")
+        yield _Check(
+            _BAD,
+            "definition",
+            "the cluster serves no ElasticQuotaTree",
+            "kubectl apply -f deploy/quota-crd.yaml",
+        )
         return
     if tree is None and source is not None and source.is_unread:
         yield _Check(_NOT_ASKED, "tree", source.message or str(source.state))
@@ -77,16 +97,30 @@ def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
     if source is not None:
         yield _Check(_OK, "definition", "ElasticQuotaTree is served")
     if tree is None or tree.root is None:
-        yield _Check(_BAD, "tree", "there is none", "kubectl apply an ElasticQuotaTree called elasticquotatree in namespace kube-system")
+        yield _Check(
+            _BAD,
+            "tree",
+            "there is none",
+            "kubectl apply an ElasticQuotaTree called elasticquotatree in namespace kube-system",
+        )
         return
     errors = [each for each in validate(tree, tree) if each.is_error]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        yield _Check(_BAD, "tree", f"{errors[0].code}: {errors[0].message}{more}", "`fairlead quota validate FILE` prints every fault")
+        yield _Check(
+            _BAD,
+            "tree",
+            f"{errors[0].code}: {errors[0].message}{more}",
+            "`fairlead quota validate FILE` prints every fault",
+        )
         return
     yield from _over_max(tree, snapshot, now)
     leaves = list(tree.root.leaves())
-    yield _Check(_OK, "tree", f"{len(leaves)} leaves with {sum(len(leaf.namespaces) for leaf in leaves)} namespaces")
+    yield _Check(
+        _OK,
+        "tree",
+        f"{len(leaves)} leaves with {sum(len(leaf.namespaces) for leaf in leaves)} namespaces",
+    )
 
 
 def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
@@ -99,10 +133,17 @@ def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterato
     if source is not None and source.is_unread:
         yield _Check(_NOT_ASKED, "max", source.message or str(source.state))
         return
-    found = [each for each in use_warnings(quota_state(snapshot, snapshot.taken_at or now)) if each.code == ViolationCode.OVER_MAX_NOW]
+    found = [
+        each
+        for each in use_warnings(quota_state(snapshot, snapshot.taken_at or now))
+        if each.code == ViolationCode.OVER_MAX_NOW
+    ]
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        fix = "raise its max, end pods there, or set fairlead.io/drain-over-max on the node, which evicts down to it"
+        fix = (
+            "raise its max, end pods there, or set fairlead.io/drain-over-max on the node, which "
+            "evicts down to it"
+        )
         yield _Check(_BAD, "max", f"{found[0].message}{more}", fix)
     else:
         yield _Check(_OK, "max", "no node uses more than its max")
@@ -116,7 +157,13 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         return
     if not snapshot.was_read("namespaces"):
         source = snapshot.sources.get("namespaces")
-        yield _Check(_NOT_ASKED, "labels", source.message or str(source.state) if source else "the snapshot contains no namespaces")
+        yield _Check(
+            _NOT_ASKED,
+            "labels",
+            source.message or str(source.state)
+            if source
+            else ("the snapshot contains no namespaces"),
+        )
         return
     leaf_of = {space: leaf.name for leaf in snapshot.quota.leaves() for space in leaf.namespaces}
     wrong = []
@@ -125,13 +172,27 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         leaf = leaf_of.get(space.name)
         if leaf is None and is_labelled:
             wrong.append(f"{space.name} is on no leaf but is still enforced")
-        elif leaf is not None and not (is_labelled and space.annotations.get(ANNOTATION_LEAF) == leaf):
+        elif leaf is not None and not (
+            is_labelled and space.annotations.get(ANNOTATION_LEAF) == leaf
+        ):
             wrong.append(f"{space.name} is not enforced as {leaf}")
     if wrong:
         more = f" (and {len(wrong) - _FEW} more)" if len(wrong) > _FEW else ""
-        yield _Check(_BAD, "labels", f"{', '.join(wrong[:_FEW])}{more}", "the quota controller writes them: see `controller` and `lease`")
+        yield _Check(
+            _BAD,
+            "labels",
+            f"{', '.join(wrong[:_FEW])}{more}",
+            "the quota controller writes them: see `controller` and `lease`",
+        )
     else:
-        yield _Check(_OK, "labels", f"{sum(space.name in leaf_of for space in snapshot.namespaces)} namespaces are enforced")
+        yield _Check(
+            _OK,
+            "labels",
+            (
+                f"{sum(space.name in leaf_of for space in snapshot.namespaces)} namespaces are "
+                "enforced"
+            ),
+        )
 
 
 def _admission(setup: QuotaSetup) -> Iterator[_Check]:
@@ -156,24 +217,50 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
     elif setup.ready:
         yield _Check(_OK, "controller", f"{setup.ready} ready")
     elif is_held:
-        yield _Check(_OK, "controller", f"{setup.holder} is active; no pod of its Deployment is ready")
+        yield _Check(
+            _OK, "controller", (f"{setup.holder} is active; no pod of its Deployment is ready")
+        )
     elif setup.ready is None:
-        yield _Check(_BAD, "controller", "Deployment fairlead-system/fairlead-quota-controller does not exist", _CONTROLLER)
+        yield _Check(
+            _BAD,
+            "controller",
+            "Deployment fairlead-system/fairlead-quota-controller does not exist",
+            _CONTROLLER,
+        )
     else:
-        fix = "`kubectl describe pods -n fairlead-system -l app.kubernetes.io/name=fairlead-quota-controller` shows why"
+        fix = (
+            "`kubectl describe pods -n fairlead-system -l "
+            "app.kubernetes.io/name=fairlead-quota-controller` shows why"
+        )
         yield _Check(_BAD, "controller", "none is ready", fix)
     if "Lease" in setup.unasked:
         yield _Check(_NOT_ASKED, "lease", setup.unasked["Lease"])
     elif is_held:
-        yield _Check(_OK, "lease", f"held by {setup.holder}, renewed {max(0, now - setup.renewed_at):.0f} s ago")
+        yield _Check(
+            _OK,
+            "lease",
+            f"held by {setup.holder}, renewed {max(0, now - setup.renewed_at):.0f} s ago",
+        )
     else:
-        ago = f"{setup.holder} released it {now - setup.renewed_at:.0f} s ago" if setup.holder else "no process holds fairlead-quota"
-        fix = f"a running controller acquires it: {_CONTROLLER}; check that the clocks of this machine and the cluster agree"
+        ago = (
+            f"{setup.holder} released it {now - setup.renewed_at:.0f} s ago"
+            if setup.holder
+            else ("no process holds fairlead-quota")
+        )
+        fix = (
+            f"a running controller acquires it: {_CONTROLLER}; check that the clocks of this "
+            "machine and the cluster agree"
+        )
         yield _Check(_BAD, "lease", ago, fix)
     if "rights" in setup.unasked:
         yield _Check(_NOT_ASKED, "rights", setup.unasked["rights"])
     elif setup.denied:
-        yield _Check(_BAD, "rights", f"the controller is not allowed to {', '.join(setup.denied)}", _CONTROLLER)
+        yield _Check(
+            _BAD,
+            "rights",
+            f"the controller is not allowed to {', '.join(setup.denied)}",
+            _CONTROLLER,
+        )
     else:
         yield _Check(_OK, "rights", "the controller has all rights that it needs")
 
@@ -183,13 +270,22 @@ def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
     where = f"a new pod in {setup.namespace}"
     checks = (
         ("injector", setup.has_gate, f"{where} gets the quota gate", f"{where} gets no quota gate"),
-        ("guard", setup.is_guarded, f"{where} that names another leaf is refused", f"{where} may name another leaf"),
+        (
+            "guard",
+            setup.is_guarded,
+            f"{where} that names another leaf is refused",
+            f"{where} may name another leaf",
+        ),
     )
     for name, is_so, good, bad in checks:
         if is_so is None:
             yield _Check(_NOT_ASKED, name, setup.unasked)
         else:
-            yield _Check(_OK, name, f"{good} (tried)") if is_so else _Check(_BAD, name, f"{bad} (tried)", _REPORT)
+            yield (
+                _Check(_OK, name, (f"{good} (tried)"))
+                if is_so
+                else _Check(_BAD, name, (f"{bad} (tried)"), _REPORT)
+            )
 
 
 def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
@@ -199,9 +295,17 @@ def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
     if tree is None:
         yield _Check(_OK, "controller", "part of the laptop; it has no tree to follow")
     elif read == tree.generation:
-        yield _Check(_OK, "controller", f"part of the laptop; it follows the tree's generation {read}")
+        yield _Check(
+            _OK, "controller", (f"part of the laptop; it follows the tree's generation {read}")
+        )
     else:
-        was = "has not read the tree yet" if read is None else f"follows the tree's generation {read}, which is {tree.generation} now"
+        was = (
+            "has not read the tree yet"
+            if read is None
+            else (f"follows the tree's generation {read}, which is {tree.generation} now")
+        )
         yield _Check(_BAD, "controller", f"part of the laptop; it {was}", _TIME)
     yield _Check(_OK, "lease", "not needed: the laptop has one controller, which is part of it")
-    yield _Check(_OK, "rights", "not needed: the laptop's controller writes without asking for rights")
+    yield _Check(
+        _OK, "rights", ("not needed: the laptop's controller writes without asking for rights")
+    )

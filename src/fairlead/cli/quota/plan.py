@@ -29,21 +29,48 @@ return as waiting pods (NAME+1); admitted pods run.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tree", metavar="FILE", default="", help="use the ElasticQuotaTree of this file instead of the cluster's")
-    add = "add N pods, replicas of a Deployment: ns=NAMESPACE,count=N,RESOURCE=AMOUNT[,priority=P][,gang=SIZE]; repeatable"
+    parser.add_argument(
+        "--tree",
+        metavar="FILE",
+        default="",
+        help=("use the ElasticQuotaTree of this file instead of the cluster's"),
+    )
+    add = (
+        "add N pods, replicas of a Deployment: "
+        "ns=NAMESPACE,count=N,RESOURCE=AMOUNT[,priority=P][,gang=SIZE]; repeatable"
+    )
     parser.add_argument("--add", metavar="PODS", action="append", default=[], help=add)
-    parser.add_argument("--remove", metavar="NAMESPACE/POD", action="append", default=[], help="remove this pod; repeatable")
-    parser.add_argument("--until-settled", action=BooleanFlag, help="simulate plan after plan until nothing is left to do")
+    parser.add_argument(
+        "--remove",
+        metavar="NAMESPACE/POD",
+        action="append",
+        default=[],
+        help=("remove this pod; repeatable"),
+    )
+    parser.add_argument(
+        "--until-settled",
+        action=BooleanFlag,
+        help=("simulate plan after plan until nothing is left to do"),
+    )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """0; 1 with a tree that stops every plan."""
     if args.output not in ("", "json", "yaml"):
-        raise UserError(f"output format `{args.output}` is not known", "`-o json` or `-o yaml`; without `-o` it is a table")
+        raise UserError(
+            f"output format `{args.output}` is not known",
+            "`-o json` or `-o yaml`; without `-o` it is a table",
+        )
     state = _asked_state(args, context)
-    violations = [each for each in state.violations if each.is_error or args.tree or each.code == ViolationCode.OVER_MAX_NOW]
-    document, text = _settled(state, violations) if args.until_settled else _planned(state, violations)
+    violations = [
+        each
+        for each in state.violations
+        if each.is_error or args.tree or each.code == ViolationCode.OVER_MAX_NOW
+    ]
+    document, text = (
+        _settled(state, violations) if args.until_settled else _planned(state, violations)
+    )
     if args.output:
         from fairlead.cli.frame.documents import render_document
 
@@ -62,7 +89,10 @@ def _asked_state(args: argparse.Namespace, context: Context) -> QuotaState:
     added = [added_pods(text) for text in args.add]
     for text in args.remove:
         if len(text.split("/")) != 2 or not all(text.split("/")):
-            raise UserError(f"`--remove {text}` is not the name of a pod", "write it as `--remove NAMESPACE/POD`")
+            raise UserError(
+                f"`--remove {text}` is not the name of a pod",
+                "write it as `--remove NAMESPACE/POD`",
+            )
     _, state = read_state(context, read_tree(args.tree, context.machine) if args.tree else None)
     return with_pods(without_pods(state, args.remove), added)
 
@@ -83,5 +113,7 @@ def _settled(state: QuotaState, violations: Sequence[Violation]) -> tuple[Any, s
 
     settled = settle(state)
     running = running_by_leaf(settled.state)
-    document = render_settled(settled.plan, running, settled.plans, settled.admitted, settled.evicted)
+    document = render_settled(
+        settled.plan, running, settled.plans, settled.admitted, settled.evicted
+    )
     return document, settled_text(settled, running_by_leaf(state), running, violations)

@@ -38,7 +38,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tree = _tree_of(snapshot)
     pods = snapshot.sources.get("pods")
     if pods is not None and pods.is_unread:
-        raise OutsideError("kubernetes", f"pods cannot be read: {pods.message or pods.state}", pods.hint)
+        raise OutsideError(
+            "kubernetes", (f"pods cannot be read: {pods.message or pods.state}"), pods.hint
+        )
     uses = quota_usage(snapshot)
     if args.output in ("json", "yaml"):
         text = render_document(args.output, _document(tree, uses))
@@ -59,11 +61,18 @@ def _tree_of(snapshot: ClusterSnapshot) -> QuotaTree:
 
     tree, source = snapshot.quota_tree, snapshot.sources.get(QUOTA_PLURAL)
     if tree is not None and tree.faults:
-        raise UserError(f"the quota tree is invalid: {tree.faults[0].message}", "`fairlead quota validate FILE` names every fault of it")
+        raise UserError(
+            f"the quota tree is invalid: {tree.faults[0].message}",
+            "`fairlead quota validate FILE` names every fault of it",
+        )
     if tree is not None:
         return tree
     if source is not None and source.is_unread:
-        raise OutsideError("kubernetes", f"the quota tree cannot be read: {source.message or source.state}", source.hint)
+        raise OutsideError(
+            "kubernetes",
+            f"the quota tree cannot be read: {source.message or source.state}",
+            source.hint,
+        )
     hint = "`kubectl apply` an ElasticQuotaTree called elasticquotatree in namespace kube-system"
     raise UserError("the cluster has no quota tree", hint)
 
@@ -79,7 +88,10 @@ def _table(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> str:
         depth[node.name] = depth[node.parent] + 1
         name, waiting = f"{'  ' * depth[node.name]}{node.short_name}", str(use.own.waiting_pods)
         namespaces = ",".join(node.namespaces) or "-"
-        rows += [(name, resource, *_numbers(use, resource), waiting, namespaces) for resource in resources]
+        rows += [
+            (name, resource, *_numbers(use, resource), waiting, namespaces)
+            for resource in resources
+        ]
     return render_rows(rows)
 
 
@@ -88,7 +100,10 @@ def _limit(tree: QuotaTree, resource: str, there: int) -> str:
 
     assert tree.root is not None
     most = amount_text(resource, tree.root.max[resource])
-    return f"{tree.root.name} gives {amount_text(resource, there)} {resource} at most, not {most}: the cluster's nodes have no more.\n"
+    return (
+        f"{tree.root.name} gives {amount_text(resource, there)} {resource} at most, not {most}: "
+        "the cluster's nodes have no more.\n"
+    )
 
 
 def _counted(uses: Sequence[QuotaUse], resource: str, scarce: Scarce) -> Iterator[str]:
@@ -97,9 +112,19 @@ def _counted(uses: Sequence[QuotaUse], resource: str, scarce: Scarce) -> Iterato
 
     for use in uses:
         if use.node.is_leaf and resource in use.own.counted_min:
-            amounts = (scarce.configured, scarce.available, use.node.min.get(resource, 0), use.min_of(resource))
-            configured, there, written, counts = (amount_text(resource, amount) for amount in amounts)
-            yield f"{use.node.name}: {resource} configured {configured}, available {there}, so {written} counts as {counts}.\n"
+            amounts = (
+                scarce.configured,
+                scarce.available,
+                use.node.min.get(resource, 0),
+                use.min_of(resource),
+            )
+            configured, there, written, counts = (
+                amount_text(resource, amount) for amount in amounts
+            )
+            yield (
+                f"{use.node.name}: {resource} configured {configured}, available {there}, so "
+                f"{written} counts as {counts}.\n"
+            )
 
 
 def _over_max(uses: Sequence[QuotaUse]) -> Iterator[str]:
@@ -107,16 +132,27 @@ def _over_max(uses: Sequence[QuotaUse]) -> Iterator[str]:
 
     for use in uses:
         for resource, over in sorted(use.own.over_max.items()):
-            used, most = amount_text(resource, use.own.used[resource]), amount_text(resource, use.node.max[resource])
-            sentence = f"uses {used} {resource}, {amount_text(resource, over)} more than its max {most}"
-            yield f"{_OVER_MAX} {use.node.name} {sentence}: no pods are admitted there until it uses less.\n"
+            used, most = (
+                amount_text(resource, use.own.used[resource]),
+                amount_text(resource, use.node.max[resource]),
+            )
+            sentence = (
+                f"uses {used} {resource}, {amount_text(resource, over)} more than its max {most}"
+            )
+            yield (
+                f"{_OVER_MAX} {use.node.name} {sentence}: no pods are admitted there until it "
+                "uses less.\n"
+            )
 
 
 def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:
     from fairlead.model.resources import amount_text
 
     node = use.node
-    used, borrowed = amount_text(resource, use.own.used.get(resource, 0)), amount_text(resource, use.own.borrowed.get(resource, 0))
+    used, borrowed = (
+        amount_text(resource, use.own.used.get(resource, 0)),
+        amount_text(resource, use.own.borrowed.get(resource, 0)),
+    )
     used += _OVER_MAX if resource in use.own.over_max else ""
     least = "N/A" if resource in node.unlimited_min else amount_text(resource, use.min_of(resource))
     most = amount_text(resource, node.max[resource]) if resource in node.max else "N/A"
@@ -126,7 +162,9 @@ def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:
 def _document(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> dict[str, Any]:
     from fairlead.wire.quota.plan_json import render_node_use
 
-    nodes = [{**render_node_use(use.own), "parent": use.node.parent, **_bounds(use.node)} for use in uses]
+    nodes = [
+        {**render_node_use(use.own), "parent": use.node.parent, **_bounds(use.node)} for use in uses
+    ]
     return {"name": tree.name, "namespace": tree.namespace, "nodes": nodes}
 
 
@@ -135,6 +173,12 @@ def _bounds(node: QuotaNode) -> dict[str, Any]:
     from fairlead.model.resources import amount_text
 
     return {
-        "min": {**{key: amount_text(key, value) for key, value in node.min.items()}, **dict.fromkeys(node.unlimited_min, "unlimited")},
-        "max": {**{key: amount_text(key, value) for key, value in node.max.items()}, **dict.fromkeys(node.unlimited, "unlimited")},
+        "min": {
+            **{key: amount_text(key, value) for key, value in node.min.items()},
+            **dict.fromkeys(node.unlimited_min, "unlimited"),
+        },
+        "max": {
+            **{key: amount_text(key, value) for key, value in node.max.items()},
+            **dict.fromkeys(node.unlimited, "unlimited"),
+        },
     }

@@ -1,4 +1,6 @@
-"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON, beside other objects if need be."""
+"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON,
+beside other objects if need be.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _HINT = "name a file with one ElasticQuotaTree, or `-` for stdin"
 
 
 def read_tree(filename: str, machine: Machine) -> QuotaTree:
-    """Its faults are in the tree. Raises UserError when the file holds no tree, or more than one."""
+    """Its faults are in the tree. Raises UserError when the file
+    holds no tree, or more than one.
+    """
     import sys
 
     import msgspec
@@ -31,10 +35,19 @@ def read_tree(filename: str, machine: Machine) -> QuotaTree:
         raise UserError(f"tree `{filename}` cannot be read: {error.strerror}", _HINT) from error
     except yaml.YAMLError as error:
         raise UserError(f"tree `{filename}` is not YAML: {error}", _HINT) from error
-    trees = [each for each in documents if isinstance(each, dict) and each.get("kind") == "ElasticQuotaTree"]
+    trees = [
+        each
+        for each in documents
+        if isinstance(each, dict) and each.get("kind") == "ElasticQuotaTree"
+    ]
     if len(trees) != 1:
-        raise UserError(f"file `{filename}` holds {len(trees) or 'no'} objects of kind ElasticQuotaTree", _HINT)
+        raise UserError(
+            f"file `{filename}` holds {len(trees) or 'no'} objects of kind ElasticQuotaTree",
+            _HINT,
+        )
     try:
         return parse_quota_tree(msgspec.convert(trees[0], WireQuotaTree, strict=False))
     except msgspec.ValidationError as error:
-        raise UserError(f"the ElasticQuotaTree of `{filename}` cannot be read: {error}", _HINT) from error
+        raise UserError(
+            (f"the ElasticQuotaTree of `{filename}` cannot be read: {error}"), _HINT
+        ) from error

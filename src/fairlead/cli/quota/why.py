@@ -31,9 +31,13 @@ _ROWS: Final = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "name", metavar="NAMESPACE/NAME", help="a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n"
+        "name",
+        metavar="NAMESPACE/NAME",
+        help=("a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n"),
     )
-    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="table (default), json or yaml")
+    parser.add_argument(
+        "--output", "-o", metavar="FORMAT", default="", help=("table (default), json or yaml")
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -43,11 +47,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     namespace, _, name = args.name.rpartition("/")
     if not name or "/" in namespace:
-        raise UserError(f"`{args.name}` is not the name of a pod or a job", "write NAMESPACE/POD or NAMESPACE/JOB")
+        raise UserError(
+            f"`{args.name}` is not the name of a pod or a job",
+            "write NAMESPACE/POD or NAMESPACE/JOB",
+        )
     if args.output not in ("", "table", "json", "yaml"):
-        raise UserError(f"output format `{args.output}` is not known", "`-o table` (the default), `-o json` or `-o yaml`")
+        raise UserError(
+            f"output format `{args.output}` is not known",
+            "`-o table` (the default), `-o json` or `-o yaml`",
+        )
     snapshot, state = read_state(context)
-    answers = why_quota(snapshot, state, plan_quota(state), namespace or context.world.namespace(), name)
+    answers = why_quota(
+        snapshot, state, plan_quota(state), namespace or context.world.namespace(), name
+    )
     if args.output in ("json", "yaml"):
         from fairlead.cli.frame.documents import render_document
         from fairlead.cli.quota.why_document import answer_document
@@ -72,7 +84,10 @@ def _text(answer: QuotaAnswer, now: Moment) -> str:
 
 
 def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
-    rows = [(f"{answer.kind[:1].upper()}{answer.kind[1:]}:", answer.key), ("Reason:", f"{answer.reason}{_since(answer.reason_since, now)}")]
+    rows = [
+        (f"{answer.kind[:1].upper()}{answer.kind[1:]}:", answer.key),
+        ("Reason:", f"{answer.reason}{_since(answer.reason_since, now)}"),
+    ]
     if answer.leaf:
         rows.append(("Leaf:", answer.leaf))
     if answer.pods > 1:
@@ -80,7 +95,11 @@ def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
     if answer.pods or answer.units:
         rows.append(("Priority:", str(answer.priority)))
     if answer.units:
-        waits = "unknown" if answer.since is None else f"{render_time(answer.since)} ({short_duration(now - answer.since)})"
+        waits = (
+            "unknown"
+            if answer.since is None
+            else (f"{render_time(answer.since)} ({short_duration(now - answer.since)})")
+        )
         rows.append(("Waits since:", waits))
     if len(answer.units) == 1:
         rows.append(("Place:", _place(answer.units[0])))
@@ -97,7 +116,10 @@ def _since(at: Moment | None, now: Moment) -> str:
 
 def _place(unit: Standing) -> str:
     leaf, overall = unit.in_leaf, unit.overall
-    return f"in leaf {unit.row.leaf}: {leaf.number} of {leaf.count}; over all leaves: {overall.number} of {overall.count}"
+    return (
+        f"in leaf {unit.row.leaf}: {leaf.number} of {leaf.count}; over all leaves: "
+        f"{overall.number} of {overall.count}"
+    )
 
 
 def _lacking(lacking: Lacking) -> str:
@@ -114,7 +136,10 @@ def _lacking(lacking: Lacking) -> str:
         "node": f"on node {lacking.at}",
         "nodes": "on the cluster's nodes",
     }
-    return f"{amount_text(lacking.resource, lacking.amount)} {lacking.resource} more {where[lacking.kind]}"
+    return (
+        f"{amount_text(lacking.resource, lacking.amount)} {lacking.resource} more "
+        f"{where[lacking.kind]}"
+    )
 
 
 def _evicted(answer: QuotaAnswer, now: Moment) -> str:
@@ -132,17 +157,24 @@ def _places(units: Sequence[Standing]) -> str:
     rows = [("WAITS", "PLACE IN LEAF", "OVER ALL", "PRIORITY", "REASON")]
     for unit in units[:_ROWS]:
         row = unit.row
-        rows.append((row.unit, str(row.position), str(row.overall), str(row.priority), str(row.reason)))
+        rows.append(
+            (row.unit, str(row.position), str(row.overall), str(row.priority), str(row.reason))
+        )
     return render_rows(rows) + _more(len(units))
 
 
 def _ahead(first: Standing) -> str:
     """Who is tried before it: in its leaf by name, in other leaves by number."""
     rows = [("BEFORE IT", "LEAF", "PRIORITY", "REASON")]
-    rows += [(each.unit, each.leaf, str(each.priority), str(each.reason)) for each in first.ahead[:_ROWS]]
+    rows += [
+        (each.unit, each.leaf, str(each.priority), str(each.reason)) for each in first.ahead[:_ROWS]
+    ]
     hidden = first.in_leaf.number - 1 - len(rows[1:])
     rows += [(f"{hidden} more", first.row.leaf, "-", "-")] if hidden > 0 else []
-    rows += [(f"{count} of another leaf", leaf, "-", "-") for leaf, count in sorted(first.ahead_elsewhere.items())]
+    rows += [
+        ((f"{count} of another leaf"), leaf, "-", "-")
+        for leaf, count in sorted(first.ahead_elsewhere.items())
+    ]
     return render_rows(rows) if len(rows) > 1 else ""
 
 
@@ -152,11 +184,20 @@ def _obstacles(first: Standing) -> list[str]:
     blocked: list[Sequence[str]] = [("BLOCKED AT", "RESOURCE", "ASKS", "USED", "CLAIMED", "MAX")]
     for each in row.blocked:
         amounts = (each.asks, each.used, each.claimed, each.max)
-        blocked.append((each.node, each.resource, *(amount_text(each.resource, amount) for amount in amounts)))
+        blocked.append(
+            (each.node, each.resource, *(amount_text(each.resource, amount) for amount in amounts))
+        )
     borrowers = [("BORROWER", "RESOURCE", "OVER MIN")]
-    borrowers += [(each.leaf, each.resource, amount_text(each.resource, each.over)) for each in row.borrowers[:_ROWS]]
+    borrowers += [
+        (each.leaf, each.resource, amount_text(each.resource, each.over))
+        for each in row.borrowers[:_ROWS]
+    ]
     spared = [("SPARED", "WHY"), *((each.pod, each.why) for each in row.spared[:_ROWS])]
-    tables = ((blocked, len(row.blocked)), (borrowers, len(row.borrowers)), (spared, len(row.spared)))
+    tables = (
+        (blocked, len(row.blocked)),
+        (borrowers, len(row.borrowers)),
+        (spared, len(row.spared)),
+    )
     return [render_rows(rows) + _more(number) for rows, number in tables if number]
 
 

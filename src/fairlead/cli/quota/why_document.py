@@ -1,5 +1,5 @@
-"""The document of `quota why -o json`: all keys always present, amounts as canonical quantities, times as
-RFC 3339 or null.
+"""The document of `quota why -o json`: all keys always present, amounts as canonical quantities,
+times as RFC 3339 or null.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ Object = dict[str, Any]
 
 
 def answer_document(answer: QuotaAnswer) -> Object:
-    """`evictions.count` is null where Events could not be read, and counts what Events are kept of."""
+    """`evictions.count` is null where Events could not be read,
+    and counts what Events are kept of.
+    """
     evicted = answer.evicted
     return {
         "kind": answer.kind,
@@ -32,14 +34,19 @@ def answer_document(answer: QuotaAnswer) -> Object:
         "admitted": answer.admitted,
         "priority": answer.priority,
         "waitsSince": _time(answer.since),
-        "evictions": {"count": evicted.count if evicted else None, "last": _time(evicted.at) if evicted else None},
+        "evictions": {
+            "count": evicted.count if evicted else None,
+            "last": _time(evicted.at) if evicted else None,
+        },
         "units": [_unit(unit) for unit in answer.units],
         "usage": [_usage(answer, resource) for resource in answer.resources],
     }
 
 
 def _unit(unit: Standing) -> Object:
-    """A unit of the plan, and where it stands. `lacks.at` is "" for the cluster's nodes together."""
+    """A unit of the plan, and where it stands. `lacks.at` is ""
+    for the cluster's nodes together.
+    """
     row = unit.row
     return {
         **render_waiting(row),
@@ -51,14 +58,24 @@ def _unit(unit: Standing) -> Object:
         "aheadInLeaf": unit.in_leaf.number - 1,
         "aheadInOtherLeaves": dict(sorted(unit.ahead_elsewhere.items())),
         "lacks": [
-            {"of": each.kind, "at": each.at, "resource": each.resource, "amount": amount_text(each.resource, each.amount)}
+            {
+                "of": each.kind,
+                "at": each.at,
+                "resource": each.resource,
+                "amount": amount_text(each.resource, each.amount),
+            }
             for each in unit.lacks
         ],
     }
 
 
 def _before(row: QuotaWaiting) -> Object:
-    return {"unit": row.unit, "priority": row.priority, "reason": str(row.reason), "waitsSince": _time(row.since)}
+    return {
+        "unit": row.unit,
+        "priority": row.priority,
+        "reason": str(row.reason),
+        "waitsSince": _time(row.since),
+    }
 
 
 def _place(place: PlaceInLine) -> Object:
@@ -70,7 +87,11 @@ def _usage(answer: QuotaAnswer, resource: str) -> Object:
     node, use = answer.node, answer.use
     assert node is not None
     assert use is not None
-    used, written, most = use.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
+    used, written, most = (
+        use.used.get(resource, 0),
+        node.min.get(resource, 0),
+        node.max.get(resource),
+    )
     least = use.counted_min.get(resource, written)
     return {
         "resource": resource,

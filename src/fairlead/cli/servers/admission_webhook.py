@@ -1,5 +1,5 @@
-"""`fairlead admission-webhook`: the judge of quota trees, and the admission rules of quota and of shared GPUs
-for API servers that have no admission policies of version v1.
+"""`fairlead admission-webhook`: the judge of quota trees, and the admission rules of quota and of
+shared GPUs for API servers that have no admission policies of version v1.
 """
 
 from __future__ import annotations
@@ -23,8 +23,18 @@ the webhook configurations. With a certificate of your own, which is read again 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, ":8443")
-    parser.add_argument("--tls-cert-file", metavar="FILE", default="", help="a certificate of your own (PEM) for the name of its Service")
-    parser.add_argument("--tls-private-key-file", metavar="FILE", default="", help="the key of that certificate (PEM)")
+    parser.add_argument(
+        "--tls-cert-file",
+        metavar="FILE",
+        default="",
+        help=("a certificate of your own (PEM) for the name of its Service"),
+    )
+    parser.add_argument(
+        "--tls-private-key-file",
+        metavar="FILE",
+        default="",
+        help=("the key of that certificate (PEM)"),
+    )
     client_ca = "answer only clients with a certificate of this authority (PEM); probes need none"
     parser.add_argument("--client-ca", metavar="FILE", default="", help=client_ca)
 

@@ -17,13 +17,18 @@ Each start creates a new certificate authority and token. The cluster is kept in
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, "127.0.0.1:6443")
-    parser.add_argument("--insecure-listen", action=BooleanFlag, help="listen where others can reach it (the token still guards it)")
+    parser.add_argument(
+        "--insecure-listen",
+        action=BooleanFlag,
+        help=("listen where others can reach it (the token still guards it)"),
+    )
     add_scenario(parser)
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="where to write the kubeconfig (default ./fairlead.kubeconfig); into one that exists the context `fairlead` is merged, "
+        help="where to write the kubeconfig (default ./fairlead.kubeconfig); into one that exists "
+        "the context `fairlead` is merged, "
         "and taken out at the end",
     )
 

@@ -1,4 +1,6 @@
-"""`fairlead cluster-exporter`: Prometheus metrics about a cluster's nodes, GPUs, jobs and quotas."""
+"""`fairlead cluster-exporter`: Prometheus metrics about a
+cluster's nodes, GPUs, jobs and quotas.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,24 @@ Its own metrics have the node of the variable NODE_NAME, else the host's name.""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, ":9401")
-    parser.add_argument("--compat", metavar="FAMILIES", default="arena", help="arena beside the native families, or none (default arena)")
     parser.add_argument(
-        "--max-jobs", metavar="N", type=whole(1, 1_000_000), default=5000, help="newest jobs with series of their own (default 5000)"
+        "--compat",
+        metavar="FAMILIES",
+        default="arena",
+        help=("arena beside the native families, or none (default arena)"),
     )
-    parser.add_argument("--leader-elect", action=BooleanFlag, help="print the cluster only while this process holds the Lease")
+    parser.add_argument(
+        "--max-jobs",
+        metavar="N",
+        type=whole(1, 1_000_000),
+        default=5000,
+        help=("newest jobs with series of their own (default 5000)"),
+    )
+    parser.add_argument(
+        "--leader-elect",
+        action=BooleanFlag,
+        help=("print the cluster only while this process holds the Lease"),
+    )
     add_lease(parser)
     add_gpu_source(parser)
     add_prometheus(parser)
@@ -34,5 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.identity and not args.leader_elect:
-        raise UserError("`--identity` names a process in the Lease, but no Lease is used", "add --leader-elect")
+        raise UserError(
+            "`--identity` names a process in the Lease, but no Lease is used",
+            "add --leader-elect",
+        )
     return context.world.run_process(NAME, args)

@@ -21,11 +21,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure-listen",
         action=BooleanFlag,
-        help="listen on addresses that other machines can reach, behind a proxy that authenticates users",
+        help=(
+            "listen on addresses that other machines can reach, behind a proxy that authenticates "
+            "users"
+        ),
     )
-    parser.add_argument("--base-path", metavar="PATH", default="/", help="path below which a proxy serves it (default /)")
     parser.add_argument(
-        "--allowed-host", metavar="NAME", action="append", default=[], help="host name that a proxy uses for it; repeatable"
+        "--base-path",
+        metavar="PATH",
+        default="/",
+        help=("path below which a proxy serves it (default /)"),
+    )
+    parser.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=("host name that a proxy uses for it; repeatable"),
     )
     add_gpu_source(parser)
     add_prometheus(parser)

@@ -1,8 +1,8 @@
 """The GPU exporter's own flags, beside dcgm-exporter's: each with its variable
 (docs/spec/telemetry.md#flags-and-environment-variables).
 
-A value is that of the flag, else of the variable, else the default; it is read the same way whichever it
-comes from, and a mistake names the one in which it stands.
+A value is that of the flag, else of the variable, else the default; it is read the same way
+whichever it comes from, and a mistake names the one in which it stands.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def milliseconds(low: int, high: int) -> Read:
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
-            raise ValueError(f"not a whole number of milliseconds from {low} to {high}, such as 5000")
+            raise ValueError(
+                f"not a whole number of milliseconds from {low} to {high}, such as 5000"
+            )
         return int(text)
 
     return read
@@ -67,7 +69,9 @@ def span(low: float, high: float) -> Read:
         except ValueError:
             seconds = -1.0
         if not low <= seconds <= high:
-            raise ValueError(f"not a time from {low:g} to {high:g} seconds, such as 60, 60s or 1m30s")
+            raise ValueError(
+                f"not a time from {low:g} to {high:g} seconds, such as 60, 60s or 1m30s"
+            )
         return seconds
 
     return read
@@ -122,21 +126,68 @@ OWN_FLAGS: Final = (
         "HOST:PORT, :PORT or PORT (default :9400)",
         variable="DCGM_EXPORTER_LISTEN",
     ),
-    OwnFlag(("--backend",), "NAME", "", "where devices come from: nvml or sim (default nvml)", one_of("", "nvml", "sim")),
-    OwnFlag(("--nvml-library",), "PATH", NVML, f"NVIDIA's library, by name or path (default {NVML})"),
-    OwnFlag(("--slow-interval",), "TIME", "60s", "between samples of what changes slowly (default 60s)", span(1, DAY)),
-    OwnFlag(("--call-timeout",), "TIME", "10s", "time after which a call of the driver counts as stuck (default 10s)", span(1, 3600)),
-    OwnFlag(("--stale-after",), "TIME", "", "age at which a value is dropped (default: three intervals, at least 15 s)", span(1, DAY)),
-    OwnFlag(("--kmsg",), "on|off", "on", "read missed XIDs from /dev/kmsg: on or off (default on)", one_of("on", "off")),
+    OwnFlag(
+        ("--backend",),
+        "NAME",
+        "",
+        "where devices come from: nvml or sim (default nvml)",
+        one_of("", "nvml", "sim"),
+    ),
+    OwnFlag(
+        ("--nvml-library",), "PATH", NVML, (f"NVIDIA's library, by name or path (default {NVML})")
+    ),
+    OwnFlag(
+        ("--slow-interval",),
+        "TIME",
+        "60s",
+        "between samples of what changes slowly (default 60s)",
+        span(1, DAY),
+    ),
+    OwnFlag(
+        ("--call-timeout",),
+        "TIME",
+        "10s",
+        "time after which a call of the driver counts as stuck (default 10s)",
+        span(1, 3600),
+    ),
+    OwnFlag(
+        ("--stale-after",),
+        "TIME",
+        "",
+        "age at which a value is dropped (default: three intervals, at least 15 s)",
+        span(1, DAY),
+    ),
+    OwnFlag(
+        ("--kmsg",),
+        "on|off",
+        "on",
+        "read missed XIDs from /dev/kmsg: on or off (default on)",
+        one_of("on", "off"),
+    ),
     OwnFlag(
         ("--mig-device-fields",),
         "once|repeat",
         "once",
-        "fields of a divided card: once, or for each of its instances as in dcgm-exporter (default once)",
+        (
+            "fields of a divided card: once, or for each of its instances as in dcgm-exporter "
+            "(default once)"
+        ),
         one_of("once", "repeat"),
     ),
-    OwnFlag(("--all-nodes",), "", "", "print the cards of all nodes of a simulated cluster on one page", truth),
-    OwnFlag(("--collectors", "-f"), "FILE", "", "CSV of the DCGM fields to print (default: built in)", variable="DCGM_EXPORTER_COLLECTORS"),
+    OwnFlag(
+        ("--all-nodes",),
+        "",
+        "",
+        "print the cards of all nodes of a simulated cluster on one page",
+        truth,
+    ),
+    OwnFlag(
+        ("--collectors", "-f"),
+        "FILE",
+        "",
+        "CSV of the DCGM fields to print (default: built in)",
+        variable="DCGM_EXPORTER_COLLECTORS",
+    ),
     OwnFlag(
         ("--collect-interval", "-c"),
         "MS",
@@ -153,18 +204,47 @@ OWN_FLAGS: Final = (
         is_list=True,
     ),
     OwnFlag(
-        ("--hostname-label",), "NAME", "Hostname", "Hostname, hostname or both (default Hostname)", one_of("Hostname", "hostname", "both")
+        ("--hostname-label",),
+        "NAME",
+        "Hostname",
+        "Hostname, hostname or both (default Hostname)",
+        one_of("Hostname", "hostname", "both"),
     ),
-    OwnFlag(("--strict-csv",), "", "", "exit at the start if the CSV has a bad row, instead of counting it", truth),
-    OwnFlag(("--sim-gpus",), "GPUS", "", "simulated GPUs of this node, such as 2xTesla-T4: the kubelet reports which pods have them"),
-    OwnFlag(("--kubelet-dir",), "DIR", "/var/lib/kubelet", "directory of the kubelet (default /var/lib/kubelet)"),
+    OwnFlag(
+        ("--strict-csv",),
+        "",
+        "",
+        "exit at the start if the CSV has a bad row, instead of counting it",
+        truth,
+    ),
+    OwnFlag(
+        ("--sim-gpus",),
+        "GPUS",
+        "",
+        (
+            "simulated GPUs of this node, such as 2xTesla-T4: the "
+            "kubelet reports which pods have them"
+        ),
+    ),
+    OwnFlag(
+        ("--kubelet-dir",),
+        "DIR",
+        "/var/lib/kubelet",
+        "directory of the kubelet (default /var/lib/kubelet)",
+    ),
     OwnFlag(
         ("--grants-file",),
         "FILE",
         "/var/lib/fairlead/gpu/grants.json",
         "grants file of the node agent (default /var/lib/fairlead/gpu/grants.json)",
     ),
-    OwnFlag(("--pod-map-interval",), "TIME", "5s", "between requests to the kubelet for the pods of cards (default 5s)", span(1, 3600)),
+    OwnFlag(
+        ("--pod-map-interval",),
+        "TIME",
+        "5s",
+        "between requests to the kubelet for the pods of cards (default 5s)",
+        span(1, 3600),
+    ),
     OwnFlag(
         ("--pod-map-ttl",),
         "TIME",
@@ -187,12 +267,26 @@ def add_own_flags(parser: argparse.ArgumentParser) -> None:
         add_flag(parser, flag.spellings, flag.name, flag.metavar, flag.help, is_list=flag.is_list)
 
 
-def add_flag(parser: argparse.ArgumentParser, spellings: tuple[str, ...], name: str, metavar: str, help: str, *, is_list: bool) -> None:
+def add_flag(
+    parser: argparse.ArgumentParser,
+    spellings: tuple[str, ...],
+    name: str,
+    metavar: str,
+    help: str,
+    *,
+    is_list: bool,
+) -> None:
     """One that is None when it was not given."""
     if not metavar:
         parser.add_argument(*spellings, dest=name, action=BooleanFlag, help=help)
     else:
-        parser.add_argument(*spellings, dest=name, metavar=metavar, help=help, action="append" if is_list else "store")
+        parser.add_argument(
+            *spellings,
+            dest=name,
+            metavar=metavar,
+            help=help,
+            action="append" if is_list else "store",
+        )
     parser.set_defaults(**{name: None})
 
 
@@ -201,10 +295,21 @@ def fill_own_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
     for flag in OWN_FLAGS:
         given = getattr(args, flag.name)
         if not isinstance(given, bool):
-            setattr(args, flag.name, flag_value(flag.spellings[0], flag.env, given, env, flag.default, flag.read))
+            setattr(
+                args,
+                flag.name,
+                flag_value(flag.spellings[0], flag.env, given, env, flag.default, flag.read),
+            )
 
 
-def flag_value(spelling: str, variable: str, given: str | list[str] | None, env: Mapping[str, str], default: str, read: Read) -> Any:
+def flag_value(
+    spelling: str,
+    variable: str,
+    given: str | list[str] | None,
+    env: Mapping[str, str],
+    default: str,
+    read: Read,
+) -> Any:
     """The value of a flag, else of its variable, else the default. A repeated flag is one list."""
     text = ",".join(given) if isinstance(given, list) else given
     where = f"`{spelling}`" if text is not None else variable
@@ -212,4 +317,7 @@ def flag_value(spelling: str, variable: str, given: str | list[str] | None, env:
     try:
         return read(text)
     except ValueError as error:
-        raise UserError(f"{where} is `{text}`, which is {error}", f"`fairlead gpu-exporter --help` describes `{spelling}`") from error
+        raise UserError(
+            f"{where} is `{text}`, which is {error}",
+            f"`fairlead gpu-exporter --help` describes `{spelling}`",
+        ) from error

@@ -22,16 +22,31 @@ def add_listen(parser: argparse.ArgumentParser, default: str, shown: str = "") -
     host = default.rpartition(":")[0] if default else settings.LOOPBACK
     listen = f"HOST:PORT, :PORT or PORT (default {shown or default})"
     parser.add_argument("--listen", metavar="ADDRESS", default=default, action=_Listen, help=listen)
-    parser.add_argument("--port", metavar="P", type=port, action=_Listen, host=host, help="only the port, 0 for a free one")
+    parser.add_argument(
+        "--port",
+        metavar="P",
+        type=port,
+        action=_Listen,
+        host=host,
+        help=("only the port, 0 for a free one"),
+    )
     parser.set_defaults(has_address=False)
 
 
 class _Listen(argparse.Action):
-    def __init__(self, option_strings: Sequence[str], dest: str, host: str = "", **settings: Any) -> None:
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, host: str = "", **settings: Any
+    ) -> None:
         super().__init__(option_strings, dest, **settings)
         self._host = host
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        _: str | None = None,
+    ) -> None:
         if getattr(namespace, "address_flag", self.dest) != self.dest:
             raise argparse.ArgumentError(None, TWO_ADDRESSES)
         namespace.address_flag, namespace.has_address = self.dest, True
@@ -45,7 +60,10 @@ def add_lease(parser: argparse.ArgumentParser) -> None:
         "--identity",
         metavar="NAME",
         default="",
-        help="name of this process in the Lease; a restart with the same name acquires it at once (default: new)",
+        help=(
+            "name of this process in the Lease; a restart with the same name acquires it at once "
+            "(default: new)"
+        ),
     )
     add(
         "--lease-namespace",
@@ -56,9 +74,26 @@ def add_lease(parser: argparse.ArgumentParser) -> None:
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scenario", metavar="NAME|FILE", default="default", help="a built-in scenario, or a TOML file (default: default)")
-    parser.add_argument("--seed", metavar="N", type=whole(0, 2**63 - 1), default=0, help="seed of the simulated history (default 0)")
-    parser.add_argument("--speed", metavar="X", type=speed, default=1.0, help="simulated seconds per second, 0.01 to 100000 (default 1)")
+    parser.add_argument(
+        "--scenario",
+        metavar="NAME|FILE",
+        default="default",
+        help=("a built-in scenario, or a TOML file (default: default)"),
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=whole(0, 2**63 - 1),
+        default=0,
+        help=("seed of the simulated history (default 0)"),
+    )
+    parser.add_argument(
+        "--speed",
+        metavar="X",
+        type=speed,
+        default=1.0,
+        help=("simulated seconds per second, 0.01 to 100000 (default 1)"),
+    )
 
 
 def add_gpu_source(parser: argparse.ArgumentParser) -> None:
@@ -74,14 +109,25 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         action="append",
         default=[],
-        help="page of a GPU exporter, e.g. http://gpu-1:9400/metrics; repeatable (default: found by their pods)",
+        help=(
+            "page of a GPU exporter, e.g. http://gpu-1:9400/metrics; repeatable (default: found "
+            "by their pods)"
+        ),
     )
-    parser.add_argument("--gpu-exporter-ca-file", metavar="FILE", default="", help="certificate authority of exporters' https pages")
+    parser.add_argument(
+        "--gpu-exporter-ca-file",
+        metavar="FILE",
+        default="",
+        help=("certificate authority of exporters' https pages"),
+    )
     parser.add_argument(
         "--gpu-exporter-pods",
         metavar="LABELS",
         type=not_empty,
-        help=f"find exporters by labels of their pods, where no page is named or beside those (default {settings.GPU_EXPORTER_LABELS})",
+        help=(
+            "find exporters by labels of their pods, where no page is named or beside those "
+            f"(default {settings.GPU_EXPORTER_LABELS})"
+        ),
     )
     parser.add_argument(
         "--gpu-exporter-namespace",
@@ -99,15 +145,32 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_prometheus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--prometheus", metavar="URL", default="", help="address of a Prometheus (else PROMETHEUS_ADDRESS)")
-    parser.add_argument("--prometheus-token-file", metavar="FILE", default="", help="bearer token for it (else PROMETHEUS_TOKEN)")
-    parser.add_argument("--prometheus-ca-file", metavar="FILE", default="", help="certificate authority of its address")
+    parser.add_argument(
+        "--prometheus",
+        metavar="URL",
+        default="",
+        help=("address of a Prometheus (else PROMETHEUS_ADDRESS)"),
+    )
+    parser.add_argument(
+        "--prometheus-token-file",
+        metavar="FILE",
+        default="",
+        help=("bearer token for it (else PROMETHEUS_TOKEN)"),
+    )
+    parser.add_argument(
+        "--prometheus-ca-file",
+        metavar="FILE",
+        default="",
+        help=("certificate authority of its address"),
+    )
 
 
 def not_empty(text: str) -> str:
     """A word; an empty one is a variable that was not set."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty; omit the flag, or check whether a variable is set")
+        raise argparse.ArgumentTypeError(
+            "it is empty; omit the flag, or check whether a variable is set"
+        )
     return text
 
 
@@ -117,7 +180,9 @@ def path_name(text: str) -> str:
     An empty one is a variable that was not set, and not the same as no flag.
     """
     if not text:
-        raise argparse.ArgumentTypeError("the name is empty; omit the flag, or check whether a variable is set")
+        raise argparse.ArgumentTypeError(
+            "the name is empty; omit the flag, or check whether a variable is set"
+        )
     return text
 
 
@@ -140,9 +205,17 @@ def port(text: str) -> int:
 
 
 def port_or_name(text: str) -> str:
-    """A port by its number, or by the name that a pod gives it (at most 15 letters, as Kubernetes has it)."""
-    if not text or len(text) > 15 or (text.isascii() and text.isdigit() and not 0 < int(text) <= MAX_PORT):
-        raise argparse.ArgumentTypeError(f"`{text}` is neither a port from 1 to {MAX_PORT} nor the name of one")
+    """A port by its number, or by the name that a pod gives it (at most 15 letters, as Kubernetes
+    has it).
+    """
+    if (
+        not text
+        or len(text) > 15
+        or (text.isascii() and text.isdigit() and not 0 < int(text) <= MAX_PORT)
+    ):
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is neither a port from 1 to {MAX_PORT} nor the name of one"
+        )
     return text
 
 

@@ -1,5 +1,5 @@
-"""`fairlead gpu-exporter`: Prometheus metrics of GPU devices, with the flags and variables of dcgm-exporter
-(docs/spec/telemetry.md#flags-and-environment-variables).
+"""`fairlead gpu-exporter`: Prometheus metrics of GPU devices, with the flags and variables of
+dcgm-exporter (docs/spec/telemetry.md#flags-and-environment-variables).
 """
 
 from __future__ import annotations
@@ -28,10 +28,20 @@ FAIRLEAD_EXPORTER_NAME. On SIGHUP it reads the counters and the web configuratio
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_own_flags(parser)
-    parser.add_argument("--port", metavar="P", type=port, help="instead of --listen: only the port, 0 for a free one")
+    parser.add_argument(
+        "--port",
+        metavar="P",
+        type=port,
+        help=("instead of --listen: only the port, 0 for a free one"),
+    )
     add_scenario(parser)
     add_dcgm_flags(parser)
-    parser.add_argument("--version", "-v", action=BooleanFlag, help="print the version, as dcgm-exporter does, and end")
+    parser.add_argument(
+        "--version",
+        "-v",
+        action=BooleanFlag,
+        help=("print the version, as dcgm-exporter does, and end"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -52,7 +62,10 @@ def chosen_backend(args: argparse.Namespace) -> str:
         raise UserError(f"`--backend nvml` and `{asked}` were given", "leave one of them out")
     if not args.backend and not (args.sim_gpus or args.fake_gpus):
         if args.all_nodes or args.scenario != "default":
-            raise UserError("simulated devices were requested, but the backend is nvml", "add `--backend sim`")
+            raise UserError(
+                "simulated devices were requested, but the backend is nvml",
+                "add `--backend sim`",
+            )
         return "nvml"
     return args.backend or "sim"
 
@@ -63,7 +76,9 @@ def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> Non
     `args.given_flags` contains the flags that the user gave; they override a configuration file.
     """
     every = (*OWN_FLAGS, *FLAGS)
-    args.given_flags = frozenset(flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env))
+    args.given_flags = frozenset(
+        flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env)
+    )
     if args.port is not None and args.listen is not None:
         raise UserError(TWO_ADDRESSES, "`--port P` is `--listen :P`")
     if args.port is not None:

@@ -1,4 +1,5 @@
-"""`fairlead gpu-load`: makes GPUs busy in a known way, with the flags and the lines of dcgmproftester.
+"""`fairlead gpu-load`: makes GPUs busy in a known way, with the flags and the lines of
+dcgmproftester.
 
 docs/spec/telemetry.md#load-generator.
 """
@@ -32,23 +33,89 @@ _ADDRESS: Final = "http://127.0.0.1:9400/metrics"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     def number(*spellings: str, low: float, high: float, default: float | None, help: str) -> None:
-        parser.add_argument(*spellings, metavar="N", type=_number(low, high), default=default, help=help)
+        parser.add_argument(
+            *spellings, metavar="N", type=_number(low, high), default=default, help=help
+        )
 
-    parser.add_argument("--fieldId", "-t", metavar="IDS", default="all", help="ids by comma, all, nvlink or nonvlink (default all)")
-    number("--duration", "-d", low=1, high=10_000_000, default=30.0, help="seconds of each test (default 30)")
-    parser.add_argument("--gpuIds", "-i", metavar="IDS", default="all", help="indices of the GPUs by comma, or all (default all)")
-    number("--report", "-r", low=0.01, high=10, default=1.0, help="seconds between two reports, at most 10 (default 1)")
-    parser.add_argument("--no-dcgm-validation", action=BooleanFlag, help="do not compare with the values of an exporter")
-    parser.add_argument("--target-max-value", action=BooleanFlag, help="full load from the start, instead of a slow increase")
-    parser.add_argument("--cublas", action=BooleanFlag, help="use matrix products for 1006 to 1008 instead of sums")
-    parser.add_argument("--mode", metavar="MODES", default="", help="[no]generateload,[no]report,[no]validate,[no]fast")
-    number("--percent-tolerance", low=0, high=99.999, default=None, help="how far off a measured value may be, in percent (default 10)")
-    number("--absolute-tolerance", "-a", low=0, high=1e18, default=None, help="the same as an amount")
+    parser.add_argument(
+        "--fieldId",
+        "-t",
+        metavar="IDS",
+        default="all",
+        help=("ids by comma, all, nvlink or nonvlink (default all)"),
+    )
+    number(
+        "--duration",
+        "-d",
+        low=1,
+        high=10_000_000,
+        default=30.0,
+        help=("seconds of each test (default 30)"),
+    )
+    parser.add_argument(
+        "--gpuIds",
+        "-i",
+        metavar="IDS",
+        default="all",
+        help=("indices of the GPUs by comma, or all (default all)"),
+    )
+    number(
+        "--report",
+        "-r",
+        low=0.01,
+        high=10,
+        default=1.0,
+        help=("seconds between two reports, at most 10 (default 1)"),
+    )
+    parser.add_argument(
+        "--no-dcgm-validation",
+        action=BooleanFlag,
+        help=("do not compare with the values of an exporter"),
+    )
+    parser.add_argument(
+        "--target-max-value",
+        action=BooleanFlag,
+        help=("full load from the start, instead of a slow increase"),
+    )
+    parser.add_argument(
+        "--cublas",
+        action=BooleanFlag,
+        help=("use matrix products for 1006 to 1008 instead of sums"),
+    )
+    parser.add_argument(
+        "--mode",
+        metavar="MODES",
+        default="",
+        help="[no]generateload,[no]report,[no]validate,[no]fast",
+    )
+    number(
+        "--percent-tolerance",
+        low=0,
+        high=99.999,
+        default=None,
+        help=("how far off a measured value may be, in percent (default 10)"),
+    )
+    number(
+        "--absolute-tolerance", "-a", low=0, high=1e18, default=None, help=("the same as an amount")
+    )
     number("--match-value", "-m", low=0, high=1e18, default=None, help="expected value")
-    number("--wait-to-check", "-w", low=0, high=99.999, default=0.0, help="percent of a test before values are compared (default 0)")
+    number(
+        "--wait-to-check",
+        "-w",
+        low=0,
+        high=99.999,
+        default=0.0,
+        help=("percent of a test before values are compared (default 0)"),
+    )
     number("--min-value", low=0, high=1e18, default=None, help="least expected value")
     number("--max-value", low=0, high=1e18, default=None, help="greatest expected value")
-    number("--max-processes", low=0, high=255, default=0.0, help="number of GPUs at once (default 0: all)")
+    number(
+        "--max-processes",
+        low=0,
+        high=255,
+        default=0.0,
+        help=("number of GPUs at once (default 0: all)"),
+    )
     parser.add_argument("--config-file", "-c", metavar="FILE", help="accepted without effect")
     parser.add_argument("--sync-count", metavar="N", help="accepted without effect")
     parser.add_argument("--reset", action=BooleanFlag, help="accepted without effect")
@@ -56,16 +123,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-file", metavar="FILE", help="accepted without effect")
     parser.add_argument("--log-level", metavar="LEVEL", help="accepted without effect")
     parser.add_argument("--version", action=BooleanFlag, help="print the version")
-    parser.add_argument("--backend", metavar="NAME", choices=("auto", "cuda", "sim"), help="auto, cuda or sim (default auto)")
-    parser.add_argument("--sim-gpus", metavar="GPUS", default="1xTesla-T4", help="GPUs of `--backend sim` (default 1xTesla-T4)")
-    parser.add_argument("--exporter", metavar="URL", help=f"exporter page to compare with (default {_ADDRESS})")
+    parser.add_argument(
+        "--backend",
+        metavar="NAME",
+        choices=("auto", "cuda", "sim"),
+        help=("auto, cuda or sim (default auto)"),
+    )
+    parser.add_argument(
+        "--sim-gpus",
+        metavar="GPUS",
+        default="1xTesla-T4",
+        help=("GPUs of `--backend sim` (default 1xTesla-T4)"),
+    )
+    parser.add_argument(
+        "--exporter", metavar="URL", help=(f"exporter page to compare with (default {_ADDRESS})")
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.version:
         from fairlead import __version__
 
-        context.stdout.write(f"{context.program if context.program != 'fairlead' else NAME} {__version__}\n")
+        context.stdout.write(
+            f"{context.program if context.program != 'fairlead' else NAME} {__version__}\n"
+        )
         return 0
     for name in _UNREAD:
         if getattr(args, name):
@@ -82,7 +163,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
 class _Tester:
     """One call: tests one after another, on groups of cards."""
 
-    def __init__(self, args: argparse.Namespace, context: Context, backend: LoadBackend, modes: dict[str, bool]) -> None:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        context: Context,
+        backend: LoadBackend,
+        modes: dict[str, bool],
+    ) -> None:
         self._context = context
         self._backend = backend
         self._is_full: bool = args.target_max_value
@@ -115,7 +202,9 @@ class _Tester:
                 is_good = False
                 continue
             for group in self._groups:
-                is_good = self._test(group, LoadTest(field, self._seconds, self._is_full)) and is_good
+                is_good = (
+                    self._test(group, LoadTest(field, self._seconds, self._is_full)) and is_good
+                )
         if not self._validates:
             self._say(render_skipped("UnwatchFields"))
         elif is_good:
@@ -134,7 +223,9 @@ class _Tester:
                 break
         if not self._validates:
             return True
-        results = [check(test.field, each, self._tolerance, self._skipped_seconds) for each in compared]
+        results = [
+            check(test.field, each, self._tolerance, self._skipped_seconds) for each in compared
+        ]
         for card, result in zip(cards, results, strict=True):
             verdict = "PASSED." if result.is_good else f"FAILED: {result.reason}."
             self._say(f"GPU {card.index}, TestField {test.field} test {verdict}")
@@ -143,10 +234,16 @@ class _Tester:
     def _are_good(self, field: int, compared: list[list[Compared]]) -> bool:
         from fairlead.rules.devices.load_check import check
 
-        return all(check(field, each, self._tolerance, self._skipped_seconds).is_good for each in compared)
+        return all(
+            check(field, each, self._tolerance, self._skipped_seconds).is_good for each in compared
+        )
 
-    def _work(self, cards: Sequence[LoadCard], test: LoadTest) -> Iterator[tuple[float, Sequence[WorkDone], list[float | None]]]:
-        """After each report: seconds since the test's start, what each card did, what was measured of it."""
+    def _work(
+        self, cards: Sequence[LoadCard], test: LoadTest
+    ) -> Iterator[tuple[float, Sequence[WorkDone], list[float | None]]]:
+        """After each report: seconds since the test's start, what each card did, what was measured
+        of it.
+        """
         from fairlead.model.devices.gpu_load import WorkDone
 
         at = 0.0
@@ -179,7 +276,10 @@ class _Tester:
         from fairlead.wire.gpus.load_report import render_report
 
         if self._modes["report"]:
-            self._say(("" if self._is_alone else f"Worker 0:{card.index}[{field}]: ") + render_report(field, done, measured))
+            self._say(
+                ("" if self._is_alone else (f"Worker 0:{card.index}[{field}]: "))
+                + render_report(field, done, measured)
+            )
 
     def _say(self, *lines: str) -> None:
         self._context.stdout.write("".join(f"{line}\n" for line in lines))
@@ -192,7 +292,9 @@ def _fields(text: str) -> tuple[int, ...]:
     word = text.strip()
     if word in FIELD_GROUPS:
         return FIELD_GROUPS[word]
-    return _numbers(word, "--fieldId", "`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink")
+    return _numbers(
+        word, "--fieldId", ("`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink")
+    )
 
 
 def _numbers(text: str, flag: str, example: str) -> tuple[int, ...]:
@@ -208,7 +310,10 @@ def _modes(text: str) -> dict[str, bool]:
     for word in filter(None, (word.strip() for word in text.split(","))):
         name = word.removeprefix("no")
         if name not in _MODES:
-            raise UserError(f"--mode `{word}` is not known", "it is [no]generateload, [no]report, [no]validate or [no]fast, by comma")
+            raise UserError(
+                f"--mode `{word}` is not known",
+                "it is [no]generateload, [no]report, [no]validate or [no]fast, by comma",
+            )
         modes[name] = name == word
     return modes
 
@@ -216,10 +321,21 @@ def _modes(text: str) -> dict[str, bool]:
 def _tolerance(args: argparse.Namespace) -> Tolerance:
     from fairlead.rules.devices.load_check import Tolerance
 
-    if args.min_value is not None and args.max_value is not None and args.min_value > args.max_value:
-        raise UserError(f"--min-value {args.min_value:g} is more than --max-value {args.max_value:g}", "name the smaller one first")
+    if (
+        args.min_value is not None
+        and args.max_value is not None
+        and args.min_value > args.max_value
+    ):
+        raise UserError(
+            f"--min-value {args.min_value:g} is more than --max-value {args.max_value:g}",
+            "name the smaller one first",
+        )
     is_absolute = args.absolute_tolerance is not None and args.percent_tolerance is None
-    amount = args.absolute_tolerance if is_absolute else (10.0 if args.percent_tolerance is None else args.percent_tolerance) / 100
+    amount = (
+        args.absolute_tolerance
+        if is_absolute
+        else (10.0 if args.percent_tolerance is None else args.percent_tolerance) / 100
+    )
     tolerance = Tolerance(amount, is_absolute, args.min_value, args.max_value)
     if args.match_value is not None and args.min_value is None and args.max_value is None:
         low, high = tolerance.around(args.match_value, args.match_value)
@@ -233,7 +349,10 @@ def _chosen(cards: Sequence[LoadCard], text: str) -> list[LoadCard]:
     wanted = _numbers(text.strip(), "--gpuIds", "`-i 0,1`, or all")
     known = {card.index: card for card in cards}
     if unknown := [each for each in wanted if each not in known]:
-        raise UserError(f"there is no GPU {unknown[0]}", f"this process may use {', '.join(map(str, known))}")
+        raise UserError(
+            f"there is no GPU {unknown[0]}",
+            f"this process may use {', '.join(map(str, known))}",
+        )
     return [known[each] for each in wanted]
 
 
@@ -246,7 +365,9 @@ def _number(low: float, high: float) -> Callable[[str], float]:
         except ValueError:
             number = float("nan")
         if not low <= number <= high:
-            raise argparse.ArgumentTypeError(f"`{text.strip()}` is not a number from {low:g} to {high:g}")
+            raise argparse.ArgumentTypeError(
+                f"`{text.strip()}` is not a number from {low:g} to {high:g}"
+            )
         return number
 
     return parse

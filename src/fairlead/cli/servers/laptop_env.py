@@ -23,8 +23,19 @@ SHELLS: Final = ("posix", "fish")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--shell", metavar="NAME", choices=SHELLS, default="posix", help="posix (sh, bash, zsh) or fish (default posix)")
-    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="of the laptop, where several run and it was started with one")
+    parser.add_argument(
+        "--shell",
+        metavar="NAME",
+        choices=SHELLS,
+        default="posix",
+        help=("posix (sh, bash, zsh) or fish (default posix)"),
+    )
+    parser.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        type=path_name,
+        help=("of the laptop, where several run and it was started with one"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -32,7 +43,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     laptop = context.machine.laptop(state_dir)
     if laptop is None:
         home = context.machine.laptop_home(state_dir)
-        raise UserError(f"no laptop keeps its files in `{home}`", "start one with `fairlead up`, or name its directory with --state-dir")
+        raise UserError(
+            f"no laptop keeps its files in `{home}`",
+            "start one with `fairlead up`, or name its directory with --state-dir",
+        )
     context.stdout.write(line(laptop.kubeconfig, args.shell))
     return 0
 

@@ -20,8 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_listen(parser, f"{settings.LOOPBACK}:{settings.QUOTA_CONTROLLER_PORT}")
     add_lease(parser)
-    add("--kube-api-qps", metavar="N", type=whole(1, 10_000), default=300, help="writes a second to the API server (default 300)")
-    add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=500, help="number of writes at once (default 500)")
+    add(
+        "--kube-api-qps",
+        metavar="N",
+        type=whole(1, 10_000),
+        default=300,
+        help=("writes a second to the API server (default 300)"),
+    )
+    add(
+        "--kube-api-burst",
+        metavar="N",
+        type=whole(1, 100_000),
+        default=500,
+        help=("number of writes at once (default 500)"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -19,14 +19,39 @@ _POLICIES = ("binpack", "spread")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    default = f"{settings.LOOPBACK}:${{PORT}}, else {settings.LOOPBACK}:{settings.SCHEDULER_EXTENDER_PORT}"
+    default = (
+        f"{settings.LOOPBACK}:${{PORT}}, else "
+        f"{settings.LOOPBACK}:{settings.SCHEDULER_EXTENDER_PORT}"
+    )
     add_listen(parser, "", default)
     add("--tls-cert-file", metavar="FILE", default="", help="certificate (PEM) to serve HTTPS with")
-    add("--tls-private-key-file", metavar="FILE", default="", help="the key of the certificate (PEM)")
-    add("--client-ca-file", metavar="FILE", default="", help="authority (PEM) of clients on other machines that may place pods")
+    add(
+        "--tls-private-key-file",
+        metavar="FILE",
+        default="",
+        help=("the key of the certificate (PEM)"),
+    )
+    add(
+        "--client-ca-file",
+        metavar="FILE",
+        default="",
+        help=("authority (PEM) of clients on other machines that may place pods"),
+    )
     add_lease(parser)
-    add("--node-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of node: binpack or spread (default binpack)")
-    add("--gpu-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of GPU: binpack or spread (default binpack)")
+    add(
+        "--node-policy",
+        choices=_POLICIES,
+        default="binpack",
+        metavar="POLICY",
+        help=("choice of node: binpack or spread (default binpack)"),
+    )
+    add(
+        "--gpu-policy",
+        choices=_POLICIES,
+        default="binpack",
+        metavar="POLICY",
+        help=("choice of GPU: binpack or spread (default binpack)"),
+    )
     add(
         "--memory-unit",
         choices=("GiB", "MiB"),
@@ -34,8 +59,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="UNIT",
         help="unit in which pods of this cluster request GPU memory (default GiB)",
     )
-    add("--kube-api-qps", metavar="N", type=whole(1, 10_000), default=100, help="requests a second to the API server (default 100)")
-    add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=200, help="number of requests at once (default 200)")
+    add(
+        "--kube-api-qps",
+        metavar="N",
+        type=whole(1, 10_000),
+        default=100,
+        help=("requests a second to the API server (default 100)"),
+    )
+    add(
+        "--kube-api-burst",
+        metavar="N",
+        type=whole(1, 100_000),
+        default=200,
+        help=("number of requests at once (default 200)"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

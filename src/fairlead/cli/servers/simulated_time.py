@@ -1,4 +1,6 @@
-"""`fairlead time`: look at the clock of the laptop's simulated cluster, stop it, step it, run it ahead."""
+"""`fairlead time`: look at the clock of the laptop's simulated cluster, stop it, step it, run it
+ahead.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,29 @@ POLL_SECONDS: Final = 0.25
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="show", help="what to do; see above")
-    parser.add_argument("value", metavar="VALUE", nargs="?", default="", help="for advance, until and speed")
-    parser.add_argument("--output", "-o", metavar="FORMAT", choices=("text", "json"), default="text", help="text or json (default text)")
-    parser.add_argument("--no-wait", action=BooleanFlag, help="start a run and do not wait for its end")
-    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="state directory of the laptop, if it was started with one")
+    parser.add_argument(
+        "action", metavar="ACTION", nargs="?", default="show", help=("what to do; see above")
+    )
+    parser.add_argument(
+        "value", metavar="VALUE", nargs="?", default="", help=("for advance, until and speed")
+    )
+    parser.add_argument(
+        "--output",
+        "-o",
+        metavar="FORMAT",
+        choices=("text", "json"),
+        default="text",
+        help=("text or json (default text)"),
+    )
+    parser.add_argument(
+        "--no-wait", action=BooleanFlag, help=("start a run and do not wait for its end")
+    )
+    parser.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        type=path_name,
+        help=("state directory of the laptop, if it was started with one"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -68,7 +88,13 @@ def read_order(action: str, value: str) -> ClockOrder | None:
         raise UserError(f"`{action}` is not an action", f"actions: {', '.join(ACTIONS)}")
     if bool(value) != (action in TAKES):
         hint = "`fairlead time --help` shows what each action takes"
-        raise UserError(f"`{action}` takes {TAKES.get(action, 'nothing')}, not {f'`{value}`' if value else 'nothing'}", hint)
+        raise UserError(
+            (
+                f"`{action}` takes {TAKES.get(action, 'nothing')}, not "
+                f"{f'`{value}`' if value else 'nothing'}"
+            ),
+            hint,
+        )
     if action == "show":
         return None
     if action == "advance":
@@ -84,7 +110,9 @@ def _seconds(text: str) -> float:
     try:
         return parse_span(text)
     except ValueError as error:
-        raise UserError(str(error), "days, hours, minutes, seconds: `2d`, `1h30m`, `90s`") from error
+        raise UserError(
+            str(error), ("days, hours, minutes, seconds: `2d`, `1h30m`, `90s`")
+        ) from error
 
 
 def _number(text: str) -> float:
@@ -96,7 +124,9 @@ def _number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UserError(f"`{text}` is not a speed", "give simulated seconds per second, such as `60`")
+        raise UserError(
+            (f"`{text}` is not a speed"), ("give simulated seconds per second, such as `60`")
+        )
     return value
 
 
@@ -124,7 +154,10 @@ def _wait(clock: TimeOfLaptop, moved: ClockMoved, context: Context) -> ClockMove
 
 def _progress(face: ClockFace) -> float:
     """How much of the run is done, 0 to 1."""
-    since, now, until = (datetime.fromisoformat(text or face.now).timestamp() for text in (face.since, face.now, face.until))
+    since, now, until = (
+        datetime.fromisoformat(text or face.now).timestamp()
+        for text in (face.since, face.now, face.until)
+    )
     return min(1.0, max(0.0, (now - since) / (until - since))) if until > since else 0.0
 
 
@@ -143,7 +176,10 @@ def _face_text(face: ClockFace, form: str) -> str:
 def _moved_text(moved: ClockMoved, form: str, *, is_step: bool) -> str:
     if form == "json":
         return _json(moved if is_step else moved.clock)
-    lines = [f"{each.verb:<9} {each.kind} {'/'.join(filter(None, (each.namespace, each.name)))}\n" for each in moved.happened]
+    lines = [
+        f"{each.verb:<9} {each.kind} {'/'.join(filter(None, (each.namespace, each.name)))}\n"
+        for each in moved.happened
+    ]
     hidden = moved.happened_count - len(moved.happened)
     lines += [f"… and {hidden} more\n"] if hidden else []
     lines += ["nothing was written yet; step again\n"] if is_step and not moved.happened else []

@@ -1,4 +1,6 @@
-"""`fairlead up`: the laptop. A simulated GPU cluster and everything of Fairlead around it, in one process."""
+"""`fairlead up`: the laptop. A simulated GPU cluster and everything of Fairlead around it, in one
+process.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +36,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start with the cluster of a saved snapshot, instead of a scenario",
     )
     parser.add_argument("--port", metavar="P", type=port, help="port of the console (default 8080)")
-    parser.add_argument("--gpu-exporter-port", metavar="P", type=port, help="port of the GPU exporter (default 9400)")
-    parser.add_argument("--cluster-exporter-port", metavar="P", type=port, help="port of the cluster exporter (default 9401)")
-    parser.add_argument("--api-port", metavar="P", type=port, help="port of the Kubernetes API (default 6443)")
+    parser.add_argument(
+        "--gpu-exporter-port",
+        metavar="P",
+        type=port,
+        help=("port of the GPU exporter (default 9400)"),
+    )
+    parser.add_argument(
+        "--cluster-exporter-port",
+        metavar="P",
+        type=port,
+        help=("port of the cluster exporter (default 9401)"),
+    )
+    parser.add_argument(
+        "--api-port", metavar="P", type=port, help=("port of the Kubernetes API (default 6443)")
+    )
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
         type=path_name,
-        help="keep the cluster here: continue with the existing one, or create it (default: each start is a new one)",
+        help=(
+            "keep the cluster here: continue with the existing one, or create it (default: each "
+            "start is a new one)"
+        ),
     )
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="also write a kubeconfig here (default: only in the state directory); the laptop's context is merged into "
+        help="also write a kubeconfig here (default: only in the state directory); the laptop's "
+        "context is merged into "
         "an existing file, for `kubectl --context fairlead`, and removed at the end",
     )
-    parser.add_argument("--use-context", action=BooleanFlag, help="make the laptop the current context of that kubeconfig until it ends")
-    parser.add_argument("--ready-file", metavar="FILE", type=path_name, help="write the addresses here as JSON when all servers are ready")
+    parser.add_argument(
+        "--use-context",
+        action=BooleanFlag,
+        help=("make the laptop the current context of that kubeconfig until it ends"),
+    )
+    parser.add_argument(
+        "--ready-file",
+        metavar="FILE",
+        type=path_name,
+        help=("write the addresses here as JSON when all servers are ready"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -1,5 +1,5 @@
-"""`arena serve attach JOB [-- CMD...]`: run a command, a shell by default, inside a pod of a serving job
-(docs/spec/arena-cli.md#serving-jobs).
+"""`arena serve attach JOB [-- CMD...]`: run a command, a shell by default, inside a pod of a
+serving job (docs/spec/arena-cli.md#serving-jobs).
 """
 
 from __future__ import annotations

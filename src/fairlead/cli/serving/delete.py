@@ -10,11 +10,20 @@ import argparse
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.object_names import check_name
-from fairlead.cli.serving.search import add_type, add_version, one_serving, read_servings, servings_of_world
+from fairlead.cli.serving.search import (
+    add_type,
+    add_version,
+    one_serving,
+    read_servings,
+    servings_of_world,
+)
 from fairlead.errors import FairleadError
 
 NAME = "serve delete"
-HELP = "Delete serving jobs with their Services and pods. A name that does not exist is reported and skipped."
+HELP = (
+    "Delete serving jobs with their Services and pods. A name that does not exist is reported and "
+    "skipped."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,4 +51,7 @@ def _delete(args: argparse.Namespace, context: Context, name: str) -> None:
         return
     serving = one_serving(found)
     servings_of_world(context).delete(serving)
-    context.messages.info(f"The serving job {serving.name} with version {serving.version} has been deleted successfully")
+    context.messages.info(
+        f"The serving job {serving.name} with version {serving.version} has been deleted "
+        "successfully"
+    )

@@ -36,7 +36,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         from fairlead.cli.frame.documents import render_document
         from fairlead.cli.serving.tables import serving_document
 
-        context.stdout.write(render_document(args.output, [serving_document(report) for report in reports]))
+        context.stdout.write(
+            render_document(args.output, [serving_document(report) for report in reports])
+        )
         return 0
     from fairlead.cli.serving.tables import list_table
 

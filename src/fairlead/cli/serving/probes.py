@@ -17,7 +17,14 @@ _ACTIONS: Final = {
 }
 """Options of each action; all but `exec` need a port."""
 _OPTIONS: Final = (
-    *("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold", "terminationGracePeriodSeconds"),
+    *(
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+        "terminationGracePeriodSeconds",
+    ),
 )
 
 
@@ -25,12 +32,22 @@ def probes(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """By `liveness`, `readiness`, `startup`; none for what has no action."""
     found = {}
     for probe in PROBES:
-        action = word(f"{probe}-probe-action", getattr(args, f"{probe}_probe_action"), ("", *_ACTIONS))
-        asked, numbers = getattr(args, f"{probe}_probe_action_option"), getattr(args, f"{probe}_probe_option")
+        action = word(
+            f"{probe}-probe-action", getattr(args, f"{probe}_probe_action"), ("", *_ACTIONS)
+        )
+        asked, numbers = (
+            getattr(args, f"{probe}_probe_action_option"),
+            getattr(args, f"{probe}_probe_option"),
+        )
         if action:
-            found[probe] = {action: _action(probe, action, asked), **_numbers(f"{probe}-probe-option", numbers)}
+            found[probe] = {
+                action: _action(probe, action, asked),
+                **_numbers(f"{probe}-probe-option", numbers),
+            }
         elif asked or numbers:
-            raise invalid(f"--{probe}-probe-action is not set", f"it is one of {', '.join(_ACTIONS)}")
+            raise invalid(
+                (f"--{probe}-probe-action is not set"), (f"it is one of {', '.join(_ACTIONS)}")
+            )
     return found
 
 
@@ -45,12 +62,16 @@ def _action(probe: str, action: str, texts: Sequence[str]) -> dict[str, Any]:
             found[key] = count(flag, value, 1) if key == "port" and value.isdigit() else value
     needed = "command" if action == "exec" else "port"
     if not found.get(needed):
-        raise invalid(f"--{flag} is invalid: {action} needs `{needed}`", f"add --{flag} `{needed}: …`")
+        raise invalid(
+            (f"--{flag} is invalid: {action} needs `{needed}`"), (f"add --{flag} `{needed}: …`")
+        )
     return found
 
 
 def _numbers(flag: str, texts: Sequence[str]) -> dict[str, int]:
-    return {key: count(flag, value) for key, value in (_option(flag, text, _OPTIONS) for text in texts)}
+    return {
+        key: count(flag, value) for key, value in (_option(flag, text, _OPTIONS) for text in texts)
+    }
 
 
 def _option(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
@@ -58,5 +79,8 @@ def _option(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     place = min((at for at in (text.find(":"), text.find("=")) if at > 0), default=0)
     key, value = text[:place].strip(), text[place + 1 :].strip()
     if key not in known or not value:
-        raise invalid(f"--{flag} is invalid: `{text}`", f"write it as `KEY: VALUE`; KEY is one of {', '.join(known)}")
+        raise invalid(
+            f"--{flag} is invalid: `{text}`",
+            f"write it as `KEY: VALUE`; KEY is one of {', '.join(known)}",
+        )
     return key, value

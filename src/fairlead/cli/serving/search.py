@@ -2,7 +2,8 @@
 
 The verbs of `serve` share it.
 
-A name may have several versions and types; a verb that needs one job prints them instead of choosing.
+A name may have several versions and types; a verb that needs one job prints them instead of
+choosing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import ClusterServings, Context
-from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, check_name, in_namespace, is_open, not_yours
+from fairlead.cli.frame.object_names import (
+    NO_API_SERVER_HINT,
+    check_name,
+    in_namespace,
+    is_open,
+    not_yours,
+)
 from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -22,7 +29,13 @@ _WORKLOADS: Final = "deployments.apps"
 
 
 def add_type(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--type", "-T", metavar="TYPE", default="", help="only jobs of this type, e.g. custom, tf, triton, kserve")
+    parser.add_argument(
+        "--type",
+        "-T",
+        metavar="TYPE",
+        default="",
+        help=("only jobs of this type, e.g. custom, tf, triton, kserve"),
+    )
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +52,9 @@ def servings_of_world(context: Context) -> ClusterServings:
     return found
 
 
-def read_servings(args: argparse.Namespace, context: Context, namespace: str, name: str = "") -> FoundServings:
+def read_servings(
+    args: argparse.Namespace, context: Context, namespace: str, name: str = ""
+) -> FoundServings:
     """Those of the type and version that are asked for.
 
     Warns of what was left out; raises when nothing could be read.
@@ -48,10 +63,14 @@ def read_servings(args: argparse.Namespace, context: Context, namespace: str, na
 
     type_ = type_of(args.type)
     version = getattr(args, "version", "")
-    found = servings_of_world(context).read_servings(namespace, check_word("name", name), check_word("version", version))
+    found = servings_of_world(context).read_servings(
+        namespace, check_word("name", name), check_word("version", version)
+    )
     _check_sources(found, namespace, type_, context)
     typed = tuple(each for each in found.servings if type_ in ("", each.type))
-    mine = tuple(each for each in typed if is_open(each.workload.labels, found.isolated.get(each.namespace)))
+    mine = tuple(
+        each for each in typed if is_open(each.workload.labels, found.isolated.get(each.namespace))
+    )
     if name and typed and not mine:
         raise not_yours(namespace)
     return replace(found, servings=mine)
@@ -64,7 +83,10 @@ def type_of(word: str) -> str:
     type_ = serving_type(word) if word else ""
     if type_ is None:
         types = ",".join(f"{each.word}({each.title})" for each in TYPES.values())
-        raise UserError(f"Unknown serving job type,arena only supports: [{types}]", "without `-T` jobs of all types are searched")
+        raise UserError(
+            f"Unknown serving job type,arena only supports: [{types}]",
+            "without `-T` jobs of all types are searched",
+        )
     return type_
 
 
@@ -82,7 +104,13 @@ def find_serving(args: argparse.Namespace, context: Context, name: str) -> Found
     check_name(name)
     found = read_servings(args, context, context.world.namespace(), name)
     if not found.servings:
-        raise UserError(f"Not found serving job {name}, please check it with `arena serve list | grep {name}`", WHERE_ELSE)
+        raise UserError(
+            (
+                f"Not found serving job {name}, please check it with "
+                f"`arena serve list | grep {name}`"
+            ),
+            WHERE_ELSE,
+        )
     one_serving(found)
     return found
 
@@ -97,16 +125,27 @@ def one_serving(found: FoundServings) -> Serving:
 def _several(servings: tuple[Serving, ...]) -> str:
     from fairlead.wire.text.tabwriter import render_rows
 
-    rows = [("NAME", "TYPE", "VERSION"), *((each.name, each.type, each.version) for each in servings)]
-    return f"there are {len(servings)} serving jobs of this name:\n\n{render_rows(rows)}\nplease use '--type' or '--version' to filter."
+    rows = [
+        ("NAME", "TYPE", "VERSION"),
+        *((each.name, each.type, each.version) for each in servings),
+    ]
+    return (
+        f"there are {len(servings)} serving jobs of this name:\n\n{render_rows(rows)}\nplease use "
+        "'--type' or '--version' to filter."
+    )
 
 
 def _check_sources(found: FoundServings, namespace: str, type_: str, context: Context) -> None:
     workloads = found.sources[_WORKLOADS]
     if workloads.is_forbidden:
-        raise UserError(f"the user has no privileges to list the serving jobs in {in_namespace(namespace)}", workloads.message)
+        raise UserError(
+            f"the user has no privileges to list the serving jobs in {in_namespace(namespace)}",
+            workloads.message,
+        )
     if not workloads.is_ok:
-        raise OutsideError("kubernetes", f"no serving job can be listed: {workloads.message}", workloads.hint)
+        raise OutsideError(
+            "kubernetes", (f"no serving job can be listed: {workloads.message}"), workloads.hint
+        )
     from fairlead.kinds.serving.kinds import TYPES
 
     for name, source in found.sources.items():

@@ -27,7 +27,14 @@ def list_table(reports: Sequence[ServingReport], *, has_namespace: bool) -> str:
     for report in reports:
         serving = report.serving
         reached = (report.address or NOTHING, _ports(report) or NOTHING)
-        cells = (serving.name, TYPES[serving.type].title, serving.version, str(report.desired), str(report.available), *reached)
+        cells = (
+            serving.name,
+            TYPES[serving.type].title,
+            serving.version,
+            str(report.desired),
+            str(report.available),
+            *reached,
+        )
         rows.append((serving.namespace,) * has_namespace + cells + (count(report.gpus),) * has_gpus)
     return render_rows(rows)
 
@@ -37,7 +44,14 @@ def get_block(report: ServingReport) -> str:
     gpus = f"GPU:        {count(report.gpus)}" if report.gpus else ""
     has_gpus = bool(report.gpus)
     titles = (*_INSTANCES, *("GPU",) * has_gpus, "NODE")
-    lines = [*_facts(report), gpus, "", "Instances:", _row(titles), _row(["-" * len(title) for title in titles])]
+    lines = [
+        *_facts(report),
+        gpus,
+        "",
+        "Instances:",
+        _row(titles),
+        _row(["-" * len(title) for title in titles]),
+    ]
     lines += [_row(_instance_cells(each, has_gpus=has_gpus)) for each in report.instances]
     return align("\n".join([*lines, "", ""]))
 
@@ -68,7 +82,13 @@ def _ports(report: ServingReport) -> str:
 
 def _instance_cells(instance: ServingInstance, *, has_gpus: bool) -> tuple[str, ...]:
     ready = f"{instance.ready}/{instance.total}"
-    cells = (instance.pod.name, instance.status, short_duration(instance.age), ready, str(instance.restarts))
+    cells = (
+        instance.pod.name,
+        instance.status,
+        short_duration(instance.age),
+        ready,
+        str(instance.restarts),
+    )
     return cells + (count(instance.gpus),) * has_gpus + (instance.pod.node,)
 
 
@@ -87,7 +107,10 @@ def serving_document(report: ServingReport) -> dict[str, Any]:
         "age": short_duration(report.age),
         "desiredInstances": report.desired,
         "availableInstances": report.available,
-        "endpoints": [{"name": each.name, "port": each.port, "nodePort": each.node_port} for each in report.endpoints],
+        "endpoints": [
+            {"name": each.name, "port": each.port, "nodePort": each.node_port}
+            for each in report.endpoints
+        ],
         "ip": report.address or NOTHING,
         "instances": [_instance_document(each) for each in report.instances],
         "requestCPUs": number(report.cpus),

@@ -14,14 +14,24 @@ from msgspec.structs import replace
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import Twin, text_flag
 from fairlead.cli.frame.values import invalid
-from fairlead.cli.serving.spec import add_common_flags, check_ports, check_service_name, common_spec, container_path, ports
+from fairlead.cli.serving.spec import (
+    add_common_flags,
+    check_ports,
+    check_service_name,
+    common_spec,
+    container_path,
+    ports,
+)
 from fairlead.cli.serving.submit import serve
 
 if TYPE_CHECKING:
     from fairlead.kinds.serving.spec import ServingSpec
 
 NAME = "serve tensorflow"
-HELP = "Serve a model with TensorFlow Serving. --model-name and --model-path name it; --model-config-file names several models."
+HELP = (
+    "Serve a model with TensorFlow Serving. --model-name and --model-path name it; "
+    "--model-config-file names several models."
+)
 
 _IMAGE: Final = "tensorflow/serving:latest"
 
@@ -29,13 +39,37 @@ _IMAGE: Final = "tensorflow/serving:latest"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser, image=_IMAGE)
     text_flag(parser, "--port", default="8500", metavar="PORT", help="port of gRPC (default 8500)")
-    text_flag(parser, "--restful-port", twin="restfulPort", default="8501", metavar="PORT", help="port of HTTP (default 8501)")
-    text_flag(parser, "--model-path", twin="modelPath", metavar="PATH", help="path of the model in the container")
     text_flag(
-        parser, "--model-config-file", twin="modelConfigFile", metavar="PATH", help="path of a list of models in the container, instead"
+        parser,
+        "--restful-port",
+        twin="restfulPort",
+        default="8501",
+        metavar="PORT",
+        help=("port of HTTP (default 8501)"),
     )
-    text_flag(parser, "--monitoring-config-file", metavar="PATH", help="path of the settings of metrics in the container")
-    policy = parser.add_argument("--version-policy", default="", metavar="POLICY", help=argparse.SUPPRESS)
+    text_flag(
+        parser,
+        "--model-path",
+        twin="modelPath",
+        metavar="PATH",
+        help=("path of the model in the container"),
+    )
+    text_flag(
+        parser,
+        "--model-config-file",
+        twin="modelConfigFile",
+        metavar="PATH",
+        help=("path of a list of models in the container, instead"),
+    )
+    text_flag(
+        parser,
+        "--monitoring-config-file",
+        metavar="PATH",
+        help=("path of the settings of metrics in the container"),
+    )
+    policy = parser.add_argument(
+        "--version-policy", default="", metavar="POLICY", help=argparse.SUPPRESS
+    )
     parser.add_argument("--versionPolicy", action=Twin, dest="version_policy", replaced_by=policy)
 
 
@@ -43,7 +77,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.serving.manifest import objects
 
     if args.version_policy:
-        context.messages.warn("--version-policy has no effect: the file of --model-config-file lists the versions to serve")
+        context.messages.warn(
+            "--version-policy has no effect: the file of --model-config-file lists the "
+            "versions "
+            "to serve"
+        )
     return serve(args, context, _spec, objects)
 
 
@@ -72,10 +110,17 @@ def _check_model(args: argparse.Namespace) -> None:
     if args.model_config_file:
         return
     if not args.model_name:
-        raise invalid("model name cannot be blank", "clients request it by `--model-name NAME`; --model-config-file names several models")
+        raise invalid(
+            "model name cannot be blank",
+            "clients request it by `--model-name NAME`; --model-config-file names several models",
+        )
     if not re.fullmatch(r"[a-z0-9A-Z_-]+", args.model_name):
-        raise invalid("model name should be numbers, letters, dashes, and underscores ONLY", f"it is `{args.model_name}`")
+        raise invalid(
+            "model name should be numbers, letters, dashes, and underscores ONLY",
+            f"it is `{args.model_name}`",
+        )
     if not args.model_path:
         raise invalid(
-            "modelPath should be specified if no modelConfigFile is specified", "`--model-path /MODELS/NAME` with --data CLAIM:/MODELS"
+            "modelPath should be specified if no modelConfigFile is specified",
+            "`--model-path /MODELS/NAME` with --data CLAIM:/MODELS",
         )

@@ -1,5 +1,5 @@
-"""The jobs of a cluster that was read already (a saved snapshot, the embedded simulated one): all that needs
-no API server.
+"""The jobs of a cluster that was read already (a saved snapshot, the embedded simulated one): all
+that needs no API server.
 """
 
 from __future__ import annotations
@@ -32,14 +32,26 @@ class SnapshotJobs:
         self._reader = reader
 
     def read_jobs(
-        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+        self,
+        kinds: Sequence[JobKind],
+        namespace: str,
+        name: str = "",
+        *,
+        with_pods: bool = True,
+        with_readings: bool = False,
     ) -> ClusterSnapshot:
         whole = self._reader.read_all()
         types = {kind.TYPE for kind in kinds}
-        jobs = [job for job in whole.jobs if job.type in types and namespace in ("", job.namespace) and name in ("", job.name)]
+        jobs = [
+            job
+            for job in whole.jobs
+            if job.type in types and namespace in ("", job.namespace) and name in ("", job.name)
+        ]
         pods = [pod for pod in whole.pods if namespace in ("", pod.namespace)]
         read = {source_of(kind): Source(source_of(kind)) for kind in kinds}
-        return msgspec.structs.replace(whole, jobs=tuple(jobs), pods=tuple(pods), sources={**read, **whole.sources})
+        return msgspec.structs.replace(
+            whole, jobs=tuple(jobs), pods=tuple(pods), sources={**read, **whole.sources}
+        )
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
         events = sorted(self._reader.read_all().events, key=lambda event: event.order)
@@ -54,7 +66,9 @@ class SnapshotJobs:
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         self._refuse("has no logs")
 
-    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+    def execute(
+        self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams
+    ) -> ProgramEnd:
         self._refuse("has no programs that run")
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
@@ -71,4 +85,7 @@ class SnapshotJobs:
         return known is not None and namespace not in known
 
     def _refuse(self, why: str) -> NoReturn:
-        raise UserError(f"{self._reader.describe()} {why}", "name a cluster with --kubeconfig FILE, or start the laptop with `fairlead up`")
+        raise UserError(
+            f"{self._reader.describe()} {why}",
+            "name a cluster with --kubeconfig FILE, or start the laptop with `fairlead up`",
+        )

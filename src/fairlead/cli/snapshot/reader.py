@@ -22,12 +22,19 @@ class SnapshotReader:
     `description`: its origin, for messages; `objects`: further objects in it.
     """
 
-    def __init__(self, snapshot: ClusterSnapshot, description: str, objects: Callable[[], Sequence[Object] | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        description: str,
+        objects: Callable[[], Sequence[Object] | None] = lambda: None,
+    ) -> None:
         self._objects = objects
         self._snapshot = snapshot
         self._description = description
 
-    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
+    def read_nodes(
+        self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False
+    ) -> ClusterSnapshot:
         whole = self._snapshot
         wanted = set(names) or whole.node_by_name.keys()
         return msgspec.structs.replace(

@@ -1,4 +1,6 @@
-"""`fairlead snapshot save FILE`: the whole cluster as one value in one file, what a bug report attaches."""
+"""`fairlead snapshot save FILE`: the whole cluster as one value in one file, what a bug report
+attaches.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ If anything cannot be read, nothing is saved, unless --partial is given: then th
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="file to write; an older snapshot is replaced")
-    parser.add_argument("--partial", action=BooleanFlag, help="save what can be read if not everything can (default: save nothing)")
+    parser.add_argument(
+        "--partial",
+        action=BooleanFlag,
+        help=("save what can be read if not everything can (default: save nothing)"),
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -41,13 +47,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.messages.warn(f"{source.name} cannot be read: {source.message or source.state}")
     names = ", ".join(source.name for source in unread)
     if unread and not args.partial:
-        hint = "get the right to list them in all namespaces, or save what can be read with --partial"
-        raise OutsideError("kubernetes", f"snapshot `{args.file}` is not saved: {names} cannot be read", hint)
-    data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects))
+        hint = (
+            "get the right to list them in all namespaces, or save what can be read with --partial"
+        )
+        raise OutsideError(
+            "kubernetes", (f"snapshot `{args.file}` is not saved: {names} cannot be read"), hint
+        )
+    data = render_snapshot(
+        SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects)
+    )
     file.write(data)
     context.stdout.write(
-        f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and {len(snapshot.jobs)} jobs"
-        f" of {reader.describe()} to {args.file} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
+        f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and "
+        f"{len(snapshot.jobs)} jobs"
+        f" of {reader.describe()} to {args.file} ({len(data)} "
+        f"bytes){f', without {names}' if unread else ''}\n"
     )
     return 0
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from fairlead.wire.files.snapshot_file import SavedSnapshot
 
 NAME = "snapshot show"
-HELP = "Show the contents of a snapshot file: its origin and time, the number of objects, and what could not be read."
+HELP = (
+    "Show the contents of a snapshot file: its origin and time, the number of objects, and what "
+    "could not be read."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +40,10 @@ def _rows(saved: SavedSnapshot) -> list[tuple[str, str]]:
     rows = [
         ("Cluster:", saved.cluster),
         ("Saved:", f"{_time(saved.saved_at)} by Fairlead {saved.saved_by}"),
-        ("Nodes:", _counted(len(snapshot.nodes), {mode: modes[mode] for mode in MODES if modes[mode]})),
+        (
+            "Nodes:",
+            _counted(len(snapshot.nodes), {mode: modes[mode] for mode in MODES if modes[mode]}),
+        ),
         ("GPUs:", f"{sum(report.gpus for report in reports)}, {len(snapshot.gpus)} with readings"),
         ("Pods:", _counted(len(snapshot.pods), Counter(pod_status(pod) for pod in snapshot.pods))),
         ("Jobs:", _counted(len(snapshot.jobs), Counter(job.type for job in snapshot.jobs))),
@@ -46,13 +52,21 @@ def _rows(saved: SavedSnapshot) -> list[tuple[str, str]]:
     ]
     for source in sorted(snapshot.sources.values(), key=lambda source: source.name):
         if source.state not in (SourceState.OK, SourceState.OFF):
-            rows.append((f"{source.name}:", f"{source.state}: {source.message}" if source.message else source.state))
+            rows.append(
+                (
+                    f"{source.name}:",
+                    (f"{source.state}: {source.message}") if source.message else source.state,
+                )
+            )
     return rows
 
 
 def _counted(total: int, parts: dict[str, int]) -> str:
     """`12 (6 exclusive, 4 none, 2 share)`; only the total if there are no parts."""
-    counts = ", ".join(f"{number} {word}" for word, number in sorted(parts.items(), key=lambda part: (-part[1], part[0])))
+    counts = ", ".join(
+        f"{number} {word}"
+        for word, number in sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    )
     return f"{total} ({counts})" if counts else str(total)
 
 

@@ -26,10 +26,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import deepspeedjob, mpijob
 
-    return submit(args, context, Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec)
+    return submit(
+        args, context, Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec
+    )
 
 
 def deepspeed_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
-    """Configures NCCL to raise errors, so that a lost worker ends the job instead of blocking it."""
+    """Configures NCCL to raise errors, so that a lost worker
+    ends the job instead of blocking it.
+    """
     spec = elastic_spec(args, namespace, machine, ELASTIC)
     return replace(spec, env={"NCCL_ASYNC_ERROR_HANDLING": "1", **spec.env})

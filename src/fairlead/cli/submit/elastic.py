@@ -18,16 +18,30 @@ from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 ELASTIC: Final = (
     *COMMON,
     *ONE_SIZE,
-    text("--job-restart-policy", metavar="POLICY", help="start a failed job again: Never or OnFailure (Never)"),
+    text(
+        "--job-restart-policy",
+        metavar="POLICY",
+        help=("start a failed job again: Never or OnFailure (Never)"),
+    ),
     text("--job-backoff-limit", default="6", metavar="N", help="number of restarts with OnFailure"),
-    text("--ssh-secret", metavar="SECRET", help="a secret with ssh keys, instead of a new one for the job"),
-    many("--launcher-selector", metavar="KEY=VALUE", help="only nodes with this label, for the launcher"),
+    text(
+        "--ssh-secret",
+        metavar="SECRET",
+        help=("a secret with ssh keys, instead of a new one for the job"),
+    ),
+    many(
+        "--launcher-selector",
+        metavar="KEY=VALUE",
+        help=("only nodes with this label, for the launcher"),
+    ),
     many("--launcher-annotation", metavar="KEY=VALUE", help="an annotation of the launcher"),
     many("--worker-annotation", metavar="KEY=VALUE", help="an annotation of each worker"),
 )
 
 
-def elastic_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
+def elastic_spec(
+    args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]
+) -> JobSpec:
     """`--retry N` is a restart policy with the limit N; it overrides the flags of the policy."""
     spec = one_size_spec(args, namespace, machine, table)
     restart = values.word("job-restart-policy", args.job_restart_policy, ("", "Never", "OnFailure"))
@@ -38,10 +52,17 @@ def elastic_spec(args: argparse.Namespace, namespace: str, machine: Machine, tab
     return replace(
         spec,
         retry=backoff if restart == "OnFailure" else 0,
-        worker=replace(spec.worker, annotations=values.keyed("worker-annotation", args.worker_annotation)),
+        worker=replace(
+            spec.worker, annotations=values.keyed("worker-annotation", args.worker_annotation)
+        ),
         launcher=RoleSpec(
             selector=values.labels("launcher-selector", args.launcher_selector),
             annotations=values.keyed("launcher-annotation", args.launcher_annotation),
         ),
-        options=ElasticOptions(restart=restart, backoff=backoff, ssh_secret=secret, keys=None if secret else machine.ssh_keys()),
+        options=ElasticOptions(
+            restart=restart,
+            backoff=backoff,
+            ssh_secret=secret,
+            keys=None if secret else machine.ssh_keys(),
+        ),
     )

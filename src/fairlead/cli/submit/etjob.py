@@ -18,15 +18,30 @@ from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.wire import names
 
 NAME = "submit etjob"
-HELP = "Submit an elastic training job: a launcher that runs the command, and a variable number of workers."
+HELP = (
+    "Submit an elastic training job: a launcher that runs the command, and a variable number of "
+    "workers."
+)
 
 _WORKER_RESTARTS: Final = ("", "Never", "OnFailure", "Always", "ExitCode")
 _FLAGS: Final = (
     *ELASTIC,
-    text("--max-workers", default="1000", metavar="N", help="greatest number of workers after scaling out"),
-    text("--min-workers", default="1", metavar="N", help="least number of workers after scaling in"),
+    text(
+        "--max-workers",
+        default="1000",
+        metavar="N",
+        help=("greatest number of workers after scaling out"),
+    ),
+    text(
+        "--min-workers", default="1", metavar="N", help=("least number of workers after scaling in")
+    ),
     truth("--spot-instance", help="run on spot instances, under the job supervisor"),
-    text("--max-wait-time", default="0", metavar="SECONDS", help="give up after this time without spot instances"),
+    text(
+        "--max-wait-time",
+        default="0",
+        metavar="SECONDS",
+        help=("give up after this time without spot instances"),
+    ),
     text("--worker-restart-policy", metavar="POLICY", help="Never, OnFailure, Always or ExitCode"),
 )
 
@@ -43,10 +58,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def et_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
-    least, most = values.count("min-workers", args.min_workers, 1), values.count("max-workers", args.max_workers, 1)
+    least, most = (
+        values.count("min-workers", args.min_workers, 1),
+        values.count("max-workers", args.max_workers, 1),
+    )
     workers = values.count("workers", args.workers, 1)
     if not least <= workers <= most:
-        raise values.invalid(f"--workers is invalid: {workers} is not between --min-workers {least} and --max-workers {most}")
+        raise values.invalid(
+            f"--workers is invalid: {workers} is not between --min-workers {least} and "
+            f"--max-workers {most}"
+        )
     wait = values.count("max-wait-time", args.max_wait_time)
     restart = values.word("worker-restart-policy", args.worker_restart_policy, _WORKER_RESTARTS)
     spec = elastic_spec(args, namespace, machine, _FLAGS)

@@ -1,8 +1,9 @@
 """Reads the file of `submit -f`: objects of Kubernetes, or one job in arena's v2 schema
 (docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files).
 
-Objects are created as they are. A job file is flags in another spelling: it becomes words of a command line
-that stand before the person's own, so flags override the file and every value is checked by the same code.
+Objects are created as they are. A job file is flags in another spelling: it becomes words of a
+command line that stand before the person's own, so flags override the file and every value is
+checked by the same code.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _FRAMEWORKS: Final = {
 }
 """The words for a framework in a job file, by the types whose roles the schema has."""
 _IN_BYTES: Final = ' in "<byte string>",'  # PyYAML's name for what has none
-_HINT: Final = "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion and kind"
+_HINT: Final = (
+    "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion "
+    "and kind"
+)
 
 
 def read_documents(name: str, machine: Machine) -> list[Document]:
@@ -44,7 +48,10 @@ def read_documents(name: str, machine: Machine) -> list[Document]:
     try:
         documents = [each for each in load_yaml_documents(text) if each is not None]
     except yaml.YAMLError as error:
-        raise UserError(f"job file `{name}` is no YAML: {' '.join(str(error).replace(_IN_BYTES, ' at').split())}") from error
+        raise UserError(
+            f"job file `{name}` is no YAML: "
+            f"{' '.join(str(error).replace(_IN_BYTES, ' at').split())}"
+        ) from error
     if not documents or not all(isinstance(each, dict) for each in documents):
         raise UserError(f"job file `{name}` holds no job", _HINT)
     return documents
@@ -60,14 +67,25 @@ def is_job_file(documents: Sequence[Document]) -> bool:
                 raise UserError(f"a {each['kind']} of the job file has no metadata.name")
         return False
     if len(documents) > 1:
-        raise UserError(f"the job file holds {len(documents)} documents that are not all objects of Kubernetes", _HINT)
+        raise UserError(
+            (
+                f"the job file holds {len(documents)} documents that are "
+                "not all objects of Kubernetes"
+            ),
+            _HINT,
+        )
     return True
 
 
-def with_job_file(args: argparse.Namespace, documents: Sequence[Document], type_: str) -> argparse.Namespace:
+def with_job_file(
+    args: argparse.Namespace, documents: Sequence[Document], type_: str
+) -> argparse.Namespace:
     """The arguments as if the file had been typed before them."""
     if type_ not in _FRAMEWORKS:
-        raise UserError(f"a {type_} cannot be written as a job file", "give its flags, or a file of objects of Kubernetes")
+        raise UserError(
+            f"a {type_} cannot be written as a job file",
+            "give its flags, or a file of objects of Kubernetes",
+        )
     (job,) = documents
     words = job_file_words(job, type_)
     own = [word for word in args.words if not word.startswith("--file=")]
@@ -91,7 +109,9 @@ def job_file_words(job: Mapping[str, Any], type_: str) -> Words:
     for key, value in job.items():
         reader = _KEYS.get(str(key))
         if reader is None:
-            raise UserError(f"unknown key `{key}` in the job file", f"known are {', '.join(sorted(_KEYS))}")
+            raise UserError(
+                (f"unknown key `{key}` in the job file"), (f"known are {', '.join(sorted(_KEYS))}")
+            )
         if value is not None:
             words += reader(value, type_)
     return words
@@ -110,7 +130,9 @@ def _pairs(name: str) -> Callable[[Any, str], Words]:
         if isinstance(value, dict):
             return [f"--{name}={key}={_text(each, name)}" for key, each in value.items()]
         pairs = [_block(each, name, ("name", "value")) for each in _list(value, name)]
-        return [f"--{name}={each.get('name')}={_text(each.get('value', ''), name)}" for each in pairs]
+        return [
+            f"--{name}={each.get('name')}={_text(each.get('value', ''), name)}" for each in pairs
+        ]
 
     return words
 
@@ -130,20 +152,31 @@ def _framework(value: Any, type_: str) -> Words:
     if block.get("name") and str(block["name"]).lower() not in _FRAMEWORKS[type_]:
         raise UserError(f"the job file is for `{block['name']}`, and the command submits a {type_}")
     options = block.get("options") or {}
-    return [f"--{str(key).replace('_', '-')}={_text(each, 'framework.options')}" for key, each in dict(options).items()]
+    return [
+        f"--{str(key).replace('_', '-')}={_text(each, 'framework.options')}"
+        for key, each in dict(options).items()
+    ]
 
 
 def _role(role: str) -> Callable[[Any, str], Words]:
     def words(value: Any, type_: str) -> Words:
         block = _block(value, role, ("replicas", "resources", "envs"))
-        resources = _block(block.get("resources") or {}, f"{role}.resources", ("cpu", "memory", "gpu", "gpus"))
+        resources = _block(
+            block.get("resources") or {}, f"{role}.resources", ("cpu", "memory", "gpu", "gpus")
+        )
         is_tf = type_ == "tfjob"
-        if role in ("master", "launcher") and (is_tf or role != ("master" if type_ == "pytorchjob" else "launcher")):
+        if role in ("master", "launcher") and (
+            is_tf or role != ("master" if type_ == "pytorchjob" else "launcher")
+        ):
             raise UserError(f"a {type_} has no {role}")
         if role in ("chief", "ps", "evaluator") and not is_tf:
             raise UserError(f"a {type_} has no {role}")
         found = _pairs("env")(block["envs"], type_) if block.get("envs") else []
-        return found + _replicas(role, block.get("replicas"), type_) + _resources(role, resources, is_tf)
+        return (
+            found
+            + _replicas(role, block.get("replicas"), type_)
+            + _resources(role, resources, is_tf)
+        )
 
     return words
 
@@ -169,18 +202,28 @@ def _resources(role: str, resources: Mapping[str, Any], is_tf: bool) -> Words:
             words.append(f"--{role + '-' if is_tf else ''}{part}={_text(resources[part], role)}")
     gpus = resources.get("gpus", resources.get("gpu"))
     if gpus is not None and role in ("worker", "master", "ps"):
-        words.append(f"--{'ps-' if role == 'ps' else ''}gpus={_number(gpus, f'{role}.resources.gpus')}")
+        words.append(
+            f"--{'ps-' if role == 'ps' else ''}gpus={_number(gpus, f'{role}.resources.gpus')}"
+        )
     return words
 
 
-def _blocked(name: str, keys: Mapping[str, str], many: Sequence[str] = ()) -> Callable[[Any, str], Words]:
+def _blocked(
+    name: str, keys: Mapping[str, str], many: Sequence[str] = ()
+) -> Callable[[Any, str], Words]:
     """A block whose keys are flags of other names; those in `many` hold lists or maps."""
 
     def words(value: Any, type_: str) -> Words:
         found: Words = []
         for key, each in _block(value, name, tuple(keys)).items():
             if each is not None:
-                reader = _pairs(keys[key]) if isinstance(each, dict) else _flags(keys[key]) if key in many else _flag(keys[key])
+                reader = (
+                    _pairs(keys[key])
+                    if isinstance(each, dict)
+                    else _flags(keys[key])
+                    if key in many
+                    else _flag(keys[key])
+                )
                 found += reader(each, type_)
         return found
 
@@ -201,12 +244,17 @@ def _storages(value: Any, _: str) -> Words:
 
 def _logging(value: Any, type_: str) -> Words:
     block = _block(value, "logging", ("tensorboard",))
-    board = _block(block.get("tensorboard") or {}, "logging.tensorboard", ("enabled", "image", "logdir"))
+    board = _block(
+        block.get("tensorboard") or {}, "logging.tensorboard", ("enabled", "image", "logdir")
+    )
     if not board or board.get("enabled") is False:
         return []
     return [
         "--tensorboard=true",
-        *_blocked("tensorboard", {"image": "tensorboard-image", "logdir": "logdir", "enabled": "tensorboard"})(board, type_),
+        *_blocked(
+            "tensorboard",
+            {"image": "tensorboard-image", "logdir": "logdir", "enabled": "tensorboard"},
+        )(board, type_),
     ]
 
 
@@ -283,5 +331,8 @@ def _block(value: Any, where: str, keys: Sequence[str]) -> dict[str, Any]:
         raise UserError(f"`{where}` of the job file is no block", f"its keys are {', '.join(keys)}")
     unknown = [str(key) for key in value if key not in keys]
     if unknown:
-        raise UserError(f"unknown key `{where}.{unknown[0]}` in the job file", f"its keys are {', '.join(keys)}")
+        raise UserError(
+            f"unknown key `{where}.{unknown[0]}` in the job file",
+            f"its keys are {', '.join(keys)}",
+        )
     return value

@@ -18,7 +18,11 @@ _FLAGS: Final = (
     *COMMON,
     *TIMES,
     *ONE_SIZE,
-    truth("--mounts-on-launcher", "mounts_on_launcher", help="mount --data and --data-dir on the launcher, too"),
+    truth(
+        "--mounts-on-launcher",
+        "mounts_on_launcher",
+        help=("mount --data and --data-dir on the launcher, too"),
+    ),
     truth("--gputopology", "has_gpu_topology", help="let the scheduler choose GPUs by their links"),
 )
 

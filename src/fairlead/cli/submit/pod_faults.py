@@ -1,6 +1,8 @@
-"""Refuses objects whose pods no node can take (of shared GPUs they ask what none has) or no API server.
+"""Refuses objects whose pods no node can take (of shared GPUs they ask what none has) or no API
+server.
 
-It reads the objects, not the flags, so it holds for every kind, for serving, for crons and for files.
+It reads the objects, not the flags, so it holds for every kind, for serving, for crons and for
+files.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from fairlead.model.actions import Manifest
 
 _HINT: Final = (
-    "`--gpus N` asks for whole GPUs; `--gpumemory N`, with `--gpucore PERCENT` or without, for a part of one; in a file these are "
+    "`--gpus N` asks for whole GPUs; `--gpumemory N`, with `--gpucore PERCENT` or without, "
+    "for a part of one; in a file these are "
     f"limits: nvidia.com/gpu, {GPU_MEMORY} and {GPU_CORE}"
 )
 _PARTS: Final = ("containers", "initContainers")
@@ -31,7 +34,9 @@ def check_shares(objects: Sequence[Manifest]) -> None:
 
 
 def check_mounts(objects: Sequence[Manifest]) -> None:
-    """Raises UserError for a container that sees two volumes at one path, which the API server refuses."""
+    """Raises UserError for a container that sees two volumes at one path, which the API server
+    refuses.
+    """
     for pod in (pod for obj in objects for pod in _pods_in(obj)):
         for container in _containers(pod["spec"]):
             seen: dict[str, str] = {}
@@ -39,7 +44,13 @@ def check_mounts(objects: Sequence[Manifest]) -> None:
                 path = mount["mountPath"].rstrip("/") or "/"
                 if path in seen:
                     what = f"{path} is the place of two volumes: {seen[path]} and {mount['name']}"
-                    raise invalid(what, "each --data, --data-dir, --config-file and /dev/shm has a path of its own")
+                    raise invalid(
+                        what,
+                        (
+                            "each --data, --data-dir, --config-file and "
+                            "/dev/shm has a path of its own"
+                        ),
+                    )
                 seen[path] = mount["name"]
 
 
@@ -67,12 +78,18 @@ def _fault(pod: dict[str, Any]) -> UserError | None:
 
     metadata = {**(pod.get("metadata") or {}), "name": "pod", "namespace": "", "uid": ""}
     try:
-        read = parse_pod(msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": pod["spec"]}), type=WirePod))
+        read = parse_pod(
+            msgspec.json.decode(
+                msgspec.json.encode({"metadata": metadata, "spec": pod["spec"]}), type=WirePod
+            )
+        )
     except (msgspec.MsgspecError, ValueError, TypeError):
         return None  # the API server's error is more precise
     need = gpu_need(read)
     fault = need.fault or units_for_bytes(need.units)
-    return invalid(f"a pod {fault}" if fault.startswith("asks") else fault, _HINT) if fault else None
+    return (
+        invalid((f"a pod {fault}") if fault.startswith("asks") else fault, _HINT) if fault else None
+    )
 
 
 def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:

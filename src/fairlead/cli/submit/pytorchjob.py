@@ -17,8 +17,15 @@ HELP = "Submit a PyTorchJob: one master and --workers less one workers."
 
 
 def _nproc(flag: str, text: str) -> str:
-    if text and text not in ("auto", "cpu", "gpu") and not (text.isascii() and text.isdigit() and int(text[:9]) > 0 and len(text) <= 9):
-        raise invalid(f"--{flag} is invalid: unknown value {text}", "it is auto, cpu, gpu or a number from 1")
+    if (
+        text
+        and text not in ("auto", "cpu", "gpu")
+        and not (text.isascii() and text.isdigit() and int(text[:9]) > 0 and len(text) <= 9)
+    ):
+        raise invalid(
+            f"--{flag} is invalid: unknown value {text}",
+            "it is auto, cpu, gpu or a number from 1",
+        )
     return text
 
 
@@ -26,7 +33,13 @@ _FLAGS: Final = (
     *COMMON,
     *TIMES,
     *ONE_SIZE,
-    text("--nproc-per-node", "nproc_per_node", _nproc, metavar="N", help="processes of each pod: auto, cpu, gpu or a number"),
+    text(
+        "--nproc-per-node",
+        "nproc_per_node",
+        _nproc,
+        metavar="N",
+        help=("processes of each pod: auto, cpu, gpu or a number"),
+    ),
 )
 
 

@@ -24,7 +24,10 @@ def _size(flag: str, given: str) -> str:
     from fairlead.wire.jobs.spark import parse_spark_size
 
     if not parse_spark_size(given):
-        raise values.invalid(f"--{flag} is invalid: `{given}` is not a size", "write it as `500m` or `2g`: Spark's sizes, in MiB and GiB")
+        raise values.invalid(
+            f"--{flag} is invalid: `{given}` is not a size",
+            "write it as `500m` or `2g`: Spark's sizes, in MiB and GiB",
+        )
     return given
 
 
@@ -37,14 +40,55 @@ _OPTIONS: Final = (
     text("--name", help="name of the job (required)"),
     text("--image", metavar="IMAGE", help="image of driver and executors (spark:VERSION)"),
     text("--replicas", default="1", metavar="N", help="how many executors"),
-    text("--main-class", "main_class", default="org.apache.spark.examples.SparkPi", metavar="CLASS", help="class to run"),
-    text("--jar", metavar="URI", help="jar with the class (default: Spark's examples in the image)"),
-    text("--spark-version", default="3.5.0", metavar="VERSION", help="version of Spark in the image"),
-    text("--driver-cpu-request", "driver_cores", _cores, default="1", metavar="N", help="cores of the driver"),
-    text("--driver-memory-request", "driver_memory", _size, default="500m", metavar="SIZE", help="memory of the driver"),
+    text(
+        "--main-class",
+        "main_class",
+        default="org.apache.spark.examples.SparkPi",
+        metavar="CLASS",
+        help=("class to run"),
+    ),
+    text(
+        "--jar", metavar="URI", help=("jar with the class (default: Spark's examples in the image)")
+    ),
+    text(
+        "--spark-version",
+        default="3.5.0",
+        metavar="VERSION",
+        help=("version of Spark in the image"),
+    ),
+    text(
+        "--driver-cpu-request",
+        "driver_cores",
+        _cores,
+        default="1",
+        metavar="N",
+        help=("cores of the driver"),
+    ),
+    text(
+        "--driver-memory-request",
+        "driver_memory",
+        _size,
+        default="500m",
+        metavar="SIZE",
+        help=("memory of the driver"),
+    ),
     text("--driver-service-account", default="spark", metavar="NAME", help=_ACCOUNT),
-    text("--executor-cpu-request", "executor_cores", _cores, default="1", metavar="N", help="cores of each executor"),
-    text("--executor-memory-request", "executor_memory", _size, default="500m", metavar="SIZE", help="memory of each executor"),
+    text(
+        "--executor-cpu-request",
+        "executor_cores",
+        _cores,
+        default="1",
+        metavar="N",
+        help=("cores of each executor"),
+    ),
+    text(
+        "--executor-memory-request",
+        "executor_memory",
+        _size,
+        default="500m",
+        metavar="SIZE",
+        help=("memory of each executor"),
+    ),
 )
 """Those with a field are `SparkOptions`."""
 
@@ -65,7 +109,9 @@ def spark_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> Jo
 
     executors = values.number("replicas", args.replicas)
     if executors < 1:
-        raise values.invalid("WorkersMustMoreThanOne", f"--replicas is {executors}, and a job needs an executor")
+        raise values.invalid(
+            "WorkersMustMoreThanOne", (f"--replicas is {executors}, and a job needs an executor")
+        )
     version = args.spark_version
     return JobSpec(
         name=values.job_name(args.name),

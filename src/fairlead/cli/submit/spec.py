@@ -1,5 +1,5 @@
-"""The flags that kinds of jobs share (docs/spec/arena-cli.md#effects-of-the-flags), and the job spec that
-they become.
+"""The flags that kinds of jobs share (docs/spec/arena-cli.md#effects-of-the-flags), and the job
+spec that they become.
 
 Each flag is one row: its spelling, the field of `JobSpec`, the parser of its text, and its help.
 Every value is checked here, before any request to a cluster.
@@ -21,24 +21,62 @@ from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpe
 
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 LABELLED: Final = (
-    many("--annotation -a", "annotations", values.keyed, metavar="KEY=VALUE", help="an annotation of the job and its pods"),
-    many("--label -l", "labels", values.labels, metavar="KEY=VALUE", help="a label of the job and its pods"),
+    many(
+        "--annotation -a",
+        "annotations",
+        values.keyed,
+        metavar="KEY=VALUE",
+        help=("an annotation of the job and its pods"),
+    ),
+    many(
+        "--label -l",
+        "labels",
+        values.labels,
+        metavar="KEY=VALUE",
+        help=("a label of the job and its pods"),
+    ),
 )
 PLACED: Final = (
-    many("--selector", "selector", values.labels, metavar="KEY=VALUE", help="only nodes with this label"),
     many(
-        "--toleration", "tolerations", values.tolerations, metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"
+        "--selector",
+        "selector",
+        values.labels,
+        metavar="KEY=VALUE",
+        help=("only nodes with this label"),
+    ),
+    many(
+        "--toleration",
+        "tolerations",
+        values.tolerations,
+        metavar="TAINT",
+        help=("KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"),
     ),
 )
 DRY_RUN: Final = truth("--dry-run", help="print the objects as YAML and create nothing")
 WAY: Final = (
     DRY_RUN,
-    text("--file -f", metavar="FILE", help="create the objects of a YAML file (`-`: stdin); flags come after it"),
+    text(
+        "--file -f",
+        metavar="FILE",
+        help=("create the objects of a YAML file (`-`: stdin); flags come after it"),
+    ),
 )
 """How the objects come into being, whatever they are."""
 TIMES: Final = (
-    text("--running-timeout", "running_seconds", values.seconds, metavar="TIME", help="end the job after this time, e.g. `1h30m`"),
-    text("--ttl-after-finished", "ttl_seconds", values.seconds, metavar="TIME", help="delete the job this time after its end"),
+    text(
+        "--running-timeout",
+        "running_seconds",
+        values.seconds,
+        metavar="TIME",
+        help=("end the job after this time, e.g. `1h30m`"),
+    ),
+    text(
+        "--ttl-after-finished",
+        "ttl_seconds",
+        values.seconds,
+        metavar="TIME",
+        help=("delete the job this time after its end"),
+    ),
 )
 """Where the operator ends jobs, and removes those that have ended."""
 ONE_SIZE: Final = (
@@ -66,10 +104,36 @@ SHARED: Final = (
         metavar="N",
         help="units of shared GPU memory (`aliyun.com/gpu-mem`) of each GPU pod",
     ),
-    text("--gpucore", "gpu_core", values.count, default="0", metavar="PERCENT", help="percent of a GPU's cores of each GPU pod"),
-    many("--device", "devices", values.devices, metavar="RESOURCE=N", help="another chip, e.g. `amd.com/gpu=1`"),
-    text("--retry", "retry", values.count, default="0", metavar="N", help="number of retries of a failed job"),
-    many("--env -e", "env", values.env, metavar="NAME=VALUE", help="an environment variable of the training containers"),
+    text(
+        "--gpucore",
+        "gpu_core",
+        values.count,
+        default="0",
+        metavar="PERCENT",
+        help=("percent of a GPU's cores of each GPU pod"),
+    ),
+    many(
+        "--device",
+        "devices",
+        values.devices,
+        metavar="RESOURCE=N",
+        help=("another chip, e.g. `amd.com/gpu=1`"),
+    ),
+    text(
+        "--retry",
+        "retry",
+        values.count,
+        default="0",
+        metavar="N",
+        help=("number of retries of a failed job"),
+    ),
+    many(
+        "--env -e",
+        "env",
+        values.env,
+        metavar="NAME=VALUE",
+        help=("an environment variable of the training containers"),
+    ),
     many(
         "--env-from-secret",
         "secret_env",
@@ -79,9 +143,27 @@ SHARED: Final = (
     ),
     *LABELLED,
     *PLACED,
-    text("--priority -p", "priority", values.object_name, metavar="CLASS", help="priority class of the pods"),
-    text("--scheduler", "scheduler", values.object_name, metavar="NAME", help="scheduler of the pods"),
-    text("--service-account", "service_account", values.object_name, metavar="NAME", help="service account of the pods"),
+    text(
+        "--priority -p",
+        "priority",
+        values.object_name,
+        metavar="CLASS",
+        help=("priority class of the pods"),
+    ),
+    text(
+        "--scheduler",
+        "scheduler",
+        values.object_name,
+        metavar="NAME",
+        help=("scheduler of the pods"),
+    ),
+    text(
+        "--service-account",
+        "service_account",
+        values.object_name,
+        metavar="NAME",
+        help=("service account of the pods"),
+    ),
     text(
         "--restart-policy",
         "restart",
@@ -95,17 +177,54 @@ SHARED: Final = (
     truth("--hostNetwork", "host_network", help="use the node's network"),
     truth("--hostIPC", "host_ipc", help="use the node's IPC namespace"),
     truth("--hostPID", "host_pid", help="use the node's PID namespace"),
-    text("--share-memory", "shared_memory", values.quantity, default="2Gi", metavar="SIZE", help="size of /dev/shm"),
+    text(
+        "--share-memory",
+        "shared_memory",
+        values.quantity,
+        default="2Gi",
+        metavar="SIZE",
+        help=("size of /dev/shm"),
+    ),
     text("--shell", "shell", default="sh", help="shell that runs the command"),
-    text("--working-dir", "working_dir", twin="workingDir", default="/root", metavar="DIR", help="working directory of the command"),
-    many("--data -d", "claims", values.claims, metavar="CLAIM:PATH", help="mount a persistent volume claim"),
-    many("--data-dir", "host_dirs", values.host_dirs, twin="dataDir", metavar="HOST[:PATH]", help="mount a folder of the node"),
+    text(
+        "--working-dir",
+        "working_dir",
+        twin="workingDir",
+        default="/root",
+        metavar="DIR",
+        help=("working directory of the command"),
+    ),
+    many(
+        "--data -d",
+        "claims",
+        values.claims,
+        metavar="CLAIM:PATH",
+        help=("mount a persistent volume claim"),
+    ),
+    many(
+        "--data-dir",
+        "host_dirs",
+        values.host_dirs,
+        twin="dataDir",
+        metavar="HOST[:PATH]",
+        help=("mount a folder of the node"),
+    ),
     many("--config-file", metavar="FILE[:PATH]", help="mount a file of this machine"),
     text("--sync-mode", twin="syncMode", metavar="MODE", help="copy code first: git or rsync"),
-    text("--sync-source", twin="syncSource", metavar="SOURCE", help="the repository, or the source of rsync"),
+    text(
+        "--sync-source",
+        twin="syncSource",
+        metavar="SOURCE",
+        help=("the repository, or the source of rsync"),
+    ),
     text("--sync-image", twin="syncImage", metavar="IMAGE", help="image of the copying container"),
     truth("--tensorboard", help="run TensorBoard with the job"),
-    text("--tensorboard-image", twin="tensorboardImage", metavar="IMAGE", help="image of TensorBoard"),
+    text(
+        "--tensorboard-image",
+        twin="tensorboardImage",
+        metavar="IMAGE",
+        help=("image of TensorBoard"),
+    ),
     text("--logdir", default="/training_logs", metavar="DIR", help="path of TensorBoard's logs"),
     text("--model-name", metavar="NAME", help="name of the model that is trained"),
     text("--model-source", "model_source", metavar="URI", help="source of the model"),
@@ -127,17 +246,27 @@ COMMON: Final = (
 )
 """What every kind of workers takes."""
 _COMMAND: Final = "what to run in each training container, joined by blanks, by --shell"
-_SYNC_IMAGES: Final = {"git": "registry.k8s.io/git-sync/git-sync:v3.6.9", "rsync": "instrumentisto/rsync-ssh:latest"}
+_SYNC_IMAGES: Final = {
+    "git": "registry.k8s.io/git-sync/git-sync:v3.6.9",
+    "rsync": "instrumentisto/rsync-ssh:latest",
+}
 _TENSORBOARD_IMAGE: Final = "tensorflow/tensorflow:2.16.1"
 _FILE_BYTES_MAX: Final = 1024 * 1024  # what an API server takes of a ConfigMap
 
 
-def add_job_flags(parser: argparse.ArgumentParser, table: Iterable[Flag], command: str = _COMMAND, metavar: str = "COMMAND") -> None:
+def add_job_flags(
+    parser: argparse.ArgumentParser,
+    table: Iterable[Flag],
+    command: str = _COMMAND,
+    metavar: str = "COMMAND",
+) -> None:
     parser.add_argument("command", nargs="*", metavar=metavar, help=command)
     add_flags(parser, table)
 
 
-def common_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
+def common_spec(
+    args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]
+) -> JobSpec:
     """The spec of a table that begins with `SHARED`, without its roles.
 
     Raises UserError for the first value that cannot be used.
@@ -155,13 +284,21 @@ def common_spec(args: argparse.Namespace, namespace: str, machine: Machine, tabl
     )
 
 
-def one_size_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
-    """Where every worker has the same image, cpu and memory: of a table with `COMMON` and `ONE_SIZE`."""
+def one_size_spec(
+    args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]
+) -> JobSpec:
+    """Where every worker has the same image, cpu and memory: of a table with `COMMON` and
+    `ONE_SIZE`.
+    """
     check_image(args)
     spec = common_spec(args, namespace, machine, table)
     replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run
     gpus = values.count("gpus", args.gpus)
-    worker = RoleSpec(replicas=replicas, gpus=gpus, resources=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)))
+    worker = RoleSpec(
+        replicas=replicas,
+        gpus=gpus,
+        resources=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)),
+    )
     return replace(spec, worker=worker)
 
 
@@ -171,7 +308,11 @@ def check_image(args: argparse.Namespace) -> None:
 
 
 def sizes(**given: tuple[str, str]) -> dict[str, str]:
-    return {resource: amount for resource, (flag, given) in given.items() if (amount := values.quantity(flag, given))}
+    return {
+        resource: amount
+        for resource, (flag, given) in given.items()
+        if (amount := values.quantity(flag, given))
+    }
 
 
 def read_config_file(given: str, machine: Machine) -> ConfigFile:
@@ -181,13 +322,21 @@ def read_config_file(given: str, machine: Machine) -> ConfigFile:
     except OSError as error:
         raise invalid(f"config file `{here}` cannot be read: {error.strerror or error}") from error
     if len(content) > _FILE_BYTES_MAX:
-        raise invalid(f"config file `{here}` has {len(content)} bytes; at most {_FILE_BYTES_MAX} fit", "mount it by --data")
+        raise invalid(
+            f"config file `{here}` has {len(content)} bytes; at most {_FILE_BYTES_MAX} fit",
+            "mount it by --data",
+        )
     return ConfigFile(path, content)
 
 
 def pull_secrets(args: argparse.Namespace, config: Mapping[str, str]) -> tuple[str, ...]:
-    configured = [each.strip() for each in config.get("imagePullSecrets", "").split(",") if each.strip()]
-    return tuple(values.object_name("image-pull-secret", each) for each in args.image_pull_secret or configured)
+    configured = [
+        each.strip() for each in config.get("imagePullSecrets", "").split(",") if each.strip()
+    ]
+    return tuple(
+        values.object_name("image-pull-secret", each)
+        for each in args.image_pull_secret or configured
+    )
 
 
 def _sync(args: argparse.Namespace, config: Mapping[str, str]) -> CodeSync | None:
@@ -195,8 +344,15 @@ def _sync(args: argparse.Namespace, config: Mapping[str, str]) -> CodeSync | Non
         return None
     mode = values.word("sync-mode", args.sync_mode, tuple(_SYNC_IMAGES))
     if not args.sync_source:
-        raise invalid("--sync-source must be set when --sync-mode is set", "it is a repository, or the source of rsync")
-    return CodeSync(mode, args.sync_source, args.sync_image or config.get(f"sync_{mode}_image") or _SYNC_IMAGES[mode])
+        raise invalid(
+            "--sync-source must be set when --sync-mode is set",
+            "it is a repository, or the source of rsync",
+        )
+    return CodeSync(
+        mode,
+        args.sync_source,
+        args.sync_image or config.get(f"sync_{mode}_image") or _SYNC_IMAGES[mode],
+    )
 
 
 def _tensorboard(args: argparse.Namespace, config: Mapping[str, str]) -> Tensorboard | None:
@@ -204,10 +360,15 @@ def _tensorboard(args: argparse.Namespace, config: Mapping[str, str]) -> Tensorb
         return None
     if not args.logdir.startswith("/"):
         raise invalid(f"--logdir is invalid: `{args.logdir}` is not absolute")
-    return Tensorboard(args.tensorboard_image or config.get("tensorboard_image") or _TENSORBOARD_IMAGE, args.logdir)
+    return Tensorboard(
+        args.tensorboard_image or config.get("tensorboard_image") or _TENSORBOARD_IMAGE, args.logdir
+    )
 
 
 def _model_name(args: argparse.Namespace) -> str:
     if args.model_name and not args.model_source:
-        raise invalid("model version source must be specified when registering a model version", "`--model-source URI` names it")
+        raise invalid(
+            "model version source must be specified when registering a model version",
+            "`--model-source URI` names it",
+        )
     return values.labels("model-name", [f"modelName={args.model_name}"])["modelName"]

@@ -1,8 +1,8 @@
 """What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML
 (docs/spec/arena-cli.md#objects).
 
-Nothing is printed before everything is created, and a submit that fails half-way removes what it made, so a
-person never sees half a job.
+Nothing is printed before everything is created, and a submit that fails half-way removes what it
+made, so a person never sees half a job.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fairlead.cli.frame.context import ClusterObjects, Context, Machine
 from fairlead.cli.submit.pod_faults import check_mounts, check_shares
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
-from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
+from fairlead.model.actions import (
+    CreateObject,
+    DeleteObject,
+    Manifest,
+    Outcome,
+    PatchObject,
+    Result,
+    object_ref,
+)
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
@@ -55,12 +63,20 @@ def submit(
     check_text(args.words)
     named_in_file = ""
     if args.file:
-        from fairlead.cli.submit.file import is_job_file, namespace_of, read_documents, with_job_file
+        from fairlead.cli.submit.file import (
+            is_job_file,
+            namespace_of,
+            read_documents,
+            with_job_file,
+        )
 
         documents = read_documents(args.file, context.machine)
         if not is_job_file(documents):
             return _submit_as_it_is(args, context, documents)
-        args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
+        args, named_in_file = (
+            with_job_file(args, documents, submission.kind.TYPE),
+            namespace_of(documents),
+        )
     from fairlead.cli.frame.values import job_name
 
     job_name(args.name, may_begin_with_digit=True)  # the kind decides whether it may
@@ -79,25 +95,36 @@ def check_text(words: Sequence[str]) -> None:
             word.encode()
         except UnicodeEncodeError:
             readable = word.encode(errors="backslashreplace").decode()
-            raise UserError(f"`{readable}` is not UTF-8 text", "Kubernetes objects contain text; use --config-file for a file") from None
+            raise UserError(
+                f"`{readable}` is not UTF-8 text",
+                "Kubernetes objects contain text; use --config-file for a file",
+            ) from None
 
 
-def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission, words: Words) -> int:
+def _submit_spec(
+    args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission, words: Words
+) -> int:
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
         raise no_cluster()
     if args.dry_run or cluster is None:
-        return print_objects(context, _objects(*_as_served(args, context, cluster, spec, submission)))
+        return print_objects(
+            context, _objects(*_as_served(args, context, cluster, spec, submission))
+        )
     made = _create_unasked(cluster, spec, submission, _exists(words, spec, submission))
     if made is None:
         spec, submission, served = _as_served(args, context, cluster, spec, submission)
         objects = _objects(spec, submission, served)
-        place = next(place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND)
+        place = next(
+            place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND
+        )
         made = create_all(cluster, objects, spec.namespace, _exists(words, spec, submission), place)
     context.stdout.write("".join(created_line(each) for each in made))
     context.stdout.flush()
     for sentence in (words.done, words.look):
-        context.messages.info(sentence.format(name=spec.name, type=submission.kind.TYPE, namespace=spec.namespace))
+        context.messages.info(
+            sentence.format(name=spec.name, type=submission.kind.TYPE, namespace=spec.namespace)
+        )
     return 0
 
 
@@ -116,9 +143,11 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
     return objects
 
 
-def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
-    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be
-    asked in any case.
+def _create_unasked(
+    cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError
+) -> list[Manifest] | None:
+    """What was made, as the newest operator takes it; None when this cluster does not, or when it
+    must be asked in any case.
     """
     from fairlead.kinds.submission import Served
 
@@ -136,12 +165,16 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
 
 
 def _as_served(
-    args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission
+    args: argparse.Namespace,
+    context: Context,
+    cluster: ClusterObjects | None,
+    spec: JobSpec,
+    submission: Submission,
 ) -> tuple[JobSpec, Submission, Served]:
     """The spec and submission to create, and what the cluster serves.
 
-    A dry run needs no cluster; otherwise the kind, or the one that replaces it, must be served, and the
-    priority class must exist.
+    A dry run needs no cluster; otherwise the kind, or the one that replaces it, must be served, and
+    the priority class must exist.
     """
     from msgspec.structs import replace
 
@@ -153,7 +186,9 @@ def _as_served(
     if cluster is None:
         return spec, submission, Served(versions[:1])
     try:
-        served = cluster.served(kind, versions[0] if submission.kind.READS_SCHEMA else "", spec.priority)
+        served = cluster.served(
+            kind, versions[0] if submission.kind.READS_SCHEMA else "", spec.priority
+        )
         instead = submission.instead if submission.version(served) is None else None
         names = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
     except OutsideError as error:
@@ -162,7 +197,10 @@ def _as_served(
         context.messages.warn(f"not checked against the cluster: {error.what}")
         return spec, submission, Served(versions[:1])
     if instead is not None and instead.version(names) is not None:
-        context.messages.warn(f"the cluster serves no {label_of(kind)}: the {kind.TYPE} becomes an {instead.kind.TYPE}")
+        context.messages.warn(
+            f"the cluster serves no {label_of(kind)}: the {kind.TYPE} becomes an "
+            f"{instead.kind.TYPE}"
+        )
         _check_priority(context, spec.priority, names)
         return replace(spec, options=None), instead, names
     if submission.version(served) is None:
@@ -179,22 +217,41 @@ def _check_priority(context: Context, priority: str, served: Served) -> None:
     from fairlead.cli.frame.values import invalid
 
     if priority and served.has_priority is False:
-        raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")
+        raise invalid(
+            f"the priority {priority} doesn't exist. Please check with `kubectl get "
+            "priorityclass` to get a valid priority."
+        )
     if priority and served.has_priority is None:
-        context.messages.warn(f"it is unknown whether the priority {priority} exists: priority classes may not be read")
+        context.messages.warn(
+            f"it is unknown whether the priority {priority} exists: priority classes may "
+            "not be "
+            "read"
+        )
 
 
 def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> None:
     if served.spec_fields is None:
         return
-    asked = {"startingDeadlineSeconds": spec.starting_seconds is not None, "nprocPerNode": bool(spec.nproc_per_node)}
+    asked = {
+        "startingDeadlineSeconds": spec.starting_seconds is not None,
+        "nprocPerNode": bool(spec.nproc_per_node),
+    }
     for name, is_asked in asked.items():
         if is_asked and name not in served.spec_fields:
-            context.messages.warn(f"the cluster's operator does not support `spec.{name}`: it is omitted")
+            context.messages.warn(
+                f"the cluster's operator does not support `spec.{name}`: it is omitted"
+            )
 
 
-def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, exists: UserError, place: int = 0) -> list[Manifest]:
-    """Creates what the object at `place` needs, the object, and its companions, and returns what was made.
+def create_all(
+    cluster: ClusterObjects,
+    objects: Sequence[Manifest],
+    namespace: str,
+    exists: UserError,
+    place: int = 0,
+) -> list[Manifest]:
+    """Creates what the object at `place` needs, the object, and its companions, and returns what
+    was made.
 
     Whatever goes wrong on the way, nothing stays behind.
 
@@ -208,12 +265,20 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
         for manifest in objects[:place]:
             created = cluster.apply(CreateObject(manifest, namespace)).expect(Result.THERE).made
             if created is None:
-                raise exists if cluster.is_there(main, namespace) else _in_the_way(manifest, main, namespace)
+                raise (
+                    exists
+                    if cluster.is_there(main, namespace)
+                    else _in_the_way(manifest, main, namespace)
+                )
             made.append(created)
         job = _made(cluster.apply(CreateObject(main, namespace)), exists)
         made.append(job)
         for each in made[:place]:
-            cluster.apply(PatchObject(object_ref(each), {"metadata": {"ownerReferences": [owner_reference(job)]}})).expect()
+            cluster.apply(
+                PatchObject(
+                    object_ref(each), {"metadata": {"ownerReferences": [owner_reference(job)]}}
+                )
+            ).expect()
     except BaseException as error:
         _remove(cluster, made, error)
         raise
@@ -221,8 +286,8 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
 
 
 def _made(outcome: Outcome, exists: UserError) -> Manifest:
-    """The object as the cluster made it; raises why it was not made, `exists` when one of its name is there
-    already.
+    """The object as the cluster made it; raises why it was not made, `exists` when one of its name
+    is there already.
     """
     created = outcome.expect(Result.THERE).made
     if created is None:
@@ -231,12 +296,19 @@ def _made(outcome: Outcome, exists: UserError) -> Manifest:
 
 
 def _in_the_way(manifest: Manifest, job: Manifest, namespace: str) -> UserError:
-    what = f"the {_label(manifest)} {manifest['metadata']['name']} is already exist, so the job {job['metadata']['name']} was not submitted"
+    what = (
+        f"the {_label(manifest)} {manifest['metadata']['name']} is already exist, so the job "
+        f"{job['metadata']['name']} was not submitted"
+    )
     return UserError(what, _removal(manifest, namespace))
 
 
 def _with_companions(
-    cluster: ClusterObjects, job: Manifest, companions: Sequence[Manifest], namespace: str, before: Sequence[Manifest] = ()
+    cluster: ClusterObjects,
+    job: Manifest,
+    companions: Sequence[Manifest],
+    namespace: str,
+    before: Sequence[Manifest] = (),
 ) -> list[Manifest]:
     """`before`: what was made until now, when that is more than the job."""
     from fairlead.kinds.parts.job_companions import owned_by
@@ -258,12 +330,17 @@ def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseExceptio
         try:
             cluster.apply(DeleteObject(object_ref(each))).expect(Result.GONE)
         except FairleadError as error:
-            left = f"{_label(each)}/{each['metadata']['name']} was made and could not be removed: {error.what}"
+            left = (
+                f"{_label(each)}/{each['metadata']['name']} was made and could not be removed: "
+                f"{error.what}"
+            )
             if isinstance(why, FairleadError):
                 why.hint = f"{why.hint}; {left}" if why.hint else left
 
 
-def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequence[Manifest]) -> int:
+def _submit_as_it_is(
+    args: argparse.Namespace, context: Context, documents: Sequence[Manifest]
+) -> int:
     """`-f` with objects of Kubernetes: each is created as it stands."""
     check_shares(documents)
     if args.dry_run:
@@ -275,7 +352,12 @@ def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequ
     made: list[Manifest] = []
     try:
         for document in documents:
-            made.append(_made(cluster.apply(CreateObject(document, namespace)), _there_already(document, namespace)))
+            made.append(
+                _made(
+                    cluster.apply(CreateObject(document, namespace)),
+                    _there_already(document, namespace),
+                )
+            )
     except BaseException as error:
         _remove(cluster, made, error)
         raise
@@ -289,14 +371,22 @@ def _there_already(document: Manifest, namespace: str) -> UserError:
 
     group, name = str(document["apiVersion"]).rpartition("/")[0], document["metadata"].get("name")
     if any((group, document["kind"]) == (kind.GROUP, kind.KIND) for kind in KINDS):
-        return UserError(f"the job {name} is already exist, please delete it first. use 'arena delete {name}'")
-    return UserError(f"the {_label(document)} {name} is already exist, so nothing of the file was created", _removal(document, namespace))
+        return UserError(
+            f"the job {name} is already exist, please delete it first. use 'arena delete {name}'"
+        )
+    return UserError(
+        f"the {_label(document)} {name} is already exist, so nothing of the file was created",
+        _removal(document, namespace),
+    )
 
 
 def _removal(manifest: Manifest, namespace: str) -> str:
     """The command that removes the existing object."""
     meta = manifest["metadata"]
-    return f"`kubectl delete {_label(manifest)}/{meta['name']} -n {meta.get('namespace') or namespace}` removes it"
+    return (
+        f"`kubectl delete {_label(manifest)}/{meta['name']} -n "
+        f"{meta.get('namespace') or namespace}` removes it"
+    )
 
 
 def print_objects(context: Context, objects: Sequence[Manifest]) -> int:
@@ -320,5 +410,8 @@ def _label(manifest: Manifest) -> str:
 def no_cluster() -> UserError:
     return UserError(
         "there is no cluster to submit to",
-        "`fairlead up` starts one on this machine, --kubeconfig FILE names another, --dry-run prints the objects",
+        (
+            "`fairlead up` starts one on this machine, --kubeconfig FILE names another, --dry-run "
+            "prints the objects"
+        ),
     )

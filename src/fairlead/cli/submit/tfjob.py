@@ -21,18 +21,53 @@ HELP = "Submit a TFJob: workers, parameter servers, a chief, an evaluator."
 
 
 def _of_roles() -> Iterator[Flag]:
-    for role, old in (("worker", "worker"), ("ps", "ps"), ("chief", "Chief"), ("evaluator", "evaluator")):
+    for role, old in (
+        ("worker", "worker"),
+        ("ps", "ps"),
+        ("chief", "Chief"),
+        ("evaluator", "evaluator"),
+    ):
         for part, title in (("cpu", "Cpu"), ("memory", "Memory")):
-            yield text(f"--{role}-{part}", twin=f"{old}{title}", metavar=part.upper(), help=f"{part} of each {role}")
+            yield text(
+                f"--{role}-{part}",
+                twin=f"{old}{title}",
+                metavar=part.upper(),
+                help=(f"{part} of each {role}"),
+            )
             limit = f"limit of {part} of each {role} (default: the request)"
             yield text(f"--{role}-{part}-limit", metavar=part.upper(), help=limit)
-        yield many(f"--{role}-selector", metavar="KEY=VALUE", help=f"only nodes with this label, for the {role}")
+        yield many(
+            f"--{role}-selector",
+            metavar="KEY=VALUE",
+            help=(f"only nodes with this label, for the {role}"),
+        )
     for role in ("worker", "ps"):
-        yield text(f"--{role}-image", twin=f"{role}Image", metavar="IMAGE", help=f"image of the {role}, instead of --image")
-        yield text(f"--{role}-affinity-policy", default="none", metavar="POLICY", help="none, spread or binpack")
-        yield text(f"--{role}-affinity-constraint", default="preferred", metavar="HOW", help="preferred or required")
+        yield text(
+            f"--{role}-image",
+            twin=f"{role}Image",
+            metavar="IMAGE",
+            help=(f"image of the {role}, instead of --image"),
+        )
+        yield text(
+            f"--{role}-affinity-policy",
+            default="none",
+            metavar="POLICY",
+            help=("none, spread or binpack"),
+        )
+        yield text(
+            f"--{role}-affinity-constraint",
+            default="preferred",
+            metavar="HOW",
+            help=("preferred or required"),
+        )
     for role in ("worker", "ps", "chief"):
-        yield text(f"--{role}-port", twin=f"{role}Port", default="0", metavar="PORT", help=f"port of the {role} (2222)")
+        yield text(
+            f"--{role}-port",
+            twin=f"{role}Port",
+            default="0",
+            metavar="PORT",
+            help=(f"port of the {role} (2222)"),
+        )
 
 
 FLAGS: Final = (
@@ -51,7 +86,13 @@ FLAGS: Final = (
         help="ChiefWorker or AllWorkers",
     ),
     text("--role-sequence", metavar="ROLES", help="order in which roles start, e.g. `w,p,c,e`"),
-    text("--starting-timeout", "starting_seconds", values.seconds, metavar="TIME", help="give up if it has not started after this time"),
+    text(
+        "--starting-timeout",
+        "starting_seconds",
+        values.seconds,
+        metavar="TIME",
+        help=("give up if it has not started after this time"),
+    ),
 )
 
 
@@ -74,8 +115,16 @@ def tf_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSp
         spec,
         image=args.image or args.worker_image or args.ps_image,
         # It may have parameter servers and a chief only.
-        worker=_role(args, "worker", values.count("workers", args.workers), gpus, args.worker_image),
-        ps=_role(args, "ps", values.count("ps", args.ps), values.count("ps-gpus", args.ps_gpus), args.ps_image),
+        worker=_role(
+            args, "worker", values.count("workers", args.workers), gpus, args.worker_image
+        ),
+        ps=_role(
+            args,
+            "ps",
+            values.count("ps", args.ps),
+            values.count("ps-gpus", args.ps_gpus),
+            args.ps_image,
+        ),
         chief=_role(args, "chief", int(args.chief), gpus, args.worker_image),
         evaluator=_role(args, "evaluator", int(args.evaluator), gpus, args.worker_image),
         role_sequence=_role_sequence(args.role_sequence or config.get("tfjob_role_sequence", "")),
@@ -87,8 +136,12 @@ def _check_image(args: argparse.Namespace) -> None:
     if args.image or (args.worker_image and (args.ps_image or not has_ps)):
         return
     if args.worker_image:
-        raise invalid("--image or --psImage must be set", "`--image IMAGE` names the image of every role")
-    raise invalid("--image or --workerImage must be set", "`--image IMAGE` names the image of every role")
+        raise invalid(
+            ("--image or --psImage must be set"), ("`--image IMAGE` names the image of every role")
+        )
+    raise invalid(
+        ("--image or --workerImage must be set"), ("`--image IMAGE` names the image of every role")
+    )
 
 
 def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: str) -> RoleSpec:
@@ -100,11 +153,20 @@ def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: 
         gpus=gpus,
         image=image,
         resources=sizes(cpu=(f"{role}-cpu", of("cpu")), memory=(f"{role}-memory", of("memory"))),
-        limits=sizes(cpu=(f"{role}-cpu-limit", of("cpu_limit")), memory=(f"{role}-memory-limit", of("memory_limit"))),
+        limits=sizes(
+            cpu=(f"{role}-cpu-limit", of("cpu_limit")),
+            memory=(f"{role}-memory-limit", of("memory_limit")),
+        ),
         port=values.port(f"{role}-port", of("port", "0")),
         selector=values.labels(f"{role}-selector", getattr(args, f"{role}_selector")),
-        affinity_policy=values.word(f"{role}-affinity-policy", of("affinity_policy", "none"), ("none", "spread", "binpack")),
-        affinity_constraint=values.word(f"{role}-affinity-constraint", of("affinity_constraint", "preferred"), ("preferred", "required")),
+        affinity_policy=values.word(
+            f"{role}-affinity-policy", of("affinity_policy", "none"), ("none", "spread", "binpack")
+        ),
+        affinity_constraint=values.word(
+            f"{role}-affinity-constraint",
+            of("affinity_constraint", "preferred"),
+            ("preferred", "required"),
+        ),
     )
 
 
@@ -117,5 +179,8 @@ def _role_sequence(given: str) -> str:
     roles |= {title.lower(): title for title in roles.values()}
     words = [each.strip().lower() for each in given.split(",")] if given else []
     if any(each not in roles for each in words):
-        raise invalid(f"--role-sequence is invalid: `{given}`", "write it as `w,p,c,e` (Worker, PS, Chief, Evaluator)")
+        raise invalid(
+            f"--role-sequence is invalid: `{given}`",
+            "write it as `w,p,c,e` (Worker, PS, Chief, Evaluator)",
+        )
     return ",".join(roles[each] for each in words)

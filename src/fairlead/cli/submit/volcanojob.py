@@ -17,7 +17,10 @@ from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit volcanojob"
-HELP = "Submit a Volcano job: one task per image. Volcano starts at least --min-available pods at once."
+HELP = (
+    "Submit a Volcano job: one task per image. Volcano starts at least --min-available pods at "
+    "once."
+)
 
 _TASK_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _OPTIONS: Final = (
@@ -30,22 +33,66 @@ _OPTIONS: Final = (
         metavar="N",
         help="start this many pods at once, or none",
     ),
-    text("--queue", "queue", values.object_name, default="default", metavar="QUEUE", help="queue of Volcano"),
-    text("--scheduler-name", twin="schedulerName", default="volcano", metavar="NAME", help="scheduler of the pods"),
-    text("--task-name", twin="taskName", default="task", metavar="NAME", help="tasks are called NAME-0, NAME-1, …"),
-    many("--task-images", twin="taskImages", metavar="IMAGE,…", help="an image for each task (ubuntu,nginx,busybox)"),
-    text("--task-replicas", twin="taskReplicas", default="1", metavar="N", help="pods of each task"),
+    text(
+        "--queue",
+        "queue",
+        values.object_name,
+        default="default",
+        metavar="QUEUE",
+        help=("queue of Volcano"),
+    ),
+    text(
+        "--scheduler-name",
+        twin="schedulerName",
+        default="volcano",
+        metavar="NAME",
+        help=("scheduler of the pods"),
+    ),
+    text(
+        "--task-name",
+        twin="taskName",
+        default="task",
+        metavar="NAME",
+        help=("tasks are called NAME-0, NAME-1, …"),
+    ),
+    many(
+        "--task-images",
+        twin="taskImages",
+        metavar="IMAGE,…",
+        help=("an image for each task (ubuntu,nginx,busybox)"),
+    ),
+    text(
+        "--task-replicas", twin="taskReplicas", default="1", metavar="N", help=("pods of each task")
+    ),
     text("--task-cpu", twin="taskCPU", default="250m", metavar="CPU", help="cpu of each pod"),
-    text("--task-memory", twin="taskMemory", default="128Mi", metavar="SIZE", help="memory of each pod"),
+    text(
+        "--task-memory",
+        twin="taskMemory",
+        default="128Mi",
+        metavar="SIZE",
+        help=("memory of each pod"),
+    ),
     text("--task-gpus", default="0", metavar="N", help="whole GPUs of each pod"),
-    text("--task-port", "port", values.port, twin="taskPort", default="2222", metavar="PORT", help="port of each pod"),
+    text(
+        "--task-port",
+        "port",
+        values.port,
+        twin="taskPort",
+        default="2222",
+        metavar="PORT",
+        help=("port of each pod"),
+    ),
 )
 """Those with a field are `VolcanoOptions`."""
 _COMMAND: Final = "what each task runs, joined by blanks (else what its image does)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_job_flags(parser, (text("--name", help="name of the job (required)"), *_OPTIONS, *LABELLED, *WAY), _COMMAND)
+    add_job_flags(
+        parser,
+        (text("--name", help=("name of the job (required)")), *_OPTIONS, *LABELLED, *WAY),
+        _COMMAND,
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -58,12 +105,26 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     from fairlead.kinds.training.volcanojob import VolcanoOptions
 
-    images = tuple(image for given in args.task_images or ["ubuntu,nginx,busybox"] for image in given.split(","))
+    images = tuple(
+        image
+        for given in args.task_images or ["ubuntu,nginx,busybox"]
+        for image in given.split(",")
+    )
     if not all(images):
-        raise values.invalid(f"--task-images is invalid: `{','.join(args.task_images)}`", "write IMAGE,IMAGE without empty places")
-    replicas, least = values.count("task-replicas", args.task_replicas, 1), values.count("min-available", args.min_available)
+        raise values.invalid(
+            f"--task-images is invalid: `{','.join(args.task_images)}`",
+            "write IMAGE,IMAGE without empty places",
+        )
+    replicas, least = (
+        values.count("task-replicas", args.task_replicas, 1),
+        values.count("min-available", args.min_available),
+    )
     if least > replicas * len(images):
-        raise values.invalid(f"--min-available is invalid: it is {least}, and the job has {replicas * len(images)} pods")
+        raise values.invalid(
+            f"--min-available is invalid: it is {least}, and the job has "
+            f"{replicas * len(images)} "
+            "pods"
+        )
     return JobSpec(
         name=values.job_name(args.name, may_begin_with_digit=True),
         namespace=namespace,
@@ -71,11 +132,17 @@ def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> 
         worker=RoleSpec(
             replicas=replicas,
             gpus=values.count("task-gpus", args.task_gpus),
-            resources=sizes(cpu=("task-cpu", args.task_cpu), memory=("task-memory", args.task_memory)),
+            resources=sizes(
+                cpu=("task-cpu", args.task_cpu), memory=("task-memory", args.task_memory)
+            ),
         ),
         scheduler=values.object_name("scheduler-name", args.scheduler_name),
         shared_memory="",
-        options=VolcanoOptions(images=images, task_name=_task_name(args.task_name, len(images)), **read_flags(args, _OPTIONS)),
+        options=VolcanoOptions(
+            images=images,
+            task_name=_task_name(args.task_name, len(images)),
+            **read_flags(args, _OPTIONS),
+        ),
         **read_flags(args, LABELLED),
     )
 
@@ -85,5 +152,7 @@ def _task_name(text: str, count: int) -> str:
     longest = 63 - len(f"-{count - 1}")
     if not _TASK_NAME.fullmatch(text) or len(text) > longest:
         hint = f"at most {longest} lower case letters, digits and `-`"
-        raise values.invalid(f"--task-name is invalid: `{text}` is not a valid name of a task", hint)
+        raise values.invalid(
+            (f"--task-name is invalid: `{text}` is not a valid name of a task"), hint
+        )
     return text

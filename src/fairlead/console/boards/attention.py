@@ -1,7 +1,8 @@
-"""The list "Needs attention": at most seven lines, the worst first, each with a count, objects and a time.
+"""The list "Needs attention": at most seven lines, the worst first, each with a count, objects and
+a time.
 
-Broken objects come first, then waiting ones, then wasted GPUs. A line is about one kind of trouble; broken
-cards with different faults have separate lines, because each fault needs a different action.
+Broken objects come first, then waiting ones, then wasted GPUs. A line is about one kind of trouble;
+broken cards with different faults have separate lines, because each fault needs a different action.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ STUCK_SECONDS: Final = 120.0
 """Time after the end of its grace period from which a terminating pod needs attention."""
 LONG_WAIT_SECONDS: Final = 600.0
 """Waiting time from which a job or pod needs attention."""
-_IMAGE_REASONS: Final = frozenset(("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"))
+_IMAGE_REASONS: Final = frozenset(
+    ("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull")
+)
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 _LEVELS: Final = ("broken", "waiting", "wasted")
 _OWN_WISH: Final = frozenset(("Suspended",))
@@ -59,10 +62,11 @@ def attention_lines(
     idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
-    """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
+    """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of
+    its leaf.
 
-    `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of waiting jobs
-    appear as jobs.
+    `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of
+    waiting jobs appear as jobs.
     """
     pods = [pod for pod in snapshot.pods if has_gpu(pod) and not pod.is_finished]
 
@@ -80,15 +84,20 @@ def attention_lines(
     return sorted(found, key=lambda line: _LEVELS.index(line.level))[:LINES_MAX]
 
 
-def _node_lines(gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]) -> Iterator[AttentionLine]:
+def _node_lines(
+    gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]
+) -> Iterator[AttentionLine]:
     cards = {each.node.name: each.gpus_total for each in nodes}
     silent = [_node(node) for node in gpu_nodes if is_silent(node)]
     gpus = sum(cards[thing.about.name] for thing in silent)
     text = (
-        f"{counted(len(silent), 'node')} unreachable; what runs on {'its' if len(silent) == 1 else 'their'} "
+        f"{counted(len(silent), 'node')} unreachable; what runs on "
+        f"{'its' if len(silent) == 1 else 'their'} "
         f"{counted(gpus, 'GPU')} is unknown"
     )
-    yield from _line("node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus})
+    yield from _line(
+        "node-silent", "broken", silent, text, ("kubectl describe node {name}"), {"gpus": gpus}
+    )
     unready = [_node(node) for node in gpu_nodes if not is_ready(node) and not is_silent(node)]
     text = f"{counted(len(unready), 'node')} not ready"
     yield from _line("node-not-ready", "broken", unready, text, "kubectl describe node {name}")
@@ -113,15 +122,38 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
             text, code, values = "the device reports no reason", "gpu-broken-untold", None
         else:
             meaning = xid_text(xid)
-            text, code, values = f"XID {xid}, {meaning}", "gpu-broken-xid", {"xid": xid, "meaning": meaning}
+            text, code, values = (
+                f"XID {xid}, {meaning}",
+                "gpu-broken-xid",
+                {"xid": xid, "meaning": meaning},
+            )
         text = f"{counted(len(things), 'GPU')} broken: {text}"
-        yield from _line("gpu-broken", "broken", things, text, "kubectl describe node {name}", values, code=code)
+        yield from _line(
+            "gpu-broken",
+            "broken",
+            things,
+            text,
+            "kubectl describe node {name}",
+            values,
+            code=code,
+        )
     text = f"{counted(missing, 'GPU')} not offered to pods; which ones is unknown"
-    yield from _line("gpu-withheld", "broken", withheld, text, "kubectl describe node {name}", {"gpus": missing})
+    yield from _line(
+        "gpu-withheld",
+        "broken",
+        withheld,
+        text,
+        "kubectl describe node {name}",
+        {"gpus": missing},
+    )
 
 
-def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]) -> Iterator[AttentionLine]:
-    """Leaves below their guarantee while pods wait, the largest gap first; since their oldest waiting pod."""
+def _starved_lines(
+    leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]
+) -> Iterator[AttentionLine]:
+    """Leaves below their guarantee while pods wait, the largest gap first; since their oldest
+    waiting pod.
+    """
     if not leaves:
         return
     since: dict[str, float] = {}
@@ -129,21 +161,37 @@ def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: 
         path = leaf_of.get(pod.namespace)
         if path and QUOTA_GATE in pod.gates and pod.created_at is not None:
             since[path] = min(since.get(path, pod.created_at), pod.created_at)
-    things = [_Thing(AttentionObject("leaf", "", leaf.path), since.get(leaf.path)) for leaf in leaves]
+    things = [
+        _Thing(AttentionObject("leaf", "", leaf.path), since.get(leaf.path)) for leaf in leaves
+    ]
     waiting, worst = sum(leaf.waiting_pods for leaf in leaves), leaves[0]
     used, least, unit = worst.used, worst.min, "" if worst.unit == "count" else f" {worst.unit}"
     if worst.unit == "bytes":
         used, least, unit = used / (1 << 30), least / (1 << 30), " GiB"
-    values: dict[str, Scalar] = {"pods": waiting, "used": neat(used, 1), "min": neat(least, 1), "unit": unit.strip()}
-    text = f"{counted(len(leaves), 'quota')} below the guaranteed minimum while {_with_verb(waiting, 'pod', 'wait')}"
+    values: dict[str, Scalar] = {
+        "pods": waiting,
+        "used": neat(used, 1),
+        "min": neat(least, 1),
+        "unit": unit.strip(),
+    }
+    text = (
+        f"{counted(len(leaves), 'quota')} below the guaranteed minimum while "
+        f"{_with_verb(waiting, 'pod', 'wait')}"
+    )
     text += f"; the worst has {values['used']:g} of {values['min']:g}{unit} ({worst.resource})"
     values["resource"] = worst.resource
     yield from _line("leaf-starved", "waiting", things, text, "fairlead quota plan", values)
 
 
 def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Iterator[AttentionLine]:
-    """Jobs that have waited long for room or quota, the longest first, with the reason of the first."""
-    long = ((row, row.waiting, at) for row, at in jobs if row.waiting and at is not None and now - at > LONG_WAIT_SECONDS)
+    """Jobs that have waited long for room or quota, the longest first, with the reason of the
+    first.
+    """
+    long = (
+        (row, row.waiting, at)
+        for row, at in jobs
+        if row.waiting and at is not None and now - at > LONG_WAIT_SECONDS
+    )
     waiting = [(at, row, why) for row, why, at in long if why.reason not in _OWN_WISH]
     waiting.sort(key=lambda each: each[0])
     things = [_Thing(_job(row), at) for at, row, _ in waiting]
@@ -154,13 +202,23 @@ def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Itera
     for line in _line("jobs-waiting", "waiting", things, text, command):
         first = waiting[0][2]
         message = first.message or first.reason
-        yield structs.replace(line, why=first.sentence or Sentence("why-said", {"said": message}, message))
+        yield structs.replace(
+            line, why=first.sentence or Sentence("why-said", {"said": message}, message)
+        )
 
 
 def _pod_lines(
-    pods: Iterable[Pod], nodes: Mapping[str, Node], of_pod: Callable[[Pod], AttentionObject], now: float
+    pods: Iterable[Pod],
+    nodes: Mapping[str, Node],
+    of_pod: Callable[[Pod], AttentionObject],
+    now: float,
 ) -> Iterator[AttentionLine]:
-    stuck, crashing, pulling, waiting = list[_Thing](), list[_Thing](), list[_Thing](), list[_Thing]()
+    stuck, crashing, pulling, waiting = (
+        list[_Thing](),
+        list[_Thing](),
+        list[_Thing](),
+        list[_Thing](),
+    )
     restarts = 0
     for pod in pods:
         node, about = nodes.get(pod.node), of_pod(pod)
@@ -174,24 +232,49 @@ def _pod_lines(
             restarts += sum(status.restarts for status in (*pod.init_statuses, *pod.statuses))
         elif _waits_for_image(pod):
             pulling.append(_Thing(of_pod(pod), pod.held_since))
-        elif _waits_for_node(pod) and not about.job and pod.created_at is not None and now - pod.created_at > LONG_WAIT_SECONDS:
+        elif (
+            _waits_for_node(pod)
+            and not about.job
+            and pod.created_at is not None
+            and now - pod.created_at > LONG_WAIT_SECONDS
+        ):
             waiting.append(_Thing(of_pod(pod), pod.created_at))
-    describe, logs = "kubectl -n {namespace} describe pod {pod}", "kubectl -n {namespace} logs {pod} --previous"
-    yield from _line("pod-stuck", "broken", stuck, f"{counted(len(stuck), 'pod')} still Terminating long after the grace period", describe)
-    text = f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, {counted(restarts, 'restart')} so far"
+    describe, logs = (
+        "kubectl -n {namespace} describe pod {pod}",
+        "kubectl -n {namespace} logs {pod} --previous",
+    )
+    yield from _line(
+        "pod-stuck",
+        "broken",
+        stuck,
+        f"{counted(len(stuck), 'pod')} still Terminating long after the grace period",
+        describe,
+    )
+    text = (
+        f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, {counted(restarts, 'restart')} "
+        "so far"
+    )
     yield from _line("pod-crashing", "broken", crashing, text, logs, {"restarts": restarts})
     yield from _line(
         "pod-image",
         "broken",
         pulling,
-        f"{counted(len(pulling), 'pod')} cannot pull {'its image' if len(pulling) == 1 else 'their images'}",
+        (
+            f"{counted(len(pulling), 'pod')} cannot pull "
+            f"{'its image' if len(pulling) == 1 else 'their images'}"
+        ),
         describe,
     )
-    text = f"{counted(len(waiting), 'pod')} {'has' if len(waiting) == 1 else 'have'} been unschedulable for over 10 minutes"
+    text = (
+        f"{counted(len(waiting), 'pod')} {'has' if len(waiting) == 1 else 'have'} been "
+        "unschedulable for over 10 minutes"
+    )
     yield from _line("pod-unschedulable", "waiting", waiting, text, describe)
 
 
-def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Iterator[AttentionLine]:
+def _idle_lines(
+    idle: Idleness, of_pod: Callable[[Pod], AttentionObject]
+) -> Iterator[AttentionLine]:
     """Cards that are held and have been idle for an hour, by holder."""
     gpus = gpu_count(idle.gpus)
     if not gpus:
@@ -208,17 +291,25 @@ def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Ite
 def _crash_ends(pod: Pod) -> list[float]:
     """When containers in CrashLoopBackOff last ended, in epoch seconds; empty = there are none."""
     statuses = (*pod.init_statuses, *pod.statuses)
-    looping = [each for each in statuses if each.state == ContainerState.WAITING and each.reason == _CRASH_LOOP]
+    looping = [
+        each
+        for each in statuses
+        if each.state == ContainerState.WAITING and each.reason == _CRASH_LOOP
+    ]
     return [each.last_finished_at or pod.held_since or 0.0 for each in looping]
 
 
 def _waits_for_image(pod: Pod) -> bool:
-    return any(each.state == ContainerState.WAITING and each.reason in _IMAGE_REASONS for each in (*pod.init_statuses, *pod.statuses))
+    return any(
+        each.state == ContainerState.WAITING and each.reason in _IMAGE_REASONS
+        for each in (*pod.init_statuses, *pod.statuses)
+    )
 
 
 def _waits_for_node(pod: Pod) -> bool:
     return not pod.node and any(
-        each.type == "PodScheduled" and each.status == "False" and each.reason == UNSCHEDULABLE for each in pod.conditions
+        each.type == "PodScheduled" and each.status == "False" and each.reason == UNSCHEDULABLE
+        for each in pod.conditions
     )
 
 
@@ -239,7 +330,10 @@ def _line(
     """
     if not things:
         return
-    ordered = sorted(things, key=lambda thing: (thing.since is None, thing.since or 0.0, by_count(thing.about.name)))
+    ordered = sorted(
+        things,
+        key=lambda thing: (thing.since is None, thing.since or 0.0, by_count(thing.about.name)),
+    )
     first = ordered[0].about
     number = count or len(things)
     yield AttentionLine(
@@ -259,12 +353,20 @@ def _with_verb(number: int, noun: str, verb: str) -> str:
     >>> _with_verb(1, "pod", "crash"), _with_verb(2, "job", "wait")
     ('1 pod crashes', '2 jobs wait')
     """
-    return f"{counted(number, noun)} {verb if number != 1 else verb + ('es' if verb.endswith('sh') else 's')}"
+    return (
+        f"{counted(number, noun)} "
+        f"{verb if number != 1 else verb + ('es' if verb.endswith('sh') else 's')}"
+    )
 
 
 def _filled(command: str, about: AttentionObject) -> str:
     """The command with the object's names, each quoted for a shell."""
-    names = {"name": about.node or about.name, "namespace": about.namespace, "pod": about.name, "type": about.job.split("/")[0]}
+    names = {
+        "name": about.node or about.name,
+        "namespace": about.namespace,
+        "pod": about.name,
+        "type": about.job.split("/")[0],
+    }
     return command.format_map({key: shlex.quote(name) for key, name in names.items()})
 
 
@@ -284,8 +386,14 @@ def _job(row: JobRow) -> AttentionObject:
 def _xid(card: CardOccupancy) -> tuple[int | None, float | None]:
     """The card's last XID and its time in epoch seconds; (None, None) if there was no XID."""
     reading = card.reading
-    return (reading.last_xid, reading.last_xid_at) if reading is not None and reading.last_xid else (None, None)
+    return (
+        (reading.last_xid, reading.last_xid_at)
+        if reading is not None and reading.last_xid
+        else (None, None)
+    )
 
 
 def _pod(pod: Pod, job_by_pod: Mapping[str, str]) -> AttentionObject:
-    return AttentionObject("pod", pod.namespace, pod.name, node=pod.node, job=job_by_pod.get(pod.key, ""))
+    return AttentionObject(
+        "pod", pod.namespace, pod.name, node=pod.node, job=job_by_pod.get(pod.key, "")
+    )

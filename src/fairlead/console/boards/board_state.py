@@ -1,7 +1,7 @@
 """The cluster at one instant, as pages show it: a snapshot and all that is derived from it.
 
-Everything is derived on demand, and at most once per board state. Routes ask a board state and never a rule;
-a board state is never changed, the next one replaces it.
+Everything is derived on demand, and at most once per board state. Routes ask a board state and
+never a rule; a board state is never changed, the next one replaces it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from fairlead.console.boards.holders import holder_rows, holders_sentence
 from fairlead.console.boards.idle_cards import IdleHours, Idleness
 from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.job_life import job_life
-from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room, waits_since
+from fairlead.console.boards.jobs_rows import (
+    Explainer,
+    job_row,
+    job_rows,
+    jobs_sentence,
+    paths_by_namespace,
+    waits_for_room,
+    waits_since,
+)
 from fairlead.console.boards.mine import (
     Places,
     WaitingLines,
@@ -34,7 +42,14 @@ from fairlead.console.boards.mine import (
     offers_of,
     places_of_work,
 )
-from fairlead.console.boards.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
+from fairlead.console.boards.node_detail import (
+    condition_rows,
+    gpu_rows,
+    is_about_node,
+    node_pods,
+    sharing,
+    taint_rows,
+)
 from fairlead.console.boards.nodes_rows import node_row, node_rows, nodes_sentence
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
 from fairlead.console.boards.overview import (
@@ -49,8 +64,19 @@ from fairlead.console.boards.overview import (
     top_consumers,
 )
 from fairlead.console.boards.quota.tree_rows import tree_rows
-from fairlead.console.boards.quota.usage_rows import WaitingJobs, invalid_sentence, quota_rows, quota_sentence
-from fairlead.console.boards.quota.waiting import PlannedQuota, fault_rows, waiting_rows, waiting_sentence, waiting_unit
+from fairlead.console.boards.quota.usage_rows import (
+    WaitingJobs,
+    invalid_sentence,
+    quota_rows,
+    quota_sentence,
+)
+from fairlead.console.boards.quota.waiting import (
+    PlannedQuota,
+    fault_rows,
+    waiting_rows,
+    waiting_sentence,
+    waiting_unit,
+)
 from fairlead.console.boards.quota.what_if import (
     SHOWN_MAX,
     admitted_pods,
@@ -141,7 +167,9 @@ class BoardState:
     def warnings(self, page: str, job_types: Collection[str] = ()) -> list[Warning]:
         """`job_types`: those that were asked for by name. That another is not served is no news."""
         missing = self._missing_kinds
-        unasked = set(missing.values()) - {missing[type_] for type_ in job_types if type_ in missing}
+        unasked = set(missing.values()) - {
+            missing[type_] for type_ in job_types if type_ in missing
+        }
         warnings = warnings_of(self.snapshot.main_sources, page, unasked)
         silent = self.series_missing if page not in ("quota", "serving") else None
         return [*warnings, silent] if silent else warnings
@@ -173,18 +201,26 @@ class BoardState:
 
     @cached_property
     def job_by_pod(self) -> dict[str, str]:
-        return {pod.key: f"{each.job.type}/{each.job.name}" for each in self.instances for pod in each.pods}
+        return {
+            pod.key: f"{each.job.type}/{each.job.name}"
+            for each in self.instances
+            for pod in each.pods
+        }
 
     @cached_property
     def _missing_kinds(self) -> dict[str, str]:
         """Types of jobs that this cluster does not serve -> their source."""
         sources = self.snapshot.main_sources
         named = ((kind.TYPE, source_of(kind)) for kind in KINDS)
-        return {type_: name for type_, name in named if name in sources and sources[name].is_missing}
+        return {
+            type_: name for type_, name in named if name in sources and sources[name].is_missing
+        }
 
     def serving_jobs(self, objects: ServingObjects) -> RowSet[ServingJob]:
         """The serving jobs that these objects and the cluster's pods make."""
-        return serving_rows(objects, self.snapshot, self.occupancy, self.now, self.explainer, self.silent_nodes)
+        return serving_rows(
+            objects, self.snapshot, self.occupancy, self.now, self.explainer, self.silent_nodes
+        )
 
     @property
     def missing_types(self) -> list[str]:
@@ -193,20 +229,31 @@ class BoardState:
 
     @cached_property
     def _job_by_kind(self) -> dict[tuple[str, str, str], str]:
-        return {(each.job.namespace, each.job.kind, each.job.name): f"{each.job.type}/{each.job.name}" for each in self.instances}
+        return {
+            (each.job.namespace, each.job.kind, each.job.name): f"{each.job.type}/{each.job.name}"
+            for each in self.instances
+        }
 
     def _job_of(self, event: Event) -> str:
         """The job that the event is about, itself or one of its pods; "" = none."""
         if event.object_kind == "Pod":
             return self.job_by_pod.get(f"{event.about_namespace}/{event.object_name}", "")
-        return self._job_by_kind.get((event.about_namespace, event.object_kind, event.object_name), "")
+        return self._job_by_kind.get(
+            (event.about_namespace, event.object_kind, event.object_name), ""
+        )
 
     @cached_property
     def explainer(self) -> Explainer:
         leaves = [row for row in self.quota_list if row.is_leaf and is_gpu_resource(row.resource)]
-        shares = {(namespace, row.resource): (row.name, row.used, row.min) for row in leaves for namespace in row.namespaces}
+        shares = {
+            (namespace, row.resource): (row.name, row.used, row.min)
+            for row in leaves
+            for namespace in row.namespaces
+        }
         snapshot = self.snapshot  # not `self`: a board state in a circle would outlive many others
-        return Explainer(ShareWhy(lambda: ledger_of(snapshot)), self._rooms, shares, self._planned_quota)
+        return Explainer(
+            ShareWhy(lambda: ledger_of(snapshot)), self._rooms, shares, self._planned_quota
+        )
 
     @cached_property
     def _rooms(self) -> NodeRooms:
@@ -222,7 +269,14 @@ class BoardState:
 
     @cached_property
     def jobs(self) -> RowSet[JobRow]:
-        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.explainer, self.silent_nodes)
+        return job_rows(
+            self.instances,
+            self.occupancy,
+            self.snapshot.quota,
+            self.now,
+            self.explainer,
+            self.silent_nodes,
+        )
 
     @cached_property
     def job_list(self) -> list[JobRow]:
@@ -232,7 +286,11 @@ class BoardState:
     def _job_waits(self) -> list[tuple[JobRow, float | None]]:
         """Jobs that wait, and since when."""
         of = {each.job.key: each for each in self.instances}
-        return [(row, waits_since(of[row.namespace, row.type, row.name])) for row in self.job_list if row.waiting is not None]
+        return [
+            (row, waits_since(of[row.namespace, row.type, row.name]))
+            for row in self.job_list
+            if row.waiting is not None
+        ]
 
     @cached_property
     def jobs_sentence(self) -> Sentence:
@@ -240,10 +298,16 @@ class BoardState:
 
     @cached_property
     def quota_resources(self) -> tuple[str, ...]:
-        """The five of the Quota board always, others as far as the tree names them; none without a tree."""
+        """The five of the Quota board always, others as far as the tree names them; none without a
+        tree.
+        """
         root = self.snapshot.quota
         named = managed_resources(root) if root else ()
-        return (*DEFAULT_RESOURCES, *(name for name in named if name not in DEFAULT_RESOURCES)) if root else ()
+        return (
+            (*DEFAULT_RESOURCES, *(name for name in named if name not in DEFAULT_RESOURCES))
+            if root
+            else ()
+        )
 
     @cached_property
     def quota(self) -> RowSet[QuotaRow]:
@@ -266,19 +330,29 @@ class BoardState:
     @cached_property
     def _quota_tree(self) -> QuotaTree | None:
         root = self.snapshot.quota
-        return self.snapshot.quota_tree or (QuotaTree(TREE_NAME, TREE_NAMESPACE, root) if root else None)
+        return self.snapshot.quota_tree or (
+            QuotaTree(TREE_NAME, TREE_NAMESPACE, root) if root else None
+        )
 
     @cached_property
     def _violations(self) -> tuple[Violation, ...]:
         return self._quota_state.violations
 
-    def _violations_of(self, tree: QuotaTree | None, old: QuotaTree | None, state: QuotaState) -> tuple[Violation, ...]:
-        names = [each.name for each in self.snapshot.namespaces] if self.snapshot.was_read("namespaces") else None
+    def _violations_of(
+        self, tree: QuotaTree | None, old: QuotaTree | None, state: QuotaState
+    ) -> tuple[Violation, ...]:
+        names = (
+            [each.name for each in self.snapshot.namespaces]
+            if self.snapshot.was_read("namespaces")
+            else None
+        )
         return validate(tree, old, names, self.snapshot.pods, state=state) if tree else ()
 
     @cached_property
     def quota_faults(self) -> list[TreeFault]:
-        """What is wrong with the tree, and keeps it from being written or obeyed; warnings left out."""
+        """What is wrong with the tree, and keeps it from being written or obeyed; warnings left
+        out.
+        """
         return fault_rows(each for each in self._violations if each.is_error)
 
     @cached_property
@@ -292,7 +366,9 @@ class BoardState:
 
     @cached_property
     def waiting(self) -> RowSet[WaitingUnit]:
-        """Who waits for quota, and why: in the sentences that the controller writes, from the same plan."""
+        """Who waits for quota, and why: in the sentences that the controller writes, from the same
+        plan.
+        """
         return waiting_rows(self._quota_plan, self.snapshot.quota)
 
     @cached_property
@@ -321,7 +397,9 @@ class BoardState:
         )
 
     def what_if(self, asked: QuotaWhatIf) -> QuotaEffects:
-        """Raises UserError for a node that the tree does not have, and where plans do not come to an end."""
+        """Raises UserError for a node that the tree does not have, and where plans do not come to
+        an end.
+        """
         now = self._quota_tree
         tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
         root = tree.sound_root
@@ -338,7 +416,9 @@ class BoardState:
         }
         if tree.root is None or not valid:
             return QuotaEffects(**envelope, sentence=refused_sentence(faults))
-        before = msgspec.structs.replace(self._quota_state, tree=tree.root, settings=tree.settings, violations=())
+        before = msgspec.structs.replace(
+            self._quota_state, tree=tree.root, settings=tree.settings, violations=()
+        )
         settled = settle(before)
         paths = {leaf.name: leaf.path for leaf in tree.root.leaves()}
         return QuotaEffects(
@@ -356,13 +436,24 @@ class BoardState:
 
     @cached_property
     def _waiting_jobs(self) -> WaitingJobs:
-        """Those that wait, or of which a pod waits for quota; those their owner suspended left out."""
+        """Those that wait, or of which a pod waits for quota;
+        those their owner suspended left out.
+        """
         count: Counter[tuple[str, str]] = Counter()
         for each in self.instances:
             asked = [pod.requests for pod in each.pods if QUOTA_GATE in pod.gates]
             if waits_for_room(each):
-                asked += [{**role.limits, **role.requests} for role in each.job.roles if role.replicas]
-            count.update({(each.job.namespace, name) for amounts in asked for name, amount in amounts.items() if amount})
+                asked += [
+                    {**role.limits, **role.requests} for role in each.job.roles if role.replicas
+                ]
+            count.update(
+                {
+                    (each.job.namespace, name)
+                    for amounts in asked
+                    for name, amount in amounts.items()
+                    if amount
+                }
+            )
         return count
 
     @cached_property
@@ -376,7 +467,14 @@ class BoardState:
             warnings=self.warnings("overview"),
             sentence=cluster_sentence(totals, idle.gpus),
             attention=attention_lines(
-                self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self._job_waits, idle, self.now
+                self.snapshot,
+                self.occupancy.nodes,
+                starved,
+                leaf_of,
+                self.job_by_pod,
+                self._job_waits,
+                idle,
+                self.now,
             ),
             gpu_nodes=gpu_node_counts(totals),
             gpus=gpu_counts(totals),
@@ -399,8 +497,19 @@ class BoardState:
     @cached_property
     def holders(self) -> RowSet[Holder]:
         leaves = paths_by_namespace(self.snapshot.quota)
-        owners = {pod.key: (each.job.kind, each.job.name) for each in self.instances for pod in each.pods}
-        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, self._user_of_job, owners, self.silent_nodes, self.idle)
+        owners = {
+            pod.key: (each.job.kind, each.job.name) for each in self.instances for pod in each.pods
+        }
+        return holder_rows(
+            self.snapshot,
+            self.occupancy,
+            leaves,
+            self.job_by_pod,
+            self._user_of_job,
+            owners,
+            self.silent_nodes,
+            self.idle,
+        )
 
     @cached_property
     def holders_sentence(self) -> Sentence:
@@ -423,15 +532,33 @@ class BoardState:
         return offers_of(self.snapshot, self.occupancy, self._rooms)
 
     def my_work(self, user: str, namespace: str) -> MyWork:
-        """What one user or namespace has, may use, could start and waits for; both "": only the choices."""
+        """What one user or namespace has, may use, could start and waits for; both "": only the
+        choices.
+        """
         me = self.places.me(user, namespace)
-        pods = {(each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods for each in self.instances}
+        pods = {
+            (each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods
+            for each in self.instances
+        }
         quota = self._quota_state if self.snapshot.quota else None
         leaf_of = paths_by_namespace(self.snapshot.quota)
-        charged = [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)] if quota else []
+        charged = (
+            [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)]
+            if quota
+            else []
+        )
         used = my_use(me, charged, leaf_of, self.job_by_pod, self._user_of_job)
         held = my_hold(me, (entry.row for entry in self.holders.entries), self.job_list)
-        waits = my_waits(me, self.snapshot, self._job_waits, pods, self.job_by_pod, self._user_of_job, self.explainer, self._lines)
+        waits = my_waits(
+            me,
+            self.snapshot,
+            self._job_waits,
+            pods,
+            self.job_by_pod,
+            self._user_of_job,
+            self.explainer,
+            self._lines,
+        )
         return MyWork(
             generated_at=self.generated_at,
             stale=self.is_stale("jobs"),
@@ -461,7 +588,12 @@ class BoardState:
         found = search(self._searched, self.job_by_pod, text, most)
         left_out = found.total - len(found.hits)
         warnings = warnings_of(self.snapshot.main_sources, "overview")
-        envelope = (self.generated_at, self.is_stale("overview"), self.version("overview"), warnings)
+        envelope = (
+            self.generated_at,
+            self.is_stale("overview"),
+            self.version("overview"),
+            warnings,
+        )
         return SearchAnswer(*envelope, text, found.total, left_out, found.hits)
 
     @cached_property
@@ -504,7 +636,9 @@ class BoardState:
         )
 
     def job_instances(self, namespace: str, type_: str, name: str) -> JobInstances | None:
-        return next((each for each in self.instances if each.job.key == (namespace, type_, name)), None)
+        return next(
+            (each for each in self.instances if each.job.key == (namespace, type_, name)), None
+        )
 
     def job(self, namespace: str, type_: str, name: str) -> JobDetail | None:
         """One job, or None when there is no such job."""
@@ -516,14 +650,30 @@ class BoardState:
             stale=self.is_stale("jobs"),
             version=self.version("jobs"),
             warnings=self.warnings("jobs"),
-            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.explainer, self.silent_nodes),
+            job=job_row(
+                each,
+                self.occupancy,
+                paths_by_namespace(self.snapshot.quota),
+                self.now,
+                self.explainer,
+                self.silent_nodes,
+            ),
             life=job_life(each, self.snapshot.events, self.now),
-            instances=instance_rows(each, self.occupancy, self.now, self.explainer, self.silent_nodes),
+            instances=instance_rows(
+                each, self.occupancy, self.now, self.explainer, self.silent_nodes
+            ),
             events=job_events(each, self.snapshot.events),
         )
 
-    def job_with_events(self, each: JobInstances, detail: JobDetail, events: Collection[Event]) -> JobDetail:
+    def job_with_events(
+        self, each: JobInstances, detail: JobDetail, events: Collection[Event]
+    ) -> JobDetail:
         """The same with these events, beside those that are followed."""
         known = {event.uid for event in events}
-        merged = [*events, *(event for event in self.snapshot.events if not event.uid or event.uid not in known)]
-        return msgspec.structs.replace(detail, life=job_life(each, merged, self.now), events=job_events(each, merged))
+        merged = [
+            *events,
+            *(event for event in self.snapshot.events if not event.uid or event.uid not in known),
+        ]
+        return msgspec.structs.replace(
+            detail, life=job_life(each, merged, self.now), events=job_events(each, merged)
+        )

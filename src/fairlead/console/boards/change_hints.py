@@ -1,6 +1,8 @@
-"""Hints of what changed: topics with a version each, and bounded streams that carry hints, never contents.
+"""Hints of what changed: topics with a version each, and bounded streams that carry hints, never
+contents.
 
-A slow reader costs nothing: its pending topics are a set, so a hundred changes of `jobs` are one hint.
+A slow reader costs nothing: its pending topics are a set, so a hundred changes of `jobs` are one
+hint.
 """
 
 from __future__ import annotations
@@ -29,14 +31,17 @@ _CONCERNS: Final = {
     "sources": ("health",),
     "time": ("clock",),
 }
-"""Part of the snapshot -> topics that show it. `owners`: what the plan asks of pods' owners and budgets.
+"""Part of the snapshot -> topics that show it. `owners`: what the plan asks of pods' owners and
+budgets.
 
 The status of the quota tree is none: it follows from the pods.
 """
 
 
 class TopicVersions:
-    """The version of each topic, by comparing the parts of two snapshots (the same object = unchanged)."""
+    """The version of each topic, by comparing the parts of two snapshots (the same object =
+    unchanged).
+    """
 
     def __init__(self) -> None:
         self._parts: dict[str, Any] = {}
@@ -44,7 +49,9 @@ class TopicVersions:
         self._versions = dict.fromkeys(TOPICS, 0)
 
     def note_time(self, version: int) -> None:
-        """Counts the topic `clock` up if `version` differs from the last call's: the time was changed."""
+        """Counts the topic `clock` up if `version` differs from the last call's: the time was
+        changed.
+        """
         self._count_moved({"time": version})
 
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
@@ -63,7 +70,12 @@ class TopicVersions:
         self._count_moved(parts)
 
     def _count_moved(self, parts: Mapping[str, Any]) -> None:
-        moved = {topic for name, part in parts.items() if self._is_new(name, part) for topic in _CONCERNS[name]}
+        moved = {
+            topic
+            for name, part in parts.items()
+            if self._is_new(name, part)
+            for topic in _CONCERNS[name]
+        }
         self._parts |= parts
         if moved:
             self._count += 1
@@ -91,7 +103,12 @@ class HintStream:
 class ChangeHints:
     """All open streams. `close` ends them, so that stopping never waits for a browser."""
 
-    def __init__(self, versions: TopicVersions, streams_max: int = STREAMS_MAX, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(
+        self,
+        versions: TopicVersions,
+        streams_max: int = STREAMS_MAX,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    ) -> None:
         self.versions = versions
         self.streams_max = streams_max
         self.heartbeat_seconds = heartbeat_seconds
@@ -109,13 +126,21 @@ class ChangeHints:
 
     @property
     def unannounced(self) -> frozenset[str]:
-        """Topics that moved since they were last announced; those that never moved are not among them."""
-        return frozenset(topic for topic, version in self.versions.as_text().items() if version not in ("0", self._announced.get(topic)))
+        """Topics that moved since they were last announced; those that never moved are not among
+        them.
+        """
+        return frozenset(
+            topic
+            for topic, version in self.versions.as_text().items()
+            if version not in ("0", self._announced.get(topic))
+        )
 
     def announce(self, topics: Iterable[str]) -> None:
         """Hand these topics to every stream."""
         changed = frozenset(topics)
-        self._announced |= {topic: version for topic, version in self.versions.as_text().items() if topic in changed}
+        self._announced |= {
+            topic: version for topic, version in self.versions.as_text().items() if topic in changed
+        }
         for stream in self._streams:
             stream.pending.update(changed)
             stream.wake.set()

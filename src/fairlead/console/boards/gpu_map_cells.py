@@ -1,8 +1,9 @@
 """The cells of the GPU map and their states: one card, one cell, in the order of nodes and indexes.
 
-A card without a known holder is not necessarily free. If pods hold unknown GPUs of a node, its seemingly free
-cards are `unknown`, unless the cards have no identity or all of them must be taken. Cards of a node that is
-cordoned, not ready or unreachable are not free, because no pod can get them.
+A card without a known holder is not necessarily free. If pods hold unknown GPUs of a node, its
+seemingly free cards are `unknown`, unless the cards have no identity or all of them must be taken.
+Cards of a node that is cordoned, not ready or unreachable are not free, because no pod can get
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ from msgspec import Struct
 
 from fairlead.console.boards.idle_cards import card_idle_seconds
 from fairlead.console.boards.rows import by_count
-from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE, Cell, MapNode, Slice
+from fairlead.console.pages.gpu_map import (
+    ALLOCATED,
+    CLOSED,
+    DRAINING,
+    FREE,
+    SHARED,
+    UNHEALTHY,
+    UNKNOWN,
+    UNREACHABLE,
+    Cell,
+    MapNode,
+    Slice,
+)
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
@@ -56,8 +69,8 @@ class MapParts(Struct, frozen=True):
 class SeenCard(Struct, frozen=True, gc=False):
     """A card with its state: one account of who has it, for the map, lists and pages.
 
-    `claimant`: the pod that must be on it, without a grant or reading as evidence. `may_be_held`: a pod on an
-    unknown card of the node may have it.
+    `claimant`: the pod that must be on it, without a grant or reading as evidence. `may_be_held`: a
+    pod on an unknown card of the node may have it.
     """
 
     card: CardOccupancy
@@ -104,8 +117,12 @@ def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
-    is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)  # a pod has a card, but it is unknown which
-    cards = [_seen_card(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods) for card in occupied.cards]
+    # a pod has a card, but it is unknown which
+    is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)
+    cards = [
+        _seen_card(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods)
+        for card in occupied.cards
+    ]
     withheld = withheld_gpus(occupied)
     return _with_withheld(cards, withheld) if withheld and is_ready(occupied.node) else cards
 
@@ -117,7 +134,11 @@ def cards_of(pod: Pod, occupancy: ClusterOccupancy) -> list[CardOccupancy]:
     if on is None or len({card.index for card in seated}) >= whole_gpus(pod.limits):
         return seated
     claims = _unplaced_claims(on) if any(card.uuid for card in on.cards) else {}
-    return seated + [card for card in on.cards if card.uuid and isinstance(who := claims.get(card.index), Pod) and who.key == pod.key]
+    return seated + [
+        card
+        for card in on.cards
+        if card.uuid and isinstance(who := claims.get(card.index), Pod) and who.key == pod.key
+    ]
 
 
 def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
@@ -129,7 +150,9 @@ def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
         return 0, 0
     states = [seen.state for seen in seen_cards(occupied)]
     unknown = states.count(UNKNOWN)
-    taken = len(_claimed(occupied)) + (0 if _are_nameless(occupied.cards) else withheld_gpus(occupied))
+    taken = len(_claimed(occupied)) + (
+        0 if _are_nameless(occupied.cards) else withheld_gpus(occupied)
+    )
     return states.count(FREE), max(0, unknown - taken) if unknown else 0
 
 
@@ -139,8 +162,12 @@ def is_open(node: Node) -> bool:
 
 
 def withheld_gpus(occupied: NodeOccupancy) -> int:
-    """GPUs that the node does not offer though it has them, beyond the cards that are known to be broken."""
-    return max(0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards))
+    """GPUs that the node does not offer though it has them, beyond the cards that are known to be
+    broken.
+    """
+    return max(
+        0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards)
+    )
 
 
 def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
@@ -156,11 +183,17 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
     return cards
 
 
-def _seen_card(card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool) -> SeenCard:
-    """The grants of a shared card determine what is held of it, even if a pod waits for its own grant."""
+def _seen_card(
+    card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool
+) -> SeenCard:
+    """The grants of a shared card determine what is held of it, even if a pod waits for its own
+    grant.
+    """
     claimant = claim if isinstance(claim, Pod) else None
     may_be_held = is_lost and claimant is None and not card.holders and not card.is_divided
-    return SeenCard(card, _state(card, claim, silent=silent, takes_pods=takes_pods), claimant, may_be_held)
+    return SeenCard(
+        card, _state(card, claim, silent=silent, takes_pods=takes_pods), claimant, may_be_held
+    )
 
 
 def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
@@ -168,8 +201,16 @@ def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
     used = reading.memory_used_mib if reading else None
     return (
         seen.state,
-        _whole(reading.utilization_ratio * 100 if reading and reading.utilization_ratio is not None else None),
-        _whole(100 * used / card.memory_total_mib if used is not None and card.memory_total_mib else None),
+        _whole(
+            reading.utilization_ratio * 100
+            if reading and reading.utilization_ratio is not None
+            else None
+        ),
+        _whole(
+            100 * used / card.memory_total_mib
+            if used is not None and card.memory_total_mib
+            else None
+        ),
         _whole(reading.temperature_celsius if reading else None),
         card_idle_seconds(card, on, now) or 0,
         _holders(seen, teams),
@@ -179,7 +220,9 @@ def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
 def _holders(seen: SeenCard, teams: Numbering) -> int | list[Slice]:
     if seen.claimant is not None:
         return teams.of(seen.claimant.namespace)
-    slices = [(teams.of(holder.pod.namespace), _share(holder.ratio)) for holder in seen.card.holders]
+    slices = [
+        (teams.of(holder.pod.namespace), _share(holder.ratio)) for holder in seen.card.holders
+    ]
     return slices[0][0] if len(slices) == 1 and slices[0][1] == 1 else slices
 
 
@@ -210,7 +253,11 @@ def _unplaced_claims(occupied: NodeOccupancy) -> dict[int, Pod | str]:
     For GPUs held by pods that no grant or reading seats.
     """
     wanted = _claimed(occupied)
-    free = [card for card in occupied.cards if not card.holders and card.is_healthy is not False and not card.is_draining]
+    free = [
+        card
+        for card in occupied.cards
+        if not card.holders and card.is_healthy is not False and not card.is_draining
+    ]
     if not wanted or not free:
         return {}
     is_share = any(memory_units(pod.limits) for pod in wanted)
@@ -225,10 +272,28 @@ def _claimed(occupied: NodeOccupancy) -> list[Pod]:
     Of some pods a part of their cards is known, as where one of them is not read.
     """
     count = len(occupied.cards)
-    unplaced = [pod for pod in occupied.unplaced for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))]
-    seats = Counter(holder.pod.key for card in occupied.cards for holder in card.holders if holder.mode in _WHOLE_MODES)
-    seated = {holder.pod.key: holder.pod for card in occupied.cards for holder in card.holders if holder.mode in _WHOLE_MODES}
-    return unplaced + [pod for key, pod in seated.items() for _ in range(min(whole_gpus(pod.limits) - seats[key], count))]
+    unplaced = [
+        pod
+        for pod in occupied.unplaced
+        for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))
+    ]
+    seats = Counter(
+        holder.pod.key
+        for card in occupied.cards
+        for holder in card.holders
+        if holder.mode in _WHOLE_MODES
+    )
+    seated = {
+        holder.pod.key: holder.pod
+        for card in occupied.cards
+        for holder in card.holders
+        if holder.mode in _WHOLE_MODES
+    }
+    return unplaced + [
+        pod
+        for key, pod in seated.items()
+        for _ in range(min(whole_gpus(pod.limits) - seats[key], count))
+    ]
 
 
 def _are_nameless(cards: Sequence[CardOccupancy]) -> bool:
@@ -242,6 +307,7 @@ def _share(ratio: float) -> float:
 def _whole(value: float | None) -> int | None:
     """The value as a whole number.
 
-    Whole numbers keep 40,000 cells within a megabyte, and a cell's colour has no more steps than that.
+    Whole numbers keep 40,000 cells within a megabyte, and a cell's colour has no more steps than
+    that.
     """
     return None if value is None or not math.isfinite(value) else round(value)

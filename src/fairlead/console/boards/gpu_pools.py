@@ -1,7 +1,7 @@
 """The pools of the Cluster board: the number of GPUs of each model that a pod could get now.
 
-That is not `gpus - gpus_allocated`: broken, draining and unreachable cards have no holder but are not
-available.
+That is not `gpus - gpus_allocated`: broken, draining and unreachable cards have no holder but are
+not available.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Po
 def _free_gpus(occupied: NodeOccupancy) -> float:
     """Number of cards, with fractions, that pods could get now.
 
-    On a Ready, schedulable node, of cards neither broken nor draining. What pods hold without a known card,
-    and unknown cards that the node withholds, are subtracted, so that the number is never too large.
+    On a Ready, schedulable node, of cards neither broken nor draining. What pods hold without a
+    known card, and unknown cards that the node withholds, are subtracted, so that the number is
+    never too large.
     """
     if not is_open(occupied.node):
         return 0
-    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining]
+    usable = [
+        card for card in occupied.cards if card.is_healthy is not False and not card.is_draining
+    ]
     seated = sum(card.allocated_ratio for card in occupied.cards)
     unseated = max(0.0, occupied.gpus_allocated - seated)
-    return max(0.0, sum(1 - card.allocated_ratio for card in usable) - unseated - withheld_gpus(occupied))
+    return max(
+        0.0, sum(1 - card.allocated_ratio for card in usable) - unseated - withheld_gpus(occupied)
+    )
 
 
 def whole_cards_free(occupied: NodeOccupancy) -> int:
@@ -47,13 +52,20 @@ def whole_cards_free(occupied: NodeOccupancy) -> int:
 def largest_free_mib(occupied: NodeOccupancy) -> float:
     """Memory in MiB that a pod could get on one shared card of the node now.
 
-    A card that may be the broken one is not counted. Rooms of two cards do not add up: a request for 4 GiB
-    needs one card with 4 GiB.
+    A card that may be the broken one is not counted. Rooms of two cards do not add up: a request
+    for 4 GiB needs one card with 4 GiB.
     """
     if not _free_gpus(occupied):
         return 0
-    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == CardMode.SHARED]
-    return max((granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable), default=0)
+    usable = [
+        card
+        for card in occupied.cards
+        if card.is_healthy is not False and not card.is_draining and card.mode == CardMode.SHARED
+    ]
+    return max(
+        (granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable),
+        default=0,
+    )
 
 
 def _pool(model: str, mode: str, nodes: list[NodeOccupancy]) -> Pool:

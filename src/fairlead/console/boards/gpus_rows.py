@@ -22,7 +22,11 @@ HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Heal
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     """All GPUs by node and index."""
     words = _Lowered()
-    entries = [_entry(seen, each, words, now) for each in in_order(occupancy.nodes) for seen in seen_cards(each)]
+    entries = [
+        _entry(seen, each, words, now)
+        for each in in_order(occupancy.nodes)
+        for seen in seen_cards(each)
+    ]
     rows = [entry.row for entry in entries]
     facets = {
         "gpu_node": choices(row.node for row in rows),
@@ -56,7 +60,11 @@ def _entry(seen: SeenCard, on: NodeOccupancy, words: _Lowered, now: float) -> En
         "mode": words[row.mode],
         "model": words[row.model],
     }
-    return Entry(row, "\n".join((row.node, row.uuid, row.model, row.mode, row.state, *row.holders)).lower(), answers)
+    return Entry(
+        row,
+        "\n".join((row.node, row.uuid, row.model, row.mode, row.state, *row.holders)).lower(),
+        answers,
+    )
 
 
 def _row(seen: SeenCard, on: NodeOccupancy, now: float) -> ListedGpu:

@@ -58,10 +58,15 @@ AFFECTS: Final = {
     "base-url": "links, copied addresses and the event stream",
 }
 SETTINGS: Final = {
-    "cluster-api": "choose another cluster with --kubeconfig and --context, or find out why this cluster does not respond",
+    "cluster-api": (
+        "choose another cluster with --kubeconfig and --context, or find out why this cluster "
+        "does not respond"
+    ),
     "permissions": "grant the console's ServiceAccount the rights in deploy/reader.yaml",
     "prometheus": "set --prometheus URL, or PROMETHEUS_ADDRESS",
-    "gpu-telemetry": "run deploy/gpu-exporter.yaml on every GPU node; --gpu-source selects the source",
+    "gpu-telemetry": (
+        "run deploy/gpu-exporter.yaml on every GPU node; --gpu-source selects the source"
+    ),
     "cluster-exporter": "apply deploy/cluster-exporter.yaml",
     "sharing-extender": "apply deploy/gpushare-extender.yaml and deploy/gpushare-scheduler.yaml",
     "device-plugin": "apply deploy/node-agent.yaml and label the nodes cgpu=true",
@@ -76,7 +81,8 @@ SETTINGS: Final = {
 class HealthFacts(Struct, frozen=True):
     """The observations. `snapshot` contains the source of GPU telemetry; `nodes`: nodes with GPUs.
 
-    `looks` None: there is no API server (a saved snapshot). `history_seconds`: span of the built-in history.
+    `looks` None: there is no API server (a saved snapshot). `history_seconds`: span of the built-in
+    history.
     """
 
     snapshot: ClusterSnapshot
@@ -94,8 +100,14 @@ class _Found(Struct, frozen=True):
     is_settable: bool = True
 
 
-_NO_SERVER: Final = _Found("off", [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")], is_settable=False)
-_NOTHING_SHARED: Final = _Found("off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")])
+_NO_SERVER: Final = _Found(
+    "off",
+    [Sentence("health-snapshot", {}, ("this is a saved snapshot: there is no API server"))],
+    is_settable=False,
+)
+_NOTHING_SHARED: Final = _Found(
+    "off", [Sentence("health-nothing-shared", {}, ("no node shares its GPUs"))]
+)
 
 
 def health_rows(facts: HealthFacts) -> list[HealthRow]:
@@ -116,7 +128,11 @@ def health_sentence(rows: Iterable[HealthRow]) -> Sentence:
     if fail:
         return Sentence("health-fails", values, f"{fail} of {used} dependencies in use failed.")
     if warn:
-        return Sentence("health-looks", values, f"{warn} of {used} dependencies in use {_verb(warn, 'need')} attention.")
+        return Sentence(
+            "health-looks",
+            values,
+            f"{warn} of {used} dependencies in use {_verb(warn, 'need')} attention.",
+        )
     return Sentence("health-well", values, "All dependencies in use are OK.")
 
 
@@ -135,17 +151,25 @@ def _row(name: str, found: _Found) -> HealthRow:
         state=found.state,
         found=found.sentences,
         affects=Sentence(f"health-affects-{name}", {}, AFFECTS[name]),
-        setting=Sentence(f"health-set-{name}", {}, setting) if setting and found.state != "ok" and found.is_settable else None,
+        setting=Sentence(f"health-set-{name}", {}, setting)
+        if setting and found.state != "ok" and found.is_settable
+        else None,
         sources=found.sources,
     )
 
 
 def _failure(look: ServerLook | Source) -> Sentence:
     """The message of the failed server or source, with its hint in parentheses."""
-    message = look.failure if isinstance(look, ServerLook) else look.message or f"`{look.name}` cannot be read"
+    message = (
+        look.failure
+        if isinstance(look, ServerLook)
+        else look.message or (f"`{look.name}` cannot be read")
+    )
     hint = look.hint
     if hint:
-        return Sentence("health-failure-hint", {"message": message, "hint": hint}, f"{message} ({hint})")
+        return Sentence(
+            "health-failure-hint", {"message": message, "hint": hint}, (f"{message} ({hint})")
+        )
     return Sentence("health-failure", {"message": message}, message)
 
 
@@ -155,7 +179,11 @@ def _listed(names: Collection[str]) -> str:
 
 def _unread(sources: Collection[str]) -> Sentence:
     some = _listed(sources)
-    return Sentence("health-failing", {"sources": some}, f"cannot be read now: {some}; the data read last is shown")
+    return Sentence(
+        "health-failing",
+        {"sources": some},
+        f"cannot be read now: {some}; the data read last is shown",
+    )
 
 
 def _unfinished(sources: Collection[str]) -> Sentence:
@@ -189,11 +217,17 @@ def _answers(look: ServerLook) -> Sentence:
     milliseconds = round(1000 * (look.seconds or 0.0), 1)
     version = look.version or "?"
     text = f"{look.address} responds in {milliseconds:g} ms, version {version}"
-    return Sentence("health-answers", {"address": look.address, "version": version, "milliseconds": milliseconds}, text)
+    return Sentence(
+        "health-answers",
+        {"address": look.address, "version": version, "milliseconds": milliseconds},
+        text,
+    )
 
 
 def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
-    """Sources that the API server provides. Faults of the quota tree are not failures of the server."""
+    """Sources that the API server provides. Faults of the quota tree are not failures of the
+    server.
+    """
     found = sorted(snapshot.main_sources.values(), key=lambda source: source.name)
     return [each for each in found if each.name not in (GPU_TELEMETRY, QUOTA_PLURAL)]
 
@@ -201,12 +235,33 @@ def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
 def _permissions(facts: HealthFacts) -> _Found:
     if facts.looks is None:
         return _NO_SERVER
-    forbidden = sorted(name for name, source in facts.snapshot.sources.items() if source.is_forbidden and name != GPU_TELEMETRY)
-    if not forbidden and facts.looks.api.failure and not any(source.is_ok for source in _inputs(facts.snapshot)):
-        return _Found("off", [Sentence("health-unknown", {}, "unknown: the API server does not respond")])
+    forbidden = sorted(
+        name
+        for name, source in facts.snapshot.sources.items()
+        if source.is_forbidden and name != GPU_TELEMETRY
+    )
+    if (
+        not forbidden
+        and facts.looks.api.failure
+        and not any(source.is_ok for source in _inputs(facts.snapshot))
+    ):
+        return _Found(
+            "off", [Sentence("health-unknown", {}, ("unknown: the API server does not respond"))]
+        )
     if not forbidden:
-        return _Found("ok", [Sentence("health-allowed", {}, "the server can read everything that the pages show")])
-    sentence = Sentence("health-forbidden", {"sources": _listed(forbidden)}, f"not allowed to read: {_listed(forbidden)}")
+        return _Found(
+            "ok",
+            [
+                Sentence(
+                    "health-allowed", {}, ("the server can read everything that the pages show")
+                )
+            ],
+        )
+    sentence = Sentence(
+        "health-forbidden",
+        {"sources": _listed(forbidden)},
+        f"not allowed to read: {_listed(forbidden)}",
+    )
     return _Found("fail" if set(forbidden) & set(_CORE) else "warn", [sentence], forbidden)
 
 
@@ -218,17 +273,27 @@ def _prometheus(facts: HealthFacts) -> _Found:
         return _Found("off", [Sentence("health-no-prometheus", {"hours": hours}, text)])
     telemetry = facts.snapshot.sources.get(GPU_TELEMETRY)
     if look.failure:
-        return _Found("fail", [_failure(look)], [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [])
-    series = Sentence("health-series", {"series": look.series or 0}, f"it has {look.series or 0} GPU series")
+        return _Found(
+            "fail",
+            [_failure(look)],
+            [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [],
+        )
+    series = Sentence(
+        "health-series", {"series": look.series or 0}, (f"it has {look.series or 0} GPU series")
+    )
     return _Found("ok" if look.series else "warn", [_answers(look), series])
 
 
 def _telemetry(facts: HealthFacts) -> _Found:
     source = facts.snapshot.sources.get(GPU_TELEMETRY)
     if not facts.nodes:
-        return _Found("off", [Sentence("health-no-gpus", {}, "no node has GPUs")], is_settable=False)
+        return _Found(
+            "off", [Sentence("health-no-gpus", {}, ("no node has GPUs"))], is_settable=False
+        )
     if source is None or source.state == SourceState.OFF:
-        return _Found("off", [Sentence("health-no-telemetry", {}, "no source of GPU values is configured")])
+        return _Found(
+            "off", [Sentence("health-no-telemetry", {}, ("no source of GPU values is configured"))]
+        )
     if source.has_failed or source.is_missing:
         return _Found("fail", [_failure(source)], [GPU_TELEMETRY])
     if source.state == SourceState.SYNCING:
@@ -239,7 +304,13 @@ def _telemetry(facts: HealthFacts) -> _Found:
     text = f"all cards of {reporting} of {counted(total, 'GPU node')} report"
     sentences = [Sentence("health-reporting", {"reporting": reporting, "total": total}, text)]
     if silent:
-        sentences.append(Sentence("health-not-reporting", {"nodes": _listed(silent)}, f"not all cards report on {_listed(silent)}"))
+        sentences.append(
+            Sentence(
+                "health-not-reporting",
+                {"nodes": _listed(silent)},
+                f"not all cards report on {_listed(silent)}",
+            )
+        )
     if source.message:
         sentences.append(_failure(source))
     if not reporting and not any(reported for _, reported, _ in counts):
@@ -252,20 +323,41 @@ def _cluster_exporter(facts: HealthFacts) -> _Found:
 
 
 def _component(facts: HealthFacts, name: str) -> _Found | None:
-    """State of a component by its pods; None if it has none. A simulated cluster needs no components."""
+    """State of a component by its pods; None if it has none. A simulated cluster needs no
+    components.
+    """
     if facts.is_simulated:
-        return _Found("ok", [Sentence("health-played", {}, "the simulated cluster performs this work")])
-    pods = [pod for pod in facts.snapshot.pods if pod.labels.get(PART_LABEL) == name and not pod.is_finished]
+        return _Found(
+            "ok", [Sentence("health-played", {}, ("the simulated cluster performs this work"))]
+        )
+    pods = [
+        pod
+        for pod in facts.snapshot.pods
+        if pod.labels.get(PART_LABEL) == name and not pod.is_finished
+    ]
     if not pods:
         return None
     ready, places = [pod for pod in pods if is_ready(pod)], sorted({pod.namespace for pod in pods})
     text = f"{len(ready)} of {counted(len(pods), 'pod')} of {name} ready, in {_listed(places)}"
-    sentence = Sentence("health-pods", {"ready": len(ready), "pods": len(pods), "name": name, "namespaces": _listed(places)}, text)
+    sentence = Sentence(
+        "health-pods",
+        {"ready": len(ready), "pods": len(pods), "name": name, "namespaces": _listed(places)},
+        text,
+    )
     return _Found("ok" if len(ready) == len(pods) else "warn" if ready else "fail", [sentence])
 
 
 def _nowhere(name: str, state: str = "off") -> _Found:
-    return _Found(state, [Sentence("health-no-pods", {"label": f"{PART_LABEL}={name}"}, f"no pod has the label {PART_LABEL}={name}")])
+    return _Found(
+        state,
+        [
+            Sentence(
+                "health-no-pods",
+                {"label": f"{PART_LABEL}={name}"},
+                f"no pod has the label {PART_LABEL}={name}",
+            )
+        ],
+    )
 
 
 def _extender(facts: HealthFacts) -> _Found:
@@ -277,32 +369,54 @@ def _extender(facts: HealthFacts) -> _Found:
         return _NOTHING_SHARED
     given = sum(1 for pod in facts.snapshot.pods if pod.grants and pod.is_holding)
     if given:
-        text = f"Fairlead's extender is not installed, but {_with_verb(given)}: another scheduler extender is active"
+        text = (
+            f"Fairlead's extender is not installed, but {_with_verb(given)}: another scheduler "
+            "extender is active"
+        )
         return _Found("ok", [Sentence("health-another", {"pods": given}, text)])
     return _nowhere(GPU_EXTENDER_POD, "warn")
 
 
 def _shared_nodes(facts: HealthFacts) -> list[str]:
     """Nodes whose labels request sharing of their GPUs, or that offer parts of them."""
-    return [node.name for node in facts.snapshot.nodes if share_mode(node.labels).is_shared or node.capacity.get(GPU_MEMORY)]
+    return [
+        node.name
+        for node in facts.snapshot.nodes
+        if share_mode(node.labels).is_shared or node.capacity.get(GPU_MEMORY)
+    ]
 
 
 def _device_plugin(facts: HealthFacts) -> _Found:
-    """State of the device plugin by its effect: nodes whose GPUs are to be shared offer parts of them."""
+    """State of the device plugin by its effect: nodes whose GPUs are to be shared offer parts of
+    them.
+    """
     shared = set(_shared_nodes(facts))
     if not shared:
         return _NOTHING_SHARED
-    silent = [node.name for node in facts.snapshot.nodes if node.name in shared and not node.allocatable.get(GPU_MEMORY)]
+    silent = [
+        node.name
+        for node in facts.snapshot.nodes
+        if node.name in shared and not node.allocatable.get(GPU_MEMORY)
+    ]
     offering = len(shared) - len(silent)
     sentences = [
         Sentence(
             "health-offering",
             {"offering": offering, "nodes": len(shared)},
-            f"{offering} of {counted(len(shared), 'node')} that share GPUs {_verb(offering, 'offer')} parts of GPUs",
+            (
+                f"{offering} of {counted(len(shared), 'node')} that share GPUs "
+                f"{_verb(offering, 'offer')} parts of GPUs"
+            ),
         )
     ]
     if silent:
-        sentences.append(Sentence("health-not-offering", {"nodes": _listed(silent)}, f"no parts of GPUs are offered by {_listed(silent)}"))
+        sentences.append(
+            Sentence(
+                "health-not-offering",
+                {"nodes": _listed(silent)},
+                f"no parts of GPUs are offered by {_listed(silent)}",
+            )
+        )
     agents = None if facts.is_simulated else _component(facts, NODE_AGENT_POD)
     state = "ok" if not silent else "warn" if offering else "fail"
     return _Found(state, [*sentences, *(agents.sentences if agents else [])])
@@ -310,7 +424,11 @@ def _device_plugin(facts: HealthFacts) -> _Found:
 
 def _quota_controller(facts: HealthFacts) -> _Found:
     tree = facts.snapshot.sources.get(QUOTA_PLURAL)
-    if tree is None or tree.is_missing or (tree.is_ok and facts.snapshot.quota_tree is None and facts.snapshot.quota is None):
+    if (
+        tree is None
+        or tree.is_missing
+        or (tree.is_ok and facts.snapshot.quota_tree is None and facts.snapshot.quota is None)
+    ):
         return _Found("off", [Sentence("health-no-tree", {}, "there is no quota tree")])
     found = _component(facts, QUOTA_CONTROLLER_POD) or _nowhere(QUOTA_CONTROLLER_POD, "warn")
     if tree.state == SourceState.FAILING:
@@ -321,13 +439,30 @@ def _quota_controller(facts: HealthFacts) -> _Found:
 
 def _job_kinds(facts: HealthFacts) -> _Found:
     served = facts.looks.served if facts.looks else None
-    versions = {kind.TYPE: _readable(served.get(label_of(kind), ()), kind.VERSIONS) for kind in KINDS} if served is not None else {}
-    known = [kind for kind in KINDS if versions.get(kind.TYPE) or (served is None and facts.snapshot.was_read(source_of(kind)))]
+    versions = (
+        {kind.TYPE: _readable(served.get(label_of(kind), ()), kind.VERSIONS) for kind in KINDS}
+        if served is not None
+        else {}
+    )
+    known = [
+        kind
+        for kind in KINDS
+        if versions.get(kind.TYPE) or (served is None and facts.snapshot.was_read(source_of(kind)))
+    ]
     if not known:
-        return _Found("off", [Sentence("health-no-kinds", {}, "this cluster serves no kinds of training jobs")])
-    kinds = ", ".join(f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known)
+        return _Found(
+            "off",
+            [Sentence("health-no-kinds", {}, ("this cluster serves no kinds of training jobs"))],
+        )
+    kinds = ", ".join(
+        (f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}").strip() for kind in known
+    )
     sentences = [Sentence("health-kinds", {"kinds": kinds}, f"served: {kinds}")]
-    unread = sorted(source_of(kind) for kind in known if (source := facts.snapshot.sources.get(source_of(kind))) and source.has_failed)
+    unread = sorted(
+        source_of(kind)
+        for kind in known
+        if (source := facts.snapshot.sources.get(source_of(kind))) and source.has_failed
+    )
     if unread:
         sentences.append(_unread(unread))
     return _Found("warn" if unread else "ok", sentences, unread)
@@ -341,11 +476,31 @@ def _readable(served: Iterable[str], readable: Iterable[str]) -> tuple[str, ...]
 def _fluid(facts: HealthFacts) -> _Found:
     served = facts.looks.served if facts.looks else None
     if served is None:
-        return _Found("off", [Sentence("health-not-known", {}, "it is unknown what the cluster serves")])
+        return _Found(
+            "off", [Sentence("health-not-known", {}, ("it is unknown what the cluster serves"))]
+        )
     versions = "/".join(served.get(DATASETS, ()))
     if not versions:
-        return _Found("off", [Sentence("health-not-served", {"name": DATASETS}, f"this cluster does not serve {DATASETS}")])
-    return _Found("ok", [Sentence("health-served", {"name": DATASETS, "versions": versions}, f"{DATASETS} {versions}")])
+        return _Found(
+            "off",
+            [
+                Sentence(
+                    "health-not-served",
+                    {"name": DATASETS},
+                    f"this cluster does not serve {DATASETS}",
+                )
+            ],
+        )
+    return _Found(
+        "ok",
+        [
+            Sentence(
+                "health-served",
+                {"name": DATASETS, "versions": versions},
+                f"{DATASETS} {versions}",
+            )
+        ],
+    )
 
 
 def _helm(facts: HealthFacts) -> _Found:
@@ -354,7 +509,16 @@ def _helm(facts: HealthFacts) -> _Found:
 
 def _store(facts: HealthFacts) -> _Found:
     if facts.looks is not None and facts.looks.prometheus is not None:
-        return _Found("off", [Sentence("health-series-kept", {}, "no store is configured; Prometheus keeps the series")])
+        return _Found(
+            "off",
+            [
+                Sentence(
+                    "health-series-kept",
+                    {},
+                    "no store is configured; Prometheus keeps the series",
+                )
+            ],
+        )
     hours = _hours(facts)
     return _Found(
         "off",
@@ -362,7 +526,10 @@ def _store(facts: HealthFacts) -> _Found:
             Sentence(
                 "health-no-store",
                 {"hours": hours},
-                f"no store is configured: {hours:g} h of series are kept in memory and are lost when the process ends",
+                (
+                    f"no store is configured: {hours:g} h of series are kept in memory and are "
+                    "lost when the process ends"
+                ),
             )
         ],
     )
@@ -370,7 +537,11 @@ def _store(facts: HealthFacts) -> _Found:
 
 def _clock_skew(facts: HealthFacts) -> _Found:
     if facts.is_simulated:
-        return _Found("off", [Sentence("health-own-time", {}, "a simulated cluster has its own time")], is_settable=False)
+        return _Found(
+            "off",
+            [Sentence("health-own-time", {}, ("a simulated cluster has its own time"))],
+            is_settable=False,
+        )
     ahead = facts.looks.api.ahead_seconds if facts.looks else None
     if ahead is None:
         return _Found("off", [Sentence("health-no-time", {}, "the API server's time is unknown")])
@@ -382,17 +553,33 @@ def _clock_skew(facts: HealthFacts) -> _Found:
                 Sentence(
                     "health-clock",
                     {"seconds": SKEW_SECONDS},
-                    f"the clocks of the API server and of this machine differ by at most {SKEW_SECONDS:g} s",
+                    (
+                        "the clocks of the API server and of this machine differ by at most "
+                        f"{SKEW_SECONDS:g} s"
+                    ),
                 )
             ],
         )
-    code, side = ("health-clock-ahead", "ahead of") if ahead > 0 else ("health-clock-behind", "behind")
-    sentence = Sentence(code, {"seconds": seconds}, f"the API server's clock is {seconds:g} s {side} this machine's")
+    code, side = (
+        ("health-clock-ahead", ("ahead of")) if ahead > 0 else ("health-clock-behind", "behind")
+    )
+    sentence = Sentence(
+        code,
+        {"seconds": seconds},
+        f"the API server's clock is {seconds:g} s {side} this machine's",
+    )
     return _Found("warn" if seconds <= SKEW_SECONDS_MAX else "fail", [sentence])
 
 
 def _base_url(facts: HealthFacts) -> _Found:
-    return _Found("ok", [Sentence("health-base", {"path": facts.base_path}, f"the pages are below {facts.base_path}")])
+    return _Found(
+        "ok",
+        [
+            Sentence(
+                "health-base", {"path": facts.base_path}, (f"the pages are below {facts.base_path}")
+            )
+        ],
+    )
 
 
 _JUDGES: Final[Mapping[str, Callable[[HealthFacts], _Found]]] = {

@@ -1,4 +1,6 @@
-"""Holders of GPUs: every pod, whatever created it, and the sums by owner, leaf, user or namespace."""
+"""Holders of GPUs: every pod, whatever created it, and the sums
+by owner, leaf, user or namespace.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from fairlead.console.boards.gpu_map_cells import cards_of
 from fairlead.console.boards.idle_cards import Idleness, seat_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import (
+    Sentence,
+    counted,
+    gpu_count,
+    neat,
+    neat_or_null,
+    percent,
+    timestamp,
+)
 from fairlead.console.pages.holders import Holder, HolderGroup
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -36,15 +46,33 @@ def holder_rows(
     idle: Idleness,
     namespaces: Collection[str] | None = None,
 ) -> RowSet[Holder]:
-    """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
+    """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) ->
+    user.
 
-    `owner_by_pod`: of pods of training jobs, the job's kind and name; another owner may stand between.
-    `namespaces`: those that the reader may see; None = all.
+    `owner_by_pod`: of pods of training jobs, the job's kind and name; another owner may stand
+    between. `namespaces`: those that the reader may see; None = all.
     """
-    pods = [pod for pod in snapshot.pods if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)]
+    pods = [
+        pod
+        for pod in snapshot.pods
+        if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)
+    ]
     workloads = {each.uid: each for each in snapshot.workloads}
     made_by = {pod.key: named_owner(pod, workloads) for pod in pods}
-    rows = [_row(pod, made_by[pod.key], occupancy, leaf_of, job_by_pod, user_of_job, owner_by_pod, silent, idle) for pod in pods]
+    rows = [
+        _row(
+            pod,
+            made_by[pod.key],
+            occupancy,
+            leaf_of,
+            job_by_pod,
+            user_of_job,
+            owner_by_pod,
+            silent,
+            idle,
+        )
+        for pod in pods
+    ]
     rows.sort(key=lambda row: (-row.gpus, row.namespace, by_count(row.name)))
     facets = {
         "namespace": choices(row.namespace for row in rows),
@@ -71,13 +99,17 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
     values = {"pods": len(rows), "owners": owners, "gpus": gpus, "idle": idle}
     text = f"{counted(len(rows), 'pod')} of {counted(owners, 'owner')} hold {counted(gpus, 'GPU')}"
     if idle:
-        return Sentence("holders-idle", dict(values), f"{text}, {idle:g} of them idle for over an hour.")
+        return Sentence(
+            "holders-idle", dict(values), (f"{text}, {idle:g} of them idle for over an hour.")
+        )
     return Sentence("holders", dict(values), f"{text}.")
 
 
 def user_of(pod: Pod, user_of_job: Mapping[tuple[str, str], str], job: str) -> str:
     """The user that the pod names, else its job's; "" = unknown."""
-    named = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(names.ANNOTATION_USERNAME, "")
+    named = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(
+        names.ANNOTATION_USERNAME, ""
+    )
     return named or user_of_job.get((pod.namespace, job), "")
 
 
@@ -122,8 +154,8 @@ def _row(
 def _idle_seconds(pod: Pod, occupancy: ClusterOccupancy, now: float) -> int | None:
     """Seconds for which all its cards have been idle while it held them.
 
-    0 if it is known to use one, else at least 1. None if unknown, such as on a shared card that other pods
-    may use.
+    0 if it is known to use one, else at least 1. None if unknown, such as on a shared card that
+    other pods may use.
     """
     idle = [seat_idle_seconds(*seat, now) for seat in occupancy.seats(pod)]
     known = [seconds for seconds in idle if seconds is not None]
@@ -136,18 +168,28 @@ def _entry(row: Holder) -> Entry[Holder]:
     answers = {
         "namespace": lowered(row.namespace),
         "kind": lowered(row.owner_kind),
-        "owner": lowered(row.owner, f"{row.owner_kind}/{row.owner}") if row.owner else lowered(f"Pod/{row.name}"),
+        "owner": lowered(row.owner, f"{row.owner_kind}/{row.owner}")
+        if row.owner
+        else lowered(f"Pod/{row.name}"),
         "user": lowered(row.user or NO_VALUE),
         "leaf": lowered(row.quota_path or NO_VALUE),
         "node": lowered(row.node),
         "status": lowered(row.status),
     }
-    return Entry(row, "\n".join((row.namespace, row.name, row.owner_kind, row.owner, row.user, row.node)).lower(), answers)
+    return Entry(
+        row,
+        "\n".join((row.namespace, row.name, row.owner_kind, row.owner, row.user, row.node)).lower(),
+        answers,
+    )
 
 
 def _owner_key(row: Holder) -> tuple[str, str, str]:
     """A pod without an owner is its own owner."""
-    return (row.namespace, row.owner_kind, row.owner) if row.owner else (row.namespace, "Pod", row.name)
+    return (
+        (row.namespace, row.owner_kind, row.owner)
+        if row.owner
+        else (row.namespace, "Pod", row.name)
+    )
 
 
 _KEYS: Final[Mapping[str, Callable[[Holder], tuple[str, str, str]]]] = {
@@ -167,7 +209,10 @@ def holder_groups(rows: Iterable[Holder], by: str) -> RowSet[HolderGroup]:
         groups.setdefault(key(row), []).append(row)
     found = [_group(*place, members) for place, members in groups.items()]
     found.sort(key=lambda group: (-group.gpus, group.namespace, by_count(group.name)))
-    entries = [Entry(group, "\n".join((group.namespace, group.kind, group.name)).lower(), {}) for group in found]
+    entries = [
+        Entry(group, "\n".join((group.namespace, group.kind, group.name)).lower(), {})
+        for group in found
+    ]
     return RowSet(HolderGroup, entries)
 
 

@@ -1,8 +1,9 @@
 """GPUs that are held and idle: the one source for all sentences, lists and sums about idle GPUs.
 
-A card is idle for a holder while it is below 1 % and the holder has it; earlier idleness does not count. A
-card without readings, or on an unreachable node, is never idle. Amounts are in GPUs as allocated ones are: a
-whole card is 1, a share its part, so that idle amounts are part of held amounts.
+A card is idle for a holder while it is below 1 % and the holder has it; earlier idleness does not
+count. A card without readings, or on an unreachable node, is never idle. Amounts are in GPUs as
+allocated ones are: a whole card is 1, a share its part, so that idle amounts are part of held
+amounts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _DAY_SECONDS: Final = 86_400
 
 
 class IdleHours(Struct, frozen=True):
-    """(namespace, pod, UUID of a card) -> hours of the last day in which the card was idle for that pod."""
+    """(namespace, pod, UUID of a card) -> hours of the last day in which the card was idle for that
+    pod.
+    """
 
     hours_by_key: Mapping[tuple[str, str, str], float] = {}
 
@@ -36,8 +39,8 @@ class IdleHours(Struct, frozen=True):
 class IdleSeat(Struct, frozen=True, gc=False):
     """A card that is idle for one of its holders, or was within a day.
 
-    `gpus`: the holder's part, a whole card is 1. `seconds`: current idle time; `hours`: idle hours of the
-    last day.
+    `gpus`: the holder's part, a whole card is 1. `seconds`: current idle time; `hours`: idle hours
+    of the last day.
     """
 
     card: CardOccupancy
@@ -57,10 +60,14 @@ class Idleness:
     `hours`: idle hours from the series, before the current idle time.
     """
 
-    def __init__(self, nodes: Iterable[NodeOccupancy], now: float, hours: IdleHours | None = None) -> None:
+    def __init__(
+        self, nodes: Iterable[NodeOccupancy], now: float, hours: IdleHours | None = None
+    ) -> None:
         self.now = now
         known = hours or IdleHours()
-        seats = [seat for each in nodes if not is_silent(each.node) for seat in _seats(each, now, known)]
+        seats = [
+            seat for each in nodes if not is_silent(each.node) for seat in _seats(each, now, known)
+        ]
         self.long = [seat for seat in seats if seat.is_long]
         self._cards = {(seat.card.node, seat.card.index) for seat in self.long}
         self._gpus: dict[str, float] = {}
@@ -93,7 +100,9 @@ class Idleness:
 
 
 def card_idle_seconds(card: CardOccupancy, on: Node, now: float) -> int | None:
-    """Seconds for which the card has been below 1 %, for any holder; None if it is busy or unknown."""
+    """Seconds for which the card has been below 1 %, for any
+    holder; None if it is busy or unknown.
+    """
     since = card.reading.idle_since if card.reading and not is_silent(on) else None
     return None if since is None else max(0, int(now - since))
 
@@ -101,8 +110,8 @@ def card_idle_seconds(card: CardOccupancy, on: Node, now: float) -> int | None:
 def seat_idle_seconds(card: CardOccupancy, holder: CardHolder, now: float) -> int | None:
     """Seconds for which the card has been idle for this holder.
 
-    0 if the holder is known to use it, else at least 1. None if unknown, such as a shared card that other
-    pods may use.
+    0 if the holder is known to use it, else at least 1. None if unknown, such as a shared card that
+    other pods may use.
     """
     if (seat_utilization(card, holder) or 0.0) >= IDLE_BELOW:
         return 0
@@ -117,7 +126,10 @@ def _seats(occupied: NodeOccupancy, now: float, hours: IdleHours) -> Iterator[Id
     for card in occupied.cards:
         for holder in card.holders:
             seconds = seat_idle_seconds(card, holder, now) or 0
-            seen = max(min(seconds, _DAY_SECONDS) / 3600, _held_at_most(hours.of(card, holder), holder.pod, now))
+            seen = max(
+                min(seconds, _DAY_SECONDS) / 3600,
+                _held_at_most(hours.of(card, holder), holder.pod, now),
+            )
             if seen:
                 yield IdleSeat(card, holder.pod, holder.ratio or occupied.gpu_worth, seconds, seen)
 

@@ -24,11 +24,16 @@ UNHEARD: Final = "Unknown"
 
 
 def instance_rows(
-    each: JobInstances, occupancy: ClusterOccupancy, now: float, explainer: Explainer, silent: Collection[str]
+    each: JobInstances,
+    occupancy: ClusterOccupancy,
+    now: float,
+    explainer: Explainer,
+    silent: Collection[str],
 ) -> list[Instance]:
     """The job's pods, the chief first, then by name. `silent`: see `job_rows`."""
     rows = [
-        _instance(pod, role, pod is each.chief, occupancy, now, explainer, silent) for pod, role in zip(each.pods, each.roles, strict=True)
+        _instance(pod, role, pod is each.chief, occupancy, now, explainer, silent)
+        for pod, role in zip(each.pods, each.roles, strict=True)
     ]
     return sorted(rows, key=lambda row: (not row.is_chief, by_count(row.name)))
 
@@ -49,13 +54,22 @@ def about_job(each: JobInstances) -> Callable[[Event], bool]:
     def is_about(event: Event) -> bool:
         if event.object_uid:
             return event.object_uid in uids
-        return event.object_namespace == each.job.namespace and (event.object_kind, event.object_name) in named
+        return (
+            event.object_namespace == each.job.namespace
+            and (event.object_kind, event.object_name) in named
+        )
 
     return is_about
 
 
 def _instance(
-    pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, explainer: Explainer, silent: Collection[str]
+    pod: Pod,
+    role: str,
+    is_chief: bool,
+    occupancy: ClusterOccupancy,
+    now: float,
+    explainer: Explainer,
+    silent: Collection[str],
 ) -> Instance:
     use, wait = occupancy.use(pod), why_pod_waits(pod)
     cards = cards_of(pod, occupancy)

@@ -12,7 +12,9 @@ from fairlead.rules.jobs.waiting import why_no_pod, why_pod_waits
 
 
 def instance_logs(each: JobInstances) -> list[InstanceLog]:
-    """Every container of the job's pods, the chief's first; in a pod its containers before its init steps."""
+    """Every container of the job's pods, the chief's first; in a pod its containers before its init
+    steps.
+    """
     pods = sorted(each.pods, key=lambda pod: pod is not each.chief)
     return [instance_log(pod, name) for pod in pods for name in _containers(pod)]
 
@@ -20,10 +22,14 @@ def instance_logs(each: JobInstances) -> list[InstanceLog]:
 def instance_log(pod: Pod, container: str) -> InstanceLog:
     """Whether this container has a log, and why it has not."""
     status = _status(pod, container)
-    begun = (status is not None and (status.has_begun or status.restarts > 0)) or (status is None and pod.is_finished)
+    begun = (status is not None and (status.has_begun or status.restarts > 0)) or (
+        status is None and pod.is_finished
+    )
     is_running = status is not None and status.state == ContainerState.RUNNING
     why, sentence = ("", None) if begun else _why_not(pod, status)
-    return InstanceLog(pod.name, container, begun, is_running, status.restarts if status else 0, why, sentence)
+    return InstanceLog(
+        pod.name, container, begun, is_running, status.restarts if status else 0, why, sentence
+    )
 
 
 def chosen_container(each: JobInstances, pod: str, container: str) -> tuple[Pod, str] | Refusal:
@@ -32,14 +38,19 @@ def chosen_container(each: JobInstances, pod: str, container: str) -> tuple[Pod,
     Refused: a pod that is not the job's, a container that the pod has not.
     """
     if not each.pods:
-        return Refusal(f"{each.job.type} `{each.job.name}` has no instance, and so no log: {why_no_pod(each.job)}")
+        return Refusal(
+            f"{each.job.type} `{each.job.name}` has no instance, and so no log: "
+            f"{why_no_pod(each.job)}"
+        )
     chief = each.chief or each.pods[0]
     found = next((one for one in each.pods if one.name == pod), None) if pod else chief
     if found is None:
         return Refusal(f"`{pod[:253]}` is no instance of {each.job.type} `{each.job.name}`")
     known = _containers(found)
     if container and container not in known:
-        return Refusal(f"pod `{found.name}` has no container `{container[:63]}`; it has {', '.join(known)}")
+        return Refusal(
+            f"pod `{found.name}` has no container `{container[:63]}`; it has {', '.join(known)}"
+        )
     return found, container or known[0]
 
 
@@ -48,7 +59,9 @@ def _containers(pod: Pod) -> list[str]:
 
 
 def _status(pod: Pod, container: str) -> ContainerStatus | None:
-    return next((status for status in (*pod.statuses, *pod.init_statuses) if status.name == container), None)
+    return next(
+        (status for status in (*pod.statuses, *pod.init_statuses) if status.name == container), None
+    )
 
 
 def _why_not(pod: Pod, status: ContainerStatus | None) -> tuple[str, Sentence | None]:

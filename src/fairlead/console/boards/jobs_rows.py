@@ -1,4 +1,5 @@
-"""The rows of the Training jobs board, built from the jobs with their pods once per change of the cluster.
+"""The rows of the Training jobs board, built from the jobs with their pods once per change of the
+cluster.
 
 A job that holds nothing has 0 GPU memory allocated; what it uses is unknown (null), not 0.
 """
@@ -10,7 +11,16 @@ from typing import Final
 
 from fairlead.console.boards.quota.waiting import PlannedQuota, clause_sentences
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import (
+    Scalar,
+    Sentence,
+    counted,
+    gpu_count,
+    neat,
+    neat_or_null,
+    percent,
+    timestamp,
+)
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -18,8 +28,22 @@ from fairlead.model.occupancy import PodUse
 from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.holding.occupancy import ClusterOccupancy
-from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
-from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, waiting_anew, why_job_waits, why_pod_waits
+from fairlead.rules.jobs.status import (
+    BOARD_STATES,
+    PENDING,
+    board_state,
+    job_duration,
+    job_status,
+    requested_gpus,
+    requested_memory_units,
+)
+from fairlead.rules.jobs.waiting import (
+    UNSCHEDULABLE,
+    Wait,
+    waiting_anew,
+    why_job_waits,
+    why_pod_waits,
+)
 from fairlead.rules.nodes.room import NodeRooms, NoNodeFits, spoken_amount
 from fairlead.rules.sharing.why import ShareShortage, ShareWhy
 from fairlead.wire import names
@@ -37,21 +61,35 @@ def job_rows(
 ) -> RowSet[JobRow]:
     """All jobs, newest first. `silent`: names of unreachable nodes."""
     leaf_paths = paths_by_namespace(quota)
-    found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), by_count(each.job.name), each.job.namespace))
-    entries = [_entry(job_row(each, occupancy, leaf_paths, now, explainer, silent), each.job) for each in found]
+    found = sorted(
+        instances,
+        key=lambda each: (
+            -(each.job.created_at or 0.0),
+            by_count(each.job.name),
+            each.job.namespace,
+        ),
+    )
+    entries = [
+        _entry(job_row(each, occupancy, leaf_paths, now, explainer, silent), each.job)
+        for each in found
+    ]
     rows = [entry.row for entry in entries]
     facets = {
         "job_namespace": choices(row.namespace for row in rows),
         "job_type": choices(row.type for row in rows),
         "job_name": choices(row.name for row in rows),
-        "job_status": [word for word in STATUSES.values() if any(row.status == word for row in rows)],
+        "job_status": [
+            word for word in STATUSES.values() if any(row.status == word for row in rows)
+        ],
         "user": choices(row.user for row in rows),
         "leaf": choices(row.quota_path for row in rows),
     }
     return RowSet(JobRow, entries, facets)
 
 
-def jobs_sentence(rows: Sequence[JobRow], now: float, instances: Sequence[JobInstances]) -> Sentence:
+def jobs_sentence(
+    rows: Sequence[JobRow], now: float, instances: Sequence[JobInstances]
+) -> Sentence:
     """How many run on how many GPUs, how many wait and since when, how many ended."""
     if not rows:
         return Sentence("jobs-none", {}, "There are no training jobs in this cluster.")
@@ -59,14 +97,23 @@ def jobs_sentence(rows: Sequence[JobRow], now: float, instances: Sequence[JobIns
     gpus = gpu_count(sum(row.gpus_allocated for row in rows if row.status == "Running"))
     values = {"running": count["Running"], "gpus": gpus, "pending": count["Pending"]}
     values |= {"succeeded": count["Succeeded"], "failed": count["Failed"]}
-    text = f"{counted(count['Running'], 'job')} running on {counted(gpus, 'GPU')}, {count['Pending']} pending"
+    text = (
+        f"{counted(count['Running'], 'job')} running on {counted(gpus, 'GPU')}, "
+        f"{count['Pending']} pending"
+    )
     code = "jobs"
-    waits = [now - each.job.created_at for each in instances if each.job.created_at and waits_for_room(each)]
+    waits = [
+        now - each.job.created_at
+        for each in instances
+        if each.job.created_at and waits_for_room(each)
+    ]
     if waits:
         code = "jobs-waiting"
         values["waitSeconds"] = int(max(waits))
         text += f" (the oldest for {spoken_duration(max(waits))})"
-    return Sentence(code, dict(values), f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
+    return Sentence(
+        code, dict(values), (f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
+    )
 
 
 def job_row(
@@ -82,7 +129,11 @@ def job_row(
     board = board_state(state)
     use = occupancy.use_together(pods)
     units = requested_memory_units(job)
-    wait = why_job_waits(job, pods) if board == PENDING else next(map(why_pod_waits, waiting_anew(job, pods)), None)
+    wait = (
+        why_job_waits(job, pods)
+        if board == PENDING
+        else next(map(why_pod_waits, waiting_anew(job, pods)), None)
+    )
     return JobRow(
         namespace=job.namespace,
         name=job.name,
@@ -101,7 +152,8 @@ def job_row(
         gpu_util_percent=percent(use.utilization_ratio),
         uid=job.uid,
         api_version=job.api_version,
-        user=job.labels.get(names.LABEL_CONSOLE_USER) or job.annotations.get(names.ANNOTATION_USERNAME, ""),
+        user=job.labels.get(names.LABEL_CONSOLE_USER)
+        or job.annotations.get(names.ANNOTATION_USERNAME, ""),
         quota_path=leaf_paths.get(job.namespace, ""),
         created_at=timestamp(job.created_at),
         started_at=timestamp(job.started_at),
@@ -119,8 +171,8 @@ def job_row(
 class Explainer:
     """Reasons of waiting pods and jobs for pages.
 
-    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown. `planned`: why pods
-    wait for quota.
+    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown. `planned`:
+    why pods wait for quota.
     """
 
     def __init__(
@@ -137,12 +189,24 @@ class Explainer:
 
     def explain(self, wait: Wait, pods: Sequence[Pod]) -> Waiting:
         """The reason why it waits; for an unschedulable pod with the answers of the nodes."""
-        asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
+        asking = (
+            [pod for pod in pods if not pod.node and not pod.is_finished]
+            if wait.reason == UNSCHEDULABLE
+            else []
+        )
         short = next(filter(None, map(self._share_why, asking)), None)
-        sentence = _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
+        sentence = (
+            _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
+        )
         room = short.by_node if short else ""
         clauses = clause_sentences(self._planned.clauses(wait.reason, (pod.uid for pod in pods)))
-        return Waiting(reason=wait.reason, message=wait.message, clauses=clauses, room=room, sentence=sentence or wait_sentence(wait))
+        return Waiting(
+            reason=wait.reason,
+            message=wait.message,
+            clauses=clauses,
+            room=room,
+            sentence=sentence or wait_sentence(wait),
+        )
 
     def _sentence(self, pod: Pod) -> Sentence | None:
         found = self._rooms.why(pod)
@@ -163,7 +227,11 @@ class Explainer:
             return Sentence(f"why-{found.kind}", values, found.text)
         name, used, least = leaf
         values |= {"leaf": name, "used": used, "min": least}
-        return Sentence(f"why-{found.kind}-leaf", values, f"{found.text}; {name} uses {used:g} of its guaranteed {least:g}")
+        return Sentence(
+            f"why-{found.kind}-leaf",
+            values,
+            f"{found.text}; {name} uses {used:g} of its guaranteed {least:g}",
+        )
 
 
 def wait_sentence(wait: Wait) -> Sentence | None:
@@ -174,7 +242,9 @@ def wait_sentence(wait: Wait) -> Sentence | None:
 def _of_barrier(found: NoNodeFits) -> Sentence:
     values: dict[str, Scalar] = {"nodes": found.nodes}
     if found.labels:
-        return Sentence("why-barred-label", {"nodes": found.nodes, "label": found.labels[0]}, found.text)
+        return Sentence(
+            "why-barred-label", {"nodes": found.nodes, "label": found.labels[0]}, found.text
+        )
     code = "why-barred"
     if found.taints:
         code += "-taints"
@@ -186,8 +256,17 @@ def _of_barrier(found: NoNodeFits) -> Sentence:
 
 
 def _of_shares(short: ShareShortage) -> Sentence:
-    values: dict[str, Scalar] = {"units": short.units, "unit": short.unit, "cards": short.cards, "nodes": short.nodes}
-    return Sentence(f"why-share-{short.kind}", {**values, "best": short.best, "free": short.free, "answers": short.by_node}, short.text)
+    values: dict[str, Scalar] = {
+        "units": short.units,
+        "unit": short.unit,
+        "cards": short.cards,
+        "nodes": short.nodes,
+    }
+    return Sentence(
+        f"why-share-{short.kind}",
+        {**values, "best": short.best, "free": short.free, "answers": short.by_node},
+        short.text,
+    )
 
 
 def memory_allocated(use: PodUse) -> float | None:
@@ -197,7 +276,9 @@ def memory_allocated(use: PodUse) -> float | None:
 
 def paths_by_namespace(quota: QuotaNode | None) -> dict[str, str]:
     """Namespace -> path of the quota leaf that it belongs to."""
-    return {name: leaf.path for leaf in (quota.leaves() if quota else ()) for name in leaf.namespaces}
+    return {
+        name: leaf.path for leaf in (quota.leaves() if quota else ()) for name in leaf.namespaces
+    }
 
 
 def spoken_duration(seconds: float) -> str:
@@ -221,13 +302,22 @@ def waits_for_room(each: JobInstances) -> bool:
 
 
 def waits_since(each: JobInstances) -> float | None:
-    """Of a job that waits: since it was made; of one that ran and waits anew, since those pods were."""
+    """Of a job that waits: since it was made; of one that ran and waits anew, since those pods
+    were.
+    """
     anew = waiting_anew(each.job, each.pods)
-    return min((pod.created_at for pod in anew if pod.created_at is not None), default=None) if anew else each.job.created_at
+    return (
+        min((pod.created_at for pod in anew if pod.created_at is not None), default=None)
+        if anew
+        else each.job.created_at
+    )
 
 
 def _held_seconds(pods: Iterable[Pod], now: float) -> int | None:
-    since = min((pod.held_since for pod in pods if pod.is_holding and pod.held_since is not None), default=None)
+    since = min(
+        (pod.held_since for pod in pods if pod.is_holding and pod.held_since is not None),
+        default=None,
+    )
     return None if since is None else max(0, int(now - since))
 
 
@@ -250,7 +340,16 @@ def _counts(job: Job, pods: Sequence[Pod], silent: Collection[str]) -> InstanceC
 
 
 def _entry(row: JobRow, job: Job) -> Entry[JobRow]:
-    words = [row.namespace, row.name, row.type, row.status, row.state, row.user, row.quota_path, *row.nodes]
+    words = [
+        row.namespace,
+        row.name,
+        row.type,
+        row.status,
+        row.state,
+        row.user,
+        row.quota_path,
+        *row.nodes,
+    ]
     labels = [f"{key}:{value}" for key, value in job.labels.items()]
     answers = {
         "job_namespace": lowered(row.namespace),

@@ -1,4 +1,6 @@
-"""My work: what one user or namespace holds, may use, could start now, and waits for, with the queue."""
+"""My work: what one user or namespace holds, may use, could start now, and waits for, with the
+queue.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from fairlead.console.boards.jobs_rows import Explainer, paths_by_namespace
 from fairlead.console.boards.quota.usage_rows import shown_amount
 from fairlead.console.boards.quota.waiting import clause_sentences
 from fairlead.console.boards.rows import choices
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, timestamp
+from fairlead.console.pages.envelope import (
+    Scalar,
+    Sentence,
+    counted,
+    gpu_count,
+    neat,
+    neat_or_null,
+    timestamp,
+)
 from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobRow, Waiting
 from fairlead.console.pages.mine import Ahead, LeafResource, MyHold, MyLeaf, MyWait, Start
@@ -40,14 +50,18 @@ SCHEDULER_LINE: Final = "scheduler"
 
 
 class WorkScope(Struct, frozen=True):
-    """The work of a user, or all work of a namespace; both "" = none was chosen. `namespaces`: its places."""
+    """The work of a user, or all work of a namespace; both "" = none was chosen. `namespaces`: its
+    places.
+    """
 
     user: str
     namespace: str
     namespaces: tuple[str, ...]
 
     def owns(self, namespace: str, user: str) -> bool:
-        return namespace == self.namespace if self.namespace else bool(self.user) and user == self.user
+        return (
+            namespace == self.namespace if self.namespace else bool(self.user) and user == self.user
+        )
 
 
 class Places(Struct, frozen=True):
@@ -82,7 +96,12 @@ def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
             spaces.add(pod.namespace)
             found.setdefault(user, set()).add(pod.namespace)
     found.pop("", None)
-    return Places(choices(found), sorted(spaces), {user: tuple(sorted(where)) for user, where in found.items()}, snapshot.namespace_names)
+    return Places(
+        choices(found),
+        sorted(spaces),
+        {user: tuple(sorted(where)) for user, where in found.items()},
+        snapshot.namespace_names,
+    )
 
 
 class WaitingLines:
@@ -93,13 +112,31 @@ class WaitingLines:
         self._plan = plan
 
     def of(self, pods: Iterable[Pod]) -> tuple[str, list[Pod]] | None:
-        """The queue of the first of these pods that is in one, and the pods before it, nearest first."""
+        """The queue of the first of these pods that is in one, and the pods before it, nearest
+        first.
+        """
         for pod in pods:
-            if QUOTA_GATE in pod.gates and (row := self._units.get(pod.uid)) is not None and row.position:
-                before = [each for each in self._by_leaf[row.leaf] if 0 < each.position < row.position]
-                ahead = [self._pods[of.uid] for each in reversed(before) for of in each.pods[:1] if of.uid in self._pods]
+            if (
+                QUOTA_GATE in pod.gates
+                and (row := self._units.get(pod.uid)) is not None
+                and row.position
+            ):
+                before = [
+                    each for each in self._by_leaf[row.leaf] if 0 < each.position < row.position
+                ]
+                ahead = [
+                    self._pods[of.uid]
+                    for each in reversed(before)
+                    for of in each.pods[:1]
+                    if of.uid in self._pods
+                ]
                 return QUOTA_LINE, ahead
-            if not pod.node and not pod.gates and not pod.is_finished and (wanted := _gpu_resource(pod)):
+            if (
+                not pod.node
+                and not pod.gates
+                and not pod.is_finished
+                and (wanted := _gpu_resource(pod))
+            ):
                 queue = self._queues.get(wanted, [])
                 place = next((place for place, each in enumerate(queue) if each.uid == pod.uid), 0)
                 return SCHEDULER_LINE, queue[:place][::-1]
@@ -122,28 +159,47 @@ class WaitingLines:
 
     @cached_property
     def _queues(self) -> dict[str, list[Pod]]:
-        """GPU resource -> unbound pods that ask for it, in kube-scheduler's order: priority, then age."""
+        """GPU resource -> unbound pods that ask for it, in kube-scheduler's order: priority, then
+        age.
+        """
         found: dict[str, list[Pod]] = {}
         for pod in self._snapshot.pods:
-            if not pod.node and not pod.gates and not pod.is_finished and (wanted := _gpu_resource(pod)):
+            if (
+                not pod.node
+                and not pod.gates
+                and not pod.is_finished
+                and (wanted := _gpu_resource(pod))
+            ):
                 found.setdefault(wanted, []).append(pod)
         for queue in found.values():
             queue.sort(key=lambda pod: (-pod.priority, pod.created_at or 0.0, pod.key))
         return found
 
 
-def offers_of(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, rooms: NodeRooms) -> list[NodeOffer]:
+def offers_of(
+    snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, rooms: NodeRooms
+) -> list[NodeOffer]:
     """The most that a pod could get from the nodes now, by model, regardless of quota."""
     free = {each.node.name: whole_cards_free(each) for each in occupancy.nodes}
     return node_offers(snapshot, rooms, ledger_of(snapshot), free)
 
 
 def my_starts(
-    me: WorkScope, offers: Sequence[NodeOffer], quota: QuotaState | None, occupancy: ClusterOccupancy, leaf_of: Mapping[str, str]
+    me: WorkScope,
+    offers: Sequence[NodeOffer],
+    quota: QuotaState | None,
+    occupancy: ClusterOccupancy,
+    leaf_of: Mapping[str, str],
 ) -> list[Start]:
     """By namespace of mine and model of GPU, whole ones first."""
-    found = [(namespace, each) for namespace in me.namespaces for each in startable(offers, quota, namespace, me.user)]
-    return [_start(each, namespace, leaf_of.get(namespace, ""), occupancy) for namespace, each in found]
+    found = [
+        (namespace, each)
+        for namespace in me.namespaces
+        for each in startable(offers, quota, namespace, me.user)
+    ]
+    return [
+        _start(each, namespace, leaf_of.get(namespace, ""), occupancy) for namespace, each in found
+    ]
 
 
 def my_use(
@@ -158,18 +214,38 @@ def my_use(
     for pod in pods:
         user = pod.user or user_of_job.get((pod.namespace, job_by_pod.get(pod.key, "")), "")
         if pod.is_admitted and me.owns(pod.namespace, user):
-            found.update({(leaf_of.get(pod.namespace, ""), name): amount for name, amount in pod.request.items()})
+            found.update(
+                {
+                    (leaf_of.get(pod.namespace, ""), name): amount
+                    for name, amount in pod.request.items()
+                }
+            )
     return {(path, name): shown_amount(name, amount) for (path, name), amount in found.items()}
 
 
-def my_leaves(me: WorkScope, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Mapping[str, Amounts]) -> list[MyLeaf]:
+def my_leaves(
+    me: WorkScope,
+    rows: Sequence[QuotaRow],
+    used: Mapping[tuple[str, str], float],
+    left: Mapping[str, Amounts],
+) -> list[MyLeaf]:
     """The leaves of my namespaces.
 
-    `rows`: of the whole tree; `used`: by me; `left`: by name of a leaf, what it could be given above its min.
+    `rows`: of the whole tree; `used`: by me; `left`: by name of a leaf, what it could be given
+    above its min.
     """
-    mine = {row.path: row for row in rows if row.is_leaf and any(each in row.namespaces for each in me.namespaces)}
+    mine = {
+        row.path: row
+        for row in rows
+        if row.is_leaf and any(each in row.namespaces for each in me.namespaces)
+    }
     return [
-        MyLeaf(path, leaf.name, leaf.namespaces, _leaf_resources(path, rows, used, left.get(leaf.name, NOTHING)))
+        MyLeaf(
+            path,
+            leaf.name,
+            leaf.namespaces,
+            _leaf_resources(path, rows, used, left.get(leaf.name, NOTHING)),
+        )
         for path, leaf in mine.items()
     ]
 
@@ -184,7 +260,8 @@ def my_waits(
     explainer: Explainer,
     lines: WaitingLines,
 ) -> list[MyWait]:
-    """Jobs of mine that wait, and pods of mine that are of no training job, the longest waiting first.
+    """Jobs of mine that wait, and pods of mine that are of no training job, the longest waiting
+    first.
 
     `jobs`: those that wait, and since when.
     """
@@ -204,14 +281,35 @@ def my_waits(
             pods = pods_of_job.get((row.namespace, job), ())
             found = ahead_of(pods)
             units = sum(memory_units(pod.limits) for pod in pods)
-            waits.append(_wait((row.namespace, row.name, job), timestamp(since), (row.gpus_requested, units), row.waiting, found))
+            waits.append(
+                _wait(
+                    (row.namespace, row.name, job),
+                    timestamp(since),
+                    (row.gpus_requested, units),
+                    row.waiting,
+                    found,
+                )
+            )
     for pod in snapshot.pods:
-        if pod.node or pod.is_finished or pod.key in job_by_pod or not me.owns(pod.namespace, user_of(pod, {}, "")):
+        if (
+            pod.node
+            or pod.is_finished
+            or pod.key in job_by_pod
+            or not me.owns(pod.namespace, user_of(pod, {}, ""))
+        ):
             continue
         if (why := why_pod_waits(pod)) is not None:
             asked = whole_gpus(pod.limits), memory_units(pod.limits)
             reason = explainer.explain(why, (pod,))
-            waits.append(_wait((pod.namespace, pod.name, ""), timestamp(pod.created_at), asked, reason, ahead_of((pod,))))
+            waits.append(
+                _wait(
+                    (pod.namespace, pod.name, ""),
+                    timestamp(pod.created_at),
+                    asked,
+                    reason,
+                    ahead_of((pod,)),
+                )
+            )
     return sorted(waits, key=lambda wait: (wait.since or "", wait.namespace, wait.name))
 
 
@@ -227,11 +325,15 @@ def my_hold(me: WorkScope, holders: Iterable[Holder], jobs: Iterable[JobRow]) ->
     )
 
 
-def mine_sentence(me: WorkScope, held: MyHold, waits: Collection[MyWait], users: Collection[str]) -> Sentence:
+def mine_sentence(
+    me: WorkScope, held: MyHold, waits: Collection[MyWait], users: Collection[str]
+) -> Sentence:
     """Numbers of held GPUs and waiting things, or a request to choose a user or namespace."""
     if not me.user and not me.namespace:
         if not users:
-            return Sentence("mine-unnamed", {}, "Jobs in this cluster name no user; choose a namespace.")
+            return Sentence(
+                "mine-unnamed", {}, ("Jobs in this cluster name no user; choose a namespace.")
+            )
         return Sentence("mine-nobody", {"users": len(users)}, "Choose a user or a namespace.")
     who = me.namespace or me.user
     if not me.namespaces:
@@ -240,9 +342,18 @@ def mine_sentence(me: WorkScope, held: MyHold, waits: Collection[MyWait], users:
     holds = f"{counted(pods, 'pod')} {'holds' if pods == 1 else 'hold'} {counted(gpus, 'GPU')}"
     rest = f"{len(waits)} {'waits' if len(waits) == 1 else 'wait'}"
     if idle:
-        values: dict[str, Scalar] = {"pods": pods, "gpus": gpus, "waiting": len(waits), "idle": idle}
-        return Sentence("mine-idle", values, f"{holds}, {idle:g} of them idle for over an hour; {rest}.")
-    return Sentence("mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, f"{holds}; {rest}.")
+        values: dict[str, Scalar] = {
+            "pods": pods,
+            "gpus": gpus,
+            "waiting": len(waits),
+            "idle": idle,
+        }
+        return Sentence(
+            "mine-idle", values, (f"{holds}, {idle:g} of them idle for over an hour; {rest}.")
+        )
+    return Sentence(
+        "mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, (f"{holds}; {rest}.")
+    )
 
 
 def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupancy) -> Start:
@@ -250,7 +361,14 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
     if found.resource != NVIDIA_GPU:
         occupied = occupancy.by_node[found.node]
         unit = str(occupied.unit)
-        memory = next((mib for card in occupied.cards if (mib := granted_mib(card, found.amount)) is not None), None)
+        memory = next(
+            (
+                mib
+                for card in occupied.cards
+                if (mib := granted_mib(card, found.amount)) is not None
+            ),
+            None,
+        )
     [(key, value)] = found.selector or (("", ""),)
     waiting = found.waiting
     return Start(
@@ -276,13 +394,23 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
 def _start_sentence(found: Startable, unit: str) -> Sentence:
     amount, model = found.amount, found.model or "GPU"
     if not amount:
-        return Sentence("start-none", {"model": model}, f"nothing on {model}: a node has room, but the quota is full")
+        return Sentence(
+            "start-none",
+            {"model": model},
+            f"nothing on {model}: a node has room, but the quota is full",
+        )
     if found.resource == NVIDIA_GPU:
         return Sentence("start-whole", {"amount": amount, "model": model}, f"{amount} × {model}")
-    return Sentence("start-shared", {"amount": amount, "unit": unit, "model": model}, f"{amount} {unit} on a shared {model}")
+    return Sentence(
+        "start-shared",
+        {"amount": amount, "unit": unit, "model": model},
+        f"{amount} {unit} on a shared {model}",
+    )
 
 
-def _leaf_resources(path: str, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Amounts) -> list[LeafResource]:
+def _leaf_resources(
+    path: str, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Amounts
+) -> list[LeafResource]:
     found = [row for row in rows if row.path == path and (row.min_written or row.max or row.used)]
     found.sort(key=lambda row: (not is_gpu_resource(row.resource), row.resource != CPU))
     return [
@@ -294,26 +422,40 @@ def _leaf_resources(path: str, rows: Sequence[QuotaRow], used: Mapping[tuple[str
             guaranteed=row.min,
             guaranteed_written=row.min_written,
             max=row.max,
-            borrowable=shown_amount(row.resource, left[row.resource]) if row.resource in left else None,
+            borrowable=shown_amount(row.resource, left[row.resource])
+            if row.resource in left
+            else None,
         )
         for row in found
     ]
 
 
 def _wait(
-    thing: tuple[str, str, str], since: str | None, asked: tuple[float, int], waiting: Waiting, found: tuple[str | None, list[Ahead]]
+    thing: tuple[str, str, str],
+    since: str | None,
+    asked: tuple[float, int],
+    waiting: Waiting,
+    found: tuple[str | None, list[Ahead]],
 ) -> MyWait:
-    """`thing`: namespace, name, job; `asked`: GPUs, units; `found`: the queue and who is before me in it."""
+    """`thing`: namespace, name, job; `asked`: GPUs, units; `found`: the queue and who is before me
+    in it.
+    """
     line, ahead = found
     place = len(ahead) + 1 if line else None
     return MyWait(*thing, since, *asked, waiting, line, place, ahead[:AHEAD_MAX], len(ahead))
 
 
-def _ahead(pod: Pod, job_by_pod: Mapping[str, str], user_of_job: Mapping[tuple[str, str], str]) -> Ahead:
+def _ahead(
+    pod: Pod, job_by_pod: Mapping[str, str], user_of_job: Mapping[tuple[str, str], str]
+) -> Ahead:
     """The entry of a pod, or of its job: a job has one entry, for any number of waiting pods."""
     job = job_by_pod.get(pod.key, "")
-    return Ahead(pod.namespace, job.partition("/")[2] or pod.name, job, user_of(pod, user_of_job, job))
+    return Ahead(
+        pod.namespace, job.partition("/")[2] or pod.name, job, user_of(pod, user_of_job, job)
+    )
 
 
 def _gpu_resource(pod: Pod) -> str:
-    return next((name for name, amount in pod.requests.items() if amount and is_gpu_resource(name)), "")
+    return next(
+        (name for name, amount in pod.requests.items() if amount and is_gpu_resource(name)), ""
+    )

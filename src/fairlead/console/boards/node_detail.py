@@ -14,14 +14,28 @@ from fairlead.console.boards.idle_cards import Idleness, card_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
-from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, MigInstanceRow, NodePod, Sharing, TaintRow
+from fairlead.console.pages.nodes import (
+    ConditionRow,
+    GpuPod,
+    GpuRow,
+    LastXid,
+    MigInstanceRow,
+    NodePod,
+    Sharing,
+    TaintRow,
+)
 from fairlead.model.devices.gpu import CardMode, GpuHolder, GpuInstance
 from fairlead.model.event import Event
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.occupancy import ClusterOccupancy, granted_mib, seat_used, seat_utilization
+from fairlead.rules.holding.occupancy import (
+    ClusterOccupancy,
+    granted_mib,
+    seat_used,
+    seat_utilization,
+)
 from fairlead.rules.nodes.status import EXCLUSIVE, SHARE, share_mode
 from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.status import pod_status
@@ -35,7 +49,13 @@ Drivers and daemons use a little.
 
 def condition_rows(node: Node) -> list[ConditionRow]:
     return [
-        ConditionRow(type=each.type, status=each.status, reason=each.reason, message=each.message, at=timestamp(each.at))
+        ConditionRow(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            at=timestamp(each.at),
+        )
         for each in node.conditions
     ]
 
@@ -45,9 +65,13 @@ def taint_rows(node: Node) -> list[TaintRow]:
 
 
 def is_about_node(node: Node) -> Callable[[Event], bool]:
-    """Whether an event is about this very node. A kubelet writes the node's name where its uid belongs."""
+    """Whether an event is about this very node. A kubelet writes the node's name where its uid
+    belongs.
+    """
     known = ("", node.uid, node.name)
-    return lambda event: event.object_kind == "Node" and event.object_name == node.name and event.object_uid in known
+    return lambda event: (
+        event.object_kind == "Node" and event.object_name == node.name and event.object_uid in known
+    )
 
 
 def sharing(occupied: NodeOccupancy) -> Sharing | None:
@@ -62,26 +86,39 @@ def sharing(occupied: NodeOccupancy) -> Sharing | None:
         conflict=mode.conflict,
         units_free=sum(card.units_free for card in occupied.cards),
         largest_free=max((card.units_free for card in occupied.cards), default=0),
-        largest_free_mib=neat_or_null(max((room for room in rooms if room is not None), default=None)),
+        largest_free_mib=neat_or_null(
+            max((room for room in rooms if room is not None), default=None)
+        ),
     )
 
 
-def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], idle: Idleness) -> list[GpuRow]:
+def gpu_rows(
+    occupied: NodeOccupancy, job_by_pod: Mapping[str, str], idle: Idleness
+) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
     return [_gpu_row(seen, occupied.node, job_by_pod, idle) for seen in seen_cards(occupied)]
 
 
 def node_pods(
-    occupied: NodeOccupancy, snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]
+    occupied: NodeOccupancy,
+    snapshot: ClusterSnapshot,
+    occupancy: ClusterOccupancy,
+    job_by_pod: Mapping[str, str],
 ) -> list[NodePod]:
-    """Pods that hold GPUs of the node, the largest first; those on unknown shared cards at the end."""
+    """Pods that hold GPUs of the node, the largest first; those
+    on unknown shared cards at the end.
+    """
     unplaced = {pod.key for pod in occupied.unplaced}
-    holding = [pod for pod in snapshot.pods_on(occupied.node.name) if pod.is_holding and has_gpu(pod)]
+    holding = [
+        pod for pod in snapshot.pods_on(occupied.node.name) if pod.is_holding and has_gpu(pod)
+    ]
     rows = [_node_pod(pod, pod.key in unplaced, occupancy, job_by_pod) for pod in holding]
     return sorted(rows, key=lambda row: (row.pending, -row.gpus, row.namespace, by_count(row.name)))
 
 
-def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]) -> NodePod:
+def _node_pod(
+    pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]
+) -> NodePod:
     use, seats = occupancy.use(pod), occupancy.seats(pod)
     asked = memory_units(pod.limits)
     is_pending = is_unplaced and bool(asked)
@@ -124,15 +161,23 @@ def _gpu_row(seen: SeenCard, node: Node, job_by_pod: Mapping[str, str], idle: Id
         power_w=neat_or_null(reading.power_watts if reading else None),
         health=health_word(card, node),
         reason=card.reason,
-        last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
+        last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at))
+        if reading and reading.last_xid
+        else None,
         idle_seconds=card_idle_seconds(card, node, idle.now),
-        pods=[_claimant(seen.claimant, card, job_by_pod)] if seen.claimant else [_gpu_pod(card, each, job_by_pod) for each in card.holders],
-        mig_instances=[_instance(each, card, job_by_pod) for each in reading.instances] if reading else [],
+        pods=[_claimant(seen.claimant, card, job_by_pod)]
+        if seen.claimant
+        else [_gpu_pod(card, each, job_by_pod) for each in card.holders],
+        mig_instances=[_instance(each, card, job_by_pod) for each in reading.instances]
+        if reading
+        else [],
         flags=_flags(seen, idle),
     )
 
 
-def _instance(instance: GpuInstance, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> MigInstanceRow:
+def _instance(
+    instance: GpuInstance, card: CardOccupancy, job_by_pod: Mapping[str, str]
+) -> MigInstanceRow:
     """A MIG instance with the holders that its exporter reports and the API server confirms."""
     here = {(holder.pod.namespace, holder.pod.name) for holder in card.holders}
     held = [holder for holder in instance.holders if (holder.namespace, holder.pod) in here]
@@ -193,7 +238,9 @@ def _claimant(pod: Pod, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> G
 
 
 def _free_mib(seen: SeenCard) -> float | None:
-    """What a new pod could get of the card: of a whole one all or nothing, of a divided one what is left."""
+    """What a new pod could get of the card: of a whole one all or nothing, of a divided one what is
+    left.
+    """
     card = seen.card
     if card.is_healthy is False or card.is_draining:
         return 0.0

@@ -1,4 +1,5 @@
-"""The rows of the Nodes board, built from the occupancy of every node once per change of the cluster.
+"""The rows of the Nodes board, built from the occupancy of every node once per change of the
+cluster.
 
 A node without GPUs has unknown GPU memory (null), but knows that it has 0 GPUs.
 """
@@ -8,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import (
+    Sentence,
+    counted,
+    gpu_count,
+    neat,
+    neat_or_null,
+    percent,
+    timestamp,
+)
 from fairlead.console.pages.nodes import NodeRow
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.node import Node
@@ -25,7 +34,10 @@ _MIB = 1_048_576
 
 def node_rows(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> RowSet[NodeRow]:
     """All nodes, those with GPUs first, then by name."""
-    entries = [_entry(node, occupancy.by_node.get(node.name) or NodeOccupancy(node, NO_GPU), snapshot) for node in snapshot.nodes]
+    entries = [
+        _entry(node, occupancy.by_node.get(node.name) or NodeOccupancy(node, NO_GPU), snapshot)
+        for node in snapshot.nodes
+    ]
     entries.sort(key=lambda entry: (entry.row.gpu_mode == NO_GPU, by_count(entry.row.name)))
     rows = [entry.row for entry in entries]
     indexes = {card.index for each in occupancy.nodes for card in each.cards}
@@ -50,7 +62,10 @@ def nodes_sentence(totals: GpuTotals) -> Sentence:
     }
     if not totals.nodes:
         return Sentence("nodes-none", {}, "No node of this cluster has GPUs.")
-    text = f"{counted(totals.nodes, 'GPU node')} with {counted(totals.gpus, 'GPU')}, {values['allocated']:g} allocated"
+    text = (
+        f"{counted(totals.nodes, 'GPU node')} with {counted(totals.gpus, 'GPU')}, "
+        f"{values['allocated']:g} allocated"
+    )
     code = "nodes"
     if totals.nodes_unhealthy:
         code += "-unhealthy"
@@ -98,7 +113,11 @@ def node_row(node: Node, occupied: NodeOccupancy, snapshot: ClusterSnapshot) -> 
 
 def mode_text(occupied: NodeOccupancy) -> str:
     """The node's mode; where its cards differ, all of them."""
-    modes = {SHARE if card.mode == CardMode.SHARED else card.mode for card in occupied.cards if not card.is_draining}
+    modes = {
+        SHARE if card.mode == CardMode.SHARED else card.mode
+        for card in occupied.cards
+        if not card.is_draining
+    }
     return ",".join(sorted(modes)) if len(modes) > 1 else occupied.mode
 
 
@@ -123,6 +142,15 @@ def _card_names(cards: Sequence[CardOccupancy]) -> Iterable[str]:
 
 def _searched(row: NodeRow, node: Node) -> str:
     """What `q` looks into: the words of the row, and each label as `key:value` and `key=value`."""
-    words = [row.name, row.ip, row.role, row.status, row.gpu_mode, row.gpu_model, row.instance_type, row.zone]
+    words = [
+        row.name,
+        row.ip,
+        row.role,
+        row.status,
+        row.gpu_mode,
+        row.gpu_model,
+        row.instance_type,
+        row.zone,
+    ]
     labels = [f"{key}:{value}\n{key}={value}" for key, value in node.labels.items()]
     return "\n".join((*words, *labels)).lower()

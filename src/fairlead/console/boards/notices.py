@@ -1,7 +1,7 @@
 """Warnings and staleness of a page: what is missing on it, and how old it is.
 
-Both follow from how well each source was read. A source that could not be read is never an empty cluster: its
-state becomes a warning with the address tried and the setting.
+Both follow from how well each source was read. A source that could not be read is never an empty
+cluster: its state becomes a warning with the address tried and the setting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ NAMED_NODES: Final = 3
 """Nodes with missing figures that are named; the others are counted."""
 _BY_STATE: Final = {
     SourceState.SYNCING: ("cache-syncing", "`{source}` is still being read"),
-    SourceState.FAILING: ("cache-syncing", "`{source}` cannot be read now; the last good state is shown"),
+    SourceState.FAILING: (
+        "cache-syncing",
+        "`{source}` cannot be read now; the last good state is shown",
+    ),
     SourceState.MISSING: ("crd-missing", "this cluster does not serve `{source}`"),
     SourceState.FORBIDDEN: ("forbidden", "this server is not allowed to read `{source}`"),
 }
@@ -28,9 +31,17 @@ _NO_TELEMETRY: Final = {SourceState.OFF: "no source of GPU telemetry is configur
 _CORE: Final = ("nodes", "pods")
 
 
-def warnings_of(sources: Mapping[str, Source], page: str, without: Collection[str] = ()) -> list[Warning]:
-    """Warnings of the sources that the page needs, in the order of their names, but of those in `without`."""
-    shown = ((name, source) for name, source in sorted(sources.items()) if needs(page, name) and name not in without)
+def warnings_of(
+    sources: Mapping[str, Source], page: str, without: Collection[str] = ()
+) -> list[Warning]:
+    """Warnings of the sources that the page needs, in the order of their names, but of those in
+    `without`.
+    """
+    shown = (
+        (name, source)
+        for name, source in sorted(sources.items())
+        if needs(page, name) and name not in without
+    )
     needed = (source for _, source in shown if not _is_plain_absence(page, source))
     return [warning for source in needed if (warning := _warning(source)) is not None]
 
@@ -44,7 +55,8 @@ def _is_plain_absence(page: str, source: Source) -> bool:
 
 
 def needs(page: str, source: str) -> bool:
-    """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`, `serving`) shows something of the source.
+    """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`, `serving`) shows something of
+    the source.
 
     >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs")
     (True, False)
@@ -65,8 +77,14 @@ def needs(page: str, source: str) -> bool:
 
 
 def warnings_beside(sources: Mapping[str, Source]) -> list[Warning]:
-    """Warnings of sources that a page reads itself; a kind that the cluster does not serve has none."""
-    return [warning for _, source in sorted(sources.items()) if not source.is_missing and (warning := _warning(source)) is not None]
+    """Warnings of sources that a page reads itself; a kind that the cluster does not serve has
+    none.
+    """
+    return [
+        warning
+        for _, source in sorted(sources.items())
+        if not source.is_missing and (warning := _warning(source)) is not None
+    ]
 
 
 def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:
@@ -90,16 +108,28 @@ def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
     (docs/spec/console.md#cluster-page).
     """
     counts = [(each, *reporting_cards(each)) for each in nodes]
-    reporting, total = sum(reported for _, reported, _ in counts), sum(expected for _, _, expected in counts)
+    reporting, total = (
+        sum(reported for _, reported, _ in counts),
+        sum(expected for _, _, expected in counts),
+    )
     if not 0 < reporting < total:
         return None
     over = sum(each.gpus_reporting for each, _, _ in counts)
-    means = "the GPUs that report" if over == reporting else f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken"
-    some = listed([each.node.name for each, reported, expected in counts if reported < expected], NAMED_NODES)
+    means = (
+        "the GPUs that report"
+        if over == reporting
+        else (f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken")
+    )
+    some = listed(
+        [each.node.name for each, reported, expected in counts if reported < expected], NAMED_NODES
+    )
     return Warning(
         code="series-missing",
         source=GPU_TELEMETRY,
-        message=f"{reporting} of {total} working GPUs report utilization and memory, not all GPUs of {some}; means cover {means}",
+        message=(
+            f"{reporting} of {total} working GPUs report utilization and memory, not all GPUs of "
+            f"{some}; means cover {means}"
+        ),
         hint="check the GPU exporters of these nodes",
         values={"reporting": reporting, "total": total, "nodes": some, "over": over},
     )
@@ -136,7 +166,10 @@ def _warning(source: Source) -> Warning | None:
     is_telemetry = source.name == GPU_TELEMETRY
     code, default = _BY_STATE.get(source.state, ("", ""))
     if is_telemetry and source.state != SourceState.SYNCING:
-        code, default = "prometheus-unreachable", _NO_TELEMETRY.get(source.state, "GPU telemetry cannot be read")
+        code, default = (
+            "prometheus-unreachable",
+            _NO_TELEMETRY.get(source.state, ("GPU telemetry cannot be read")),
+        )
     if not code:
         return None
     text = source.message or default.format(source=source.name)

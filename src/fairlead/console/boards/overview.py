@@ -22,7 +22,14 @@ from fairlead.console.pages.cluster import (
     RecentWarning,
     StarvedLeaf,
 )
-from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, neat_or_null, timestamp
+from fairlead.console.pages.envelope import (
+    Sentence,
+    counted,
+    gpu_count,
+    neat,
+    neat_or_null,
+    timestamp,
+)
 from fairlead.console.pages.jobs import JobRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.event import Event
@@ -46,7 +53,12 @@ def cluster_sentence(totals: GpuTotals, idle: float) -> Sentence:
     if not totals.gpus:
         return Sentence("cluster-none", {}, "This cluster has no GPUs.")
     allocated, idle = gpu_count(totals.gpus_allocated), gpu_count(idle)
-    values = {"allocated": allocated, "total": totals.gpus, "idle": idle, "unhealthy": totals.gpus_unhealthy}
+    values = {
+        "allocated": allocated,
+        "total": totals.gpus,
+        "idle": idle,
+        "unhealthy": totals.gpus_unhealthy,
+    }
     code, text = "cluster", f"{allocated:g} of {counted(totals.gpus, 'GPU')} allocated"
     if idle:
         code += "-idle"
@@ -58,11 +70,18 @@ def cluster_sentence(totals: GpuTotals, idle: float) -> Sentence:
 
 
 def gpu_node_counts(totals: GpuTotals) -> GpuNodeCounts:
-    return GpuNodeCounts(total=totals.nodes, allocated=totals.nodes_allocated, unhealthy=totals.nodes_unhealthy, faulty=totals.nodes_faulty)
+    return GpuNodeCounts(
+        total=totals.nodes,
+        allocated=totals.nodes_allocated,
+        unhealthy=totals.nodes_unhealthy,
+        faulty=totals.nodes_faulty,
+    )
 
 
 def gpu_counts(totals: GpuTotals) -> GpuCounts:
-    return GpuCounts(total=totals.gpus, allocated=neat(totals.gpus_allocated), unhealthy=totals.gpus_unhealthy)
+    return GpuCounts(
+        total=totals.gpus, allocated=neat(totals.gpus_allocated), unhealthy=totals.gpus_unhealthy
+    )
 
 
 def gpu_memory(totals: GpuTotals) -> GpuMemory:
@@ -77,11 +96,16 @@ def gpu_memory(totals: GpuTotals) -> GpuMemory:
 def job_counts(jobs: Sequence[JobRow]) -> JobCounts:
     words = [job.status for job in jobs]
     return JobCounts(
-        running=words.count("Running"), pending=words.count("Pending"), succeeded=words.count("Succeeded"), failed=words.count("Failed")
+        running=words.count("Running"),
+        pending=words.count("Pending"),
+        succeeded=words.count("Succeeded"),
+        failed=words.count("Failed"),
     )
 
 
-def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]) -> list[Consumer]:
+def top_consumers(
+    snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]
+) -> list[Consumer]:
     """The namespaces that hold the most GPUs."""
     held: dict[str, list[float]] = {}
     for pod in snapshot.pods:
@@ -96,7 +120,12 @@ def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: 
             running[job.namespace] = running.get(job.namespace, 0) + 1
     top = heapq.nsmallest(TOP_CONSUMERS, held.items(), key=lambda item: (-item[1][0], item[0]))
     return [
-        Consumer(namespace=name, gpus=neat(gpus), gpu_memory_mib=neat(mib) if mib else None, jobs=running.get(name, 0))
+        Consumer(
+            namespace=name,
+            gpus=neat(gpus),
+            gpu_memory_mib=neat(mib) if mib else None,
+            jobs=running.get(name, 0),
+        )
         for name, (gpus, mib) in top
         if gpus or mib
     ]
@@ -116,7 +145,14 @@ def starved_leaves(rows: Sequence[QuotaRow]) -> list[StarvedLeaf]:
                 scarcest[row.path] = row
     found = sorted(scarcest.values(), key=lambda row: (row.used / row.min, row.path))
     return [
-        StarvedLeaf(path=row.path, resource=row.resource, unit=row.unit, min=row.min, used=row.used, waiting_pods=row.waiting_pods)
+        StarvedLeaf(
+            path=row.path,
+            resource=row.resource,
+            unit=row.unit,
+            min=row.min,
+            used=row.used,
+            waiting_pods=row.waiting_pods,
+        )
         for row in found[:LIST_MAX]
     ]
 
@@ -136,16 +172,31 @@ def faulty_gpus(occupancy: ClusterOccupancy) -> list[FaultyGpu]:
 def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
     for card in occupied.cards:
         if card.is_healthy is False:
-            yield FaultyGpu(node=card.node, index=card.index, uuid=card.uuid, model=card.model, reason=card.reason)
+            yield FaultyGpu(
+                node=card.node,
+                index=card.index,
+                uuid=card.uuid,
+                model=card.model,
+                reason=card.reason,
+            )
     withheld = withheld_gpus(occupied)
     if withheld:
-        reason = f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; which ones is unknown"
+        reason = (
+            f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; which ones "
+            "is unknown"
+        )
         yield FaultyGpu(node=occupied.node.name, index=None, uuid="", model="", reason=reason)
 
 
-def recent_warnings(events: Iterable[Event], now: float, job_of: Callable[[Event], str]) -> list[RecentWarning]:
+def recent_warnings(
+    events: Iterable[Event], now: float, job_of: Callable[[Event], str]
+) -> list[RecentWarning]:
     """Warning events of the last hour, newest first; similar ones are one row."""
-    fresh = (event for event in events if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS)
+    fresh = (
+        event
+        for event in events
+        if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS
+    )
     alike: dict[tuple[str, str, str], list[Event]] = {}
     for event in fresh:
         alike.setdefault((event.about_namespace, event.object_kind, event.reason), []).append(event)

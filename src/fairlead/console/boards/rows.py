@@ -1,8 +1,8 @@
 """Lists searched, filtered, sorted and cut into pages: the same way on every board.
 
-Rows are built once per change of the cluster. A filter does not look at the row's keys: what it matches
-stands in the `Entry`, in lower case (a node answers to the indexes and UUIDs of its GPUs, which its row does
-not show).
+Rows are built once per change of the cluster. A filter does not look at the row's keys: what it
+matches stands in the `Entry`, in lower case (a node answers to the indexes and UUIDs of its GPUs,
+which its row does not show).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Entry(Struct, Generic[Row], frozen=True, gc=False):
 class RowSet(Struct, Generic[Row], frozen=True):
     """All rows of one board in their default order, with the choices of each filter.
 
-    `row_type` gives the keys. `ties` is the field that breaks ties; "" where the default order does.
+    `row_type` gives the keys. `ties` is the field that breaks ties; "" where the default order
+    does.
     """
 
     row_type: Any
@@ -63,7 +64,11 @@ def keys_of(row_type: Any) -> dict[str, str]:
 def sortable_keys(row_type: Any) -> list[str]:
     """Keys whose values are numbers, words or null; nested ones have no order."""
     plain = {str, int, float, bool, type(None)}
-    return [field.encode_name for field in msgspec.structs.fields(row_type) if _types_in(field.type) <= plain]
+    return [
+        field.encode_name
+        for field in msgspec.structs.fields(row_type)
+        if _types_in(field.type) <= plain
+    ]
 
 
 def _types_in(annotation: Any) -> set[Any]:
@@ -76,12 +81,16 @@ def _types_in(annotation: Any) -> set[Any]:
 
 
 def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
-    """All rows that match, sorted. Raises UserError for a key of `sort` or `fields` that rows do not have."""
+    """All rows that match, sorted. Raises UserError for a key of `sort` or `fields` that rows do
+    not have.
+    """
     check_keys("sort", (key.key for key in query.sort), sortable_keys(rows.row_type))
     check_keys("fields", query.fields, list(keys_of(rows.row_type)))
     needle = query.q.lower()
     found = [entry.row for entry in rows.entries if _matches(entry, needle, query.filters)]
-    return sorted_rows(found, query.sort, keys_of(rows.row_type), rows.ties) if query.sort else found
+    return (
+        sorted_rows(found, query.sort, keys_of(rows.row_type), rows.ties) if query.sort else found
+    )
 
 
 def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
@@ -98,7 +107,9 @@ def _order_of(value: Any) -> Any:
     return by_count(value) if isinstance(value, str) else value
 
 
-def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
+def sorted_rows(
+    rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name"
+) -> list[Row]:
     """Sorted by the keys, the first the strongest, names in their natural order.
 
     Unknown values come last in both directions: null, and an unknown word, which is "".
@@ -127,4 +138,6 @@ def lowered(*values: str) -> tuple[str, ...]:
 def _matches(entry: Entry[Row], needle: str, filters: Mapping[str, frozenset[str]]) -> bool:
     if needle and needle not in entry.text:
         return False
-    return all(not values.isdisjoint(entry.answers.get(name, ())) for name, values in filters.items())
+    return all(
+        not values.isdisjoint(entry.answers.get(name, ())) for name, values in filters.items()
+    )

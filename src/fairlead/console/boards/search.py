@@ -1,7 +1,9 @@
-"""Search of the cluster for a text: pods, jobs, GPUs and nodes, by name, id or label, the nearest first.
+"""Search of the cluster for a text: pods, jobs, GPUs and nodes, by name, id or label, the nearest
+first.
 
-Every object is found once, by the field with the nearest match. Ids are searched for texts of `ID_MIN`
-characters and more, because two hexadecimal digits occur in every id; labels if the text has an equals sign.
+Every object is found once, by the field with the nearest match. Ids are searched for texts of
+`ID_MIN` characters and more, because two hexadecimal digits occur in every id; labels if the text
+has an equals sign.
 """
 
 from __future__ import annotations
@@ -47,16 +49,20 @@ def asked_text(text: str) -> str:
     """The text without surrounding blanks. Raises UserError if it is empty or too long."""
     asked = text.strip()
     if not asked:
-        raise UserError("`q` is empty", "give a name, a UID, a GPU's UUID, or a label as `key=value`")
+        raise UserError(
+            ("`q` is empty"), ("give a name, a UID, a GPU's UUID, or a label as `key=value`")
+        )
     if len(asked) > TEXT_MAX:
         raise UserError(f"`q` has {len(asked)} characters", f"give at most {TEXT_MAX}")
     return asked
 
 
 class Searched(Struct, frozen=True):
-    """Everything that can be found, in the order of hits that are equally near, and what each is called.
+    """Everything that can be found, in the order of hits that are equally near, and what each is
+    called.
 
-    `words`: name and id of each in lower case, so that most of 50,000 pods are passed over at one glance.
+    `words`: name and id of each in lower case, so that most of 50,000 pods are passed over at one
+    glance.
     """
 
     things: list[_Thing]
@@ -69,18 +75,32 @@ def searched(snapshot: ClusterSnapshot, occupied: Iterable[NodeOccupancy]) -> Se
     words += [f"{job.namespace}/{job.name}\n{job.uid}" for job in snapshot.jobs]
     words += [card.uuid for card in cards]
     words += [f"{pod.namespace}/{pod.name}\n{pod.uid}" for pod in snapshot.pods]
-    return Searched([*snapshot.nodes, *snapshot.jobs, *cards, *snapshot.pods], [each.lower() for each in words])
+    return Searched(
+        [*snapshot.nodes, *snapshot.jobs, *cards, *snapshot.pods], [each.lower() for each in words]
+    )
 
 
 def search(
-    among: Searched, job_by_pod: Mapping[str, str], text: str, most: int = SHOWN, namespaces: Collection[str] | None = None
+    among: Searched,
+    job_by_pod: Mapping[str, str],
+    text: str,
+    most: int = SHOWN,
+    namespaces: Collection[str] | None = None,
 ) -> Search:
-    """`job_by_pod`: pod key -> `type/name`. `namespaces`: those that the reader may see; None = all."""
+    """`job_by_pod`: pod key -> `type/name`. `namespaces`: those that the reader may see; None =
+    all.
+    """
     best, asked = _Best(most), _Asked(text.lower())
     for thing in asked.candidates(among):
-        if namespaces is None or isinstance(thing, Node | CardOccupancy) or thing.namespace in namespaces:
+        if (
+            namespaces is None
+            or isinstance(thing, Node | CardOccupancy)
+            or thing.namespace in namespaces
+        ):
             best.add(asked.nearest(thing), thing)
-    return Search([_hit(thing, found, asked.text, job_by_pod) for thing, found in best.nearest()], best.total)
+    return Search(
+        [_hit(thing, found, asked.text, job_by_pod) for thing, found in best.nearest()], best.total
+    )
 
 
 class _Asked:
@@ -95,10 +115,16 @@ class _Asked:
         self._fits_key: dict[str, bool] = {}
 
     def candidates(self, among: Searched) -> Iterable[_Thing]:
-        """Things that may match the text: labels are searched only if the text has the form of one."""
+        """Things that may match the text: labels are searched
+        only if the text has the form of one.
+        """
         if self._is_label:
             return among.things
-        return [thing for thing, words in zip(among.things, among.words, strict=True) if self.text in words]
+        return [
+            thing
+            for thing, words in zip(among.things, among.words, strict=True)
+            if self.text in words
+        ]
 
     def nearest(self, thing: _Thing) -> _Found | None:
         if isinstance(thing, CardOccupancy):
@@ -144,7 +170,9 @@ def nearness(text: str, asked: str) -> int:
 
 
 class _Best:
-    """The nearest so far, of each nearness as many as can be shown; the others are counted and forgotten."""
+    """The nearest so far, of each nearness as many as can be shown; the others are counted and
+    forgotten.
+    """
 
     def __init__(self, most: int) -> None:
         self.total = 0
@@ -165,21 +193,34 @@ class _Best:
 
 def _hit(thing: _Thing, found: _Found, asked: str, job_by_pod: Mapping[str, str]) -> SearchHit:
     _, field, text = found
-    hit = SearchHit(_KINDS[type(thing)], "", "", "", "", None, False, field, text, _piece(text, asked))
+    hit = SearchHit(
+        _KINDS[type(thing)], "", "", "", "", None, False, field, text, _piece(text, asked)
+    )
     match thing:
         case Node():
             return replace(hit, name=thing.name, node=thing.name)
         case CardOccupancy():
             return replace(hit, name=thing.node, node=thing.node, gpu_index=thing.index)
         case Job():
-            return replace(hit, namespace=thing.namespace, name=thing.name, job=f"{thing.type}/{thing.name}")
+            return replace(
+                hit, namespace=thing.namespace, name=thing.name, job=f"{thing.type}/{thing.name}"
+            )
         case Pod():
             job, holds = job_by_pod.get(thing.key, ""), thing.is_holding and has_gpu(thing)
-            return replace(hit, namespace=thing.namespace, name=thing.name, job=job, node=thing.node, holds_gpu=holds)
+            return replace(
+                hit,
+                namespace=thing.namespace,
+                name=thing.name,
+                job=job,
+                node=thing.node,
+                holds_gpu=holds,
+            )
 
 
 def _piece(text: str, asked: str) -> str:
-    """As the field writes it. A letter may have another length in lower case: then it is the whole field."""
+    """As the field writes it. A letter may have another length in lower case: then it is the whole
+    field.
+    """
     lowered = text.lower()
     at = lowered.find(asked)
     return text[at : at + len(asked)] if len(lowered) == len(text) else text

@@ -1,7 +1,8 @@
-"""The lines of a chart: a named query answered by Prometheus when configured, else by the built-in history.
+"""The lines of a chart: a named query answered by Prometheus when configured, else by the built-in
+history.
 
-The history never stands in for a Prometheus that fails: two sources of different age and reach in one chart
-would mislead. A failing Prometheus is an error that names it.
+The history never stands in for a Prometheus that fails: two sources of different age and reach in
+one chart would mislead. A failing Prometheus is an error that names it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from msgspec import Struct
 
 from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import HOLDER, ChartQuery, Spelling
-from fairlead.console.charts.request import ChartRequest, beginning_promql, mean_promql, promql_of, top_lines_promql
+from fairlead.console.charts.request import (
+    ChartRequest,
+    beginning_promql,
+    mean_promql,
+    promql_of,
+    top_lines_promql,
+)
 from fairlead.console.pages.charts import ChartLine, Point
 from fairlead.ports import Series, SeriesLine
 
@@ -40,14 +47,17 @@ class Lines(Struct, frozen=True):
 async def prometheus_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
     """The lines of the first spelling with data. Raises OutsideError, or TimeoutError after 10 s.
 
-    Points are at whole steps, so Fairlead's own families may exist without a point yet: then the answer is
-    empty with a warning. Another spelling in between would change the chart's source for a moment.
+    Points are at whole steps, so Fairlead's own families may exist without a point yet: then the
+    answer is empty with a warning. Another spelling in between would change the chart's source for
+    a moment.
     """
     try:
         async with asyncio.timeout(OUTSIDE_SECONDS):
             return await _first_lines(series, query, request)
     except TimeoutError:
-        raise TimeoutError(f"Prometheus did not answer the chart `{query.name}` within {OUTSIDE_SECONDS:.0f} s") from None
+        raise TimeoutError(
+            f"Prometheus did not answer the chart `{query.name}` within {OUTSIDE_SECONDS:.0f} s"
+        ) from None
 
 
 async def _first_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
@@ -56,7 +66,9 @@ async def _first_lines(series: Series, query: ChartQuery, request: ChartRequest)
     if found is not None:
         return found
     tried = promql_of(request, ours)
-    if await series.query_range(beginning_promql(tried), request.until, request.until, request.step):
+    if await series.query_range(
+        beginning_promql(tried), request.until, request.until, request.step
+    ):
         return Lines([], 0, PROMETHEUS, tried, is_beginning=True)
     for spelling in others:
         found = await _spelling_lines(series, spelling, request)
@@ -65,14 +77,20 @@ async def _first_lines(series: Series, query: ChartQuery, request: ChartRequest)
     return Lines([], 0, PROMETHEUS, tried)
 
 
-async def _spelling_lines(series: Series, spelling: Spelling, request: ChartRequest) -> Lines | None:
+async def _spelling_lines(
+    series: Series, spelling: Spelling, request: ChartRequest
+) -> Lines | None:
     expression = promql_of(request, spelling)
-    shown = await series.query_range(top_lines_promql(expression, request, spelling), request.start, request.end, request.step)
+    shown = await series.query_range(
+        top_lines_promql(expression, request, spelling), request.start, request.end, request.step
+    )
     if not shown:
         return None
     total = len(shown)
     if total >= request.top:
-        counted = await series.query_range(f"count({mean_promql(expression, request)})", request.end, request.end, request.step)
+        counted = await series.query_range(
+            f"count({mean_promql(expression, request)})", request.end, request.end, request.step
+        )
         total = max(total, int(_last_value(counted)))
     lines = [_chart_line(line, spelling.labels, request) for line in shown]
     return Lines(by_mean(lines)[: request.top], total, PROMETHEUS, expression)
@@ -87,26 +105,41 @@ def _chart_line(line: SeriesLine, labels: Mapping[str, str], request: ChartReque
     """Our labels, and a point (or a gap) at every step."""
     by_step = {round((at - request.start) / request.step): value for at, value in line.points}
     values = [by_step.get(number) for number in range(_count(request))]
-    renamed = {ours: line.labels[theirs] for theirs, ours in labels.items() if line.labels.get(theirs)}
+    renamed = {
+        ours: line.labels[theirs] for theirs, ours in labels.items() if line.labels.get(theirs)
+    }
     return ChartLine(labels=renamed, points=_points(values, request))
 
 
 def history_lines(history: History, query: ChartQuery, request: ChartRequest) -> Lines:
     """The lines as the built-in history has them."""
-    found = history.read(query.name, request.start, request.end, request.step, lambda labels: query.is_measured(dict(labels)))
+    found = history.read(
+        query.name,
+        request.start,
+        request.end,
+        request.step,
+        lambda labels: query.is_measured(dict(labels)),
+    )
     lines = [
         ChartLine(labels=dict(labels), points=_points([value for _, value in points], request))
         for labels, points in found.items()
-        if is_wanted(dict(labels), request.filters) and any(value is not None for _, value in points)
+        if is_wanted(dict(labels), request.filters)
+        and any(value is not None for _, value in points)
     ]
-    words = f"{query.words}, sampled by this server every {history.tick_seconds} s, the last {history.seconds // 60} min"
+    words = (
+        f"{query.words}, sampled by this server every {history.tick_seconds} s, the last "
+        f"{history.seconds // 60} min"
+    )
     return Lines(by_mean(lines)[: request.top], len(lines), BUILT_IN, words)
 
 
 def is_wanted(labels: Mapping[str, str], filters: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether a line with these labels is among what the filters let through."""
     who = {**labels, HOLDER: f"{labels.get('namespace')}/{labels.get('pod')}"}
-    among = {label: who.get(label, "").lower() in {value.lower() for value in values} for label, values in filters.items()}
+    among = {
+        label: who.get(label, "").lower() in {value.lower() for value in values}
+        for label, values in filters.items()
+    }
     cards = [among.pop(label) for label in ("gpu", "uuid") if label in among]
     return all(among.values()) and (any(cards) or not cards)
 
@@ -126,7 +159,10 @@ def _count(request: ChartRequest) -> int:
 
 
 def _points(values: Sequence[float | None], request: ChartRequest) -> list[Point]:
-    return [(int((request.start + request.step * number) * 1000), rounded(value)) for number, value in enumerate(values)]
+    return [
+        (int((request.start + request.step * number) * 1000), rounded(value))
+        for number, value in enumerate(values)
+    ]
 
 
 def rounded(value: float | None) -> float | None:

@@ -1,8 +1,9 @@
-"""The built-in history: the numbers of the last hour in fixed memory, for charts without Prometheus.
+"""The built-in history: the numbers of the last hour in fixed memory, for charts without
+Prometheus.
 
-One sample of every line per tick of 15 s of the cluster's clock; a tick without a sample is a gap. The
-oldest-seen lines make room when the history is full, so memory never grows past `lines_max * slots * 4`
-bytes.
+One sample of every line per tick of 15 s of the cluster's clock; a tick without a sample is a gap.
+The oldest-seen lines make room when the history is full, so memory never grows past `lines_max *
+slots * 4` bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class _Line:
 
     def write(self, tick: int, value: float) -> None:
         size = len(self.slots)
-        if self.newest >= 0:  # a new line's slots are empty already; of a large cluster ten thousand begin at once
+        # a new line's slots are empty already; of a large cluster ten thousand begin at once
+        if self.newest >= 0:
             for missed in range(max(self.newest + 1, tick - size + 1), tick):
                 self.slots[missed % size] = math.nan
         self.slots[tick % size] = value
@@ -61,11 +63,13 @@ class _Line:
 class History:
     """The lines of the last hour by query and labels.
 
-    Times are the cluster clock's; a clock that stands still adds nothing. `is_being_read`: more of the past
-    is still to come.
+    Times are the cluster clock's; a clock that stands still adds nothing. `is_being_read`: more of
+    the past is still to come.
     """
 
-    def __init__(self, tick_seconds: int = TICK_SECONDS, slots: int = SLOTS, lines_max: int = LINES_MAX) -> None:
+    def __init__(
+        self, tick_seconds: int = TICK_SECONDS, slots: int = SLOTS, lines_max: int = LINES_MAX
+    ) -> None:
         self.tick_seconds = tick_seconds
         self.slots = slots
         self.lines_max = lines_max
@@ -88,8 +92,8 @@ class History:
     def add(self, now: float, samples: Iterable[LineSample], *, is_last: bool = True) -> None:
         """Write one tick, or a part of it. A second call within a tick overwrites.
 
-        Time that runs backwards (another cluster's history) empties this one. `is_last`: room is made for
-        what this tick brought.
+        Time that runs backwards (another cluster's history) empties this one. `is_last`: room is
+        made for what this tick brought.
         """
         tick = self._tick(now)
         if tick < self._newest:
@@ -114,16 +118,24 @@ class History:
                 self._line(sample).write(tick, sample.value)
 
     def read(
-        self, query: str, start: float, end: float, step: float, is_measured: Callable[[Labels], bool] = lambda labels: True
+        self,
+        query: str,
+        start: float,
+        end: float,
+        step: float,
+        is_measured: Callable[[Labels], bool] = lambda labels: True,
     ) -> dict[Labels, list[Point]]:
         """Each line of the query as points at `start`, `start + step`, …
 
-        A point is made of the ticks since the point before: of a measured line their mean, of any other the
-        last known of them.
+        A point is made of the ticks since the point before: of a measured line their mean, of any
+        other the last known of them.
         """
         count = int((end - start) // step) + 1
         times = [start + step * number for number in range(count)]
-        return {labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times] for labels, line in self._lines_of(query)}
+        return {
+            labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times]
+            for labels, line in self._lines_of(query)
+        }
 
     def ticks(self, query: str, now: float) -> dict[Labels, list[Point]]:
         """Each line of the query as its own ticks, the newest last.
@@ -132,13 +144,16 @@ class History:
         """
         last = min(self._tick(now), self._newest)
         ticks = range(last - self.slots + 1, last + 1)
-        return {labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks] for labels, line in self._lines_of(query)}
+        return {
+            labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks]
+            for labels, line in self._lines_of(query)
+        }
 
     def _lines_of(self, query: str) -> Iterable[tuple[Labels, _Line]]:
         """Those of this moment: a thread may read while the loop writes lines that were not there.
 
-        A dictionary is copied in one go. A list of its items is not: for each a tuple is made, and whatever
-        the collector then calls may let the other thread go on.
+        A dictionary is copied in one go. A list of its items is not: for each a tuple is made, and
+        whatever the collector then calls may let the other thread go on.
         """
         return self._lines.get(query, {}).copy().items()
 
@@ -161,11 +176,19 @@ class History:
         return line
 
     def _forget(self, tick: int) -> None:
-        """Drop lines silent for the whole history; if it is still too full, the ones silent the longest."""
-        ages = [(line.newest, query, labels) for query, lines in self._lines.items() for labels, line in lines.items()]
+        """Drop lines silent for the whole history; if it is still too full, the ones silent the
+        longest.
+        """
+        ages = [
+            (line.newest, query, labels)
+            for query, lines in self._lines.items()
+            for labels, line in lines.items()
+        ]
         gone = [(query, labels) for newest, query, labels in ages if newest <= tick - self.slots]
         if len(ages) - len(gone) > self.lines_max:
-            gone = [(query, labels) for _, query, labels in sorted(ages)[: len(ages) - self.lines_max]]
+            gone = [
+                (query, labels) for _, query, labels in sorted(ages)[: len(ages) - self.lines_max]
+            ]
         for query, labels in gone:
             del self._lines[query][labels]
 

@@ -1,7 +1,8 @@
-"""What goes into the built-in history each tick: every chart's numbers, from the board state that pages show.
+"""What goes into the built-in history each tick: every chart's numbers, from the board state that
+pages show.
 
-Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are left out
-and become gaps.
+Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are
+left out and become gaps.
 """
 
 from __future__ import annotations
@@ -43,12 +44,21 @@ def _cluster_samples(board_state: BoardState) -> Iterator[LineSample]:
     board = board_state.overview
     memory = board.gpu_memory
     yield from _some("cluster-gpu-utilization", (("line", "utilization"),), board.gpu_util_percent)
-    for line, mib in (("used", memory.used_mib), ("allocated", memory.allocated_mib), ("total", memory.total_mib)):
+    for line, mib in (
+        ("used", memory.used_mib),
+        ("allocated", memory.allocated_mib),
+        ("total", memory.total_mib),
+    ):
         yield from _some("cluster-gpu-memory", (("line", line),), mib)
     yield from _some("cluster-gpus-allocated", (("line", "allocated"),), board.gpus.allocated)
     yield from _some("cluster-gpus-allocated", (("line", "total"),), board.gpus.total)
     jobs = board.jobs
-    for line, count in (("running", jobs.running), ("pending", jobs.pending), ("succeeded", jobs.succeeded), ("failed", jobs.failed)):
+    for line, count in (
+        ("running", jobs.running),
+        ("pending", jobs.pending),
+        ("succeeded", jobs.succeeded),
+        ("failed", jobs.failed),
+    ):
         yield from _some("cluster-jobs", (("line", line),), count)
 
 
@@ -88,24 +98,47 @@ def _reading_samples(reading: GpuReading) -> Iterator[LineSample]:
     ratio = reading.utilization_ratio
     yield from _some("gpu-duty-cycle", labels, None if ratio is None else ratio * 100)
     yield from _some("gpu-memory-used", labels, reading.memory_used_mib)
-    yield from _some("gpu-memory-used-percent", labels, percent_of(reading.memory_used_mib, reading.memory_total_mib))
+    yield from _some(
+        "gpu-memory-used-percent",
+        labels,
+        percent_of(reading.memory_used_mib, reading.memory_total_mib),
+    )
     yield from _some("gpu-temperature", labels, reading.temperature_celsius)
     yield from _some("gpu-power", labels, reading.power_watts)
 
 
 def _holder_samples(reading: GpuReading) -> Iterator[LineSample]:
-    """What each container uses of the card. Of one that has the card for itself, its limit is the card."""
+    """What each container uses of the card. Of one that has the card for itself, its limit is the
+    card.
+    """
     card = (("node", reading.node), ("gpu", str(reading.index)), ("uuid", reading.uuid))
     for holder in reading.holders:
-        labels = (*card, ("namespace", holder.namespace), ("pod", holder.pod), ("container", holder.container))
-        limit = holder.memory_limit_mib if holder.memory_limit_mib is not None else reading.memory_total_mib
+        labels = (
+            *card,
+            ("namespace", holder.namespace),
+            ("pod", holder.pod),
+            ("container", holder.container),
+        )
+        limit = (
+            holder.memory_limit_mib
+            if holder.memory_limit_mib is not None
+            else reading.memory_total_mib
+        )
         ratio = holder.utilization_ratio
         yield from _some("container-gpu-memory-used", labels, holder.memory_used_mib)
-        yield from _some("container-gpu-memory-percent", labels, percent_of(holder.memory_used_mib, limit))
-        yield from _some("container-gpu-utilization", labels, None if ratio is None else ratio * 100)
+        yield from _some(
+            "container-gpu-memory-percent", labels, percent_of(holder.memory_used_mib, limit)
+        )
+        yield from _some(
+            "container-gpu-utilization", labels, None if ratio is None else ratio * 100
+        )
         yield from _some("container-gpu-memory-limit", labels, limit)
-    for namespace, pod in dict.fromkeys((holder.namespace, holder.pod) for holder in reading.holders):
-        yield from _some("pod-gpu-power", (*card, ("namespace", namespace), ("pod", pod)), reading.power_watts)
+    for namespace, pod in dict.fromkeys(
+        (holder.namespace, holder.pod) for holder in reading.holders
+    ):
+        yield from _some(
+            "pod-gpu-power", (*card, ("namespace", namespace), ("pod", pod)), reading.power_watts
+        )
 
 
 def _pod_samples(board_state: BoardState) -> Iterator[LineSample]:
@@ -114,7 +147,11 @@ def _pod_samples(board_state: BoardState) -> Iterator[LineSample]:
         for pod in board_state.snapshot.pods_on(each.node.name):
             if pod.is_holding and has_gpu(pod):
                 labels = (("node", each.node.name), ("namespace", pod.namespace), ("pod", pod.name))
-                yield from _some("pod-restarts", labels, sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)))
+                yield from _some(
+                    "pod-restarts",
+                    labels,
+                    sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)),
+                )
 
 
 def _job_samples(board_state: BoardState) -> Iterator[LineSample]:
@@ -128,11 +165,20 @@ def _job_samples(board_state: BoardState) -> Iterator[LineSample]:
 
 def _instance_samples(board_state: BoardState) -> Iterator[LineSample]:
     """Running instances that hold a GPU; launchers have nothing to draw."""
-    running = {(row.namespace, row.type, row.name) for row in islice((r for r in board_state.job_list if r.status == "Running"), JOBS_MAX)}
+    running = {
+        (row.namespace, row.type, row.name)
+        for row in islice((r for r in board_state.job_list if r.status == "Running"), JOBS_MAX)
+    }
     for each in board_state.instances:
         if each.job.key not in running:
             continue
-        for instance in instance_rows(each, board_state.occupancy, board_state.now, board_state.explainer, board_state.silent_nodes):
+        for instance in instance_rows(
+            each,
+            board_state.occupancy,
+            board_state.now,
+            board_state.explainer,
+            board_state.silent_nodes,
+        ):
             if instance.status != "Running" or not instance.gpus:
                 continue
             job = each.job

@@ -2,8 +2,8 @@
 
 So both are known at the start and after a restart.
 
-Prometheus has the last day; without it the built-in history has an hour. A gap in a series is not idleness:
-a card is idle back to the gap and no further.
+Prometheus has the last day; without it the built-in history has an hour. A gap in a series is not
+idleness: a card is idle back to the gap and no further.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ Points = Sequence[tuple[float, float | None]]
 def idle_since(points: Points, busy: float, step: float) -> float | None:
     """Since when a card is idle, epoch seconds; None = it is busy, or its newest value is missing.
 
-    A point is the greatest value of the `step` seconds before it, so idleness begins at the start of the step
-    of the first idle point.
+    A point is the greatest value of the `step` seconds before it, so idleness begins at the start
+    of the step of the first idle point.
 
     >>> idle_since([(0, 0.5), (10, 0.0), (20, 0.0)], 0.01, 10)
     0
@@ -69,8 +69,8 @@ def idle_since(points: Points, busy: float, step: float) -> float | None:
 def idle_in_history(history: History, now: float, before: IdleTimes | None = None) -> IdleTimes:
     """Idle times of the cards that are idle now by the built-in history.
 
-    A card that was idle in all of the history may have been idle before. The earlier time in `before` then
-    stays; otherwise the idle time would never exceed an hour.
+    A card that was idle in all of the history may have been idle before. The earlier time in
+    `before` then stays; otherwise the idle time would never exceed an hour.
     """
     known = before or IdleTimes()
     found = {}
@@ -85,7 +85,9 @@ def idle_in_history(history: History, now: float, before: IdleTimes | None = Non
 
 
 def idle_promql(family: str, busy: float, label: str) -> str:
-    """PromQL for the greatest value of each step, only of cards that were idle for the last hour."""
+    """PromQL for the greatest value of each step, only of cards
+    that were idle for the last hour.
+    """
     still = f"max_over_time({family}[1h] @ end()) < {busy}"
     return f"max_over_time({family}[{STEP_SECONDS}s]) and on ({label}) ({still})"
 
@@ -98,9 +100,14 @@ async def idle_in_series(series: Series, now: float) -> IdleTimes:
     end = float(int(now))
     since: dict[str, float] = {}
     for family, busy, label in SPELLINGS:
-        lines = await series.query_range(idle_promql(family, busy, label), end - DAY_SECONDS, end, STEP_SECONDS)
+        lines = await series.query_range(
+            idle_promql(family, busy, label), end - DAY_SECONDS, end, STEP_SECONDS
+        )
         for line in lines:
-            uuid, found = line.labels.get(label, ""), idle_since(_whole(line.points, end), busy, STEP_SECONDS)
+            uuid, found = (
+                line.labels.get(label, ""),
+                idle_since(_whole(line.points, end), busy, STEP_SECONDS),
+            )
             if uuid and found is not None:
                 since.setdefault(uuid, found)
     return IdleTimes(now, since)
@@ -109,7 +116,12 @@ async def idle_in_series(series: Series, now: float) -> IdleTimes:
 def _whole(points: Points, end: float) -> Points:
     """The points with the gaps that Prometheus leaves out, back from `end`."""
     by_time = dict(points)
-    return [(at, by_time.get(at)) for at in (end - back * STEP_SECONDS for back in reversed(range(DAY_SECONDS // STEP_SECONDS + 1)))]
+    return [
+        (at, by_time.get(at))
+        for at in (
+            end - back * STEP_SECONDS for back in reversed(range(DAY_SECONDS // STEP_SECONDS + 1))
+        )
+    ]
 
 
 def with_longer_idle(gpus: Iterable[GpuReading], times: IdleTimes) -> tuple[GpuReading, ...]:
@@ -128,7 +140,9 @@ def _longer(reading: GpuReading, since: float | None, read_at: float) -> GpuRead
 
 
 def idle_hours_in_history(history: History, now: float) -> IdleHours:
-    """Hours in which no container of a pod used the card, as far back as the built-in history goes."""
+    """Hours in which no container of a pod used the card, as far
+    back as the built-in history goes.
+    """
     busiest: dict[tuple[str, ...], dict[float, float]] = {}
     for labels, points in history.ticks(_OF_HOLDERS.name, now).items():
         line = dict(labels)
@@ -136,7 +150,10 @@ def idle_hours_in_history(history: History, now: float) -> IdleHours:
         for at, value in points:
             if value is not None:
                 by_tick[at] = max(value, by_tick.get(at, 0.0))
-    hours = {who: sum(value < BUSY_PERCENT for value in ticks.values()) * history.tick_seconds / 3600 for who, ticks in busiest.items()}
+    hours = {
+        who: sum(value < BUSY_PERCENT for value in ticks.values()) * history.tick_seconds / 3600
+        for who, ticks in busiest.items()
+    }
     return IdleHours({who: amount for who, amount in hours.items() if amount})  # type: ignore[misc]
 
 
@@ -151,10 +168,15 @@ async def idle_hours_in_series(series: Series, now: float) -> IdleHours:
     """The same of the last day. Raises OutsideError when Prometheus does not answer."""
     end = float(int(now))
     hours: dict[tuple[str, str, str], float] = {}
-    for spelling in _OF_HOLDERS.spellings:  # nodes may have other exporters; Fairlead's own comes first
+    # nodes may have other exporters; Fairlead's own comes first
+    for spelling in _OF_HOLDERS.spellings:
         ours = {ours: theirs for theirs, ours in spelling.labels.items()}
-        for line in await series.query_range(idle_hours_promql(spelling), end, end, SAMPLED_SECONDS):
+        for line in await series.query_range(
+            idle_hours_promql(spelling), end, end, SAMPLED_SECONDS
+        ):
             space, pod, uuid = (line.labels.get(ours[name], "") for name in _WHO)
             if line.points:
-                hours.setdefault((space, pod, uuid), (line.points[-1][1] or 0.0) * SAMPLED_SECONDS / 3600)
+                hours.setdefault(
+                    (space, pod, uuid), (line.points[-1][1] or 0.0) * SAMPLED_SECONDS / 3600
+                )
     return IdleHours(hours)

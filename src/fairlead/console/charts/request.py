@@ -1,7 +1,8 @@
-"""What part of a chart was asked for: time range, step and filters, checked; and the same as PromQL.
+"""What part of a chart was asked for: time range, step and filters, checked; and the same as
+PromQL.
 
-Times are aligned to the step, so that a page that asks again gets the same points and not the neighbours of
-them.
+Times are aligned to the step, so that a page that asks again gets the same points and not the
+neighbours of them.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ RATE_SECONDS: Final = 120
 
 
 class ChartRequest(Struct, frozen=True):
-    """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted values.
+    """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted
+    values.
 
-    Lists read filters alike: in any case of letters, and a card by its index (`gpu`) or by its UUID (`uuid`).
-    `until`: the end as it was asked for, at most a step after `end`, and never in the future.
+    Lists read filters alike: in any case of letters, and a card by its index (`gpu`) or by its UUID
+    (`uuid`). `until`: the end as it was asked for, at most a step after `end`, and never in the
+    future.
     """
 
     start: float
@@ -55,7 +58,9 @@ class ChartRequest(Struct, frozen=True):
         return int(self.end - self.start)
 
 
-def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery, now: float) -> ChartRequest:
+def parse_chart_request(
+    parameters: Sequence[tuple[str, str]], query: ChartQuery, now: float
+) -> ChartRequest:
     """The request; a filter that this query does not have is refused.
 
     The chart would not be what was asked for. Raises UserError.
@@ -66,7 +71,9 @@ def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery
     if start >= end:
         raise UserError("`from` is not before `to`", "give an earlier `from`")
     if end - start > SECONDS_MAX:
-        raise UserError(f"the range is {(end - start) / 86_400:.0f} days", "ask for 90 days or less")
+        raise UserError(
+            (f"the range is {(end - start) / 86_400:.0f} days"), ("ask for 90 days or less")
+        )
     step = _step(end - start, parse_whole("step", single.get("step"), 0, 1, SECONDS_MAX))
     return ChartRequest(
         start=math.floor(start / step) * step,
@@ -89,16 +96,25 @@ def _time(name: str, text: str | None, default: float) -> float:
             moment = datetime.fromisoformat(text.replace(" ", "+"))
             at = moment.timestamp()
         except (ValueError, OverflowError):
-            raise UserError(f"`{name}` is `{text[:60]}`", f"give epoch milliseconds or RFC 3339, such as {_EXAMPLE}") from None
+            raise UserError(
+                f"`{name}` is `{text[:60]}`",
+                f"give epoch milliseconds or RFC 3339, such as {_EXAMPLE}",
+            ) from None
         if moment.tzinfo is None:
-            raise UserError(f"`{name}` is `{text[:60]}`, without a time zone", f"give the zone, such as {_EXAMPLE} for UTC")
+            raise UserError(
+                f"`{name}` is `{text[:60]}`, without a time zone",
+                f"give the zone, such as {_EXAMPLE} for UTC",
+            )
     if not 0 <= at <= _YEAR_9999:
-        raise UserError(f"`{name}` is `{text[:60]}`, which is not a date", "give epoch milliseconds")
+        raise UserError(
+            (f"`{name}` is `{text[:60]}`, which is not a date"), ("give epoch milliseconds")
+        )
     return at
 
 
 def _step(seconds: float, asked: int) -> int:
-    """The smallest pleasant step of at least `asked` that keeps within 240 points (both ends count).
+    """The smallest pleasant step of at least `asked` that keeps within 240 points (both ends
+    count).
 
     >>> _step(1800, 0), _step(3600, 15), _step(3600, 60), _step(90 * 86400, 15)
     (15, 30, 60, 43200)
@@ -113,7 +129,10 @@ def parse_heatmap_filters(parameters: Sequence[tuple[str, str]]) -> dict[str, tu
 
 
 def _filters(
-    parameters: Sequence[tuple[str, str]], query: str, known: Mapping[str, str], others: Sequence[str] = ()
+    parameters: Sequence[tuple[str, str]],
+    query: str,
+    known: Mapping[str, str],
+    others: Sequence[str] = (),
 ) -> dict[str, tuple[str, ...]]:
     filters: dict[str, tuple[str, ...]] = {}
     for name, text in parameters:
@@ -121,7 +140,9 @@ def _filters(
             continue
         if name not in known:
             filterable = ", ".join(f"`{each}`" for each in known) or "no filter"
-            raise UserError(f"the chart `{query}` cannot be filtered by `{name}`", f"it knows {filterable}")
+            raise UserError(
+                (f"the chart `{query}` cannot be filtered by `{name}`"), (f"it knows {filterable}")
+            )
         if text:
             if name == HOLDER and text.count("/") != 1:
                 raise UserError(f"`holder={text[:60]}` names no pod", "write `namespace/name`")
@@ -142,8 +163,13 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     'max by (node_name) (fairlead_node_gpus{node_name=~"gpu-1|gpu\\\\\\\\.2",})'
     """
     theirs = {ours: label for label, ours in spelling.labels.items()}
-    each = {label: _matcher(theirs[label], label, values) for label, values in request.filters.items() if label in theirs}
-    cards = [each.pop(label) for label in ("gpu", "uuid") if label in each]  # one or the other: two selections
+    each = {
+        label: _matcher(theirs[label], label, values)
+        for label, values in request.filters.items()
+        if label in theirs
+    }
+    # one or the other: two selections
+    cards = [each.pop(label) for label in ("gpu", "uuid") if label in each]
     matchers = "".join(each.values())
     pods: dict[str, list[str]] = {}
     for holder in request.filters.get(HOLDER, ()):
@@ -154,11 +180,17 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
         for space, names in sorted(pods.items())
     ]
     window = max(request.step, RATE_SECONDS)
-    return " or ".join(spelling.promql(matchers + pod + card, window) for pod in matching or [""] for card in cards or [""])
+    return (" or ").join(
+        spelling.promql(matchers + pod + card, window)
+        for pod in matching or [""]
+        for card in cards or [""]
+    )
 
 
 def _matcher(theirs: str, ours: str, values: Sequence[str]) -> str:
-    """In any case of letters, as lists compare; by a pattern only where a name may have capital letters."""
+    """In any case of letters, as lists compare; by a pattern only where a name may have capital
+    letters.
+    """
     if ours in _LOWER:
         values = [value.lower() for value in values]
     elif any(value.lower() != value.upper() for value in values):
@@ -186,15 +218,21 @@ def top_lines_promql(expression: str, request: ChartRequest, spelling: Spelling)
 
 def mean_promql(expression: str, request: ChartRequest) -> str:
     """The mean of the expression over the request's range, one value per line."""
-    return f"avg_over_time(({expression})[{max(request.seconds, request.step)}s:{request.step}s] @ {request.end:.0f})"
+    return (
+        f"avg_over_time(({expression})[{max(request.seconds, request.step)}s:{request.step}s] @ "
+        f"{request.end:.0f})"
+    )
 
 
 def beginning_promql(expression: str) -> str:
     """Has a value if the expression has one, or may have one soon.
 
-    A cluster exporter that has just started has not read everything. The wait is limited after its start: an
-    exporter that can never read the GPUs does not block other sources.
+    A cluster exporter that has just started has not read everything. The wait is limited after its
+    start: an exporter that can never read the GPUs does not block other sources.
     """
-    reading = f'fairlead_exporter_synced == 0 or fairlead_exporter_source_up{{source="{GPU_TELEMETRY}"}} == 0'
+    reading = (
+        "fairlead_exporter_synced == 0 or "
+        f'fairlead_exporter_source_up{{source="{GPU_TELEMETRY}"}} == 0'
+    )
     young = f"time() - process_start_time_seconds < {_BEGINNING_SECONDS}"
     return f"count({expression}) or count(({reading}) and on (instance) ({young}))"

@@ -43,7 +43,15 @@ class Refused(Exception):
     Status, what (with actual values), a hint, and the code where a status has several.
     """
 
-    def __init__(self, status: int, what: str, hint: str = "", headers: Mapping[str, str] | None = None, *, code: str = "") -> None:
+    def __init__(
+        self,
+        status: int,
+        what: str,
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
+        *,
+        code: str = "",
+    ) -> None:
         super().__init__(what)
         self.status = status
         self.code = code or CODES_BY_STATUS[status]
@@ -53,20 +61,30 @@ class Refused(Exception):
 
 
 def refusal_of(error: Exception) -> Refused:
-    """The response for any exception. That of a bug does not contain its text, which may contain anything."""
+    """The response for any exception. That of a bug does not contain its text, which may contain
+    anything.
+    """
     if isinstance(error, Refused):
         return error
     if isinstance(error, UserError):
         return Refused(400, error.what, error.hint)
     if isinstance(error, TimeoutError):
-        return Refused(504, str(error) or "the source did not answer in time", "ask for a shorter time range, or look at the source")
+        return Refused(
+            504,
+            str(error) or ("the source did not answer in time"),
+            "ask for a shorter time range, or look at the source",
+        )
     if isinstance(error, NotFound):
         return Refused(404, error.what, error.hint)
     if isinstance(error, Forbidden):
         return Refused(403, error.what, error.hint)
     if isinstance(error, OutsideError):
         return Refused(502, f"{error.system}: {error.what}", error.hint)
-    return Refused(500, "this is a bug of Fairlead", "look for the request id in the server's log and report it")
+    return Refused(
+        500,
+        "this is a bug of Fairlead",
+        "look for the request id in the server's log and report it",
+    )
 
 
 def error_answer(refused: Refused, request_id: str) -> Response:
@@ -91,7 +109,9 @@ def json_answer(request: Request, body: Any) -> Response:
     return bytes_answer(request, msgspec.json.encode(body), JSON)
 
 
-def bytes_answer(request: Request, data: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> Response:
+def bytes_answer(
+    request: Request, data: bytes, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
     """Bytes with a weak ETag over their content (gzip or not, the content is the same)."""
     return _answer(request, Packed(data, _tag(data)), media_type, headers)
 
@@ -117,14 +137,28 @@ def _tag(data: bytes) -> str:
     return f'W/"{hashlib.blake2b(data, digest_size=10).hexdigest()}"'
 
 
-def _answer(request: Request, packed: Packed, media_type: str, headers: Mapping[str, str] | None = None) -> Response:
-    kept = {"ETag": packed.tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding", **(headers or {})}
+def _answer(
+    request: Request, packed: Packed, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    kept = {
+        "ETag": packed.tag,
+        "Cache-Control": ("private, no-cache"),
+        "Vary": "Accept-Encoding",
+        **(headers or {}),
+    }
     if is_known(request.headers.get("if-none-match", ""), packed.tag):
         return Response(b"", 304, kept)
-    if len(packed.data) <= GZIP_FROM_BYTES or not accepts_gzip(request.headers.get("accept-encoding", "")):
+    if len(packed.data) <= GZIP_FROM_BYTES or not accepts_gzip(
+        request.headers.get("accept-encoding", "")
+    ):
         return Response(packed.data, 200, kept, media_type)
     kept["Content-Encoding"] = "gzip"
-    return Response(packed.zipped or igzip.compress(packed.data, compresslevel=_GZIP_LEVEL), 200, kept, media_type)
+    return Response(
+        packed.zipped or igzip.compress(packed.data, compresslevel=_GZIP_LEVEL),
+        200,
+        kept,
+        media_type,
+    )
 
 
 def is_known(if_none_match: str, tag: str) -> bool:

@@ -1,7 +1,7 @@
 """All events of a job whose page is open, read from the API server and kept for a few seconds.
 
-What the console follows are warnings: all events of a large cluster would be too many to keep. So those of
-one job are read on request, at most once in `KEPT_SECONDS` for any number of requests.
+What the console follows are warnings: all events of a large cluster would be too many to keep. So
+those of one job are read on request, at most once in `KEPT_SECONDS` for any number of requests.
 """
 
 from __future__ import annotations
@@ -28,17 +28,28 @@ Answer = tuple[Event, ...] | Warning
 
 
 class AskedEvents:
-    """What was answered lately. `clock` is this machine's, however fast a simulated cluster's runs."""
+    """What was answered lately. `clock` is this machine's,
+    however fast a simulated cluster's runs.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS) -> None:
-        self._answers: KeptAnswers[tuple[str, frozenset[str]], Answer] = KeptAnswers(KEPT_SECONDS, patience, KEPT_MAX, clock)
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        self._answers: KeptAnswers[tuple[str, frozenset[str]], Answer] = KeptAnswers(
+            KEPT_SECONDS, patience, KEPT_MAX, clock
+        )
 
     async def of(self, files: JobFiles, each: JobInstances) -> Answer:
         """The events of the job and of its pods, or why they are not known."""
         uids = frozenset({each.job.uid, *(pod.uid for pod in each.pods)} - {""})
-        found = await self._answers.of((each.job.namespace, uids), lambda: _read(files, each.job.namespace, uids))
+        found = await self._answers.of(
+            (each.job.namespace, uids), lambda: _read(files, each.job.namespace, uids)
+        )
         if found is None:
-            return _unread(f"the API server has not answered for {self._answers.patience:g} s", "the page asks again by itself")
+            return _unread(
+                f"the API server has not answered for {self._answers.patience:g} s",
+                "the page asks again by itself",
+            )
         return found
 
 
@@ -46,7 +57,13 @@ async def _read(files: JobFiles, namespace: str, uids: frozenset[str]) -> Answer
     try:
         return await files.events(namespace, sorted(uids))
     except Forbidden as error:
-        return Warning("events-forbidden", SOURCE, error.what, error.hint, {"message": error.what, "namespace": namespace})
+        return Warning(
+            "events-forbidden",
+            SOURCE,
+            error.what,
+            error.hint,
+            {"message": error.what, "namespace": namespace},
+        )
     except OutsideError as error:
         return _unread(error.what, error.hint)
 

@@ -1,7 +1,7 @@
 """Health of the servers behind the console, read on request and cached for some seconds.
 
-Every open page shows failures and therefore requests the health: so the servers are asked at most once in
-`KEPT_SECONDS`, for any number of pages.
+Every open page shows failures and therefore requests the health: so the servers are asked at most
+once in `KEPT_SECONDS`, for any number of pages.
 """
 
 from __future__ import annotations
@@ -24,15 +24,26 @@ PATIENCE_SECONDS: Final = 5.0
 class AskedHealth:
     """`clock` is this machine's, however fast a simulated cluster's runs."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS) -> None:
-        self._answers: KeptAnswers[str, DependencyLooks] = KeptAnswers(KEPT_SECONDS, patience, clock=clock)
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        self._answers: KeptAnswers[str, DependencyLooks] = KeptAnswers(
+            KEPT_SECONDS, patience, clock=clock
+        )
 
-    async def facts(self, world: Ports, board_states: BoardStates, history_seconds: float, base_path: str) -> HealthFacts:
+    async def facts(
+        self, world: Ports, board_states: BoardStates, history_seconds: float, base_path: str
+    ) -> HealthFacts:
         """What the page is judged from. Before the caches are filled nodes are not known."""
-        looks = None if world.dependencies is None else await self.looks(world.dependencies, world.name)
+        looks = (
+            None if world.dependencies is None else await self.looks(world.dependencies, world.name)
+        )
         if world.cluster.is_ready:
             board_state = await board_states.latest()
-            snapshot, nodes = board_state.snapshot, tuple(each for each in board_state.occupancy.nodes if each.gpus_total)
+            snapshot, nodes = (
+                board_state.snapshot,
+                tuple(each for each in board_state.occupancy.nodes if each.gpus_total),
+            )
         else:
             snapshot, nodes = world.cluster.snapshot().with_gpus((), world.gpus.source()), ()
         return HealthFacts(snapshot, nodes, looks, world.is_simulated, history_seconds, base_path)
@@ -40,4 +51,8 @@ class AskedHealth:
     async def looks(self, dependencies: Dependencies, name: str) -> DependencyLooks:
         """What they answered lately. `name`: the cluster's, where it does not answer in time."""
         found = await self._answers.of(name, dependencies.look)
-        return found or DependencyLooks(ServerLook(name, failure=f"`{name}` has not answered for {self._answers.patience:g} s"))
+        return found or DependencyLooks(
+            ServerLook(
+                name, failure=(f"`{name}` has not answered for {self._answers.patience:g} s")
+            )
+        )

@@ -1,4 +1,6 @@
-"""The workloads and Services of serving jobs, read when their page is open and kept for some seconds."""
+"""The workloads and Services of serving jobs, read when their page is open and kept for some
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,17 @@ PATIENCE_SECONDS: Final = 5.0
 class AskedServings:
     """`clock` is this machine's, however fast a simulated cluster's runs."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS) -> None:
-        self._answers: KeptAnswers[str, ServingObjects] = KeptAnswers(KEPT_SECONDS, patience, clock=clock)
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        self._answers: KeptAnswers[str, ServingObjects] = KeptAnswers(
+            KEPT_SECONDS, patience, clock=clock
+        )
 
     async def of(self, servings: ServingQuestions) -> ServingObjects:
-        """What was read lately, or is now. Raises as `read` does, and OutsideError when it takes too long."""
+        """What was read lately, or is now. Raises as `read` does, and OutsideError when it takes
+        too long.
+        """
         found = await self._answers.of("", servings.read)
         if found is None:
             what = f"serving jobs could not be read within {self._answers.patience:g} s"

@@ -1,9 +1,10 @@
-"""The board state that pages get: the newest, rebuilt in a thread when the cluster or its readings changed.
+"""The board state that pages get: the newest, rebuilt in a thread when the cluster or its readings
+changed.
 
-It is also renewed when nothing changes, because durations grow and sources grow stale. On a large cluster
-no request waits for the next board state while the present one is seconds old: it is made in the
-background. Its parts (jobs, quota, overview, …) are made when a page asks for them, and with each next
-board state while a page asks for them again.
+It is also renewed when nothing changes, because durations grow and sources grow stale. On a large
+cluster no request waits for the next board state while the present one is seconds old: it is made
+in the background. Its parts (jobs, quota, overview, …) are made when a page asks for them, and with
+each next board state while a page asks for them again.
 """
 
 from __future__ import annotations
@@ -40,12 +41,19 @@ _EVERY_PAGE: Final = ("series_missing",)
 class BoardStates:
     """The current board state of a world. `speed` returns the speed of its clock.
 
-    `on_built` receives the build time of each board state, in seconds. `versions` are shared with the hints
-    of changes, so that a client can decide whether its answer or a hint is newer. `idle_times` of cards and
-    `idle_hours` of their holders are those of the series, which go back further than the readings.
+    `on_built` receives the build time of each board state, in seconds. `versions` are shared with
+    the hints of changes, so that a client can decide whether its answer or a hint is newer.
+    `idle_times` of cards and `idle_hours` of their holders are those of the series, which go back
+    further than the readings.
     """
 
-    def __init__(self, world: Ports, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        world: Ports,
+        versions: TopicVersions,
+        speed: Callable[[], float],
+        on_built: Callable[[float], None],
+    ) -> None:
         self.idle_times = IdleTimes()
         self.idle_hours = IdleHours()
         self._world = world
@@ -67,9 +75,9 @@ class BoardStates:
     async def latest(self, *parts: str) -> BoardState:
         """The board state to answer from.
 
-        Raises Refused while the caches are not filled, because half a cluster looks like a small one.
-        `parts`: what this answer is made of. They are made before it returns, in a thread, and with the
-        next board states until no request has named them for `WATCHED_SECONDS`.
+        Raises Refused while the caches are not filled, because half a cluster looks like a small
+        one. `parts`: what this answer is made of. They are made before it returns, in a thread, and
+        with the next board states until no request has named them for `WATCHED_SECONDS`.
         """
         self.require_ready()
         self._asked_at = time.monotonic()
@@ -122,12 +130,25 @@ class BoardStates:
         if self._world.cluster.is_ready:
             return None
         sources = self._world.cluster.snapshot().main_sources.values()
-        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == SourceState.SYNCING)
-        failing = next((source for source in sources if source.has_failed and source.good_at is None), None)
-        what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"
+        waiting = ", ".join(
+            f"`{source.name}`" for source in sources if source.state == SourceState.SYNCING
+        )
+        failing = next(
+            (source for source in sources if source.has_failed and source.good_at is None), None
+        )
+        what = (
+            f"the cluster is still being read: {waiting}"
+            if waiting
+            else ("the cluster is still being read")
+        )
         if failing is not None:
             what = f"the cluster cannot be read: {failing.message or failing.name}"
-        return Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
+        return Refused(
+            503,
+            what,
+            (failing.hint if failing else "") or ("wait a moment and ask again"),
+            {"Retry-After": "1"},
+        )
 
     @property
     def _age(self) -> float:
@@ -145,21 +166,35 @@ class BoardStates:
         """
         pause = self._build_seconds / CPU_SHARE
         renewed_after = min(RENEWED_AFTER_SECONDS_MAX, max(RENEWED_AFTER_SECONDS, 3 * pause))
-        return self._age > renewed_after or (self._age >= min(PAUSE_MAX_SECONDS, pause) and self.is_behind)
+        return self._age > renewed_after or (
+            self._age >= min(PAUSE_MAX_SECONDS, pause) and self.is_behind
+        )
 
     @property
     def is_behind(self) -> bool:
-        """Whether the cluster or its readings changed since the board state, or its time was moved."""
+        """Whether the cluster or its readings changed since the
+        board state, or its time was moved.
+        """
         world = self._world
-        return world.cluster.version != self._version or world.gpus.latest() is not self._gpus or self._times_moved() != self._moved
+        return (
+            world.cluster.version != self._version
+            or world.gpus.latest() is not self._gpus
+            or self._times_moved() != self._moved
+        )
 
     def _times_moved(self) -> int:
         return 0 if self._world.timekeeper is None else self._world.timekeeper.version
 
     async def _build(self) -> BoardState:
-        """A new board state with the parts that pages asked for lately, made beside the event loop."""
+        """A new board state with the parts that pages asked for
+        lately, made beside the event loop.
+        """
         started = time.perf_counter()
-        version, gpus, moved = self._world.cluster.version, self._world.gpus.latest(), self._times_moved()
+        version, gpus, moved = (
+            self._world.cluster.version,
+            self._world.gpus.latest(),
+            self._times_moved(),
+        )
         snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
         now, speed = self._world.clock.now(), self._speed()
         self._versions.update(snapshot, gpus)
@@ -176,7 +211,12 @@ class BoardStates:
 
         board_state, packed = await asyncio.to_thread(make)
         self._packed = {part: (board_state, answer) for part, answer in packed.items()}
-        self._version, self._gpus, self._moved, self._built_at = version, gpus, moved, time.monotonic()
+        self._version, self._gpus, self._moved, self._built_at = (
+            version,
+            gpus,
+            moved,
+            time.monotonic(),
+        )
         self._build_seconds = time.perf_counter() - started
         self._on_built(self._build_seconds)
         return board_state

@@ -1,7 +1,7 @@
 """What holds for every request, whatever its route: names, sizes of bodies, ids, headers, failures.
 
-The Host check is what keeps a strange web page from reading a loopback console through DNS rebinding: such a
-page can only arrive under its own name, never as `localhost` or as an address.
+The Host check is what keeps a strange web page from reading a loopback console through DNS
+rebinding: such a page can only arrive under its own name, never as `localhost` or as an address.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 API_POLICY: Final = b"default-src 'none'; frame-ancestors 'none'"
-HOST_HINT: Final = "use 127.0.0.1 or localhost; behind a proxy, start it as `fairlead console --allowed-host NAME`"
+HOST_HINT: Final = (
+    "use 127.0.0.1 or localhost; behind a proxy, start it as `fairlead console --allowed-host NAME`"
+)
 _log = logging.getLogger(__name__)
 
 Observer = Callable[[Scope, int, float], None]
@@ -42,7 +44,9 @@ class Guard:
     `any_address`: other IP addresses, too.
     """
 
-    def __init__(self, app: ASGIApp, allowed_hosts: frozenset[str], any_address: bool, observe: Observer) -> None:
+    def __init__(
+        self, app: ASGIApp, allowed_hosts: frozenset[str], any_address: bool, observe: Observer
+    ) -> None:
         self._app = app
         self._allowed_hosts = allowed_hosts
         self._any_address = any_address
@@ -68,19 +72,40 @@ class Guard:
     def _check(self, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not is_host_allowed(host, self._allowed_hosts, self._any_address):
-            raise Refused(403, f"this server does not answer to the name `{host[:100]}`", HOST_HINT, code="foreign-host")
+            raise Refused(
+                403,
+                f"this server does not answer to the name `{host[:100]}`",
+                HOST_HINT,
+                code="foreign-host",
+            )
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
-            raise Refused(400, "the header `Content-Length` is no number", "send a whole number of bytes")
+            raise Refused(
+                400, ("the header `Content-Length` is no number"), ("send a whole number of bytes")
+            )
         if int(length[:20]) > BODY_MAX:
             raise too_large()
 
-    async def _refuse(self, error: Exception, request_id: str, reply: _Reply, scope: Scope, receive: Receive) -> None:
+    async def _refuse(
+        self, error: Exception, request_id: str, reply: _Reply, scope: Scope, receive: Receive
+    ) -> None:
         refused = refusal_of(error)
         if refused.status == 500:
-            _log.exception("request %s %.200r failed (request id %s)", scope["method"], scope["path"], request_id, exc_info=error)
+            _log.exception(
+                "request %s %.200r failed (request id %s)",
+                scope["method"],
+                scope["path"],
+                request_id,
+                exc_info=error,
+            )
         elif refused.status in (502, 504):
-            _log.warning("request %s %.200r: %s (request id %s)", scope["method"], scope["path"], refused.what, request_id)
+            _log.warning(
+                "request %s %.200r: %s (request id %s)",
+                scope["method"],
+                scope["path"],
+                refused.what,
+                request_id,
+            )
         if not reply.status:
             await error_answer(refused, request_id)(scope, receive, reply.send)
 
@@ -125,7 +150,12 @@ def limited(receive: Receive) -> Receive:
 
 
 def too_large() -> Refused:
-    return Refused(413, f"the body is larger than {BODY_MAX} bytes", "send less than 1 MiB", {"Connection": "close"})
+    return Refused(
+        413,
+        f"the body is larger than {BODY_MAX} bytes",
+        "send less than 1 MiB",
+        {"Connection": "close"},
+    )
 
 
 def request_id_of(given: bytes) -> str:

@@ -1,4 +1,6 @@
-"""Answers of servers that many pages ask for: each is asked for once in a while, however many look."""
+"""Answers of servers that many pages ask for: each is asked for
+once in a while, however many look.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ class KeptAnswers(Generic[Key, Answer]):
     `clock` is this machine's, however fast a simulated cluster's runs.
     """
 
-    def __init__(self, kept_seconds: float, patience: float, most: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        kept_seconds: float,
+        patience: float,
+        most: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.patience = patience
         self._kept_seconds = kept_seconds
         self._most = most

@@ -1,7 +1,7 @@
 """Logs on their way from the API server to browsers, byte for byte.
 
-Nothing is buffered here: a slow reader slows the API server's connection down, and nothing is dropped. The
-request to the API server ends with the browser's.
+Nothing is buffered here: a slow reader slows the API server's connection down, and nothing is
+dropped. The request to the API server ends with the browser's.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ TAIL_MAX: Final = 10_000
 BYTES_MAX: Final = 2 << 20
 STREAMS_MAX: Final = 200
 FIRST_SECONDS: Final = 1.0
-"""How long an answer waits for a log's first bytes, to be able to refuse; a followed log may be silent for
-hours."""
+"""How long an answer waits for a log's first bytes, to be able to refuse; a followed log may be
+silent for hours.
+"""
 _MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 _TRUTHS: Final = {"": False, "false": False, "true": True}
 
@@ -47,7 +48,9 @@ class LogStreams:
         for task in tuple(self._open):
             task.cancel()
 
-    async def answer(self, files: JobFiles, each: JobInstances, asked: Mapping[str, str]) -> Response:
+    async def answer(
+        self, files: JobFiles, each: JobInstances, asked: Mapping[str, str]
+    ) -> Response:
         """Refuses a pod that is not the job's (404), and a container that has no log yet (404)."""
         chosen = chosen_container(each, asked.get("pod", ""), asked.get("container", ""))
         if isinstance(chosen, Refusal):
@@ -59,7 +62,12 @@ class LogStreams:
             why = f"container `{container}` of pod `{pod.name}` has not begun: {log.why}"
             raise Refused(404, why, "wait until it runs; the page does so by itself")
         if self.count >= STREAMS_MAX:
-            raise Refused(429, f"{self.count} logs are open already", "close some tabs", {"Retry-After": "10"})
+            raise Refused(
+                429,
+                f"{self.count} logs are open already",
+                "close some tabs",
+                {"Retry-After": "10"},
+            )
         pieces = files.log(pod.namespace, pod.name, wish)
         first = asyncio.create_task(_first(pieces))
         try:
@@ -76,11 +84,20 @@ class LogStreams:
 
 def parse_wish(container: str, asked: Mapping[str, str]) -> LogWish:
     """Raises UserError, naming the parameter."""
-    tail, previous, follow = asked.get("tail", ""), _truth(asked, "previous"), _truth(asked, "follow")
-    if tail and not (tail.isascii() and tail.isdigit() and len(tail) <= 6 and 1 <= int(tail) <= TAIL_MAX):
+    tail, previous, follow = (
+        asked.get("tail", ""),
+        _truth(asked, "previous"),
+        _truth(asked, "follow"),
+    )
+    if tail and not (
+        tail.isascii() and tail.isdigit() and len(tail) <= 6 and 1 <= int(tail) <= TAIL_MAX
+    ):
         raise UserError(f"`tail` is `{tail[:60]}`", f"give a number of lines from 1 to {TAIL_MAX}")
     if previous and follow:
-        raise UserError("`previous` and `follow` are both `true`", "a run that has ended writes nothing more: leave one out")
+        raise UserError(
+            "`previous` and `follow` are both `true`",
+            "a run that has ended writes nothing more: leave one out",
+        )
     return LogWish(container, int(tail or TAIL_LINES), previous, follow, 0 if follow else BYTES_MAX)
 
 
@@ -95,10 +112,19 @@ async def _first(pieces: AsyncGenerator[bytes, None]) -> bytes:
 
 
 class _LogAnswer(Response):
-    """The answer that streams. A failure after its first byte cuts it short: it must not look whole."""
+    """The answer that streams. A failure after its first byte cuts it short: it must not look
+    whole.
+    """
 
-    def __init__(self, opened: set[asyncio.Task[None]], first: asyncio.Task[bytes], pieces: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(media_type=_MEDIA_TYPE, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    def __init__(
+        self,
+        opened: set[asyncio.Task[None]],
+        first: asyncio.Task[bytes],
+        pieces: AsyncGenerator[bytes, None],
+    ) -> None:
+        super().__init__(
+            media_type=_MEDIA_TYPE, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        )
         del self.headers["content-length"]
         self._opened, self._first, self._pieces = opened, first, pieces
 

@@ -1,8 +1,8 @@
 """What the server answers on each address: the API's routes, the page's files, health.
 
-Nothing here decides anything. Every function takes the request with its parameters already checked for names,
-asks the board state, and returns a value. Failures are raised; `http/guard` turns them into the error
-envelope.
+Nothing here decides anything. Every function takes the request with its parameters already checked
+for names, asks the board state, and returns a value. Failures are raised; `http/guard` turns them
+into the error envelope.
 """
 
 from __future__ import annotations
@@ -47,7 +47,14 @@ from fairlead.console.pages.envelope import Envelope, Sentence, Warning, exact_t
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.health import HealthPage
 from fairlead.console.pages.holders import HolderGroupList, HolderList
-from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
+from fairlead.console.pages.jobs import (
+    InstanceList,
+    JobDetail,
+    JobEvents,
+    JobList,
+    JobManifest,
+    JobWhy,
+)
 from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query, parse_whole
 from fairlead.console.pages.nodes import NodeList
 from fairlead.console.pages.openapi import openapi_document
@@ -91,11 +98,22 @@ Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
 def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
     """The application: `extra` paths first (health, metrics), then the API, then the page."""
     routes = [_route(path, answer) for path, answer in (extra or {}).items()]
-    writes = {endpoint.path: _answering(console, endpoint) for endpoint in ENDPOINTS if endpoint.method == "POST"}
+    writes = {
+        endpoint.path: _answering(console, endpoint)
+        for endpoint in ENDPOINTS
+        if endpoint.method == "POST"
+    }
     reads = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
-    routes += [_route(BASE + endpoint.path, _answering(console, endpoint), writes.pop(endpoint.path, None)) for endpoint in reads]
+    routes += [
+        _route(BASE + endpoint.path, _answering(console, endpoint), writes.pop(endpoint.path, None))
+        for endpoint in reads
+    ]
     routes += [_route(BASE + path, None, write) for path, write in writes.items()]
-    routes += [_route("/api", _no_route), _route("/api/{path:path}", _no_route), _route("/{path:path}", _page(console))]
+    routes += [
+        _route("/api", _no_route),
+        _route("/api/{path:path}", _no_route),
+        _route("/{path:path}", _page(console)),
+    ]
     return Router(routes=routes, redirect_slashes=False)
 
 
@@ -110,9 +128,17 @@ def _route(path: str, answer: Answer | None, write: Answer | None = None) -> Rou
             return await answer(request)
         if write is not None and request.method == "POST":
             return await write(request)
-        allowed = (*(_READS if answer is not None else ()), *(("POST",) if write is not None else ()))
+        allowed = (
+            *(_READS if answer is not None else ()),
+            *(("POST",) if write is not None else ()),
+        )
         hint = f"use {' or '.join(method for method in allowed if method != 'HEAD')}"
-        raise Refused(405, f"`{request.url.path[:200]}` does not answer to {request.method}", hint, {"Allow": ", ".join(allowed)})
+        raise Refused(
+            405,
+            f"`{request.url.path[:200]}` does not answer to {request.method}",
+            hint,
+            {"Allow": ", ".join(allowed)},
+        )
 
     return Route(path, answer_known, methods=_METHODS)
 
@@ -144,7 +170,11 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
     body = Me(
         user=Person(name=console.user, role="admin"),
         csrf=console.csrf,
-        cluster=ClusterName(name=world.name, world="simulated" if world.is_simulated else "kubernetes", version=str(world.cluster.version)),
+        cluster=ClusterName(
+            name=world.name,
+            world="simulated" if world.is_simulated else "kubernetes",
+            version=str(world.cluster.version),
+        ),
         clock=clock_face(world, console.speed()),
         features=Features(
             prometheus=world.series is not None,
@@ -171,7 +201,9 @@ async def move_clock(console: Console, request: Request, endpoint: Endpoint) -> 
 def _timekeeper(console: Console) -> Timekeeper:
     if console.world.timekeeper is None:
         raise Refused(
-            404, f"the time of {console.world.name} cannot be changed", "only a simulated cluster's time can be changed: `fairlead up`"
+            404,
+            f"the time of {console.world.name} cannot be changed",
+            "only a simulated cluster's time can be changed: `fairlead up`",
         )
     return console.world.timekeeper
 
@@ -183,10 +215,15 @@ async def overview(console: Console, request: Request, endpoint: Endpoint) -> Re
 async def mine(console: Console, request: Request, endpoint: Endpoint) -> Response:
     user, namespace = (request.query_params.get(name, "") for name in ("user", "namespace"))
     if user and namespace:
-        raise UserError(f"`user` is `{user[:60]}` and `namespace` is `{namespace[:60]}`", "ask for one of them")
+        raise UserError(
+            f"`user` is `{user[:60]}` and `namespace` is `{namespace[:60]}`",
+            "ask for one of them",
+        )
     board_state = await console.board_states.latest("holders", "waiting", "offers", "places")
     # In a thread: what could start now is asked of a plan of the whole cluster.
-    return await asyncio.to_thread(lambda: json_answer(request, board_state.my_work(user, namespace)))
+    return await asyncio.to_thread(
+        lambda: json_answer(request, board_state.my_work(user, namespace))
+    )
 
 
 async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -205,7 +242,15 @@ async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Respon
     board_state = await console.board_states.latest("gpus")
     # In a thread, because there may be 40,000 rows and other requests must not wait for them.
     return await asyncio.to_thread(
-        lambda: _list_answer(request, endpoint, board_state, board_state.gpus, board_state.gpus_sentence, GpuList, "gpus")
+        lambda: _list_answer(
+            request,
+            endpoint,
+            board_state,
+            board_state.gpus,
+            board_state.gpus_sentence,
+            GpuList,
+            "gpus",
+        )
     )
 
 
@@ -213,7 +258,15 @@ async def holders(console: Console, request: Request, endpoint: Endpoint) -> Res
     board_state = await console.board_states.latest("holders")
     # In a thread: there may be 50,000 pods, and the sentence speaks of all of them.
     return await asyncio.to_thread(
-        lambda: _list_answer(request, endpoint, board_state, board_state.holders, board_state.holders_sentence, HolderList, "gpus")
+        lambda: _list_answer(
+            request,
+            endpoint,
+            board_state,
+            board_state.holders,
+            board_state.holders_sentence,
+            HolderList,
+            "gpus",
+        )
     )
 
 
@@ -225,18 +278,39 @@ async def grouped_holders(console: Console, request: Request, endpoint: Endpoint
     return await asyncio.to_thread(_grouped_answer, request, endpoint, board_state, by)
 
 
-def _grouped_answer(request: Request, endpoint: Endpoint, board_state: BoardState, by: str) -> Response:
+def _grouped_answer(
+    request: Request, endpoint: Endpoint, board_state: BoardState, by: str
+) -> Response:
     """Filters and `q` choose pods; what is sorted and cut into pages are the groups of those."""
-    query = parse_list_query([pair for pair in request.query_params.multi_items() if pair[0] != "by"], endpoint)
+    query = parse_list_query(
+        [pair for pair in request.query_params.multi_items() if pair[0] != "by"], endpoint
+    )
     chosen = matching(board_state.holders, structs.replace(query, sort=(), fields=()))
     groups = holder_groups(chosen, by)
     whole = structs.replace(query, q="", filters={})
-    return _list_answer(request, endpoint, board_state, groups, holders_sentence(chosen), HolderGroupList, "gpus", query=whole)
+    return _list_answer(
+        request,
+        endpoint,
+        board_state,
+        groups,
+        holders_sentence(chosen),
+        HolderGroupList,
+        "gpus",
+        query=whole,
+    )
 
 
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest("nodes", "nodes_sentence")
-    return _list_answer(request, endpoint, board_state, board_state.nodes, board_state.nodes_sentence, NodeList, "nodes")
+    return _list_answer(
+        request,
+        endpoint,
+        board_state,
+        board_state.nodes,
+        board_state.nodes_sentence,
+        NodeList,
+        "nodes",
+    )
 
 
 async def node(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -250,7 +324,16 @@ async def node(console: Console, request: Request, endpoint: Endpoint) -> Respon
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest("jobs", "jobs_sentence")
     more = {"missing_types": board_state.missing_types}
-    return _list_answer(request, endpoint, board_state, board_state.jobs, board_state.jobs_sentence, JobList, "jobs", more)
+    return _list_answer(
+        request,
+        endpoint,
+        board_state,
+        board_state.jobs,
+        board_state.jobs_sentence,
+        JobList,
+        "jobs",
+        more,
+    )
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -259,7 +342,9 @@ async def job(console: Console, request: Request, endpoint: Endpoint) -> Respons
 
 async def job_instances(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await _job(console, request)
-    return json_answer(request, InstanceList(*_envelope(found), found.instances, instance_logs(each)))
+    return json_answer(
+        request, InstanceList(*_envelope(found), found.instances, instance_logs(each))
+    )
 
 
 async def job_events_of(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -274,12 +359,16 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await _job(console, request)
-    text, redacted = await asyncio.to_thread(_shown_yaml, await _job_files(console).manifest(each.job))
+    text, redacted = await asyncio.to_thread(
+        _shown_yaml, await _job_files(console).manifest(each.job)
+    )
     return json_answer(request, JobManifest(*_envelope(found), text, redacted))
 
 
 def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
-    """In a thread: an object may have a megabyte, and the page of everybody else waits for the event loop."""
+    """In a thread: an object may have a megabyte, and the page of everybody else waits for the
+    event loop.
+    """
     shown, redacted = shown_manifest(manifest)
     return render_manifests([shown]), redacted
 
@@ -291,11 +380,20 @@ async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Re
 
 async def _job(console: Console, request: Request) -> tuple[BoardState, JobInstances, JobDetail]:
     """The job that the path names. Refuses (404) a job that does not exist."""
-    namespace, type_, name = (request.path_params[key][:253] for key in ("namespace", "type", "name"))
+    namespace, type_, name = (
+        request.path_params[key][:253] for key in ("namespace", "type", "name")
+    )
     board_state = await console.board_states.latest("instances", "explainer")
-    each, found = board_state.job_instances(namespace, type_, name), board_state.job(namespace, type_, name)
+    each, found = (
+        board_state.job_instances(namespace, type_, name),
+        board_state.job(namespace, type_, name),
+    )
     if each is None or found is None:
-        raise Refused(404, f"there is no {type_} `{name}` in namespace `{namespace}`", "look at the list of jobs")
+        raise Refused(
+            404,
+            f"there is no {type_} `{name}` in namespace `{namespace}`",
+            "look at the list of jobs",
+        )
     return board_state, each, found
 
 
@@ -316,13 +414,21 @@ def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:
 
 def _job_files(console: Console) -> JobFiles:
     if console.world.job_files is None:
-        raise Refused(404, f"{console.world.name} has no API server: logs and manifests are not kept", "look at the cluster itself")
+        raise Refused(
+            404,
+            f"{console.world.name} has no API server: logs and manifests are not kept",
+            "look at the cluster itself",
+        )
     return console.world.job_files
 
 
 async def serving(console: Console, request: Request, endpoint: Endpoint) -> Response:
     if console.world.servings is None:
-        raise Refused(404, f"{console.world.name} has no API server: serving jobs are not kept", "look at the cluster itself")
+        raise Refused(
+            404,
+            f"{console.world.name} has no API server: serving jobs are not kept",
+            "look at the cluster itself",
+        )
     objects = await console.servings.of(console.world.servings)
     board_state = await console.board_states.latest()
 
@@ -330,7 +436,9 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
         rows = board_state.serving_jobs(objects)
         sentence = serving_sentence([entry.row for entry in rows.entries])
         beside = warnings_beside(objects.sources)
-        return _list_answer(request, endpoint, board_state, rows, sentence, ServingList, "serving", beside=beside)
+        return _list_answer(
+            request, endpoint, board_state, rows, sentence, ServingList, "serving", beside=beside
+        )
 
     # In a thread: all pods are looked through.
     return await asyncio.to_thread(answer)
@@ -339,14 +447,31 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest("quota", "quota_sentence")
     more = {"resources": list(board_state.quota_resources), "faults": board_state.quota_faults}
-    return _list_answer(request, endpoint, board_state, board_state.quota, board_state.quota_sentence, QuotaUsage, "quota", more)
+    return _list_answer(
+        request,
+        endpoint,
+        board_state,
+        board_state.quota,
+        board_state.quota_sentence,
+        QuotaUsage,
+        "quota",
+        more,
+    )
 
 
 async def quota_waiting(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest("waiting")
     # In a thread, because a plan of the whole cluster may have to be made first.
     return await asyncio.to_thread(
-        lambda: _list_answer(request, endpoint, board_state, board_state.waiting, board_state.waiting_sentence, QuotaWaitingList, "quota")
+        lambda: _list_answer(
+            request,
+            endpoint,
+            board_state,
+            board_state.waiting,
+            board_state.waiting_sentence,
+            QuotaWaitingList,
+            "quota",
+        )
     )
 
 
@@ -364,7 +489,9 @@ async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) 
 
 async def health(console: Console, request: Request, endpoint: Endpoint) -> Response:
     """Also answers while the caches are not filled, with the reason."""
-    facts = await console.health.facts(console.world, console.board_states, console.history.seconds, console.base_path)
+    facts = await console.health.facts(
+        console.world, console.board_states, console.history.seconds, console.base_path
+    )
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())
     version = console.hints.versions.as_text()["health"]
@@ -377,9 +504,16 @@ async def versions(console: Console, request: Request, endpoint: Endpoint) -> Re
 
 async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
     if console.hints.is_full:
-        raise Refused(429, f"{console.hints.streams_max} event streams are open already", "close some tabs", {"Retry-After": "10"})
+        raise Refused(
+            429,
+            f"{console.hints.streams_max} event streams are open already",
+            "close some tabs",
+            {"Retry-After": "10"},
+        )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(console.hints.listen(), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(
+        console.hints.listen(), headers=headers, media_type="text/event-stream"
+    )
 
 
 async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -394,7 +528,11 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
         return json_answer(request, heatmap(await console.board_states.latest(), filters))
     query = CHART_QUERIES.get(name)
     if query is None:
-        raise Refused(404, f"there is no chart `{name[:80]}`", f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}")
+        raise Refused(
+            404,
+            f"there is no chart `{name[:80]}`",
+            f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}",
+        )
     asked = parse_chart_request(parameters, query, console.world.clock.now())
     board_state = await console.board_states.latest()
     if console.world.series is not None:

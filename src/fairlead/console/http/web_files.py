@@ -1,8 +1,9 @@
-"""The page's own files: the built client from `web_dist`, with a nonce of its own for every index.html.
+"""The page's own files: the built client from `web_dist`, with a nonce of its own for every
+index.html.
 
-Files with a hash in their name are immutable; index.html is never cached and contains the build's name. Any
-other page that a browser requests is an address of the client (`/nodes/gpu-1`), so it gets index.html too,
-unless the address is impossible.
+Files with a hash in their name are immutable; index.html is never cached and contains the build's
+name. Any other page that a browser requests is an address of the client (`/nodes/gpu-1`), so it
+gets index.html too, unless the address is impossible.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ DIST: Final = Path(fairlead.__file__).parent / "web_dist"
 _YEAR: Final = "public, max-age=31536000, immutable"
 _COMPRESSED: Final = (".js", ".css", ".svg", ".json", ".html", ".txt", ".map")
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; font-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' "
+    "data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>
@@ -41,7 +43,8 @@ mimetypes.add_type("font/woff2", ".woff2")
 
 
 def web_answer(request: Request, path: str, base: str) -> Response:
-    """The file at `path` (no leading slash) of the built client, or its index.html for a page's address.
+    """The file at `path` (no leading slash) of the built client, or its index.html for a page's
+    address.
 
     `base` ends with a slash.
     """
@@ -77,12 +80,18 @@ def _file(dist: Path, path: str) -> Path | None:
     try:
         file = (dist / path).resolve()
         return file if file.is_file() and file.is_relative_to(dist.resolve()) else None
-    except (OSError, ValueError, RuntimeError) as error:  # too long, with a NUL, links in a circle (RuntimeError until Python 3.12)
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # too long, with a NUL, links in a circle (RuntimeError until Python 3.12)
         raise _no_file(path) from error
 
 
 def _no_file(path: str) -> Refused:
-    return Refused(404, f"there is no file `{path[:200]}`", "reload the page: it may have been built anew")
+    return Refused(
+        404, (f"there is no file `{path[:200]}`"), ("reload the page: it may have been built anew")
+    )
 
 
 def _wants_page(request: Request) -> bool:
@@ -116,8 +125,18 @@ def _squeezed(file: Path, changed_ns: int) -> bytes:
 def _index(request: Request, dist: Path, base: str) -> Response:
     nonce = secrets.token_urlsafe(16)
     file = dist / "index.html"
-    page = _read(file, file.stat().st_mtime_ns).decode() if file.is_file() else _NOT_BUILT.format(nonce=nonce, base=base)
+    page = (
+        _read(file, file.stat().st_mtime_ns).decode()
+        if file.is_file()
+        else _NOT_BUILT.format(nonce=nonce, base=base)
+    )
     page = page.replace("./assets/", f"{base}assets/").replace("./favicon", f"{base}favicon")
-    page = page.replace("__CSP_NONCE__", nonce).replace("__BASE_PATH__", base).replace("__BUILD__", page_build())
+    page = (
+        page.replace("__CSP_NONCE__", nonce)
+        .replace("__BASE_PATH__", base)
+        .replace("__BUILD__", page_build())
+    )
     headers = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY.format(nonce=nonce)}
-    return Response(page.encode(), 200 if file.is_file() else 503, headers, "text/html; charset=utf-8")
+    return Response(
+        page.encode(), 200 if file.is_file() else 503, headers, ("text/html; charset=utf-8")
+    )

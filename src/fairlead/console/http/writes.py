@@ -1,8 +1,8 @@
 """The check of every write: it must come from the console's own page, or from a program on purpose.
 
-A foreign web page can make a browser send requests here, but it can neither read the token of `/me` nor set
-Fairlead's header or a JSON content type without a preflight request (CORS), and the browser sends the origin
-of the request.
+A foreign web page can make a browser send requests here, but it can neither read the token of `/me`
+nor set Fairlead's header or a JSON content type without a preflight request (CORS), and the browser
+sends the origin of the request.
 """
 
 from __future__ import annotations
@@ -28,11 +28,22 @@ async def own_body(request: Request, csrf: str) -> bytes:
         what = f"the header `{HEADER}` is {'not the one of this server' if given else 'missing'}"
         raise Refused(403, what, f"read `csrf` from `/me` and send it as `{HEADER}`", code="csrf")
     site, origin = request.headers.get("sec-fetch-site", ""), request.headers.get("origin", "")
-    if (site and site not in _OWN) or (origin and not is_own(origin, request.headers.get("host", ""))):
-        raise Refused(403, f"this write comes from another page: `{(origin or site)[:100]}`", "use the console's own page", code="csrf")
+    if (site and site not in _OWN) or (
+        origin and not is_own(origin, request.headers.get("host", ""))
+    ):
+        raise Refused(
+            403,
+            f"this write comes from another page: `{(origin or site)[:100]}`",
+            "use the console's own page",
+            code="csrf",
+        )
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
-        raise Refused(415, f"the content type is `{content_type[:100]}`", "send JSON with `Content-Type: application/json`")
+        raise Refused(
+            415,
+            f"the content type is `{content_type[:100]}`",
+            "send JSON with `Content-Type: application/json`",
+        )
     return await request.body()
 
 

@@ -1,4 +1,5 @@
-"""The form of a chart: lines of (milliseconds, value or null), their unit and source, the query behind them.
+"""The form of a chart: lines of (milliseconds, value or null), their unit and source, the query
+behind them.
 
 A gap is a null point, never a missing one: every line of one answer has the same number of points.
 """
@@ -18,8 +19,8 @@ class ChartLine(Json, frozen=True):
 class Chart(Envelope, frozen=True):
     """`total` lines exist, `shown` of them (the top by mean) are here.
 
-    `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or
-    the words of the built-in series.
+    `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that
+    answered, or the words of the built-in series.
     """
 
     title: str

@@ -1,6 +1,7 @@
 """The time of the cluster, and a person's orders to it. Only a simulated world's time can be moved.
 
-An advance is answered when it has begun, not when it has arrived; `until` is null again once it is over.
+An advance is answered when it has begun, not when it has arrived; `until` is null again once it is
+over.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ HAPPENED_MAX = 200
 class ClockFace(Json, frozen=True):
     """The cluster's time. Ages count from here, because simulated time runs at its own `speed`.
 
-    `speed` in seconds per second, unless it `is_paused` or goes from `since` to `until` as fast as it can.
+    `speed` in seconds per second, unless it `is_paused` or goes from `since` to `until` as fast as
+    it can.
     """
 
     now: Timestamp
@@ -41,7 +43,9 @@ class Happened(Json, frozen=True):
 
 
 class ClockMoved(Json, frozen=True):
-    """The clock after an order, and for a step what happened (the first 200 writes of `happened_count`)."""
+    """The clock after an order, and for a step what happened (the first 200 writes of
+    `happened_count`).
+    """
 
     clock: ClockFace
     happened: list[Happened]
@@ -49,7 +53,9 @@ class ClockMoved(Json, frozen=True):
 
 
 class ClockOrder(Json, frozen=True, forbid_unknown_fields=True):
-    """`advance` takes `seconds`, `until` an RFC 3339 `until`, `speed` a `speed`; the others take nothing."""
+    """`advance` takes `seconds`, `until` an RFC 3339 `until`, `speed` a `speed`; the others take
+    nothing.
+    """
 
     action: Literal["pause", "resume", "step", "advance", "until", "speed"]
     seconds: float | None = None
@@ -65,7 +71,13 @@ def clock_face(world: Ports, speed: float) -> ClockFace:
     if world.timekeeper is None:
         return ClockFace(exact_timestamp(world.clock.now()), speed, False, None, None)
     state = world.timekeeper.state()
-    return ClockFace(exact_timestamp(state.now), state.speed, state.is_paused, _stamp(state.since), _stamp(state.until))
+    return ClockFace(
+        exact_timestamp(state.now),
+        state.speed,
+        state.is_paused,
+        _stamp(state.since),
+        _stamp(state.until),
+    )
 
 
 def parse_order(body: bytes) -> ClockOrder:
@@ -74,20 +86,23 @@ def parse_order(body: bytes) -> ClockOrder:
         order = msgspec.json.decode(body or b"null", type=ClockOrder)
     except msgspec.DecodeError as error:
         raise UserError(
-            f"this is not an order for the clock: {error}", 'send JSON such as {"action": "advance", "seconds": 600}'
+            f"this is not an order for the clock: {error}",
+            ('send JSON such as {"action": "advance", "seconds": 600}'),
         ) from error
     needed = TAKES.get(order.action)
     given = [key for key in TAKES.values() if getattr(order, key) is not None]
     if given != ([needed] if needed else []):
         keys = ", ".join(f"`{wire_key(key)}`" for key in given) or "nothing"
         raise UserError(
-            f"`{order.action}` takes {f'`{needed}`' if needed else 'nothing'}, not {keys}", "send what belongs to the action only"
+            f"`{order.action}` takes {f'`{needed}`' if needed else 'nothing'}, not {keys}",
+            "send what belongs to the action only",
         )
     return order
 
 
 def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
-    """Hand the order to the timekeeper; the writes that a step came to, empty for every other order.
+    """Hand the order to the timekeeper; the writes that a step came to, empty for every other
+    order.
 
     Raises UserError for what cannot be.
     """
@@ -107,7 +122,10 @@ def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
 
 
 def clock_moved(world: Ports, happened: list[Happening]) -> ClockMoved:
-    shown = [Happened(each.verb, each.kind, each.namespace, each.name) for each in happened[:HAPPENED_MAX]]
+    shown = [
+        Happened(each.verb, each.kind, each.namespace, each.name)
+        for each in happened[:HAPPENED_MAX]
+    ]
     return ClockMoved(clock_face(world, 1.0), shown, len(happened))
 
 
@@ -121,7 +139,9 @@ def _instant(text: str) -> float:
     try:
         return parse_time(text)
     except ValueError as error:
-        raise UserError(f"`{text[:100]}` is no time", "write it as `2026-01-05T09:30:00Z`") from error
+        raise UserError(
+            (f"`{text[:100]}` is no time"), ("write it as `2026-01-05T09:30:00Z`")
+        ) from error
 
 
 def _stamp(at: float | None) -> str | None:

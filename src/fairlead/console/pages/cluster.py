@@ -1,7 +1,8 @@
-"""The form of the Cluster board: the eight panels of the operator, and what needs a look below them.
+"""The form of the Cluster board: the eight panels of the operator, and what needs a look below
+them.
 
-Allocated memory counts an exclusive card whole and a shared one by its grants; utilization is the mean over
-the GPUs that report, not over nodes.
+Allocated memory counts an exclusive card whole and a shared one by its grants; utilization is the
+mean over the GPUs that report, not over nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
 
 
 class GpuNodeCounts(Json, frozen=True):
-    """`unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node reports."""
+    """`unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node
+    reports.
+    """
 
     total: int
     allocated: int
@@ -25,7 +28,9 @@ class GpuCounts(Json, frozen=True):
 
 
 class GpuMemory(Json, frozen=True):
-    """`used_of_mib`: total memory of the GPUs that report used memory; that of others is unknown."""
+    """`used_of_mib`: total memory of the GPUs that report used
+    memory; that of others is unknown.
+    """
 
     total_mib: float | None
     allocated_mib: float | None
@@ -34,7 +39,9 @@ class GpuMemory(Json, frozen=True):
 
 
 class JobCounts(Json, frozen=True):
-    """Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running."""
+    """Suspended, queuing and submitted jobs are pending;
+    restarting and scaling ones are running.
+    """
 
     running: int
     pending: int
@@ -61,7 +68,9 @@ class StarvedLeaf(Json, frozen=True):
 
 
 class FaultyGpu(Json, frozen=True):
-    """`index` is null if a node offers fewer GPUs than it has and it is unknown which are missing."""
+    """`index` is null if a node offers fewer GPUs than it has and
+    it is unknown which are missing.
+    """
 
     node: str
     index: int | None
@@ -73,7 +82,8 @@ class FaultyGpu(Json, frozen=True):
 class RecentWarning(Json, frozen=True):
     """Warnings of one reason about objects of one kind and namespace, represented by the newest.
 
-    `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty; `node` a name.
+    `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty;
+    `node` a name.
     """
 
     at: Timestamp | None
@@ -91,8 +101,8 @@ class Pool(Json, frozen=True):
     """All GPUs of one model and mode.
 
     `gpus_free`: whole cards that could be had now, the cells that the map shows as free.
-    `gpus_free_unnamed`: more free ones among cards with unknown holders. `largest_free_mib`: the most that
-    a pod can get on one shared card now; null for whole cards.
+    `gpus_free_unnamed`: more free ones among cards with unknown holders. `largest_free_mib`: the
+    most that a pod can get on one shared card now; null for whole cards.
     """
 
     model: str
@@ -121,11 +131,12 @@ class AttentionObject(Json, frozen=True):
 
 
 class AttentionLine(Json, frozen=True):
-    """`level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named.
+    """`level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not
+    named.
 
-    `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = unknown.
-    `command`: what to ask next about the first of them.
-    `why`: of things that wait, why the first does, in our words where we have some, else in the source's.
+    `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null =
+    unknown. `command`: what to ask next about the first of them. `why`: of things that wait, why
+    the first does, in our words where we have some, else in the source's.
     """
 
     kind: str

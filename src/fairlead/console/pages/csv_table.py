@@ -1,4 +1,5 @@
-"""A table as a file for a spreadsheet: UTF-8 with BOM, raw numbers, no cell that a spreadsheet would run.
+"""A table as a file for a spreadsheet: UTF-8 with BOM, raw numbers, no cell that a spreadsheet
+would run.
 
 Text that starts like a formula gets a leading apostrophe: names and labels come from strangers.
 """
@@ -42,7 +43,9 @@ def columns_of(row_type: Any, keys: Sequence[str] = ()) -> list[str]:
     for field in msgspec.structs.fields(row_type):
         if (keys and field.encode_name not in keys) or _is_sentence(field.type):
             continue
-        nested = next((part for part in get_args(field.type) or (field.type,) if _is_struct(part)), None)
+        nested = next(
+            (part for part in get_args(field.type) or (field.type,) if _is_struct(part)), None
+        )
         if nested is None or get_origin(field.type) is list:
             columns.append(field.encode_name)
         else:
@@ -86,7 +89,9 @@ def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ";".join(f"{key}={_text(each)}" for key, each in value.items())
     if isinstance(value, list):
-        return (";" if any(isinstance(each, dict) for each in value) else "; ").join(map(_item, value))
+        return (";" if any(isinstance(each, dict) for each in value) else "; ").join(
+            map(_item, value)
+        )
     return str(value)
 
 
@@ -94,7 +99,11 @@ def _item(value: Any) -> str:
     """Of a struct with two keys the one and the other; of a larger one what each value is."""
     if not isinstance(value, dict):
         return _text(value)
-    return "=".join(map(_text, value.values())) if len(value) == 2 else " ".join(f"{key}={_text(each)}" for key, each in value.items())
+    return (
+        "=".join(map(_text, value.values()))
+        if len(value) == 2
+        else " ".join(f"{key}={_text(each)}" for key, each in value.items())
+    )
 
 
 def guarded(text: str) -> str:

@@ -16,7 +16,14 @@ from fairlead.console.pages.gpu_map import STATES, GpuMap
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.health import HealthPage
 from fairlead.console.pages.holders import HolderGroupList, HolderList
-from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
+from fairlead.console.pages.jobs import (
+    InstanceList,
+    JobDetail,
+    JobEvents,
+    JobList,
+    JobManifest,
+    JobWhy,
+)
 from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
@@ -41,7 +48,8 @@ class Parameter(Struct, frozen=True):
 class Endpoint(Struct, frozen=True):
     """`name` is the function in `console/http/routes` that answers; `errors`: statuses beside 200.
 
-    A `body` makes it a write: `method` is POST, and `console/http/writes` has looked at the request before.
+    A `body` makes it a write: `method` is POST, and `console/http/writes` has looked at the request
+    before.
     """
 
     name: str
@@ -60,8 +68,14 @@ class Endpoint(Struct, frozen=True):
 
 
 ERROR_TEXTS: Final = {
-    400: "`malformed`: an unknown or unreadable query parameter; the answer names it and the known ones.",
-    403: "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; `foreign-host`: not by this name.",
+    400: (
+        "`malformed`: an unknown or unreadable query parameter; the answer names it and the known "
+        "ones."
+    ),
+    403: (
+        "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; "
+        "`foreign-host`: not by this name."
+    ),
     404: "`not-found`: no such object, no such chart, or a clock that cannot be changed.",
     415: "`media-type`: the body is not JSON.",
     429: "`rate-limited`: too many event streams or logs are open.",
@@ -72,7 +86,13 @@ ERROR_TEXTS: Final = {
 
 LIST_PARAMETERS: Final = (
     Parameter("q", "Case-insensitive substring over the text fields."),
-    Parameter("sort", "Keys of a row, comma separated, `-` for descending; null and empty last both ways, `name` breaks ties."),
+    Parameter(
+        "sort",
+        (
+            "Keys of a row, comma separated, `-` for descending; null and empty last both ways, "
+            "`name` breaks ties."
+        ),
+    ),
     Parameter("page", "Page from 1.", type="integer"),
     Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
     Parameter("fields", "Only these keys of each row, comma separated."),
@@ -93,7 +113,14 @@ GPU_FILTERS: Final = (
 HOLDER_FILTERS: Final = (
     Parameter("namespace", "Namespace.", repeated=True),
     Parameter("kind", "Kind of what made the pod, such as `Deployment`.", repeated=True),
-    Parameter("owner", "Name of what made the pod, alone or as `kind/name`; `Pod/name` of one that a person made.", repeated=True),
+    Parameter(
+        "owner",
+        (
+            "Name of what made the pod, alone or as `kind/name`; "
+            "`Pod/name` of one that a person made."
+        ),
+        repeated=True,
+    ),
     Parameter("user", "User; `-` for pods without one.", repeated=True),
     Parameter("leaf", "Path of the quota leaf; `-` where there is none.", repeated=True),
     Parameter("node", "Node name.", repeated=True),
@@ -103,7 +130,11 @@ JOB_FILTERS: Final = (
     Parameter("job_namespace", "Namespace.", repeated=True),
     Parameter("job_type", "Job type, such as `mpijob`.", repeated=True),
     Parameter("job_name", "Job name.", repeated=True),
-    Parameter("job_status", "Pending, Running, Succeeded, Failed, or an exact state such as QUEUING.", repeated=True),
+    Parameter(
+        "job_status",
+        "Pending, Running, Succeeded, Failed, or an exact state such as QUEUING.",
+        repeated=True,
+    ),
     Parameter("user", "User who submitted it.", repeated=True),
     Parameter("leaf", "Path of the quota leaf.", repeated=True),
 )
@@ -128,16 +159,34 @@ WAITING_FILTERS: Final = (
 LOG_PARAMETERS: Final = (
     Parameter("pod", "Instance (default: the chief)."),
     Parameter("container", "Container (default: the instance's first)."),
-    Parameter("tail", "Number of the newest lines, 1 to 10,000 (default 500); at most 2 MiB unless the log is followed.", type="integer"),
+    Parameter(
+        "tail",
+        (
+            "Number of the newest lines, 1 to 10,000 (default 500); at most 2 MiB unless the "
+            "log is "
+            "followed."
+        ),
+        type="integer",
+    ),
     Parameter("previous", "`true`: of the container's run before this one.", type="boolean"),
     Parameter("follow", "`true`: go on until the container ends.", type="boolean"),
 )
 CHART_PARAMETERS: Final = (
-    Parameter("from", "Start: epoch milliseconds or RFC 3339 with its zone (default 30 minutes before `to`)."),
+    Parameter(
+        "from",
+        "Start: epoch milliseconds or RFC 3339 with its zone (default 30 minutes before `to`).",
+    ),
     Parameter("to", "End (default now)."),
-    Parameter("step", "Seconds between points; raised so that at most 240 points come.", type="integer"),
-    Parameter("top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"),
-    *(Parameter(item.name, item.text, repeated=True) for item in (*NODE_FILTERS[:2], *JOB_FILTERS[:3], *QUOTA_FILTERS[::2])),
+    Parameter(
+        "step", ("Seconds between points; raised so that at most 240 points come."), type="integer"
+    ),
+    Parameter(
+        "top", ("Lines at most, 1 to 50 (default 8), the highest means first."), type="integer"
+    ),
+    *(
+        Parameter(item.name, item.text, repeated=True)
+        for item in (*NODE_FILTERS[:2], *JOB_FILTERS[:3], *QUOTA_FILTERS[::2])
+    ),
     Parameter("namespace", "Namespace of the containers.", repeated=True),
     Parameter("pod", "Pod of the containers.", repeated=True),
     Parameter("holder", "Pod of the containers, as `namespace/name`.", repeated=True),
@@ -145,11 +194,20 @@ CHART_PARAMETERS: Final = (
 
 ENDPOINTS: Final = (
     Endpoint("me", "/me", "Who is looking, at which cluster", Me, errors=(400,)),
-    Endpoint("clock", "/clock", "A simulated cluster's time, and whether it moves", ClockFace, errors=(400, 404)),
+    Endpoint(
+        "clock",
+        "/clock",
+        "A simulated cluster's time, and whether it moves",
+        ClockFace,
+        errors=(400, 404),
+    ),
     Endpoint(
         "move_clock",
         "/clock",
-        "Pause, resume, step, advance, run until a time, or change the speed of a simulated cluster's time",
+        (
+            "Pause, resume, step, advance, run until a time, or change the speed of a simulated "
+            "cluster's time"
+        ),
         ClockMoved,
         errors=(400, 403, 404, 415),
         body=ClockOrder,
@@ -161,7 +219,9 @@ ENDPOINTS: Final = (
         "My work: what one user or namespace has, may have, could start now, and waits for",
         MyWork,
         parameters=(
-            Parameter("user", "User whose work is returned; without it the answer lists the users."),
+            Parameter(
+                "user", ("User whose work is returned; without it the answer lists the users.")
+            ),
             Parameter("namespace", "All work of a namespace, in the place of a user's."),
         ),
         example="/mine?user=alice",
@@ -173,7 +233,11 @@ ENDPOINTS: Final = (
         SearchAnswer,
         parameters=(
             Parameter(
-                "q", "Part of a name or of `namespace/name`, of a UID or a GPU's UUID (from 4 characters), or `key=value`, in any case."
+                "q",
+                (
+                    "Part of a name or of `namespace/name`, of a UID or a GPU's UUID (from 4 "
+                    "characters), or `key=value`, in any case."
+                ),
             ),
             Parameter("size", "Hits at most, 1 to 50 (default 12).", type="integer"),
         ),
@@ -201,7 +265,11 @@ ENDPOINTS: Final = (
         "/holders/groups",
         "Holders of GPUs together: by owner, quota leaf, user or namespace",
         HolderGroupList,
-        parameters=(*LIST_PARAMETERS, Parameter("by", "owner (default), leaf, user or namespace."), *HOLDER_FILTERS),
+        parameters=(
+            *LIST_PARAMETERS,
+            Parameter("by", ("owner (default), leaf, user or namespace.")),
+            *HOLDER_FILTERS,
+        ),
         example="/holders/groups?by=user",
     ),
     Endpoint(
@@ -303,7 +371,12 @@ ENDPOINTS: Final = (
         parameters=(*LIST_PARAMETERS, *WAITING_FILTERS),
         example="/quota/waiting?path=root.a",
     ),
-    Endpoint("quota_tree", "/quota/tree", "The quota tree: bounds, use and faults of every node", QuotaTreePage),
+    Endpoint(
+        "quota_tree",
+        "/quota/tree",
+        "The quota tree: bounds, use and faults of every node",
+        QuotaTreePage,
+    ),
     Endpoint(
         "quota_what_if",
         "/quota/what-if",
@@ -328,7 +401,12 @@ ENDPOINTS: Final = (
         HealthPage,
         errors=(400,),
     ),
-    Endpoint("versions", "/versions", "The present version of each topic, for clients without the event stream", dict[str, str]),
+    Endpoint(
+        "versions",
+        "/versions",
+        "The present version of each topic, for clients without the event stream",
+        dict[str, str],
+    ),
     Endpoint(
         "changes",
         "/changes",

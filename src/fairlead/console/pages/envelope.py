@@ -1,7 +1,8 @@
-"""What every answer of the console's API has in common: keys, times, warnings, sentence of state, error.
+"""What every answer of the console's API has in common: keys, times, warnings, sentence of state,
+error.
 
-Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key is always
-present: clients test for null, not for absence.
+Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key
+is always present: clients test for null, not for absence.
 """
 
 from __future__ import annotations
@@ -34,11 +35,15 @@ Scalar = str | int | float | None
 
 
 class Json(Struct, frozen=True, gc=False, rename=wire_key):
-    """Sets the style of keys; holds nothing. Rows have no circles: the collector passes over them."""
+    """Sets the style of keys; holds nothing. Rows have no
+    circles: the collector passes over them.
+    """
 
 
 class Sentence(Json, frozen=True):
-    """One sentence of state: `code` and `values` for the catalogues of the client, `text` in English."""
+    """One sentence of state: `code` and `values` for the catalogues of the client, `text` in
+    English.
+    """
 
     code: str
     values: dict[str, Scalar]
@@ -90,7 +95,9 @@ class FieldFault(Json, frozen=True):
 
 
 class ErrorAnswer(Json, frozen=True):
-    """Every answer from 400 up. `request_id` is also in the header `X-Request-Id` and in the server's log."""
+    """Every answer from 400 up. `request_id` is also in the header `X-Request-Id` and in the
+    server's log.
+    """
 
     ok: bool
     status: int
@@ -107,7 +114,9 @@ def timestamp(at: float | None) -> str | None:
     >>> timestamp(1767600000.4), timestamp(None)
     ('2026-01-05T08:00:00Z', None)
     """
-    return None if at is None else datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (
+        None if at is None else datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    )
 
 
 def parse_timestamp(text: str | None) -> float | None:
@@ -159,7 +168,8 @@ def neat(value: float, digits: int = 4) -> float:
 
 
 def gpu_count(gpus: float) -> float:
-    """GPUs of a sentence: one decimal, halves up, as `arena top node` and the meters of the page round them.
+    """GPUs of a sentence: one decimal, halves up, as `arena top node` and the meters of the page
+    round them.
 
     >>> gpu_count(24.95), gpu_count(2.25), gpu_count(8.0)
     (25, 2.3, 8)

@@ -1,7 +1,7 @@
 """Events as pages list them, newest first.
 
-Which events are about an object is decided by uid wherever the event carries one, not by name: names come
-back with the next object.
+Which events are about an object is decided by uid wherever the event carries one, not by name:
+names come back with the next object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ class EventRow(Json, frozen=True):
 
 def event_rows(events: Iterable[Event], is_about: Callable[[Event], bool]) -> list[EventRow]:
     """The events that `is_about` picks, newest first; those of unknown time last."""
-    found = sorted((event for event in events if is_about(event)), key=lambda event: event.order, reverse=True)
+    found = sorted(
+        (event for event in events if is_about(event)), key=lambda event: event.order, reverse=True
+    )
     return [
         EventRow(
             at=timestamp(event.at),

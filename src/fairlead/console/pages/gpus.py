@@ -1,7 +1,8 @@
-"""The form of the list of GPUs: one row per GPU of the cluster, for scripts, spreadsheets and tables.
+"""The form of the list of GPUs: one row per GPU of the cluster, for scripts, spreadsheets and
+tables.
 
-`state` is the word of the GPU map (free, allocated, shared, unhealthy, draining, unknown); `health` is what
-the device reports.
+`state` is the word of the GPU map (free, allocated, shared, unhealthy, draining, unknown); `health`
+is what the device reports.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from fairlead.console.pages.envelope import Json, ListAnswer
 class ListedGpu(Json, frozen=True):
     """`holders`: pods as `namespace/name`.
 
-    `units`, `units_allocated`: of a shared card, in its node's unit; 0 of others. `memory_allocated_mib` is
-    null if unknown. `idle_seconds`: how long below 1 %, null when busy or unknown.
+    `units`, `units_allocated`: of a shared card, in its node's unit; 0 of others.
+    `memory_allocated_mib` is null if unknown. `idle_seconds`: how long below 1 %, null when busy or
+    unknown.
     """
 
     node: str

@@ -11,10 +11,11 @@ STATES: Final = ("fail", "warn", "ok", "off")
 
 
 class HealthRow(Json, frozen=True):
-    """`state` is one of `STATES`. `found`: what was seen. `affects`: what of the console depends on it.
+    """`state` is one of `STATES`. `found`: what was seen. `affects`: what of the console depends on
+    it.
 
-    `setting`: what to set, null = nothing is to be done. `sources`: inputs of pages that it stands for, as
-    warnings name them.
+    `setting`: what to set, null = nothing is to be done. `sources`: inputs of pages that it stands
+    for, as warnings name them.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""The form of the list of holders: every pod that holds a GPU or a part of one, and who they are together."""
+"""The form of the list of holders: every pod that holds a GPU or a part of one, and who they are
+together.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ from fairlead.console.pages.envelope import Json, ListAnswer, Timestamp
 class Holder(Json, frozen=True):
     """`owner_kind`, `owner`: the object that created the pod, "" for a pod without an owner.
 
-    `job`: of a training job's pod, `type/name`.
-    `gpus` counts cards, with fractions for shared ones. `gpu_indexes` is empty if unknown. `held_since`: when
-    it was bound. `idle_seconds`: how long all its cards have been idle, 0 if it is known to use one, null if
-    unknown. `gpus_idle`: its GPUs that have been idle for an hour. `gpu_hours_idle`: idle GPU hours of the
-    last day; without a Prometheus of the last hour, and of the current idle time. `gpu_memory_used_of_mib`:
+    `job`: of a training job's pod, `type/name`. `gpus` counts cards, with fractions for shared
+    ones. `gpu_indexes` is empty if unknown. `held_since`: when it was bound. `idle_seconds`: how
+    long all its cards have been idle, 0 if it is known to use one, null if unknown. `gpus_idle`:
+    its GPUs that have been idle for an hour. `gpu_hours_idle`: idle GPU hours of the last day;
+    without a Prometheus of the last hour, and of the current idle time. `gpu_memory_used_of_mib`:
     its memory on the cards that report its use.
     """
 

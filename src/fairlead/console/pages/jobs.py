@@ -1,7 +1,7 @@
 """The form of the Training jobs board: one row per job, newest first, and everything about one job.
 
-`status` is the board's word (Pending, Running, Succeeded, Failed), `state` the exact one that `arena list`
-prints; requested GPUs come from the spec and are right before any pod exists.
+`status` is the board's word (Pending, Running, Succeeded, Failed), `state` the exact one that
+`arena list` prints; requested GPUs come from the spec and are right before any pod exists.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from fairlead.console.pages.events import EventRow
 
 
 class Waiting(Json, frozen=True):
-    """`message`: the source's message, unchanged, or `sentence` in English if Fairlead found the reason.
+    """`message`: the source's message, unchanged, or `sentence` in English if Fairlead found the
+    reason.
 
-    `room`: for a pod that shares GPUs, the answers of all nodes; "" = one has room. `sentence`: Fairlead's
-    reason; null if it knows no more than the source. `clauses`: the clauses of a message of quota; empty for
-    other messages.
+    `room`: for a pod that shares GPUs, the answers of all nodes; "" = one has room. `sentence`:
+    Fairlead's reason; null if it knows no more than the source. `clauses`: the clauses of a message
+    of quota; empty for other messages.
     """
 
     reason: str
@@ -37,10 +38,10 @@ class InstanceCounts(Json, frozen=True):
 
 
 class JobRow(Json, frozen=True):
-    """`live`: the object still exists. `held_seconds`: since the first pod of those that hold something was
-    bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one
-    that restarts while none of its pods runs. `gpu_memory_used_of_mib`: its memory on the cards that report
-    its use.
+    """`live`: the object still exists. `held_seconds`: since the first pod of those that hold
+    something was bound, null while none does; a job may have waited long before. `waiting`: of a
+    pending job, and of one that restarts while none of its pods runs. `gpu_memory_used_of_mib`: its
+    memory on the cards that report its use.
 
     `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it.
     """
@@ -77,7 +78,9 @@ class JobRow(Json, frozen=True):
 
 
 class JobList(ListAnswer, frozen=True):
-    """`missing_types`: types of jobs that this cluster does not serve; one asked for is a warning."""
+    """`missing_types`: types of jobs that this cluster does not
+    serve; one asked for is a warning.
+    """
 
     items: list[JobRow]
     missing_types: list[str]
@@ -110,10 +113,11 @@ class Instance(Json, frozen=True):
 class LifeStep(Json, frozen=True):
     """One step of a job's life.
 
-    `step`: created, pods (made over a minute after the job, as those that replace others), admitted,
-    scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now;
-    null of the end. `count`: pods made later, scheduled, pods that have run (null where none is left), or
-    restarts; `of`: pods that there are. `status`: the board's word at the end, else "".
+    `step`: created, pods (made over a minute after the job, as those that replace others),
+    admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the
+    next step or to now; null of the end. `count`: pods made later, scheduled, pods that have run
+    (null where none is left), or restarts; `of`: pods that there are. `status`: the board's word at
+    the end, else "".
     """
 
     step: str
@@ -136,7 +140,8 @@ class JobDetail(Envelope, frozen=True):
 class InstanceLog(Json, frozen=True):
     """A container that may have a log.
 
-    `begun`: whether it has one; otherwise `why` is the reason, and `sentence` the same if translatable.
+    `begun`: whether it has one; otherwise `why` is the reason, and `sentence` the same if
+    translatable.
     """
 
     pod: str

@@ -1,4 +1,5 @@
-"""What a page asks of a list: query parameters, parsed strictly. An unknown one is refused, not passed over.
+"""What a page asks of a list: query parameters, parsed strictly. An unknown one is refused, not
+passed over.
 
 Every fault is a UserError that names the parameter, its value and what is known, and becomes a 400.
 """
@@ -24,7 +25,8 @@ class SortKey(Struct, frozen=True):
 
 
 class ListQuery(Struct, frozen=True):
-    """`filters`: parameter -> values in lower case; several values mean "or", several parameters "and".
+    """`filters`: parameter -> values in lower case; several values mean "or", several parameters
+    "and".
 
     `fields` empty = all.
     """
@@ -48,7 +50,9 @@ def check_known(parameters: Iterable[tuple[str, str]], endpoint: Endpoint) -> No
     for name, _ in parameters:
         if name not in by_name:
             known = ", ".join(f"`{each}`" for each in by_name) or "none"
-            raise UserError(f"unknown query parameter `{_short(name)}`", f"this route knows: {known}")
+            raise UserError(
+                (f"unknown query parameter `{_short(name)}`"), (f"this route knows: {known}")
+            )
         if name in seen and not by_name[name].repeated:
             raise UserError(f"query parameter `{name}` is given twice", "give it once")
         seen.add(name)
@@ -89,8 +93,13 @@ def parse_whole(name: str, text: str | None, default: int, lowest: int, highest:
     """
     if not text:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) < 13) or not lowest <= int(text) <= highest:
-        raise UserError(f"`{name}` is `{_short(text)}`", f"give a whole number from {lowest} to {highest}")
+    if (
+        not (text.isascii() and text.isdigit() and len(text) < 13)
+        or not lowest <= int(text) <= highest
+    ):
+        raise UserError(
+            (f"`{name}` is `{_short(text)}`"), (f"give a whole number from {lowest} to {highest}")
+        )
     return int(text)
 
 
@@ -99,7 +108,10 @@ def check_keys(name: str, asked: Iterable[str], known: Sequence[str]) -> None:
     for key in asked:
         if key not in known:
             shown = ", ".join(f"`{each}`" for each in known[:_KNOWN_SHOWN])
-            raise UserError(f"`{name}` names `{_short(key)}`, which the rows do not have", f"known keys: {shown}")
+            raise UserError(
+                f"`{name}` names `{_short(key)}`, which the rows do not have",
+                f"known keys: {shown}",
+            )
 
 
 def _sort_key(word: str) -> SortKey:

@@ -10,8 +10,9 @@ from fairlead.console.pages.jobs import Waiting
 
 
 class LeafResource(Json, frozen=True):
-    """`mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now.
-    `guaranteed` is what counts: less than `guaranteed_written` where nodes have less than the mins promise.
+    """`mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given
+    now. `guaranteed` is what counts: less than `guaranteed_written` where nodes have less than the
+    mins promise.
 
     Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null.
     """
@@ -38,11 +39,11 @@ class MyLeaf(Json, frozen=True):
 class Start(Json, frozen=True):
     """What one pod of mine could get now, of one model of GPU.
 
-    `amount` of `resource`: whole GPUs on one node (`unit` is ""), or memory on one shared GPU, in `unit`,
-    which is `memory_mib` of it.
-    `node`: one with room, of `nodes`. `selector`: the label to request, `key=value`, "" = no label has the
-    model. `guaranteed` null: quota does not count the namespace. `on_nodes`: what the nodes have room for; if
-    `amount` is less, `waiting` is the reason of quota, `clauses` its clauses, `reason` one word.
+    `amount` of `resource`: whole GPUs on one node (`unit` is ""), or memory on one shared GPU, in
+    `unit`, which is `memory_mib` of it. `node`: one with room, of `nodes`. `selector`: the label to
+    request, `key=value`, "" = no label has the model. `guaranteed` null: quota does not count the
+    namespace. `on_nodes`: what the nodes have room for; if `amount` is less, `waiting` is the
+    reason of quota, `clauses` its clauses, `reason` one word.
     """
 
     namespace: str
@@ -73,9 +74,9 @@ class Ahead(Json, frozen=True):
 
 
 class MyWait(Json, frozen=True):
-    """`job`: `type/name`, "" of a pod that is of none. `line`: what the queue is: `quota` of its leaf, or the
-    `scheduler`, or null where it waits for nothing that others wait for. `position` from 1; `ahead`: the
-    nearest of those before it, of `ahead_count`.
+    """`job`: `type/name`, "" of a pod that is of none. `line`: what the queue is: `quota` of its
+    leaf, or the `scheduler`, or null where it waits for nothing that others wait for. `position`
+    from 1; `ahead`: the nearest of those before it, of `ahead_count`.
     """
 
     namespace: str

@@ -1,7 +1,7 @@
 """The form of the Nodes board: one row per node, and everything about one node.
 
-A node without GPUs is a row too (mode `none`, unknown GPU figures null), because a node whose device plugin
-died looks just like that; GPU nodes come first unless a sort is asked for.
+A node without GPUs is a row too (mode `none`, unknown GPU figures null), because a node whose
+device plugin died looks just like that; GPU nodes come first unless a sort is asked for.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from fairlead.console.pages.events import EventRow
 class NodeRow(Json, frozen=True):
     """`status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`.
 
-    `gpus_allocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in
-    `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of pods that run here on an
-    unknown card. `gpu_units_overcommitted`: granted on cards that have since become smaller. `gpus_draining`:
-    cards that switch between exclusive and shared use and accept no new pods. `gpu_memory_used_of_mib`: total
-    memory of the cards that report used memory; percentages refer to it.
+    `gpus_allocated` of a shared node is the sum of fractions. `gpu_units_...`: of
+    `aliyun.com/gpu-mem`, in `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of
+    pods that run here on an unknown card. `gpu_units_overcommitted`: granted on cards that have
+    since become smaller. `gpus_draining`: cards that switch between exclusive and shared use and
+    accept no new pods. `gpu_memory_used_of_mib`: total memory of the cards that report used memory;
+    percentages refer to it.
     """
 
     name: str
@@ -77,8 +78,8 @@ class LastXid(Json, frozen=True):
 class GpuPod(Json, frozen=True):
     """One container of a pod on one GPU. `container` is "" if only the pod is known.
 
-    `job` is `type/name` or empty; `used_mib` is null if it is not reported per container. `mode`: exclusive,
-    share, timeslice, mps or mig. `units` of a shared card.
+    `job` is `type/name` or empty; `used_mib` is null if it is not reported per container. `mode`:
+    exclusive, share, timeslice, mps or mig. `units` of a shared card.
     """
 
     namespace: str
@@ -105,12 +106,14 @@ class MigInstanceRow(Json, frozen=True):
 
 
 class GpuRow(Json, frozen=True):
-    """`mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into.
+    """`mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided
+    into.
 
-    `units_free`, `memory_free_mib`, `core_free_percent`: what a new pod could get; a broken or draining card
-    gives nothing. Core percents are null where the node offers none. `mig_instances`: of a divided
-    card, as its exporter reports them; the card's memory and utilization are their sums. `flags`:
-    `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`.
+    `units_free`, `memory_free_mib`, `core_free_percent`: what a new pod could get; a broken or
+    draining card gives nothing. Core percents are null where the node offers none. `mig_instances`:
+    of a divided card, as its exporter reports them; the card's memory and utilization are their
+    sums. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour),
+    `overcommitted`.
     """
 
     index: int
@@ -141,9 +144,9 @@ class GpuRow(Json, frozen=True):
 class NodePod(Json, frozen=True):
     """A pod that holds GPUs of this node. `gpu_indexes` is empty if unknown.
 
-    `pending`: it shares a GPU, and no usable annotation names it (PENDING in `kubectl inspect cgpu`).
-    `units` of `aliyun.com/gpu-mem`: granted, or requested by a pending pod. A terminating pod keeps what it
-    holds until it is gone. `held_since`: when it was bound.
+    `pending`: it shares a GPU, and no usable annotation names it (PENDING in `kubectl inspect
+    cgpu`). `units` of `aliyun.com/gpu-mem`: granted, or requested by a pending pod. A terminating
+    pod keeps what it holds until it is gone. `held_since`: when it was bound.
     """
 
     namespace: str
@@ -165,8 +168,8 @@ class Sharing(Json, frozen=True):
     """How a node shares its GPUs. `offers`: its labels let new pods in.
 
     `placement`: its own wish, "" = as the scheduler is set. `units_free`: on all cards together;
-    `largest_free`: on the one that has most, which is what decides. `conflict`: labels that contradict each
-    other.
+    `largest_free`: on the one that has most, which is what decides. `conflict`: labels that
+    contradict each other.
     """
 
     offers: bool

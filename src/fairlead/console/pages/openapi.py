@@ -21,7 +21,12 @@ _JSON: Final = "application/json"
 
 def openapi_document(version: str) -> dict[str, Any]:
     """The whole document for this program version, as plain values ready for JSON."""
-    answers = [value for endpoint in ENDPOINTS for value in (endpoint.answer, endpoint.body) if value is not None]
+    answers = [
+        value
+        for endpoint in ENDPOINTS
+        for value in (endpoint.answer, endpoint.body)
+        if value is not None
+    ]
     schemas, components = msgspec.json.schema_components([*answers, ErrorAnswer], ref_template=_REF)
     by_answer = dict(zip((id(answer) for answer in answers), schemas, strict=False))
     bodies = {endpoint.body.__name__ for endpoint in ENDPOINTS if endpoint.body is not None}
@@ -29,7 +34,11 @@ def openapi_document(version: str) -> dict[str, Any]:
         _tidy(component, is_answer=name not in bodies)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Fairlead console", "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "info": {
+            "title": ("Fairlead console"),
+            "version": version,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
         "servers": [{"url": BASE}],
         "paths": _paths(by_answer),
         "components": {"schemas": dict(sorted(components.items()))},
@@ -41,15 +50,22 @@ def _paths(schemas: Mapping[int, Any]) -> dict[str, Any]:
     for endpoint in ENDPOINTS:
         operation = _operation(endpoint, schemas.get(id(endpoint.answer)))
         if endpoint.body is not None:
-            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schemas[id(endpoint.body)]}}}
+            operation["requestBody"] = {
+                "required": True,
+                "content": {_JSON: {"schema": schemas[id(endpoint.body)]}},
+            }
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     return paths
 
 
 def _tidy(schema: dict[str, Any], *, is_answer: bool) -> None:
-    """Keys as on the wire; in an answer every property is there, in a body those that have no default."""
+    """Keys as on the wire; in an answer every property is there, in a body those that have no
+    default.
+    """
     if "description" in schema:
-        schema["description"] = re.sub(r"`(\w+)`", lambda found: f"`{wire_key(found[1])}`", schema["description"])
+        schema["description"] = re.sub(
+            r"`(\w+)`", lambda found: f"`{wire_key(found[1])}`", schema["description"]
+        )
     if is_answer and "properties" in schema:
         schema["required"] = sorted(schema["properties"])
         for each in schema["properties"].values():
@@ -62,14 +78,20 @@ def _operation(endpoint: Endpoint, schema: Any) -> dict[str, Any]:
         "operationId": endpoint.name,
         "summary": endpoint.summary,
         "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint.parameters)],
-        "responses": {"200": {"description": endpoint.summary, "content": {endpoint.media_type: content}}, **_errors(endpoint)},
+        "responses": {
+            "200": {"description": endpoint.summary, "content": {endpoint.media_type: content}},
+            **_errors(endpoint),
+        },
     }
     operation["x-example"] = BASE + (endpoint.example or endpoint.path)
     return operation
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in re.findall(r"\{(\w+)\}", path)]
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
 
 
 def _query_parameters(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
@@ -78,7 +100,9 @@ def _query_parameters(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
             "name": each.name,
             "in": "query",
             "description": each.text,
-            "schema": {"type": "array", "items": {"type": each.type}} if each.repeated else {"type": each.type},
+            "schema": {"type": "array", "items": {"type": each.type}}
+            if each.repeated
+            else {"type": each.type},
         }
         for each in parameters
     ]

@@ -1,9 +1,10 @@
-"""The form of the Quota board: one row per quota node and managed resource, leaves split by namespace.
+"""The form of the Quota board: one row per quota node and managed resource, leaves split by
+namespace.
 
 And of the list of who waits for quota, and why.
 
-Numbers are in `unit` (cores, bytes, GiB, count); unlimited is null. Inner nodes are totals of what is below
-them.
+Numbers are in `unit` (cores, bytes, GiB, count); unlimited is null. Inner nodes are totals of what
+is below them.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ class UserUse(Json, frozen=True):
 
 
 class QuotaRow(Json, frozen=True):
-    """`borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too.
+    """`borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods
+    too.
 
-    `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago;
-    they still hold it and are charged no longer, so that `used` is less than what is held. `by_user` is of
-    leaves. `min` is what counts: less than `min_written` where the cluster has less than the mins promise.
-    `over_max` is used above max: nothing is admitted there until it is gone. `waiting_pods`,
-    `waiting_jobs`: those that wait and ask for this resource.
+    `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone
+    long ago; they still hold it and are charged no longer, so that `used` is less than what is
+    held. `by_user` is of leaves. `min` is what counts: less than `min_written` where the cluster
+    has less than the mins promise. `over_max` is used above max: nothing is admitted there until it
+    is gone. `waiting_pods`, `waiting_jobs`: those that wait and ask for this resource.
     """
 
     name: str
@@ -58,7 +60,8 @@ class QuotaRow(Json, frozen=True):
 
 
 class TreeFault(Json, frozen=True):
-    """What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or `warning`.
+    """What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or
+    `warning`.
 
     While one of them `stops`, nothing is admitted and nothing evicted.
     """
@@ -79,7 +82,9 @@ class QuotaUsage(ListAnswer, frozen=True):
 
 
 class BlockedAt(Json, frozen=True):
-    """A node without room: what is asked of it, what is used and promised, and its ceiling, in `unit`."""
+    """A node without room: what is asked of it, what is used and promised, and its ceiling, in
+    `unit`.
+    """
 
     node: str
     resource: str
@@ -107,8 +112,9 @@ class SparedPod(Json, frozen=True):
 class WaitingUnit(Json, frozen=True):
     """What is admitted all or nothing: a pod, a gang, a suspended job.
 
-    `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not open yet.
-    `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the ten who borrow most.
+    `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not
+    open yet. `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the
+    ten who borrow most.
     """
 
     unit: str

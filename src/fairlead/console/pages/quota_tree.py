@@ -14,10 +14,10 @@ CHANGES_MAX = 1000
 class QuotaBounds(Json, frozen=True):
     """One resource of a node, in `unit`.
 
-    `max` is null when unlimited. `min_text` and `max_text` are the same as quantities, "" for a `max` that is
-    unlimited. `min_counted` is what counts of `min`: less where the cluster has less than the mins promise.
-    `over_max`: what is used above `max`. `waiting_pods`: those that ask for the resource and
-    wait, in the node and below it.
+    `max` is null when unlimited. `min_text` and `max_text` are the same as quantities, "" for a
+    `max` that is unlimited. `min_counted` is what counts of `min`: less where the cluster has less
+    than the mins promise. `over_max`: what is used above `max`. `waiting_pods`: those that ask for
+    the resource and wait, in the node and below it.
     """
 
     resource: str
@@ -48,7 +48,9 @@ class QuotaTreeRow(Json, frozen=True):
 
 
 class QuotaTreePage(Envelope, frozen=True):
-    """All nodes, parents before children in the order written, each with all `resources` in this order."""
+    """All nodes, parents before children in the order written, each with all `resources` in this
+    order.
+    """
 
     sentence: Sentence
     resources: list[str]
@@ -74,8 +76,8 @@ class QuotaWhatIf(Json, frozen=True, forbid_unknown_fields=True):
 class MovedPod(Json, frozen=True):
     """A pod that would be admitted or evicted.
 
-    For an evicted pod: `how` (`evict`, or `suspend` of its job) and `for_unit`, the unit that gets its room.
-    For an admitted pod: `is_guaranteed`, within its leaf's min.
+    For an evicted pod: `how` (`evict`, or `suspend` of its job) and `for_unit`, the unit that gets
+    its room. For an admitted pod: `is_guaranteed`, within its leaf's min.
     """
 
     namespace: str
@@ -100,9 +102,9 @@ class SettledLeaf(Json, frozen=True):
 class QuotaEffects(Envelope, frozen=True):
     """The effects of a changed tree. Nothing is written.
 
-    `valid` false: the tree would be refused for its `faults`, and nothing else was computed. `admitted` and
-    `evicted` in their order, the first 500 each, as `waiting`; the counts are of all. `leaves`: leaves that
-    change. `plans`: number of plans until nothing is left to do.
+    `valid` false: the tree would be refused for its `faults`, and nothing else was computed.
+    `admitted` and `evicted` in their order, the first 500 each, as `waiting`; the counts are of
+    all. `leaves`: leaves that change. `plans`: number of plans until nothing is left to do.
     """
 
     valid: bool
@@ -126,5 +128,8 @@ def parse_what_if(body: bytes) -> QuotaWhatIf:
         hint = 'send JSON such as {"changes": [{"node": "root.a", "resource": "cpu", "min": "10"}]}'
         raise UserError(f"this is no change of a quota tree: {error}", hint) from error
     if len(asked.changes) > CHANGES_MAX:
-        raise UserError(f"{len(asked.changes)} changes are more than {CHANGES_MAX}", "ask about fewer at once")
+        raise UserError(
+            f"{len(asked.changes)} changes are more than {CHANGES_MAX}",
+            "ask about fewer at once",
+        )
     return asked

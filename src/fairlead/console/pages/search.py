@@ -9,8 +9,9 @@ class SearchHit(Json, frozen=True):
     """`kind`: node, gpu, job or pod. `name`: of a GPU its node's, with `gpu_index` beside it.
 
     `job`: of a job and of its pods, `type/name`. `node`: where a pod is bound or a GPU sits.
-    `holds_gpu`: the pod is a row of `/holders`. `field` is where the text stands: name, uid, uuid or label;
-    `text` is the value of that field (`key=value` of a label), `piece` the part of it that matches.
+    `holds_gpu`: the pod is a row of `/holders`. `field` is where the text stands: name, uid, uuid
+    or label; `text` is the value of that field (`key=value` of a label), `piece` the part of it
+    that matches.
     """
 
     kind: str
@@ -26,7 +27,9 @@ class SearchHit(Json, frozen=True):
 
 
 class SearchAnswer(Envelope, frozen=True):
-    """The nearest first. `total` counts all that match, `left_out` those of them that are not in `items`."""
+    """The nearest first. `total` counts all that match, `left_out` those of them that are not in
+    `items`.
+    """
 
     q: str
     total: int

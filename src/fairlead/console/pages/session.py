@@ -1,4 +1,6 @@
-"""The first answer that a page asks for: who is looking, at which cluster, and what this server can do."""
+"""The first answer that a page asks for: who is looking, at which cluster, and what this server can
+do.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Features(Json, frozen=True):
 
 
 class Me(Json, frozen=True):
-    """`csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version.
+    """`csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program
+    version.
 
     `build` is the build of the page that this server serves: a page of another build is outdated.
     """

@@ -30,14 +30,23 @@ _PIECE: Final = 1 << 15
 _BACKLOG: Final = 1 << 17
 
 
-def execute(api: KubeBlocking, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+def execute(
+    api: KubeBlocking,
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    streams: Streams,
+) -> ProgramEnd:
     """Runs the command to its end.
 
     Raises ApiFailure when the server refuses, or the connection breaks before the end.
     """
     query = exec_channels.exec_query(container, command, is_terminal=streams.is_terminal)
     with (
-        open_web_socket(api, f"{PODS.path(namespace, pod, 'exec')}?{query}", exec_channels.PROTOCOL) as web,
+        open_web_socket(
+            api, f"{PODS.path(namespace, pod, 'exec')}?{query}", exec_channels.PROTOCOL
+        ) as web,
         streams.raw(),
     ):
         return ExecStream(web, streams).run()
@@ -46,7 +55,9 @@ def execute(api: KubeBlocking, namespace: str, pod: str, container: str, command
 class ExecStream:
     """One running program. `ping_seconds`: how often a silent server is pinged."""
 
-    def __init__(self, web: WebSocket, streams: Streams, *, ping_seconds: float = PING_SECONDS) -> None:
+    def __init__(
+        self, web: WebSocket, streams: Streams, *, ping_seconds: float = PING_SECONDS
+    ) -> None:
         self._web = web
         self._streams = streams
         self._ping_seconds = ping_seconds
@@ -67,7 +78,11 @@ class ExecStream:
                 raise
         if self._end is None:
             why = f": {self._web.reason}" if self._web.reason else ""
-            raise OutsideError("kubernetes", f"the API server hung up before the command ended{why}", "whether it still runs is not known")
+            raise OutsideError(
+                "kubernetes",
+                f"the API server hung up before the command ended{why}",
+                "whether it still runs is not known",
+            )
         return self._end
 
     def _turn(self) -> None:
@@ -108,14 +123,21 @@ class ExecStream:
             try:
                 self._end = exec_channels.parse_end(data)
             except ValueError as error:
-                raise OutsideError("kubernetes", f"the API server did not report with a Status how the command ended: {error}") from error
+                raise OutsideError(
+                    "kubernetes",
+                    f"the API server did not report with a Status how the command ended: {error}",
+                ) from error
             self._ping_at = time.monotonic() + self._ping_seconds
 
     def _speak(self) -> None:
         try:
             data = os.read(self._streams.stdin, _PIECE)
         except OSError as error:
-            raise OutsideError("stdin", f"stdin cannot be read: {error.strerror}", "give it `< /dev/null` if it needs none") from error
+            raise OutsideError(
+                "stdin",
+                f"stdin cannot be read: {error.strerror}",
+                "give it `< /dev/null` if it needs none",
+            ) from error
         self._has_input = bool(data)
         self._web.send(exec_channels.render_input(data) if data else exec_channels.END_OF_INPUT)
 
@@ -123,7 +145,14 @@ class ExecStream:
         if self._end is not None:
             raise Unreachable("the API server does not hang up, though the command has ended")
         if self._unanswered >= PINGS_UNANSWERED:
-            raise Unreachable(f"the API server has sent nothing for {self._unanswered * self._ping_seconds:.0f} s", "check the network")
+            raise Unreachable(
+                (
+                    "the API server has sent nothing for "
+                    f"{self._unanswered * self._ping_seconds:.0f} "
+                    "s"
+                ),
+                "check the network",
+            )
         self._unanswered += 1
         self._ping_at = time.monotonic() + self._ping_seconds
         self._web.ping()

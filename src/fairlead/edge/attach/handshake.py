@@ -22,7 +22,9 @@ from fairlead.edge.kube.kube_blocking import Dialled, KubeBlocking
 _PIECE: Final = 1 << 16
 _HINT: Final = "this needs Kubernetes 1.30 or later, and nothing on the way that forbids WebSockets"
 
-_NODE_HINT: Final = "a command runs only in a container that runs; `arena get JOB` shows how the job's pods are"
+_NODE_HINT: Final = (
+    "a command runs only in a container that runs; `arena get JOB` shows how the job's pods are"
+)
 _SERVER_FAILED: Final = 500
 
 
@@ -44,12 +46,19 @@ def _agreed(dialled: Dialled, request: ApiRequest, protocol: str) -> WSConnectio
     """The frame parser of the WebSocket that both sides agreed on."""
     frames = WSConnection(ConnectionType.CLIENT)
     headers = [(name.encode(), value.encode()) for name, value in dialled.headers]
-    asked = Request(host=dialled.host, target=dialled.target, subprotocols=[protocol], extra_headers=headers)
+    asked = Request(
+        host=dialled.host, target=dialled.target, subprotocols=[protocol], extra_headers=headers
+    )
     dialled.socket.sendall(frames.send(asked))
     answer = _answer(dialled.socket, frames, dialled.label)
     first = answer[0]
     if isinstance(first, RejectConnection):
-        raise _refusal(dialled, request, first, b"".join(part.data for part in answer if isinstance(part, RejectData)))
+        raise _refusal(
+            dialled,
+            request,
+            first,
+            b"".join(part.data for part in answer if isinstance(part, RejectData)),
+        )
     if not isinstance(first, AcceptConnection) or first.subprotocol != protocol:
         raise ApiFailure(f"API server `{dialled.label}` does not speak `{protocol}`", _HINT)
     return frames
@@ -71,24 +80,38 @@ def _answer(connected: socket.socket, frames: WSConnection, label: str) -> list[
             if not data and not _is_whole(events):
                 raise ConnectionError("it hung up in the middle of its answer")
     except RemoteProtocolError as error:
-        raise ApiFailure(f"API server `{label}` did not open a WebSocket: {error}", _HINT) from error
+        raise ApiFailure(
+            (f"API server `{label}` did not open a WebSocket: {error}"), _HINT
+        ) from error
     return events
 
 
 def _is_whole(events: list[Event]) -> bool:
     first, last = events[0], events[-1]
-    return (isinstance(first, RejectConnection) and not first.has_body) or (isinstance(last, RejectData) and last.body_finished)
+    return (isinstance(first, RejectConnection) and not first.has_body) or (
+        isinstance(last, RejectData) and last.body_finished
+    )
 
 
-def _refusal(dialled: Dialled, request: ApiRequest, refusal: RejectConnection, body: bytes) -> ApiFailure:
-    headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in refusal.headers}
-    failure = failure_of_answer(dialled.label, request, refusal.status_code, body, headers.get(b"retry-after"))
+def _refusal(
+    dialled: Dialled, request: ApiRequest, refusal: RejectConnection, body: bytes
+) -> ApiFailure:
+    headers = {
+        bytes(name).lower(): bytes(value).decode("latin-1") for name, value in refusal.headers
+    }
+    failure = failure_of_answer(
+        dialled.label, request, refusal.status_code, body, headers.get(b"retry-after")
+    )
     if failure.reason:
         return failure
-    if refusal.status_code >= _SERVER_FAILED:  # the kubelet's message, which the API server passes on
+    # the kubelet's message, which the API server passes on
+    if refusal.status_code >= _SERVER_FAILED:
         what = f"the node did not run the command: {failure.message}"
         return ApiFailure(what, _NODE_HINT, status=refusal.status_code, message=failure.message)
-    # Without a Status, the answer is of another program that does not know the request. Servers before 1.30
-    # pass the request on to a kubelet, whose 403 has no message.
-    what = f"API server `{dialled.label}` did not open a WebSocket; it answered {refusal.status_code}: {failure.message}"
+    # Without a Status, the answer is of another program that does not know the request. Servers
+    # before 1.30 pass the request on to a kubelet, whose 403 has no message.
+    what = (
+        f"API server `{dialled.label}` did not open a WebSocket; it answered "
+        f"{refusal.status_code}: {failure.message}"
+    )
     return ApiFailure(what, _HINT, status=refusal.status_code)

@@ -39,7 +39,8 @@ class WebSocket:
         self._label = label
         self._out = bytearray()
         self._message = bytearray()
-        self._early = list(self._messages(b""))  # first messages may arrive together with the server's acceptance
+        # first messages may arrive together with the server's acceptance
+        self._early = list(self._messages(b""))
         self._socket.setblocking(False)
 
     def __enter__(self) -> WebSocket:
@@ -71,7 +72,9 @@ class WebSocket:
         """Whether `receive` would return messages that no poll reports, because they are read
         already.
         """
-        return bool(self._early) or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0)
+        return bool(self._early) or (
+            isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+        )
 
     def send(self, message: bytes) -> None:
         """Sends the message in one frame, because servers take each frame for a message."""
@@ -142,7 +145,8 @@ class WebSocket:
                 elif isinstance(event, Ping):
                     self._out += self._frames.send(event.response())
                 elif isinstance(event, CloseConnection):
-                    if self._frames.state is ConnectionState.OPEN:  # wsproto could not parse a frame; the server did not close
+                    # wsproto could not parse a frame; the server did not close
+                    if self._frames.state is ConnectionState.OPEN:
                         raise RemoteProtocolError(event.reason or "a broken frame")
                     self._out += self._frames.send(event.response())
                     self._end(event.reason or "")
@@ -150,4 +154,6 @@ class WebSocket:
                 elif isinstance(event, TextMessage):
                     raise RemoteProtocolError("a text message")
         except RemoteProtocolError as error:
-            raise Unreachable(f"API server `{self._label}` does not speak WebSocket as it should: {error}") from error
+            raise Unreachable(
+                f"API server `{self._label}` does not speak WebSocket as it should: {error}"
+            ) from error

@@ -18,7 +18,9 @@ class Backoff:
     repeatable.
     """
 
-    def __init__(self, rng: random.Random | None = None, low: float = LOW_SECONDS, high: float = HIGH_SECONDS) -> None:
+    def __init__(
+        self, rng: random.Random | None = None, low: float = LOW_SECONDS, high: float = HIGH_SECONDS
+    ) -> None:
         self._rng = rng or _new_rng()
         self._low = low
         self._high = high
@@ -33,7 +35,9 @@ class Backoff:
         """Seconds to wait now. `at_least`: a server's Retry-After; waits are then spread after
         it.
         """
-        delay: float = min(self._high, self._low * 2.0 ** min(self._failures, 20)) * self._rng.uniform(0.5, 1.0)
+        delay: float = min(
+            self._high, self._low * 2.0 ** min(self._failures, 20)
+        ) * self._rng.uniform(0.5, 1.0)
         self._failures += 1
         return delay if at_least is None else max(delay, at_least * self._rng.uniform(1.0, 1.1))
 

@@ -15,13 +15,22 @@ from urllib.parse import urlsplit
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.errors import UserError
 
-_FIRST_PEM_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_FIRST_PEM_BLOCK = re.compile(
+    (
+        rb"-----BEGIN "
+        rb"CERTIFICATE-----(.+?)-----END CERTIFICATE-----"
+    ),
+    re.DOTALL,
+)
 _COMMON_NAME = bytes([0x55, 0x04, 0x03])  # object identifier 2.5.4.3
 _UTC_TIME, _CONTEXT_0, _SEQUENCE, _OBJECT_IDENTIFIER = 0x17, 0xA0, 0x30, 0x06
 
 
 ASK_SECONDS = 3.0
-CLOCK_HINT = "set this machine's clock; where it is right, the certificate was made by a machine whose clock is ahead"
+CLOCK_HINT = (
+    "set this machine's clock; where it is right, the certificate was made by a machine whose "
+    "clock is ahead"
+)
 
 
 def check_in_time(pem: bytes, what: str, now: float) -> None:
@@ -31,7 +40,10 @@ def check_in_time(pem: bytes, what: str, now: float) -> None:
     """
     begins_at, ends_at = validity(pem) or (now, now)
     if ends_at < now:
-        raise UserError(f"{what} expired at {render_rfc3339(ends_at)}", "get a new certificate, and put it into the kubeconfig")
+        raise UserError(
+            f"{what} expired at {render_rfc3339(ends_at)}",
+            "get a new certificate, and put it into the kubeconfig",
+        )
     if now < begins_at:
         raise UserError(f"{what} is not valid yet: {not_yet(begins_at, now)}", CLOCK_HINT)
 
@@ -42,7 +54,11 @@ def not_yet(begins_at: float | None, now: float) -> str:
     >>> not_yet(60.0, 0.0)
     "it is valid from 1970-01-01T00:01:00Z, and this machine's clock is at 1970-01-01T00:00:00Z"
     """
-    begin = f"it is valid from {render_rfc3339(begins_at)}, and " if begins_at is not None and begins_at > now else ""
+    begin = (
+        f"it is valid from {render_rfc3339(begins_at)}, and "
+        if begins_at is not None and begins_at > now
+        else ""
+    )
     return f"{begin}this machine's clock is at {render_rfc3339(now)}"
 
 
@@ -60,7 +76,9 @@ def asked_begin(server: str, server_name: str | None) -> float | None:
     parts = urlsplit(server)
     try:
         with (
-            socket.create_connection((parts.hostname or "", parts.port or 443), ASK_SECONDS) as line,
+            socket.create_connection(
+                (parts.hostname or "", parts.port or 443), ASK_SECONDS
+            ) as line,
             context.wrap_socket(line, server_hostname=server_name or parts.hostname) as tls,
         ):
             shown = tls.getpeercert(binary_form=True)
@@ -77,7 +95,9 @@ def validity(pem: bytes) -> tuple[float, float] | None:
     try:
         _, validity, _ = _issuer_validity_subject(pem)
         (begin_tag, begin), (end_tag, end) = _elements(validity)
-        return _parse_time(begin_tag, begin.decode("ascii")), _parse_time(end_tag, end.decode("ascii"))
+        return _parse_time(begin_tag, begin.decode("ascii")), _parse_time(
+            end_tag, end.decode("ascii")
+        )
     except (ValueError, IndexError):
         return None
 

@@ -73,12 +73,26 @@ class Connection(Struct, frozen=True):
         return own + list(self.impersonation)
 
 
-def connect_to(cluster: KubeconfigCluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
+def connect_to(
+    cluster: KubeconfigCluster,
+    user: User,
+    *,
+    context_name: str,
+    namespace: str,
+    user_name: str,
+    origin: str,
+) -> Connection:
     """The connection for a kubeconfig's cluster and user. Reads certificate files; runs no
     plugin yet.
     """
-    has_tls = bool(cluster.certificate_authority or cluster.certificate_authority_data or cluster.insecure_skip_tls_verify)
-    ca_pem = read_pem("certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority)
+    has_tls = bool(
+        cluster.certificate_authority
+        or cluster.certificate_authority_data
+        or cluster.insecure_skip_tls_verify
+    )
+    ca_pem = read_pem(
+        "certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority
+    )
     server, login = split_login(normal_server(cluster.server or "", has_tls=has_tls))
     return Connection(
         server=server,
@@ -110,7 +124,9 @@ def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
     return None
 
 
-def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DIRECTORY) -> Connection | None:
+def in_cluster_connection(
+    env: Mapping[str, str], directory: str = IN_CLUSTER_DIRECTORY
+) -> Connection | None:
     """The connection of a pod's ServiceAccount; None outside a cluster.
 
     The token file is read again when the kubelet replaces it.
@@ -143,11 +159,19 @@ def normal_server(server: str, *, has_tls: bool) -> str:
     if "://" not in server:
         server = f"{'https' if has_tls else 'http'}://{server}"
     if not server.startswith(("https://", "http://")):
-        raise UserError(f"server `{printable_address(server)}` is neither http nor https", "write it as https://host:port")
+        raise UserError(
+            f"server `{printable_address(server)}` is neither http nor https",
+            "write it as https://host:port",
+        )
     if not has_usable_host(server):
-        raise UserError(f"server `{printable_address(server)}` has no usable host and port", "write it as https://host:port")
+        raise UserError(
+            f"server `{printable_address(server)}` has no usable host and port",
+            "write it as https://host:port",
+        )
     if has_sign_after_host(server):
-        raise UserError(f"server `{printable_address(server)}` has an `@` after its host", SIGN_HINT)
+        raise UserError(
+            (f"server `{printable_address(server)}` has an `@` after its host"), SIGN_HINT
+        )
     return server.rstrip("/")
 
 
@@ -182,14 +206,18 @@ def _with_login(user: User, login: tuple[str, str] | None) -> User:
     """
     if login is None:
         return user
-    return structs.replace(user, token=None, token_file=None, exec=None, username=login[0], password=login[1])
+    return structs.replace(
+        user, token=None, token_file=None, exec=None, username=login[0], password=login[1]
+    )
 
 
 def has_usable_host(server: str) -> bool:
     """Whether a URL has a host and, if it has a port, a numeric one."""
     try:
         parts = urlsplit(server)
-        return bool(parts.hostname) and parts.port != 0 and server.isprintable() and " " not in server
+        return (
+            bool(parts.hostname) and parts.port != 0 and server.isprintable() and " " not in server
+        )
     except ValueError:  # a port that is no number, brackets that do not close
         return False
 
@@ -211,18 +239,25 @@ def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
     """
     if not user.impersonate:
         if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
-            raise UserError("`as-uid`, `as-groups` or `as-user-extra` is set without `as`", "name the user to impersonate with `as`")
+            raise UserError(
+                "`as-uid`, `as-groups` or `as-user-extra` is set without `as`",
+                "name the user to impersonate with `as`",
+            )
         return ()
     headers = [("Impersonate-User", user.impersonate)]
     if user.impersonate_uid:
         headers.append(("Impersonate-Uid", user.impersonate_uid))
     headers += [("Impersonate-Group", group) for group in user.impersonate_groups or ()]
     for key, values in (user.impersonate_extra or {}).items():
-        headers += [(f"Impersonate-Extra-{quote(key.lower(), safe='')}", value) for value in values or ()]
+        headers += [
+            (f"Impersonate-Extra-{quote(key.lower(), safe='')}", value) for value in values or ()
+        ]
     return tuple(headers)
 
 
-def make_ssl_context(connection: Connection, certificate: ClientCertificate | None) -> ssl.SSLContext:
+def make_ssl_context(
+    connection: Connection, certificate: ClientCertificate | None
+) -> ssl.SSLContext:
     """The TLS settings of the connection.
 
     Call it again when `credentials` return another client certificate.
@@ -251,21 +286,30 @@ def trust(context: ssl.SSLContext, ca_pem: bytes, owner: str, hint: str) -> None
     try:
         context.load_verify_locations(cadata=ca_pem.decode("ascii", "replace"))
     except ssl.SSLError as error:
-        raise UserError(f"the certificate authority of {owner} is not a certificate: {error.reason}", hint) from error
+        raise UserError(
+            (f"the certificate authority of {owner} is not a certificate: {error.reason}"), hint
+        ) from error
 
 
 def load_client_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
     import ssl
 
     def refuse_password() -> str:  # without it OpenSSL would ask on the terminal
-        raise UserError("the client key is encrypted with a pass phrase", "kubectl cannot use it either: store the key without one")
+        raise UserError(
+            "the client key is encrypted with a pass phrase",
+            "kubectl cannot use it either: store the key without one",
+        )
 
     try:
-        with in_memory_file(certificate.certificate_pem) as cert_path, in_memory_file(certificate.key_pem) as key_path:
+        with (
+            in_memory_file(certificate.certificate_pem) as cert_path,
+            in_memory_file(certificate.key_pem) as key_path,
+        ):
             context.load_cert_chain(cert_path, key_path, password=refuse_password)
     except ssl.SSLError as error:
         raise UserError(
-            f"the client certificate or its key cannot be used: {error.reason or error}", "check that they belong together and are PEM"
+            f"the client certificate or its key cannot be used: {error.reason or error}",
+            "check that they belong together and are PEM",
         ) from error
 
 

@@ -36,7 +36,10 @@ def explain_connection(
     """
     what, hint = _explain(peer, where, address, error, begins_at, now, authority)
     if proxy and _is_proxys(error):
-        hint = f"check the proxy `{printable_address(proxy)}` (`proxy-url` in the kubeconfig, or HTTPS_PROXY and HTTP_PROXY)"
+        hint = (
+            f"check the proxy `{printable_address(proxy)}` (`proxy-url` in the kubeconfig, or "
+            "HTTPS_PROXY and HTTP_PROXY)"
+        )
     return without_userinfo(what), without_userinfo(hint)
 
 
@@ -45,30 +48,54 @@ def _is_proxys(error: BaseException) -> bool:
     are done for the proxy only, and its refusals come before any byte of the server.
     """
     cause = _root(error)
-    is_of_http_client = isinstance(cause, OSError) and str(cause).startswith("Tunnel connection failed")
-    return is_of_http_client or isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in ("gaierror", "ClientHttpProxyError")
+    is_of_http_client = isinstance(cause, OSError) and str(cause).startswith(
+        "Tunnel connection failed"
+    )
+    return (
+        is_of_http_client
+        or isinstance(cause, ConnectionRefusedError)
+        or type(cause).__name__ in ("gaierror", "ClientHttpProxyError")
+    )
 
 
 def _explain(
-    peer: str, where: str, address: str, error: BaseException, begins_at: float | None, now: Callable[[], float], authority: str
+    peer: str,
+    where: str,
+    address: str,
+    error: BaseException,
+    begins_at: float | None,
+    now: Callable[[], float],
+    authority: str,
 ) -> tuple[str, str]:
     cause = _root(error)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
     name = type(cause).__name__
     if is_not_yet_valid(error):
-        return f"the certificate of {peer} is not valid yet: {not_yet(begins_at, now())}", CLOCK_HINT
+        return (
+            f"the certificate of {peer} is not valid yet: {not_yet(begins_at, now())}"
+        ), CLOCK_HINT
     if name == "SSLCertVerificationError":
-        return _distrusted(peer, where, str(getattr(cause, "verify_message", "") or words), authority)
+        return _distrusted(
+            peer, where, str(getattr(cause, "verify_message", "") or words), authority
+        )
     if name.startswith("SSL"):
-        return f"no TLS connection to {peer}: {_tls_words(cause)}", _tls_hint(_tls_words(cause), where, address)
+        return (f"no TLS connection to {peer}: {_tls_words(cause)}"), _tls_hint(
+            _tls_words(cause), where, address
+        )
     if name == "gaierror":
-        return f"{peer} has an unknown host name: {words}", f"check the address {where} and your DNS"
+        return (f"{peer} has an unknown host name: {words}"), (
+            f"check the address {where} and your DNS"
+        )
     if isinstance(cause, ConnectionRefusedError):
         return f"{peer} refused the connection", f"check the address {where}, and that it runs"
     if isinstance(cause, TimeoutError):
-        return f"{peer} did not answer in time", "check the address, the network and a firewall in between"
+        return (f"{peer} did not answer in time"), (
+            "check the address, the network and a firewall in between"
+        )
     if name in _CUT:
-        return f"{peer} closed the connection {_CUT[name]}", "it may be restarting; check it and the network"
+        return (f"{peer} closed the connection {_CUT[name]}"), (
+            "it may be restarting; check it and the network"
+        )
     return f"the connection to {peer} failed: {words}", "check the address and the network"
 
 
@@ -90,13 +117,18 @@ _CUT = {
 def _distrusted(peer: str, where: str, words: str, authority: str) -> tuple[str, str]:
     lower = words.lower()
     if "mismatch" in lower or "not valid for" in lower:
-        hint = "use a name that is in its certificate" + ("" if authority else f", or set `tls-server-name` {where}")
+        hint = ("use a name that is in its certificate") + (
+            "" if authority else (f", or set `tls-server-name` {where}")
+        )
     elif "expired" in lower:
         hint = "the server's certificate must be renewed; check this machine's clock as well"
     elif authority:
         hint = f"name the certificate authority that signed it with {authority}"
     else:
-        hint = f"check the certificate authority (`certificate-authority`) {where}: the server is signed by another one"
+        hint = (
+            f"check the certificate authority (`certificate-authority`) {where}: the server is "
+            "signed by another one"
+        )
     return f"the certificate of {peer} is not trusted: {words}", hint
 
 
@@ -115,8 +147,13 @@ def _tls_hint(words: str, where: str, address: str) -> str:
 def _root(error: BaseException) -> BaseException:
     """The innermost exception: aiohttp has it in an attribute, other clients as the cause."""
     for _ in range(8):
-        inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
-        if not isinstance(inner, Exception) or inner is error:  # asyncio reports a time-out as a CancelledError
+        inner = (
+            getattr(error, "certificate_error", None)
+            or getattr(error, "os_error", None)
+            or error.__cause__
+        )
+        # asyncio reports a time-out as a CancelledError
+        if not isinstance(inner, Exception) or inner is error:
             break
         error = inner
     return error

@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from fairlead.errors import UserError
 
-TOKEN_FILE_SECONDS = 50.0  # the kubelet replaces a token well before its end; client-go's value (1 min less 10 s)
+# the kubelet replaces a token well before its end; client-go's value (1 min less 10 s)
+TOKEN_FILE_SECONDS = 50.0
 
 
 class ClientCertificate(Struct, frozen=True):
@@ -42,7 +43,13 @@ class Credentials:
     Safe to use from several threads; `current` may block on a file or a plugin.
     """
 
-    def __init__(self, issue: Callable[[], Issued], *, is_renewable: bool, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        issue: Callable[[], Issued],
+        *,
+        is_renewable: bool,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self.is_renewable = is_renewable
         self._issue = issue
         self._now = now
@@ -84,7 +91,10 @@ def bearer(token: str) -> str:
     """
     token = token.strip()
     if not token.isprintable() or not token.isascii():
-        raise UserError("the token contains characters that cannot be in a header", "check for line breaks in the middle of the token")
+        raise UserError(
+            "the token contains characters that cannot be in a header",
+            "check for line breaks in the middle of the token",
+        )
     return f"Bearer {token}"
 
 
@@ -96,7 +106,9 @@ def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def token_file_source(path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time) -> Callable[[], Issued]:
+def token_file_source(
+    path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time
+) -> Callable[[], Issued]:
     """A source that issues the token in a file, which another program keeps current.
 
     When the file cannot be read again, the last good token stays in use.
@@ -119,9 +131,14 @@ def _read_token(path: str) -> str:
     try:
         token = Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise UserError(f"token file `{path}` cannot be read: {error.strerror}", "check the path of the token file") from error
+        raise UserError(
+            f"token file `{path}` cannot be read: {error.strerror}",
+            "check the path of the token file",
+        ) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"token file `{path}` is not text", "it must contain one bearer token") from error
+        raise UserError(
+            (f"token file `{path}` is not text"), ("it must contain one bearer token")
+        ) from error
     if not token:
         raise UserError(f"token file `{path}` is empty", "check the program that writes it")
     return token

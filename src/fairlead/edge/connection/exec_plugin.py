@@ -48,7 +48,9 @@ class ExecPlugin:
     `issue` runs it; `Credentials` keeps the answer until it expires.
     """
 
-    def __init__(self, settings: Exec, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str) -> None:
+    def __init__(
+        self, settings: Exec, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str
+    ) -> None:
         _check(settings, user_name)
         self._settings = settings
         self._cluster = cluster
@@ -82,18 +84,26 @@ class ExecPlugin:
             )
         except (FileNotFoundError, PermissionError) as error:
             hint = settings.install_hint or "install it, or correct `command` in the kubeconfig"
-            raise UserError(f"{self._label} cannot be started: {error.strerror}", _printable(hint)) from error
+            raise UserError(
+                (f"{self._label} cannot be started: {error.strerror}"), _printable(hint)
+            ) from error
         except OSError as error:
-            raise UserError(f"{self._label} cannot be started: {error.strerror}", "check that it is a program for this machine") from error
+            raise UserError(
+                f"{self._label} cannot be started: {error.strerror}",
+                "check that it is a program for this machine",
+            ) from error
         except subprocess.TimeoutExpired as error:
             raise OutsideError(
-                SYSTEM, f"{self._label} gave no answer within {TIMEOUT_SECONDS:.0f} s", "run it by hand to see why"
+                SYSTEM,
+                f"{self._label} gave no answer within {TIMEOUT_SECONDS:.0f} s",
+                "run it by hand to see why",
             ) from error
         if done.returncode != 0:
             words = _printable((done.stderr or b"").decode("utf-8", "replace").strip())
             raise OutsideError(
                 SYSTEM,
-                f"{self._label} ended with status {done.returncode}" + (f": {words[-500:]}" if words else ""),
+                f"{self._label} ended with status {done.returncode}"
+                + ((f": {words[-500:]}") if words else ""),
                 "run it by hand to see why",
             )
         return done.stdout
@@ -104,7 +114,10 @@ class ExecPlugin:
             return False
         has_terminal = sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not has_terminal:
-            raise UserError(f"{self._label} wants a terminal (`interactiveMode: Always`), and there is none", "run it from a terminal")
+            raise UserError(
+                f"{self._label} wants a terminal (`interactiveMode: Always`), and there is none",
+                "run it from a terminal",
+            )
         return has_terminal
 
     def _environment(self, is_interactive: bool) -> dict[str, str]:
@@ -121,7 +134,9 @@ class ExecPlugin:
             "server": cluster.server,
             "tls-server-name": cluster.tls_server_name,
             "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify or None,
-            "certificate-authority-data": base64.b64encode(self._ca_pem).decode() if self._ca_pem else None,
+            "certificate-authority-data": base64.b64encode(self._ca_pem).decode()
+            if self._ca_pem
+            else None,
             "proxy-url": cluster.proxy_url,
         }
         for extension in cluster.extensions or ():
@@ -137,13 +152,20 @@ class ExecPlugin:
         if answer.kind != "ExecCredential":
             raise self._rubbish(f"has kind `{answer.kind}` instead of `ExecCredential`")
         if answer.api_version != self._settings.api_version:
-            raise self._rubbish(f"is of version `{answer.api_version}`, while the kubeconfig has `{self._settings.api_version}`")
+            raise self._rubbish(
+                f"is of version `{answer.api_version}`, while the kubeconfig has "
+                f"`{self._settings.api_version}`"
+            )
         status = answer.status or _Status()
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._rubbish("has only one of clientCertificateData and clientKeyData")
         if not status.token and not status.client_certificate_data:
             raise self._rubbish("has neither a token nor a client certificate")
-        return Issued(bearer(status.token) if status.token else None, _certificate(status), self._expiry(status))
+        return Issued(
+            bearer(status.token) if status.token else None,
+            _certificate(status),
+            self._expiry(status),
+        )
 
     def _expiry(self, status: _Status) -> float | None:
         if not status.expiration_timestamp:
@@ -151,16 +173,26 @@ class ExecPlugin:
         try:
             return parse_rfc3339(status.expiration_timestamp)
         except ValueError as error:
-            raise self._rubbish(f"has expirationTimestamp `{status.expiration_timestamp}`, which is no RFC 3339 time") from error
+            raise self._rubbish(
+                f"has expirationTimestamp `{status.expiration_timestamp}`, which is no "
+                "RFC 3339 "
+                "time"
+            ) from error
 
     def _rubbish(self, what: str) -> OutsideError:
-        return OutsideError(SYSTEM, f"the output of {self._label} {what}", "run it by hand, and check `apiVersion` in the kubeconfig")
+        return OutsideError(
+            SYSTEM,
+            f"the output of {self._label} {what}",
+            "run it by hand, and check `apiVersion` in the kubeconfig",
+        )
 
 
 def _certificate(status: _Status) -> ClientCertificate | None:
     if not status.client_certificate_data or not status.client_key_data:
         return None
-    return ClientCertificate(status.client_certificate_data.encode(), status.client_key_data.encode())
+    return ClientCertificate(
+        status.client_certificate_data.encode(), status.client_key_data.encode()
+    )
 
 
 def _check(settings: Exec, user_name: str) -> None:
@@ -170,12 +202,19 @@ def _check(settings: Exec, user_name: str) -> None:
         raise UserError(f"{where} has no `command`", "name the plugin's program")
     if settings.api_version not in VERSIONS:
         raise UserError(
-            f"{where} has apiVersion `{settings.api_version or ''}`", f"use one of {', '.join(f'`{each}`' for each in VERSIONS)}"
+            f"{where} has apiVersion `{settings.api_version or ''}`",
+            f"use one of {', '.join(f'`{each}`' for each in VERSIONS)}",
         )
     if settings.interactive_mode not in (None, "", "Never", "IfAvailable", "Always"):
-        raise UserError(f"{where} has interactiveMode `{settings.interactive_mode}`", "use Never, IfAvailable or Always")
+        raise UserError(
+            f"{where} has interactiveMode `{settings.interactive_mode}`",
+            "use Never, IfAvailable or Always",
+        )
     if settings.api_version == VERSIONS[0] and not settings.interactive_mode:
-        raise UserError(f"{where} has no `interactiveMode`, which version v1 requires", "add `interactiveMode: IfAvailable`")
+        raise UserError(
+            f"{where} has no `interactiveMode`, which version v1 requires",
+            "add `interactiveMode: IfAvailable`",
+        )
 
 
 def _printable(text: str) -> str:

@@ -40,7 +40,9 @@ class FrameSplitter:
         while begin <= size:
             (length,) = _length_at(data, at)
             if length > FRAME_BYTES_MAX:
-                raise FrameTooLong(f"a frame of {length} bytes is announced, at most {FRAME_BYTES_MAX} are read")
+                raise FrameTooLong(
+                    f"a frame of {length} bytes is announced, at most {FRAME_BYTES_MAX} are read"
+                )
             end = begin + length
             if end > size:
                 break

@@ -26,7 +26,14 @@ class _Line(http.client.HTTPConnection):
     TLS is inside a proxy's tunnel, if there is one.
     """
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, server_name: str, seconds: tuple[float, float | None]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None,
+        server_name: str,
+        seconds: tuple[float, float | None],
+    ) -> None:
         connect_seconds, self._read_seconds = seconds
         super().__init__(host, port, timeout=connect_seconds)
         self._create_connection = _connect
@@ -36,7 +43,9 @@ class _Line(http.client.HTTPConnection):
     def connect(self) -> None:
         super().connect()
         if self._tls_context is not None:
-            self.sock = self._tls_context.wrap_socket(self.sock, server_hostname=_plain(self._server_name))
+            self.sock = self._tls_context.wrap_socket(
+                self.sock, server_hostname=_plain(self._server_name)
+            )
         self.sock.settimeout(self._read_seconds)
 
 
@@ -71,9 +80,16 @@ def open_connection(
     through = urlsplit(address)
     if through.scheme != "http":
         raise UserError(
-            f"proxy `{address}` speaks {through.scheme or 'nothing known'}", "the command line can only use proxies with http://"
+            f"proxy `{address}` speaks {through.scheme or 'nothing known'}",
+            "the command line can only use proxies with http://",
         )
-    line = _Line(through.hostname or "", through.port or 80, context, server_name or host, (connect_seconds, read_seconds))
+    line = _Line(
+        through.hostname or "",
+        through.port or 80,
+        context,
+        server_name or host,
+        (connect_seconds, read_seconds),
+    )
     if context is not None:
         line.set_tunnel(host, port, headers={"Proxy-Authorization": basic(*login)} if login else {})
     return line

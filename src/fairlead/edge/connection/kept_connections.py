@@ -56,9 +56,15 @@ class KeptConnections:
         while self._free:
             self._free.pop().end()
 
-    def render(self, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> bytes:
+    def render(
+        self, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes | None
+    ) -> bytes:
         """The bytes of a request. Raises ValueError for a header with a line break."""
-        lines = [f"{method} {self._path}{path} HTTP/1.1", f"Host: {self._host}", f"Content-Length: {len(body or b'')}"]
+        lines = [
+            f"{method} {self._path}{path} HTTP/1.1",
+            f"Host: {self._host}",
+            f"Content-Length: {len(body or b'')}",
+        ]
         lines += [f"{name}: {value}" for name, value in headers]
         if any("\r" in line or "\n" in line for line in lines):
             raise ValueError("a line break in a header")
@@ -110,7 +116,11 @@ class _Connection(asyncio.Protocol):
         self._used_at = time.monotonic()
 
     def is_usable(self) -> bool:
-        return self._is_whole and not self._transport.is_closing() and time.monotonic() - self._used_at < IDLE_SECONDS
+        return (
+            self._is_whole
+            and not self._transport.is_closing()
+            and time.monotonic() - self._used_at < IDLE_SECONDS
+        )
 
     def end(self) -> None:
         self._transport.abort()
@@ -131,9 +141,21 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is None and self._answer is not None and self._has_begun and self._ends_with_connection:
+        if (
+            exc is None
+            and self._answer is not None
+            and self._has_begun
+            and self._ends_with_connection
+        ):
             self._complete()
-        self._fail(exc or (IncompleteRead(b"") if self._answer and self._has_begun else RemoteDisconnected("closed without an answer")))
+        self._fail(
+            exc
+            or (
+                IncompleteRead(b"")
+                if self._answer and self._has_begun
+                else RemoteDisconnected("closed without an answer")
+            )
+        )
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -145,7 +167,8 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._has_begun = True
-        self._is_whole = False  # also for an answer without a request, which makes the connection unusable
+        # also for an answer without a request, which makes the connection unusable
+        self._is_whole = False
         self._pieces: list[bytes] = []
         self._retry_after: str | None = None
         self._has_length = self._ends_with_connection = False

@@ -13,8 +13,19 @@ from pathlib import Path
 
 import msgspec
 
-from fairlead.edge.connection.connection import IN_CLUSTER_DIRECTORY, Connection, connect_to, in_cluster_connection
-from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, KubeconfigContext, User, read_kubeconfig_file
+from fairlead.edge.connection.connection import (
+    IN_CLUSTER_DIRECTORY,
+    Connection,
+    connect_to,
+    in_cluster_connection,
+)
+from fairlead.edge.connection.kubeconfig_file import (
+    Kubeconfig,
+    KubeconfigCluster,
+    KubeconfigContext,
+    User,
+    read_kubeconfig_file,
+)
 from fairlead.errors import UserError
 
 DEFAULT_PATH = "~/.kube/config"
@@ -39,25 +50,37 @@ def find_connection(
         return choose_context(kubeconfig, context)
     connection = in_cluster_connection(env, in_cluster_directory)
     if context and (connection is None or context != connection.context):
-        raise UserError(f"context `{context}` was asked for, but there is no kubeconfig", _WHERE_HINT)
+        raise UserError(
+            (f"context `{context}` was asked for, but there is no kubeconfig"), _WHERE_HINT
+        )
     return connection
 
 
-def load_kubeconfig(path: str | None = None, *, env: Mapping[str, str] = os.environ) -> Kubeconfig | None:
+def load_kubeconfig(
+    path: str | None = None, *, env: Mapping[str, str] = os.environ
+) -> Kubeconfig | None:
     """The merged kubeconfig; None if there is no file at the default place, or all files are
     empty.
     """
     if path:
         kubeconfig = read_kubeconfig_file(Path(path).expanduser())
         if kubeconfig.is_empty:
-            raise UserError(f"kubeconfig `{path}` names no cluster, user or context", "pass a kubeconfig with content, or drop the flag")
+            raise UserError(
+                f"kubeconfig `{path}` names no cluster, user or context",
+                "pass a kubeconfig with content, or drop the flag",
+            )
         return kubeconfig
-    named = [Path(part).expanduser() for part in env.get("KUBECONFIG", "").split(os.pathsep) if part]
+    named = [
+        Path(part).expanduser() for part in env.get("KUBECONFIG", "").split(os.pathsep) if part
+    ]
     candidates = named or [_default_path(env)]
     merged = merge_kubeconfigs([read_kubeconfig_file(each) for each in candidates if each.exists()])
     if named and merged.sources == ():
         listed = ", ".join(f"`{each}`" for each in named)
-        raise UserError(f"`KUBECONFIG` names no file that exists: {listed}", "correct the variable, unset it, or pass --kubeconfig FILE")
+        raise UserError(
+            f"`KUBECONFIG` names no file that exists: {listed}",
+            "correct the variable, unset it, or pass --kubeconfig FILE",
+        )
     return None if merged.is_empty else merged
 
 
@@ -89,31 +112,53 @@ def choose_context(kubeconfig: Kubeconfig, name: str | None = None) -> Connectio
     chosen = name or kubeconfig.current_context
     where = " and ".join(f"`{source}`" for source in kubeconfig.sources)
     if not chosen:
-        raise UserError(f"kubeconfig {where} sets no current-context", f"pass --context NAME; it has {_names(kubeconfig.contexts)}")
+        raise UserError(
+            f"kubeconfig {where} sets no current-context",
+            f"pass --context NAME; it has {_names(kubeconfig.contexts)}",
+        )
     context = kubeconfig.contexts.get(chosen)
     if context is None:
-        raise UserError(f"context `{chosen}` is not in kubeconfig {where}", f"it has {_names(kubeconfig.contexts)}")
+        raise UserError(
+            f"context `{chosen}` is not in kubeconfig {where}",
+            f"it has {_names(kubeconfig.contexts)}",
+        )
     cluster = _cluster_of(kubeconfig, chosen, context, where)
     user = _user_of(kubeconfig, chosen, context, where)
     return connect_to(
-        cluster, user, context_name=chosen, namespace=context.namespace or "default", user_name=context.user or "", origin=where
+        cluster,
+        user,
+        context_name=chosen,
+        namespace=context.namespace or "default",
+        user_name=context.user or "",
+        origin=where,
     )
 
 
-def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str) -> KubeconfigCluster:
+def _cluster_of(
+    kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str
+) -> KubeconfigCluster:
     cluster = kubeconfig.clusters.get(context.cluster or "")
     if cluster is None:
         raise UserError(
-            f"context `{chosen}` names cluster `{context.cluster or ''}`, which is not in kubeconfig {where}",
+            (
+                f"context `{chosen}` names cluster `{context.cluster or ''}`, which is not in "
+                f"kubeconfig {where}"
+            ),
             f"it has {_names(kubeconfig.clusters)}",
         )
     if not cluster.server:
         raise UserError(
-            f"cluster `{context.cluster}` in kubeconfig {where} has no `server`", "add its address, such as https://10.0.0.1:6443"
+            f"cluster `{context.cluster}` in kubeconfig {where} has no `server`",
+            "add its address, such as https://10.0.0.1:6443",
         )
-    if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
+    if cluster.insecure_skip_tls_verify and (
+        cluster.certificate_authority or cluster.certificate_authority_data
+    ):
         raise UserError(
-            f"cluster `{context.cluster}` sets both `insecure-skip-tls-verify` and a certificate authority",
+            (
+                f"cluster `{context.cluster}` sets both `insecure-skip-tls-verify` and a "
+                "certificate authority"
+            ),
             "drop one of the two; kubectl refuses the pair as well",
         )
     return cluster
@@ -125,7 +170,8 @@ def _user_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, wh
     user = kubeconfig.users.get(context.user)
     if user is None:
         raise UserError(
-            f"context `{chosen}` names user `{context.user}`, which is not in kubeconfig {where}", f"it has {_names(kubeconfig.users)}"
+            f"context `{chosen}` names user `{context.user}`, which is not in kubeconfig {where}",
+            f"it has {_names(kubeconfig.users)}",
         )
     return user
 

@@ -71,7 +71,9 @@ class User(Struct, frozen=True, rename="kebab"):
     impersonate: str | None = field(default=None, name="as")
     impersonate_uid: str | None = field(default=None, name="as-uid")
     impersonate_groups: list[str] | None = field(default=None, name="as-groups")
-    impersonate_extra: dict[str, list[str] | None] | None = field(default=None, name="as-user-extra")
+    impersonate_extra: dict[str, list[str] | None] | None = field(
+        default=None, name="as-user-extra"
+    )
 
 
 class KubeconfigContext(Struct, frozen=True):
@@ -132,9 +134,14 @@ def parse_kubeconfig(path: Path, text: str) -> Kubeconfig:
     _refuse_twins(path, "context", [entry.name for entry in file.contexts or ()])
     base = path.absolute().parent
     return Kubeconfig(
-        clusters={entry.name: _resolve_cluster(base, entry.cluster or KubeconfigCluster()) for entry in file.clusters or ()},
+        clusters={
+            entry.name: _resolve_cluster(base, entry.cluster or KubeconfigCluster())
+            for entry in file.clusters or ()
+        },
         users={entry.name: _resolve_user(base, entry.user or User()) for entry in file.users or ()},
-        contexts={entry.name: entry.context or KubeconfigContext() for entry in file.contexts or ()},
+        contexts={
+            entry.name: entry.context or KubeconfigContext() for entry in file.contexts or ()
+        },
         current_context=file.current_context or "",
         sources=(str(path),),
     )
@@ -145,20 +152,29 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise UserError(
-            f"kubeconfig `{path}` does not exist", "check the path, or leave it out: then KUBECONFIG or ~/.kube/config is used"
+            f"kubeconfig `{path}` does not exist",
+            "check the path, or leave it out: then KUBECONFIG or ~/.kube/config is used",
         ) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"kubeconfig `{path}` is not UTF-8 text (byte {error.start})", "pass a kubeconfig file") from error
+        raise UserError(
+            f"kubeconfig `{path}` is not UTF-8 text (byte {error.start})",
+            "pass a kubeconfig file",
+        ) from error
     except OSError as error:
-        raise UserError(f"kubeconfig `{path}` cannot be read: {error.strerror}", "check the file's permissions") from error
+        raise UserError(
+            f"kubeconfig `{path}` cannot be read: {error.strerror}",
+            "check the file's permissions",
+        ) from error
 
 
 def _parse_yaml(path: Path, text: str) -> Any:
-    if text.lstrip().startswith("{"):  # JSON needs no YAML parser, whose import takes longer than the rest
+    # JSON needs no YAML parser, whose import takes longer than the rest
+    if text.lstrip().startswith("{"):
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            pass  # YAML's flow style begins the same way; the YAML parser reports text that is too deep
+            # YAML's flow style begins the same way; the YAML parser reports text that is too deep
+            pass
     if (plain := parse_plain_yaml(text)) is not None:
         return plain
     import yaml
@@ -169,10 +185,13 @@ def _parse_yaml(path: Path, text: str) -> Any:
         return load_yaml(text)
     except yaml.MarkedYAMLError as error:
         raise UserError(
-            f"kubeconfig `{path}`, {_yaml_fault(error)}", "mend that line; `kubectl config view` may help to find the fault"
+            f"kubeconfig `{path}`, {_yaml_fault(error)}",
+            "mend that line; `kubectl config view` may help to find the fault",
         ) from error
     except yaml.YAMLError as error:
-        raise UserError(f"kubeconfig `{path}`: not YAML: {error}", "pass a kubeconfig file") from error
+        raise UserError(
+            (f"kubeconfig `{path}`: not YAML: {error}"), ("pass a kubeconfig file")
+        ) from error
 
 
 def _yaml_fault(error: MarkedYAMLError) -> str:
@@ -180,8 +199,16 @@ def _yaml_fault(error: MarkedYAMLError) -> str:
     different one.
     """
     mark, start = error.problem_mark or error.context_mark, error.context_mark
-    what = f"line {mark.line + 1}: not YAML: {error.problem or error.context}" if mark else f"not YAML: {error.problem}"
-    return f"{what} (in what begins at line {start.line + 1})" if start and mark and start.line != mark.line else what
+    what = (
+        f"line {mark.line + 1}: not YAML: {error.problem or error.context}"
+        if mark
+        else (f"not YAML: {error.problem}")
+    )
+    return (
+        f"{what} (in what begins at line {start.line + 1})"
+        if start and mark and start.line != mark.line
+        else what
+    )
 
 
 def _convert(path: Path, document: Any) -> _File:
@@ -189,12 +216,19 @@ def _convert(path: Path, document: Any) -> _File:
         return _File()
     if not isinstance(document, dict):
         raise UserError(
-            f"kubeconfig `{path}` is a {type(document).__name__}, not a mapping with clusters, users and contexts", "pass a kubeconfig file"
+            (
+                f"kubeconfig `{path}` is a {type(document).__name__}, not a mapping with "
+                "clusters, users and contexts"
+            ),
+            "pass a kubeconfig file",
         )
     try:
         return msgspec.convert(document, _File, strict=True)
     except msgspec.ValidationError as error:
-        raise UserError(f"kubeconfig `{path}`: {_place(str(error))}", "mend that field; quote a value that must be text") from error
+        raise UserError(
+            f"kubeconfig `{path}`: {_place(str(error))}",
+            "mend that field; quote a value that must be text",
+        ) from error
 
 
 def _place(message: str) -> str:
@@ -210,7 +244,10 @@ def _refuse_twins(path: Path, what: str, names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise UserError(f"kubeconfig `{path}` has two {what}s named `{name}`", "rename or remove one of them")
+            raise UserError(
+                f"kubeconfig `{path}` has two {what}s named `{name}`",
+                "rename or remove one of them",
+            )
         seen.add(name)
 
 
@@ -228,6 +265,7 @@ def _resolve_cluster(base: Path, cluster: KubeconfigCluster) -> KubeconfigCluste
 
 def _resolve_user(base: Path, user: User) -> User:
     plugin = user.exec
-    if plugin is not None and plugin.command and os.sep in plugin.command:  # a bare name is looked up on PATH
+    # a bare name is looked up on PATH
+    if plugin is not None and plugin.command and os.sep in plugin.command:
         user = msgspec.structs.replace(user, exec=_resolve(base, plugin, "command"))
     return _resolve(base, user, "token_file", "client_certificate", "client_key")

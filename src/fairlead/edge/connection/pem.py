@@ -24,13 +24,18 @@ def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | 
         try:
             pem = base64.b64decode(encoded)
         except (binascii.Error, ValueError) as error:
-            raise UserError(f"{where} is not base64: {error}", "write the file's content in base64, on one line") from error
+            raise UserError(
+                f"{where} is not base64: {error}",
+                "write the file's content in base64, on one line",
+            ) from error
     elif path:
         where = f"`{field_name}` file `{path}`"
         try:
             pem = Path(path).read_bytes()
         except OSError as error:
-            raise UserError(f"{where} cannot be read: {error.strerror}", "check the path") from error
+            raise UserError(
+                (f"{where} cannot be read: {error.strerror}"), ("check the path")
+            ) from error
     else:
         return None
     if b"-----BEGIN" not in pem:

@@ -1,4 +1,5 @@
-"""The proxy of a connection: the kubeconfig's `proxy-url`, else the environment's as Go programs read it.
+"""The proxy of a connection: the kubeconfig's `proxy-url`, else the environment's as Go programs
+read it.
 
 A server on this machine's loopback is never reached through a proxy of the environment.
 """
@@ -30,7 +31,13 @@ def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str
     parts = urlsplit(server)
     variable = f"{parts.scheme}_proxy"
     proxy = env.get(variable.upper()) or env.get(variable)
-    if not proxy or is_loopback(server) or _is_exempt(parts.hostname or "", parts.port, env.get("NO_PROXY") or env.get("no_proxy") or ""):
+    if (
+        not proxy
+        or is_loopback(server)
+        or _is_exempt(
+            parts.hostname or "", parts.port, env.get("NO_PROXY") or env.get("no_proxy") or ""
+        )
+    ):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
 
@@ -55,8 +62,8 @@ def through_proxy(proxy: str | None) -> dict[str, Any]:
     if proxy is None:
         return {}
     address, login = proxy_login(proxy)
-    # aiohttp turns it into Proxy-Authorization, for CONNECT and for plain requests. Under that name it would
-    # be sent with CONNECT only.
+    # aiohttp turns it into Proxy-Authorization, for CONNECT and for plain requests. Under that name
+    # it would be sent with CONNECT only.
     return {"proxy": address, "proxy_headers": {"Authorization": basic(*login)} if login else None}
 
 
@@ -76,7 +83,11 @@ def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
     """
     address = _address(host)
     for entry in filter(None, (part.strip().lower() for part in no_proxy.split(","))):
-        if entry == "*" or entry in (host, f"{host}:{port}") or host.endswith(f".{entry.lstrip('.')}"):
+        if (
+            entry == "*"
+            or entry in (host, f"{host}:{port}")
+            or host.endswith(f".{entry.lstrip('.')}")
+        ):
             return True
         if address is not None and "/" in entry and _is_in(address, entry):
             return True

@@ -16,6 +16,8 @@ class RateLimit:
 
     async def wait(self) -> None:
         now = time.monotonic()
-        self._ready_at = max(self._ready_at, now - self._burst / self._per_second) + 1 / self._per_second
+        self._ready_at = (
+            max(self._ready_at, now - self._burst / self._per_second) + 1 / self._per_second
+        )
         if self._ready_at > now:
             await asyncio.sleep(self._ready_at - now)

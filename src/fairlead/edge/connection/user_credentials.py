@@ -10,7 +10,14 @@ import time
 from collections.abc import Callable
 
 from fairlead.edge.connection.certificate import check_in_time
-from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued, basic, bearer, token_file_source
+from fairlead.edge.connection.credentials import (
+    ClientCertificate,
+    Credentials,
+    Issued,
+    basic,
+    bearer,
+    token_file_source,
+)
 from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
 from fairlead.edge.connection.pem import read_pem
 from fairlead.errors import UserError
@@ -21,7 +28,12 @@ Source = Callable[[], Issued]
 
 
 def credentials_of(
-    user: User, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str, *, now: Callable[[], float] = time.time
+    user: User,
+    cluster: KubeconfigCluster,
+    ca_pem: bytes | None,
+    user_name: str,
+    *,
+    now: Callable[[], float] = time.time,
 ) -> Credentials:
     """The user's credentials.
 
@@ -31,7 +43,8 @@ def credentials_of(
     token_source = _token_source(user, cluster, ca_pem, user_name, now)
     certificate_source = _certificate_source(user, user_name, now)
     if certificate_source is not None:
-        certificate_source()  # a malformed or expired certificate is an error before the first connection
+        # a malformed or expired certificate is an error before the first connection
+        certificate_source()
     is_renewable = bool(user.token_file or user.exec or user.client_certificate)
     return Credentials(_both(token_source, certificate_source), is_renewable=is_renewable, now=now)
 
@@ -41,12 +54,20 @@ def _both(token_source: Source | None, certificate_source: Source | None) -> Sou
         token = token_source() if token_source else Issued()
         own = certificate_source() if certificate_source else Issued()
         ends = [each.expires_at for each in (token, own) if each.expires_at is not None]
-        return Issued(token.authorization, token.certificate or own.certificate, min(ends, default=None))
+        return Issued(
+            token.authorization, token.certificate or own.certificate, min(ends, default=None)
+        )
 
     return issue
 
 
-def _token_source(user: User, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str, now: Callable[[], float]) -> Source | None:
+def _token_source(
+    user: User,
+    cluster: KubeconfigCluster,
+    ca_pem: bytes | None,
+    user_name: str,
+    now: Callable[[], float],
+) -> Source | None:
     if user.token_file:
         return token_file_source(user.token_file, fallback_token=user.token, now=now)
     if user.token:
@@ -66,17 +87,23 @@ def _certificate_source(user: User, user_name: str, now: Callable[[], float]) ->
     if not (user.client_certificate or user.client_certificate_data):
         return None
     if not (user.client_key or user.client_key_data):
-        raise UserError(f"user `{user_name}` has a client certificate but no `client-key`", "add `client-key` or `client-key-data`")
+        raise UserError(
+            f"user `{user_name}` has a client certificate but no `client-key`",
+            "add `client-key` or `client-key-data`",
+        )
     is_file = not user.client_certificate_data
 
     def issue() -> Issued:
-        certificate_pem = read_pem("client-certificate", user.client_certificate_data, user.client_certificate)
+        certificate_pem = read_pem(
+            "client-certificate", user.client_certificate_data, user.client_certificate
+        )
         key_pem = read_pem("client-key", user.client_key_data, user.client_key)
         assert certificate_pem is not None
         assert key_pem is not None
         check_in_time(certificate_pem, f"the client certificate of user `{user_name}`", now())
         return Issued(
-            certificate=ClientCertificate(certificate_pem, key_pem), expires_at=now() + CERTIFICATE_FILE_SECONDS if is_file else None
+            certificate=ClientCertificate(certificate_pem, key_pem),
+            expires_at=now() + CERTIFICATE_FILE_SECONDS if is_file else None,
         )
 
     return issue
@@ -86,11 +113,20 @@ def _refuse_unsupported(user: User, user_name: str) -> None:
     if user.auth_provider is not None:
         provider = user.auth_provider.name or ""
         raise UserError(
-            f"user `{user_name}` uses auth-provider `{provider}`, which Fairlead does not support (nor does kubectl since 1.26 for clouds)",
-            f"use the exec plugin instead: {_PLUGINS.get(provider, 'see your provider for its credential plugin')}",
+            (
+                f"user `{user_name}` uses auth-provider `{provider}`, which Fairlead does not "
+                "support (nor does kubectl since 1.26 for clouds)"
+            ),
+            (
+                "use the exec plugin instead: "
+                f"{_PLUGINS.get(provider, 'see your provider for its credential plugin')}"
+            ),
         )
     if user.token and (user.username or user.password):
-        raise UserError(f"user `{user_name}` has both a token and a user name with password", "keep one of the two; kubectl refuses it too")
+        raise UserError(
+            f"user `{user_name}` has both a token and a user name with password",
+            "keep one of the two; kubectl refuses it too",
+        )
 
 
 _PLUGINS = {

@@ -57,7 +57,9 @@ class ArrayLibrary(Protocol):
         ...
 
 
-def find_array_library(makers: Sequence[tuple[str, Callable[[], ArrayLibrary]]] = ()) -> ArrayLibrary:
+def find_array_library(
+    makers: Sequence[tuple[str, Callable[[], ArrayLibrary]]] = (),
+) -> ArrayLibrary:
     """The first library that is installed and sees a card. Raises OutsideError with the reason
     for each.
     """
@@ -69,10 +71,18 @@ def find_array_library(makers: Sequence[tuple[str, Callable[[], ArrayLibrary]]] 
                 return library
             reasons.append(f"{name} sees no card")
         except ModuleNotFoundError as error:
-            reasons.append(f"{name} is not installed" if (error.name or "").partition(".")[0] == name else f"{name}: {error}")
+            reasons.append(
+                f"{name} is not installed"
+                if (error.name or "").partition(".")[0] == name
+                else (f"{name}: {error}")
+            )
         except Exception as error:  # noqa: BLE001 - libraries raise many types without a driver
-            reasons.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
-    raise OutsideError("cuda", f"no GPU can be made busy ({'; '.join(reasons)}); `--backend sim` needs none")
+            reasons.append(
+                f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+            )
+    raise OutsideError(
+        "cuda", (f"no GPU can be made busy ({'; '.join(reasons)}); `--backend sim` needs none")
+    )
 
 
 def _makers() -> Sequence[tuple[str, Callable[[], ArrayLibrary]]]:

@@ -15,7 +15,20 @@ from typing import Final
 from fairlead.edge.cuda.array_library import ArrayLibrary, Launch
 from fairlead.errors import FairleadError, OutsideError
 from fairlead.model.devices.gpu_chip import LoadCard
-from fairlead.model.devices.gpu_load import DRAM, FP16, FP32, FP64, GRAPHICS, PCIE_RX, PCIE_TX, RISING, SM, TENSOR, LoadTest, WorkDone
+from fairlead.model.devices.gpu_load import (
+    DRAM,
+    FP16,
+    FP32,
+    FP64,
+    GRAPHICS,
+    PCIE_RX,
+    PCIE_TX,
+    RISING,
+    SM,
+    TENSOR,
+    LoadTest,
+    WorkDone,
+)
 
 _BITS: Final = {FP64: 64, FP32: 32, FP16: 16}
 _TENSOR_SIZE, _SIZE = 8192, 4096
@@ -44,15 +57,22 @@ class CudaBackend:
         self._uses_matrices = uses_matrices
         self._clock, self._sleep = clock, sleep
         self._cards = tuple(library.cards())
-        self._workers = {card.index: ThreadPoolExecutor(1, f"gpu-{card.index}") for card in self._cards}
+        self._workers = {
+            card.index: ThreadPoolExecutor(1, f"gpu-{card.index}") for card in self._cards
+        }
         self._ready: dict[int, tuple[int, Launch]] = {}
         self._is_over = threading.Event()
 
     def cards(self) -> Sequence[LoadCard]:
         return self._cards
 
-    def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
-        busy = [self._workers[card.index].submit(self._one, card, test, ratio, seconds) for card in cards]
+    def work(
+        self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float
+    ) -> Sequence[WorkDone]:
+        busy = [
+            self._workers[card.index].submit(self._one, card, test, ratio, seconds)
+            for card in cards
+        ]
         return [each.result() for each in busy]
 
     def end(self) -> None:
@@ -69,8 +89,13 @@ class CudaBackend:
         except FairleadError:
             raise
         except Exception as error:
-            what = f"GPU {card.index} does not do the test of {test.field} with {self._library.name}"
-            raise OutsideError("cuda", f"{what}: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+            what = (
+                f"GPU {card.index} does not do the test of {test.field} with {self._library.name}"
+            )
+            raise OutsideError(
+                "cuda",
+                f"{what}: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            ) from error
 
     def _repeat(self, card: LoadCard, field: int, seconds: float) -> WorkDone:
         """Starts work in batches until the time is over; the last batch may take a little
@@ -95,7 +120,13 @@ class CudaBackend:
         self._ready.pop(card.index, None)
         launch = self._new_launch(card.index, field)
         if launch is None:
-            raise OutsideError("cuda", f"the test of {field} cannot be done on GPU {card.index} with {self._library.name}")
+            raise OutsideError(
+                "cuda",
+                (
+                    f"the test of {field} cannot be done on GPU "
+                    f"{card.index} with {self._library.name}"
+                ),
+            )
         self._ready[card.index] = field, launch
         return launch
 
@@ -112,7 +143,9 @@ class CudaBackend:
         on each SM.
         """
         began, made = self._clock(), 0.0
-        while (left := seconds - (self._clock() - began)) > _LEAST_SECONDS and not self._is_over.is_set():
+        while (
+            left := seconds - (self._clock() - began)
+        ) > _LEAST_SECONDS and not self._is_over.is_set():
             period = min(_PERIOD_SECONDS, left)
             made = self._one_period(card, field, ratio, period)
         return WorkDone(max(self._clock() - began, 1e-9), generated=made)
@@ -137,7 +170,13 @@ class CudaBackend:
             return 0.0
         ends = self._clock() + period
         if not self._library.spin(card.index, seconds, blocks, threads):
-            raise OutsideError("cuda", f"the test of {field} needs cupy: {self._library.name} starts no kernels of a chosen shape")
+            raise OutsideError(
+                "cuda",
+                (
+                    f"the test of {field} needs cupy: {self._library.name} starts no kernels of a "
+                    "chosen shape"
+                ),
+            )
         self._library.wait(card.index)
         if (rest := ends - self._clock()) > 0:
             self._sleep(rest)
@@ -150,6 +189,12 @@ def _repeated(card: LoadCard, field: int, seconds: float, done: float) -> WorkDo
         return WorkDone(seconds, flops=done)
     if field == DRAM:
         bandwidth = card.chip.memory_bandwidth
-        return WorkDone(seconds, generated=done / seconds / bandwidth if bandwidth else None, moved_bytes=done)
-    overhead = (_OVERHEAD if card.chip.capability[0] >= _HOPPER else _OVERHEAD_BEFORE) if field in (PCIE_TX, PCIE_RX) else 1.0
+        return WorkDone(
+            seconds, generated=done / seconds / bandwidth if bandwidth else None, moved_bytes=done
+        )
+    overhead = (
+        (_OVERHEAD if card.chip.capability[0] >= _HOPPER else _OVERHEAD_BEFORE)
+        if field in (PCIE_TX, PCIE_RX)
+        else 1.0
+    )
     return WorkDone(seconds, generated=done / seconds * overhead, moved_bytes=done)

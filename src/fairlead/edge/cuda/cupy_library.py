@@ -35,7 +35,9 @@ _TYPES: Final = {
     32: ("float", "f32", "f", "0.999999f", "0.5f", 1),
     16: ("unsigned int", "f16x2", "r", "0x3bff3bffu", "0x38003800u", 2),
 }
-"""C type, PTX type, register, factor, summand (two halves are one word), and operations per instruction."""
+"""C type, PTX type, register, factor, summand (two halves are one word), and operations per
+instruction.
+"""
 _CHAINS, _ROUNDS, _THREADS, _BLOCKS_PER_SM = 4, 4096, 256, 8
 _MEMORY_CLOCK_ATTRIBUTE, _BUS_WIDTH_ATTRIBUTE = 36, 37
 _IS_OPEN_ALREADY: Final = 704
@@ -69,13 +71,18 @@ class CupyLibrary:
         processors = self._cards[card].chip.processors
         *words, per_instruction = _TYPES[bits]
         with cupy.cuda.Device(card):
-            kernel, out = self._kernel(card, bits, _filled(*map(str, words)), "sums"), cupy.zeros(1, dtype="uint64")
+            kernel, out = (
+                self._kernel(card, bits, _filled(*map(str, words)), "sums"),
+                cupy.zeros(1, dtype="uint64"),
+            )
 
         def run() -> None:
             with cupy.cuda.Device(card):
                 kernel((processors * _BLOCKS_PER_SM,), (_THREADS,), (out, cupy.int32(_ROUNDS)))
 
-        flops = 2.0 * int(per_instruction) * _CHAINS * _ROUNDS * _THREADS * _BLOCKS_PER_SM * processors
+        flops = (
+            2.0 * int(per_instruction) * _CHAINS * _ROUNDS * _THREADS * _BLOCKS_PER_SM * processors
+        )
         return Launch(run, flops, 20)
 
     def copies(self, card: int, field: int, size: int) -> Launch | None:
@@ -85,7 +92,13 @@ class CupyLibrary:
             return None
         with cupy.cuda.Device(card):
             here = cupy.zeros(size, dtype="uint8")
-            there = cupy.zeros(size, dtype="uint8") if field == DRAM else self._pinned(size) if field in (PCIE_TX, PCIE_RX) else None
+            there = (
+                cupy.zeros(size, dtype="uint8")
+                if field == DRAM
+                else self._pinned(size)
+                if field in (PCIE_TX, PCIE_RX)
+                else None
+            )
         if there is None:
             with cupy.cuda.Device(other):
                 there = cupy.zeros(size, dtype="uint8")
@@ -95,22 +108,34 @@ class CupyLibrary:
             with cupy.cuda.Device(card):
                 stream = cupy.cuda.get_current_stream()
                 if field == PCIE_TX:
-                    cupy.cuda.runtime.memcpyAsync(there.ctypes.data, here.data.ptr, size, 2, stream.ptr)
+                    cupy.cuda.runtime.memcpyAsync(
+                        there.ctypes.data, here.data.ptr, size, 2, stream.ptr
+                    )
                 elif field == PCIE_RX:
-                    cupy.cuda.runtime.memcpyAsync(here.data.ptr, there.ctypes.data, size, 1, stream.ptr)
+                    cupy.cuda.runtime.memcpyAsync(
+                        here.data.ptr, there.ctypes.data, size, 1, stream.ptr
+                    )
                 elif field == NVLINK_TX:
-                    cupy.cuda.runtime.memcpyPeerAsync(there.data.ptr, other, here.data.ptr, card, size, stream.ptr)
+                    cupy.cuda.runtime.memcpyPeerAsync(
+                        there.data.ptr, other, here.data.ptr, card, size, stream.ptr
+                    )
                 elif field == NVLINK_RX:
-                    cupy.cuda.runtime.memcpyPeerAsync(here.data.ptr, card, there.data.ptr, other, size, stream.ptr)
+                    cupy.cuda.runtime.memcpyPeerAsync(
+                        here.data.ptr, card, there.data.ptr, other, size, stream.ptr
+                    )
                 else:
-                    cupy.cuda.runtime.memcpyAsync(there.data.ptr, here.data.ptr, size, 3, stream.ptr)
+                    cupy.cuda.runtime.memcpyAsync(
+                        there.data.ptr, here.data.ptr, size, 3, stream.ptr
+                    )
 
         return Launch(run, size * (2.0 if field == DRAM else 1.0), _COPIES_PER_CHECK)
 
     def spin(self, card: int, seconds: float, blocks: int, threads: int) -> bool:
         cupy = self._cupy
         with cupy.cuda.Device(card):
-            self._kernel(card, 0, _SPIN, "spin")((blocks,), (threads,), (cupy.uint64(int(seconds * NANOSECONDS)),))
+            self._kernel(card, 0, _SPIN, "spin")(
+                (blocks,), (threads,), (cupy.uint64(int(seconds * NANOSECONDS)),)
+            )
         return True
 
     def wait(self, card: int) -> None:
@@ -137,7 +162,10 @@ class CupyLibrary:
 
     def _peer(self, card: int) -> int | None:
         others = (each.index for each in self._cards if each.index != card)
-        return next((other for other in others if self._cupy.cuda.runtime.deviceCanAccessPeer(card, other)), None)
+        return next(
+            (other for other in others if self._cupy.cuda.runtime.deviceCanAccessPeer(card, other)),
+            None,
+        )
 
     def _found(self) -> tuple[LoadCard, ...]:
         runtime = self._cupy.cuda.runtime
@@ -156,7 +184,12 @@ def _card(runtime: Any, index: int) -> LoadCard:
         runtime.deviceGetAttribute(_MEMORY_CLOCK_ATTRIBUTE, index),
     )
     raw = properties.get("uuid")
-    return LoadCard(index, spelled_uuid(bytes(raw)) if raw else "", name.decode() if isinstance(name, bytes) else str(name), chip)
+    return LoadCard(
+        index,
+        spelled_uuid(bytes(raw)) if raw else "",
+        name.decode() if isinstance(name, bytes) else str(name),
+        chip,
+    )
 
 
 def _filled(type_name: str, ptx: str, register: str, factor: str, summand: str) -> str:

@@ -29,8 +29,15 @@ class TorchLibrary:
 
     def matrices(self, card: int, bits: int, size: int) -> Launch:
         torch = self._torch
-        left, right, out = (torch.ones((size, size), dtype=getattr(torch, f"float{bits}"), device=f"cuda:{card}") for _ in range(3))
-        return Launch(lambda: torch.matmul(left, right, out=out), 2.0 * size**3, _GEMMS_PER_CHECK if bits == 16 else 4)
+        left, right, out = (
+            torch.ones((size, size), dtype=getattr(torch, f"float{bits}"), device=f"cuda:{card}")
+            for _ in range(3)
+        )
+        return Launch(
+            lambda: torch.matmul(left, right, out=out),
+            2.0 * size**3,
+            _GEMMS_PER_CHECK if bits == 16 else 4,
+        )
 
     def arithmetic(self, card: int, bits: int) -> Launch | None:
         return None
@@ -44,12 +51,18 @@ class TorchLibrary:
             there = torch.zeros_like(here)
         else:
             others = (each.index for each in self._cards if each.index != card)
-            other = next((each for each in others if torch.cuda.can_device_access_peer(card, each)), None)
+            other = next(
+                (each for each in others if torch.cuda.can_device_access_peer(card, each)), None
+            )
             if other is None:
                 return None
             there = torch.zeros(size, dtype=torch.uint8, device=f"cuda:{other}")
         to, source = (there, here) if field in (PCIE_TX, NVLINK_TX, DRAM) else (here, there)
-        return Launch(lambda: to.copy_(source, non_blocking=True), size * (2.0 if field == DRAM else 1.0), _COPIES_PER_CHECK)
+        return Launch(
+            lambda: to.copy_(source, non_blocking=True),
+            size * (2.0 if field == DRAM else 1.0),
+            _COPIES_PER_CHECK,
+        )
 
     def spin(self, card: int, seconds: float, blocks: int, threads: int) -> bool:
         if (blocks, threads) != (1, 1):
@@ -63,7 +76,10 @@ class TorchLibrary:
 
     def _found(self) -> tuple[LoadCard, ...]:
         cuda = self._torch.cuda
-        return tuple(_card(index, cuda.get_device_properties(index)) for index in range(cuda.device_count() if cuda.is_available() else 0))
+        return tuple(
+            _card(index, cuda.get_device_properties(index))
+            for index in range(cuda.device_count() if cuda.is_available() else 0)
+        )
 
 
 def _card(index: int, properties: Any) -> LoadCard:
@@ -73,7 +89,9 @@ def _card(index: int, properties: Any) -> LoadCard:
     chip = Chip(
         getattr(properties, "max_threads_per_multi_processor", known.threads if known else 0),
         properties.multi_processor_count,
-        getattr(properties, "shared_memory_per_multiprocessor", known.shared_memory if known else 0),
+        getattr(
+            properties, "shared_memory_per_multiprocessor", known.shared_memory if known else 0
+        ),
         (properties.major, properties.minor),
         getattr(properties, "memory_bus_width", known.bus_bits if known else 0),
         getattr(properties, "memory_clock_rate", known.memory_khz if known else 0),

@@ -23,13 +23,20 @@ def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
         if not named and isinstance(error, FileNotFoundError | NotADirectoryError):
             return {}
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise UserError(f"config file `{path}` cannot be read: {reason}", "correct ARENA_CONFIG, or mend the file") from error
+        raise UserError(
+            f"config file `{path}` cannot be read: {reason}",
+            "correct ARENA_CONFIG, or mend the file",
+        ) from error
     return parse_arena_config(text)
 
 
 def config_file(env: Mapping[str, str]) -> Path:
     named = env.get("ARENA_CONFIG", "")
-    return Path(named).expanduser() if named else Path(env.get("HOME") or "~", ".arena", "config").expanduser()
+    return (
+        Path(named).expanduser()
+        if named
+        else Path(env.get("HOME") or "~", ".arena", "config").expanduser()
+    )
 
 
 def parse_arena_config(text: str) -> dict[str, str]:

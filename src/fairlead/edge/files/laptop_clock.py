@@ -48,16 +48,28 @@ class LaptopClock:
         return self._ask("POST", "/clock", ClockMoved, msgspec.json.encode(order), headers)
 
     def _ask(
-        self, method: str, path: str, form: type[_Answer], body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        form: type[_Answer],
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> _Answer:
         connection = open_connection(self._url, read_seconds=READ_SECONDS)
         try:
-            connection.request(method, request_target(self._url, BASE + path, None), body, headers or {})
+            connection.request(
+                method, request_target(self._url, BASE + path, None), body, headers or {}
+            )
             answer = connection.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise OutsideError(
-                "laptop", f"the laptop's console at `{self._url}` does not answer: {error or type(error).__name__}", "is it still running?"
+                "laptop",
+                (
+                    f"the laptop's console at `{self._url}` does not answer: "
+                    f"{error or type(error).__name__}"
+                ),
+                "is it still running?",
             ) from error
         finally:
             connection.close()
@@ -66,6 +78,12 @@ class LaptopClock:
                 return msgspec.json.decode(data, type=form)
             refused = msgspec.json.decode(data, type=ErrorAnswer)
         except msgspec.DecodeError as error:
-            what = f"`{self._url}` does not speak as a laptop's console does (status {answer.status})"
+            what = (
+                f"`{self._url}` does not speak as a laptop's console does (status {answer.status})"
+            )
             raise OutsideError("laptop", what, "is another program on this port?") from error
-        raise (UserError(refused.error, refused.hint) if answer.status < 500 else OutsideError("laptop", refused.error, refused.hint))
+        raise (
+            UserError(refused.error, refused.hint)
+            if answer.status < 500
+            else OutsideError("laptop", refused.error, refused.hint)
+        )

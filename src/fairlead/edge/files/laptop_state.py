@@ -79,7 +79,12 @@ def laptop_in(home: Path) -> RunningLaptop | None:
 
     try:
         state = json.loads((home / FILE).read_text())
-        laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]), str(state["gpu_exporter"]), str(state["console"]))
+        laptop = RunningLaptop(
+            int(state["pid"]),
+            str(state["kubeconfig"]),
+            str(state["gpu_exporter"]),
+            str(state["console"]),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return laptop if _lives(laptop.pid) and Path(laptop.kubeconfig).exists() else None

@@ -53,11 +53,17 @@ class OwnFile:
         except OSError:
             return
         if stat.S_ISDIR(found.st_mode):
-            raise self._refusal("it is a directory", f"name a file in it, for example `{self.path / self._kind.example}`")
+            raise self._refusal(
+                "it is a directory",
+                f"name a file in it, for example `{self.path / self._kind.example}`",
+            )
         if not stat.S_ISREG(found.st_mode):
             raise self._refusal("it is no regular file", "name a file; it is written in one step")
         if found.st_size and not self._is_own():
-            raise self._refusal(f"another file stands there, which is no {self._kind.name}", "name another file, or move this one away")
+            raise self._refusal(
+                f"another file stands there, which is no {self._kind.name}",
+                "name another file, or move this one away",
+            )
 
     def write(self, data: bytes, *, with_folder: bool = False) -> None:
         """Raises UserError for a path that cannot be written or has another program's file,
@@ -69,7 +75,9 @@ class OwnFile:
                 make_private(self.path.parent)
             temporary = _temporary_beside(self.path)
         except OSError as error:
-            raise self._refusal(_reason(error), "give a path in a directory you may write to") from error
+            raise self._refusal(
+                _reason(error), ("give a path in a directory you may write to")
+            ) from error
         try:
             _replace(self.path, temporary, data, self._mode)
         except OSError as error:
@@ -187,7 +195,9 @@ def remove_folder(path: Path) -> None:
 
 def _temporary_beside(path: Path) -> tuple[int, Path]:
     """An open, empty file in the directory of the file to replace."""
-    import tempfile  # brings `shutil` and the packers of archives along, which commands that only read can do without
+    # brings `shutil` and the packers of archives along, which commands that only read can do
+    # without
+    import tempfile
 
     target = Path(os.path.realpath(path))
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

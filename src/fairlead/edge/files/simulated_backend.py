@@ -11,7 +11,17 @@ from typing import Final
 
 from fairlead.edge.files.simulated_loads import OwnLoadFile
 from fairlead.model.devices.gpu_chip import REACHED, LoadCard
-from fairlead.model.devices.gpu_load import DRAM, NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX, LoadTest, SimulatedLoad, WorkDone, shown
+from fairlead.model.devices.gpu_load import (
+    DRAM,
+    NVLINK_RX,
+    NVLINK_TX,
+    PCIE_RX,
+    PCIE_TX,
+    LoadTest,
+    SimulatedLoad,
+    WorkDone,
+    shown,
+)
 
 _GRACE_SECONDS: Final = 3.0
 """Seconds that a load stays valid after its slice, because the next slice comes a little late."""
@@ -41,9 +51,20 @@ class SimulatedBackend:
     def cards(self) -> Sequence[LoadCard]:
         return self._cards
 
-    def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
+    def work(
+        self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float
+    ) -> Sequence[WorkDone]:
         gpus = tuple(card.uuid or str(card.index) for card in cards)
-        self._file.write(SimulatedLoad(0, "", self._now() + seconds + _GRACE_SECONDS, shown(test.field, ratio), gpus, self._node))
+        self._file.write(
+            SimulatedLoad(
+                0,
+                "",
+                self._now() + seconds + _GRACE_SECONDS,
+                shown(test.field, ratio),
+                gpus,
+                self._node,
+            )
+        )
         self._sleep(seconds)
         return [_done(card, test, ratio, seconds) for card in cards]
 
@@ -56,5 +77,7 @@ def _done(card: LoadCard, test: LoadTest, ratio: float, seconds: float) -> WorkD
     if peak is not None:
         return WorkDone(seconds, flops=peak * REACHED * seconds)
     if test.field == DRAM:
-        return WorkDone(seconds, generated=ratio, moved_bytes=card.chip.memory_bandwidth * ratio * seconds)
+        return WorkDone(
+            seconds, generated=ratio, moved_bytes=card.chip.memory_bandwidth * ratio * seconds
+        )
     return WorkDone(seconds, generated=None if test.field in _COPIES else ratio)

@@ -57,8 +57,14 @@ class OwnLoadFile:
             replace_whole(self._path, render_simulated_load(whole))
             self._path.chmod(0o644)  # the exporter of the node may be another user
         except OSError as error:
-            what = f"the load of simulated cards cannot be written to `{self._path}`: {error.strerror}"
-            raise OutsideError("disk", what, f"name a folder that can be written in {VARIABLE}, the exporter's too") from error
+            what = (
+                f"the load of simulated cards cannot be written to `{self._path}`: {error.strerror}"
+            )
+            raise OutsideError(
+                "disk",
+                what,
+                f"name a folder that can be written in {VARIABLE}, the exporter's too",
+            ) from error
 
     def end(self) -> None:
         with contextlib.suppress(OSError):
@@ -82,12 +88,18 @@ def read_simulated_loads(folder: Path, now: float) -> tuple[list[SimulatedLoad],
         load = _read(path)
         if isinstance(load, Refusal):
             faults.append(f"`{path}`: {load.reason}")
-        elif load is not None and now < load.until and not (load.pid_namespace == namespace and _is_gone(load.pid)):
+        elif (
+            load is not None
+            and now < load.until
+            and not (load.pid_namespace == namespace and _is_gone(load.pid))
+        ):
             loads.append(load)
     return loads, faults
 
 
-def simulated_loads(folder: Path, complain: Callable[[str], None]) -> Callable[[], Sequence[SimulatedLoad]]:
+def simulated_loads(
+    folder: Path, complain: Callable[[str], None]
+) -> Callable[[], Sequence[SimulatedLoad]]:
     """A function that reads the directory; it reports each fault once, until the fault has
     ended.
     """
@@ -115,7 +127,11 @@ def _read(path: Path) -> SimulatedLoad | Refusal | None:
         return None
     except OSError as error:
         return Refusal(error.strerror or "it cannot be read")
-    return Refusal(f"it is larger than {_LARGEST_BYTES} bytes") if len(text) > _LARGEST_BYTES else parse_simulated_load(text)
+    return (
+        Refusal(f"it is larger than {_LARGEST_BYTES} bytes")
+        if len(text) > _LARGEST_BYTES
+        else parse_simulated_load(text)
+    )
 
 
 def _is_gone(pid: int) -> bool:

@@ -37,9 +37,15 @@ def _open_without_waiting(name: str, flags: int) -> int:
 def _read(file: BinaryIO, name: str) -> bytes:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
-        raise UserError(f"`{name}` is not a snapshot: it is no regular file", f"{_HINT}; what comes from a pipe must be saved first")
+        raise UserError(
+            f"`{name}` is not a snapshot: it is no regular file",
+            f"{_HINT}; what comes from a pipe must be saved first",
+        )
     begin = file.read(4)
     check_magic(begin, name)
     if found.st_size > PACKED_BYTES_MAX:
-        raise UserError(f"`{name}` has {found.st_size} bytes, a snapshot has at most {PACKED_BYTES_MAX}", _HINT)
+        raise UserError(
+            f"`{name}` has {found.st_size} bytes, a snapshot has at most {PACKED_BYTES_MAX}",
+            _HINT,
+        )
     return begin + file.read(PACKED_BYTES_MAX)

@@ -20,6 +20,8 @@ def new_ssh_keys() -> SshKeys:
     from fairlead.kinds.parts.elastic_training import SshKeys
 
     key = generate_private_key(public_exponent=65537, key_size=_BITS)
-    private = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.TraditionalOpenSSL, forms.NoEncryption())
+    private = key.private_bytes(
+        forms.Encoding.PEM, forms.PrivateFormat.TraditionalOpenSSL, forms.NoEncryption()
+    )
     public = key.public_key().public_bytes(forms.Encoding.OpenSSH, forms.PublicFormat.OpenSSH)
     return SshKeys(private.decode(), public.decode() + "\n")

@@ -62,7 +62,8 @@ class WorldFile:
         is_there = os.path.lexists(self.path)
         try:
             make_private(directory)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))  # it will contain Secrets
+            # it will contain Secrets
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))
         except OSError as error:
             what = f"world file `{self.path}` cannot be opened: {(error.strerror or str(error)).lower()}"
             raise UserError(what, _ELSEWHERE) from error
@@ -114,7 +115,9 @@ class WorldFile:
                 raise
         except sqlite3.Error as error:
             what, hint = _explained(error)
-            raise OutsideError("disk", f"world file `{self.path}` cannot be written: {what}", hint) from error
+            raise OutsideError(
+                "disk", f"world file `{self.path}` cannot be written: {what}", hint
+            ) from error
         self.is_new = False
 
     def close(self) -> None:
@@ -129,7 +132,11 @@ class WorldFile:
             raise UserError(f"`{self.path}` is a database of another program", _ELSEWHERE)
         version = self._number("PRAGMA user_version")
         if version != FORMAT:
-            age, hint = ("newer", "upgrade Fairlead") if version > FORMAT else ("older", "open it with the Fairlead that wrote it")
+            age, hint = (
+                ("newer", "upgrade Fairlead")
+                if version > FORMAT
+                else ("older", "open it with the Fairlead that wrote it")
+            )
             what = f"world file `{self.path}` has format {version}, which is {age} than this program's {FORMAT}"
             raise UserError(what, f"{hint}, or {_ELSEWHERE}")
         (verdict,) = self._sql.execute("PRAGMA quick_check(1)").fetchone()

@@ -31,11 +31,17 @@ class Discovery(Struct, frozen=True):
 
     served: tuple[ServedResource, ...] = ()
 
-    def find(self, group: str, plural: str, versions: Iterable[str] | None = None) -> Resource | None:
+    def find(
+        self, group: str, plural: str, versions: Iterable[str] | None = None
+    ) -> Resource | None:
         """The resource in the first of `versions` that is served, or in the server's preferred
         version; None when it is not served.
         """
-        found = {each.resource.version: each.resource for each in reversed(self.served) if self._is(each, group, plural)}
+        found = {
+            each.resource.version: each.resource
+            for each in reversed(self.served)
+            if self._is(each, group, plural)
+        }
         if versions is None:
             return next(reversed(found.values()), None)
         return next((found[version] for version in versions if version in found), None)
@@ -77,7 +83,10 @@ def check_version(server: str, version: ServerVersion) -> None:
     if numbers is not None and (0, 0) < numbers < OLDEST_KUBERNETES:
         raise OutsideError(
             "kubernetes",
-            f"API server `{server}` is version `{version.git_version or '.'.join(map(str, numbers))}`, older than {oldest}",
+            (
+                f"API server `{server}` is version "
+                f"`{version.git_version or '.'.join(map(str, numbers))}`, older than {oldest}"
+            ),
             f"upgrade the cluster to Kubernetes {oldest} or later",
         )
 
@@ -161,14 +170,16 @@ def parse_aggregated(body: bytes) -> list[ServedResource]:
         for version in group.versions or ():
             for each in version.resources or ():
                 kind = each.response_kind.kind if each.response_kind else ""
-                resource = Resource(name, version.version, each.resource, each.scope == "Namespaced", kind)
+                resource = Resource(
+                    name, version.version, each.resource, each.scope == "Namespaced", kind
+                )
                 found.append(ServedResource(resource, tuple(each.verbs or ())))
     return found
 
 
 def parse_groups(body: bytes, wanted: Iterable[str] | None) -> list[tuple[str, str]]:
-    """(group, version) pairs of the older `/apis`, the preferred version of each group first; only `wanted`
-    groups when given.
+    """(group, version) pairs of the older `/apis`, the preferred version of each group first; only
+    `wanted` groups when given.
     """
     only = None if wanted is None else set(wanted)
     pairs = []
@@ -177,7 +188,8 @@ def parse_groups(body: bytes, wanted: Iterable[str] | None) -> list[tuple[str, s
             continue
         versions = [version.version for version in group.versions or ()]
         preferred = group.preferred_version.version if group.preferred_version else ""
-        versions.sort(key=lambda version: version != preferred)  # stable: the others keep the server's order
+        # stable: the others keep the server's order
+        versions.sort(key=lambda version: version != preferred)
         pairs += [(group.name, version) for version in versions]
     return pairs
 
@@ -189,7 +201,9 @@ def resources_request(group: str, version: str) -> ApiRequest:
 def parse_resources(body: bytes, group: str, version: str) -> list[ServedResource]:
     """Resources of one group and version, without subresources."""
     return [
-        ServedResource(Resource(group, version, each.name, each.namespaced, each.kind), tuple(each.verbs or ()))
+        ServedResource(
+            Resource(group, version, each.name, each.namespaced, each.kind), tuple(each.verbs or ())
+        )
         for each in decoder_of(_ResourceList).decode(body).resources or ()
         if "/" not in each.name
     ]

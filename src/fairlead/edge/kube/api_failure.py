@@ -33,7 +33,14 @@ class ApiFailure(OutsideError):
     """
 
     def __init__(
-        self, what: str, hint: str = "", *, status: int = 0, reason: str = "", message: str = "", retry_after: float | None = None
+        self,
+        what: str,
+        hint: str = "",
+        *,
+        status: int = 0,
+        reason: str = "",
+        message: str = "",
+        retry_after: float | None = None,
     ):
         super().__init__(SYSTEM, what, hint)
         self.status = status
@@ -75,7 +82,13 @@ class Status(Struct):
 
 
 _status_decoder = msgspec.json.Decoder(Status)
-_KINDS: Mapping[int, type[ApiFailure]] = {401: Unauthorized, 403: ForbiddenByServer, 404: NotServed, 409: Conflict, 410: Gone}
+_KINDS: Mapping[int, type[ApiFailure]] = {
+    401: Unauthorized,
+    403: ForbiddenByServer,
+    404: NotServed,
+    409: Conflict,
+    410: Gone,
+}
 
 
 def decode_status(body: bytes) -> Status:
@@ -91,16 +104,30 @@ def decode_status(body: bytes) -> Status:
         return Status(message=words[:200] or None)
 
 
-def failure_of_answer(server: str, request: ApiRequest, status: int, body: bytes, retry_after: str | None = None) -> ApiFailure:
+def failure_of_answer(
+    server: str, request: ApiRequest, status: int, body: bytes, retry_after: str | None = None
+) -> ApiFailure:
     answer = decode_status(body)
     message = answer.message or "no reason given"
     kind = _KINDS.get(status, ApiFailure)
-    if kind is ForbiddenByServer or (kind is NotServed and answer.reason == "NotFound" and answer.message != _UNKNOWN_PATH):
+    if kind is ForbiddenByServer or (
+        kind is NotServed and answer.reason == "NotFound" and answer.message != _UNKNOWN_PATH
+    ):
         what = message
     else:
-        what = f"API server `{server}` answered {status} to `{request.method} {request.path.partition('?')[0]}`: {message}"
+        what = (
+            f"API server `{server}` answered {status} to `{request.method} "
+            f"{request.path.partition('?')[0]}`: {message}"
+        )
     hint = _hint(status, message, server)
-    return kind(what, hint, status=status, reason=answer.reason or "", message=message, retry_after=parse_retry_after(retry_after))
+    return kind(
+        what,
+        hint,
+        status=status,
+        reason=answer.reason or "",
+        message=message,
+        retry_after=parse_retry_after(retry_after),
+    )
 
 
 def _hint(status: int, message: str, server: str) -> str:
@@ -127,17 +154,30 @@ def parse_retry_after(text: str | None) -> float | None:
     return min(seconds, RETRY_AFTER_MAX) if seconds >= 0 else None
 
 
-def failure_of_connection(server: str, error: BaseException, begins_at: float | None = None, *, proxy: str | None = None) -> Unreachable:
+def failure_of_connection(
+    server: str, error: BaseException, begins_at: float | None = None, *, proxy: str | None = None
+) -> Unreachable:
     """Why there is no answer, from the exception of either HTTP client; see
     `explain_connection`.
     """
-    return Unreachable(*explain_connection(f"API server `{server}`", "in the kubeconfig", server, error, begins_at, proxy=proxy))
+    return Unreachable(
+        *explain_connection(
+            (f"API server `{server}`"), ("in the kubeconfig"), server, error, begins_at, proxy=proxy
+        )
+    )
 
 
 def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailure:
     """The failure for an answer with a good status whose body is not the API's JSON."""
     path = request.path.partition("?")[0]
-    return ApiFailure(f"API server `{server}` answered `{request.method} {path}` with something else than its JSON: {error}", _JSON_HINT)
+    return ApiFailure(
+        (
+            f"API server `{server}` answered `{request.method} {path}` with something else "
+            "than its "
+            f"JSON: {error}"
+        ),
+        _JSON_HINT,
+    )
 
 
 def expired_token_words(authorization: str | None) -> str:
@@ -152,12 +192,18 @@ def expired_token_words(authorization: str | None) -> str:
     if len(parts) != 3:
         return ""
     try:
-        claims = decoder_of(_Claims).decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = decoder_of(_Claims).decode(
+            base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        )
     except (ValueError, msgspec.DecodeError):
         return ""
     import time
 
-    return f"the token ended at {render_rfc3339(claims.exp)}" if claims.exp and claims.exp < time.time() else ""
+    return (
+        f"the token ended at {render_rfc3339(claims.exp)}"
+        if claims.exp and claims.exp < time.time()
+        else ""
+    )
 
 
 class _Claims(Struct):

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from fairlead.wire.kube.message_pages import MessageForm, MessagePage
 
 log = logging.getLogger("fairlead.kubernetes")
-_EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
+_EARLY_TOKEN = re.compile(
+    rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"'
+)
 
 Wire = TypeVar("Wire")
 Row = TypeVar("Row")
@@ -185,10 +187,10 @@ class WatchEnded(Exception):
 class ItemReader(Generic[Row]):
     """Turns objects of one resource into rows, as their `form` decides.
 
-    `keep` makes the row that is kept of a row, in JSON and in protobuf alike. An event of a watch without
-    `mark` makes no row unless its object `is_known` (by key): most of it is not even looked at. In protobuf
-    the mark must stand elsewhere than in metadata. `malformed_total` counts objects left out since the start.
-    Each is logged once until another reason appears.
+    `keep` makes the row that is kept of a row, in JSON and in protobuf alike. An event of a watch
+    without `mark` makes no row unless its object `is_known` (by key): most of it is not even looked
+    at. In protobuf the mark must stand elsewhere than in metadata. `malformed_total` counts objects
+    left out since the start. Each is logged once until another reason appears.
     """
 
     def __init__(
@@ -216,7 +218,9 @@ class ItemReader(Generic[Row]):
         self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
         self._reported: dict[str, str] = {}
-        self._kind = form.kind if isinstance(form, TwinForm) else resource.kind if resource in _FEW else ""
+        self._kind = (
+            form.kind if isinstance(form, TwinForm) else resource.kind if resource in _FEW else ""
+        )
         self._made_form: MessageForm | None = None
 
     @property
@@ -286,7 +290,9 @@ class ItemReader(Generic[Row]):
         try:
             return self._read_lines(lines)
         except RecursionError:
-            return self._read_lines(b"\n".join(without_the_deepest(line) for line in lines.split(b"\n")))
+            return self._read_lines(
+                b"\n".join(without_the_deepest(line) for line in lines.split(b"\n"))
+            )
 
     def read_frames(self, frames: Sequence[bytes]) -> list[Change[Row]]:
         """The changes in complete frames of a watch in protobuf, all or none; as `read_changes`.
@@ -331,7 +337,12 @@ class ItemReader(Generic[Row]):
         kind = event.type
         meta = event.object.metadata
         if kind in _PRESENT:
-            return Change(kind, meta.uid or key_of(meta), self._parse(event.object), meta.resource_version or "")
+            return Change(
+                kind,
+                meta.uid or key_of(meta),
+                self._parse(event.object),
+                meta.resource_version or "",
+            )
         if kind == "ERROR":
             raise ValueError("an ERROR event carries a Status, which is read from the raw line")
         return Change(kind, meta.uid or key_of(meta), None, meta.resource_version or "")
@@ -355,7 +366,9 @@ class ItemReader(Generic[Row]):
             return None
         meta = event.object.metadata or ObjectMeta()
         key = key_of(meta)
-        if event.type not in ("DELETED", "BOOKMARK") and (event.type == "ERROR" or key in news or self._is_known(key)):
+        if event.type not in ("DELETED", "BOOKMARK") and (
+            event.type == "ERROR" or key in news or self._is_known(key)
+        ):
             return None
         return Change(event.type, key, None, meta.resource_version or "")
 
@@ -384,7 +397,9 @@ class ItemReader(Generic[Row]):
                 malformed.append(self._report(meta, error))
         return rows, malformed
 
-    def _parse_messages_singly(self, raws: Iterable[bytes]) -> tuple[dict[str, Row], list[Malformed]]:
+    def _parse_messages_singly(
+        self, raws: Iterable[bytes]
+    ) -> tuple[dict[str, Row], list[Malformed]]:
         form = self._form
         rows: dict[str, Row] = {}
         malformed: list[Malformed] = []
@@ -409,7 +424,9 @@ class ItemReader(Generic[Row]):
 
     def _report(self, meta: Any, error: Exception) -> Malformed:
         name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "without a name"
-        found = Malformed(key_of(meta), f"{self.resource.label} {name}", str(error) or type(error).__name__)
+        found = Malformed(
+            key_of(meta), f"{self.resource.label} {name}", str(error) or type(error).__name__
+        )
         self.malformed_total += 1
         if self._reported.get(found.key) != found.reason:
             if len(self._reported) > 10_000:

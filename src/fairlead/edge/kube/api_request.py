@@ -1,6 +1,7 @@
 """Requests to an API server as values: method, path with query, body.
 
-A list without a resourceVersion is a consistent read; with `resourceVersion=0` old servers ignore `limit`.
+A list without a resourceVersion is a consistent read; with `resourceVersion=0` old servers ignore
+`limit`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,13 @@ def with_query(path: str, **parameters: str | int | None) -> str:
     return f"{path}{'&' if '?' in path else '?'}{urlencode(given)}" if given else path
 
 
-def list_request(resource: Resource, selection: Selection, *, limit: int | None = PAGE_SIZE, token: str | None = None) -> ApiRequest:
+def list_request(
+    resource: Resource,
+    selection: Selection,
+    *,
+    limit: int | None = PAGE_SIZE,
+    token: str | None = None,
+) -> ApiRequest:
     path = with_query(
         resource.path(selection.namespace),
         labelSelector=selection.labels,
@@ -70,7 +77,9 @@ def list_request(resource: Resource, selection: Selection, *, limit: int | None 
     return ApiRequest("list", "GET", path)
 
 
-def watch_request(resource: Resource, selection: Selection, resource_version: str, timeout_seconds: int) -> ApiRequest:
+def watch_request(
+    resource: Resource, selection: Selection, resource_version: str, timeout_seconds: int
+) -> ApiRequest:
     path = with_query(
         resource.path(selection.namespace),
         watch="1",
@@ -88,17 +97,34 @@ def get_request(resource: Resource, name: str, namespace: str | None) -> ApiRequ
 
 
 def create_request(
-    resource: Resource, manifest: Any, namespace: str | None, *, dry_run: bool = False, is_strict: bool = False
+    resource: Resource,
+    manifest: Any,
+    namespace: str | None,
+    *,
+    dry_run: bool = False,
+    is_strict: bool = False,
 ) -> ApiRequest:
     """`is_strict`: a field that the schema does not have is an error; servers before 1.25 drop
     it anyway.
     """
-    path = with_query(resource.path(namespace), dryRun="All" if dry_run else None, fieldValidation="Strict" if is_strict else None)
+    path = with_query(
+        resource.path(namespace),
+        dryRun="All" if dry_run else None,
+        fieldValidation="Strict" if is_strict else None,
+    )
     return ApiRequest("create", "POST", path, encode_body(manifest))
 
 
-def update_request(resource: Resource, name: str, manifest: Any, namespace: str | None, subresource: str | None = None) -> ApiRequest:
-    return ApiRequest("update", "PUT", resource.path(namespace, name, subresource), encode_body(manifest))
+def update_request(
+    resource: Resource,
+    name: str,
+    manifest: Any,
+    namespace: str | None,
+    subresource: str | None = None,
+) -> ApiRequest:
+    return ApiRequest(
+        "update", "PUT", resource.path(namespace, name, subresource), encode_body(manifest)
+    )
 
 
 def patch_request(
@@ -116,14 +142,27 @@ def patch_request(
     managers.
     """
     path = with_query(
-        resource.path(namespace, name, subresource), fieldManager=field_manager, force="true" if force and kind == "apply" else None
+        resource.path(namespace, name, subresource),
+        fieldManager=field_manager,
+        force="true" if force and kind == "apply" else None,
     )
     return ApiRequest("patch", "PATCH", path, encode_body(patch), _PATCH_TYPES[kind])
 
 
-def delete_request(resource: Resource, name: str, namespace: str | None, *, propagation: str = "Background", uid: str = "") -> ApiRequest:
+def delete_request(
+    resource: Resource,
+    name: str,
+    namespace: str | None,
+    *,
+    propagation: str = "Background",
+    uid: str = "",
+) -> ApiRequest:
     """`uid`: of the object to delete; a later object of that name stays, and the answer is 409."""
-    options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+    options: dict[str, Any] = {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": propagation,
+    }
     if uid:
         options["preconditions"] = {"uid": uid}
     return ApiRequest("delete", "DELETE", resource.path(namespace, name), encode_body(options))

@@ -1,10 +1,10 @@
 """The real cluster behind `ports.Cluster`: a reflector per resource, and a snapshot of all mirrors.
 
-A resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an exception
-and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its
-node. ConfigMaps by which an operator takes shared GPUs out are followed from the moment that a node shares
-its GPUs. Owners of pods, disruption budgets and namespaces, which quota reads, are followed from the moment
-that there is a quota tree.
+A resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an
+exception and never an empty list without a word. Nodes are read before pods, so that a pod may be
+missing, but not its node. ConfigMaps by which an operator takes shared GPUs out are followed from
+the moment that a node shares its GPUs. Owners of pods, disruption budgets and namespaces, which
+quota reads, are followed from the moment that there is a quota tree.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ from fairlead.wire import names
 log = logging.getLogger("fairlead.kubernetes")
 
 DISCOVERY_SECONDS = 60.0  # a CRD installed later is picked up within this time
-WRITES_PER_SECOND, WRITES_BURST = 50, 100  # a controller's; client-go's defaults, 5 and 10, are known to be too small for one
+# a controller's; client-go's defaults, 5 and 10, are known to be too small for one
+WRITES_PER_SECOND, WRITES_BURST = 50, 100
 _TREE_HINT = "`fairlead quota validate FILE` names every fault of a tree"
 FRESH_SECONDS = 1.0  # an unchanged snapshot is handed out again without new source times
 
@@ -84,7 +85,9 @@ class KubeCluster:
         self._budgets = Followed(BUDGET_SUBJECT)
         self._owners = [Followed(workload_subject(kind)) for kind in OWNER_KINDS]
         self._has_tree = asyncio.Event()
-        self._by_kind = {each.subject.name: each for each in (*self._all, self._withheld, *self._of_quota)}
+        self._by_kind = {
+            each.subject.name: each for each in (*self._all, self._withheld, *self._of_quota)
+        }
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._discovery: Discovery | None = None
         self._trouble: FairleadError | None = None
@@ -96,7 +99,11 @@ class KubeCluster:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follower.repeat(partial(self._discover, group), self._note_trouble, DISCOVERY_SECONDS))
+            group.create_task(
+                self._follower.repeat(
+                    partial(self._discover, group), self._note_trouble, DISCOVERY_SECONDS
+                )
+            )
             self._start(group, self._nodes)
             while not self._nodes.is_settled:
                 await self._changed.wait()
@@ -104,9 +111,13 @@ class KubeCluster:
             if self._events is not None:
                 self._start(group, self._events)
             group.create_task(self._start_after(group, self._shares_gpus, self._withheld))
-            await self._start_after(group, self._has_tree, self._namespaces, self._budgets, *self._owners)
+            await self._start_after(
+                group, self._has_tree, self._namespaces, self._budgets, *self._owners
+            )
 
-    async def _start_after(self, group: asyncio.TaskGroup, wanted: asyncio.Event, *all_followed: Followed[Any]) -> None:
+    async def _start_after(
+        self, group: asyncio.TaskGroup, wanted: asyncio.Event, *all_followed: Followed[Any]
+    ) -> None:
         """Those that the server does not serve yet are begun when it does (`_follow`)."""
         await wanted.wait()
         for followed in all_followed:
@@ -122,7 +133,11 @@ class KubeCluster:
         if self._discovery is None:
             return False
         served = [each for each in self._extensions if each.resource is not None]
-        return self._nodes.is_settled and self._pods.is_settled and all(each.is_settled for each in served)
+        return (
+            self._nodes.is_settled
+            and self._pods.is_settled
+            and all(each.is_settled for each in served)
+        )
 
     def snapshot(self) -> ClusterSnapshot:
         now, last = self._clock.now(), self._snapshot
@@ -161,11 +176,18 @@ class KubeCluster:
 
     @property
     def _all(self) -> list[Followed[Any]]:
-        return [self._nodes, self._pods, *self._extensions, *([self._events] if self._events is not None else [])]
+        return [
+            self._nodes,
+            self._pods,
+            *self._extensions,
+            *([self._events] if self._events is not None else []),
+        ]
 
     def _build(self, now: float) -> ClusterSnapshot:
         nodes = self._nodes.mirror.rows()
-        if not self._shares_gpus.is_set() and any(counted(node.capacity, GPU_MEMORY) > 0 for node in nodes):
+        if not self._shares_gpus.is_set() and any(
+            counted(node.capacity, GPU_MEMORY) > 0 for node in nodes
+        ):
             self._shares_gpus.set()
         tree = self._tree
         if tree is not None:
@@ -186,7 +208,9 @@ class KubeCluster:
         )
 
     def _sources(self) -> list[Source]:
-        followed = [*self._all, self._withheld] if self._withheld.reflector is not None else self._all
+        followed = (
+            [*self._all, self._withheld] if self._withheld.reflector is not None else self._all
+        )
         return [self._source(each) for each in (*followed, *(self._of_quota if self._tree else ()))]
 
     def _workloads(self) -> Iterator[Workload]:
@@ -197,20 +221,30 @@ class KubeCluster:
 
     def _source(self, followed: Followed[Any]) -> Source:
         if self._discovery is not None and followed.resource is None:
-            return msgspec.structs.replace(followed.missing_source(), is_optional=followed.subject.is_optional)
-        source = msgspec.structs.replace(followed.source(self._trouble), is_optional=followed.subject.is_optional)
+            return msgspec.structs.replace(
+                followed.missing_source(), is_optional=followed.subject.is_optional
+            )
+        source = msgspec.structs.replace(
+            followed.source(self._trouble), is_optional=followed.subject.is_optional
+        )
         if followed is not self._quota or not source.is_ok:
             return source
         tree = self._tree
         wrong = tree.faults[0].message if tree and tree.faults else source.message
         # there is one tree: left out, or not to be read, it is the whole source
         return (
-            msgspec.structs.replace(source, state=SourceState.FAILING, message=wrong, hint=source.hint or _TREE_HINT) if wrong else source
+            msgspec.structs.replace(
+                source, state=SourceState.FAILING, message=wrong, hint=source.hint or _TREE_HINT
+            )
+            if wrong
+            else source
         )
 
     @property
     def _tree(self) -> QuotaTree | None:
-        return next((tree for tree in self._quota.mirror.rows() if tree.name == names.QUOTA_TREE_NAME), None)
+        return next(
+            (tree for tree in self._quota.mirror.rows() if tree.name == names.QUOTA_TREE_NAME), None
+        )
 
     def _observe(self, changes: Changes[Any]) -> None:
         self._by_kind[changes.kind].mirror.observe(changes)
@@ -238,9 +272,13 @@ class KubeCluster:
         try:
             check_version(self._api.connection.server, await self._api.version())
         except Forbidden:
-            log.info("this user may not ask for the API server's version; it is taken to be new enough")
+            log.info(
+                "this user may not ask for the API server's version; it is taken to be new enough"
+            )
 
-    def _follow(self, group: asyncio.TaskGroup, followed: Followed[Any], resource: Resource | None) -> bool:
+    def _follow(
+        self, group: asyncio.TaskGroup, followed: Followed[Any], resource: Resource | None
+    ) -> bool:
         """Start, stop or restart following as the server's offer changed. Whether it did."""
         if resource == followed.resource:
             return False
@@ -257,7 +295,9 @@ class KubeCluster:
         subject = followed.subject
         assert followed.resource is not None
         followed.reflector = self._follower.reflector(subject, followed.resource, self._note_change)
-        self._tasks[subject.name] = group.create_task(followed.reflector.run(), name=f"reflector of {subject.name}")
+        self._tasks[subject.name] = group.create_task(
+            followed.reflector.run(), name=(f"reflector of {subject.name}")
+        )
 
     def _stop(self, followed: Followed[Any]) -> None:
         followed.reflector = None

@@ -149,44 +149,81 @@ class Conversation:
         begins_in_json: bool = False,
     ) -> None:
         self.proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
-        self.label = printable_address(connection.server) + (f" through proxy {printable_address(self.proxy)}" if self.proxy else "")
+        self.label = printable_address(connection.server) + (
+            (f" through proxy {printable_address(self.proxy)}") if self.proxy else ""
+        )
         self._connection = connection
         self._broken = broken
         self._rng = rng
         self._begins_in_json = begins_in_json
         self.speaks_protobuf = True
-        # Compression shrinks a page many times, and a server that writes JSON in pieces of 4 KiB then
-        # writes one piece. It costs more than it saves only between processes of one machine without
-        # encryption.
+        # Compression shrinks a page many times, and a server that writes JSON in pieces of 4 KiB
+        # then writes one piece. It costs more than it saves only between processes of one machine
+        # without encryption.
         is_bare = is_loopback(connection.server) and not connection.is_tls
         self._list_encoding = "gzip" if connection.may_compress and not is_bare else "identity"
 
     # objects
 
-    def get(self, resource: Resource, name: str, namespace: str | None = None, type: Any = Any) -> Steps[Any]:
+    def get(
+        self, resource: Resource, name: str, namespace: str | None = None, type: Any = Any
+    ) -> Steps[Any]:
         """One object, decoded as `type` (a dict by default)."""
         return self._exchange(api_request.get_request(resource, name, namespace), type)
 
-    def create(self, /, resource: Resource, manifest: Any, namespace: str | None = None, **more: bool) -> Steps[Any]:
+    def create(
+        self, /, resource: Resource, manifest: Any, namespace: str | None = None, **more: bool
+    ) -> Steps[Any]:
         """`more`: dry_run, is_strict."""
         return self._exchange(api_request.create_request(resource, manifest, namespace, **more))
 
-    def update(self, /, resource: Resource, name: str, manifest: Any, namespace: str | None = None, **more: Any) -> Steps[Any]:
+    def update(
+        self,
+        /,
+        resource: Resource,
+        name: str,
+        manifest: Any,
+        namespace: str | None = None,
+        **more: Any,
+    ) -> Steps[Any]:
         """`more`: subresource."""
-        return self._exchange(api_request.update_request(resource, name, manifest, namespace, **more))
+        return self._exchange(
+            api_request.update_request(resource, name, manifest, namespace, **more)
+        )
 
     def patch(
-        self, /, resource: Resource, name: str, patch: Any, namespace: str | None = None, *, kind: PatchKind = "merge", **more: Any
+        self,
+        /,
+        resource: Resource,
+        name: str,
+        patch: Any,
+        namespace: str | None = None,
+        *,
+        kind: PatchKind = "merge",
+        **more: Any,
     ) -> Steps[Any]:
         """`kind`: `apply` is server-side. `more`: subresource, field_manager, force."""
-        return self._exchange(api_request.patch_request(resource, name, patch, namespace, kind=kind, **more))
+        return self._exchange(
+            api_request.patch_request(resource, name, patch, namespace, kind=kind, **more)
+        )
 
-    def delete(self, resource: Resource, name: str, namespace: str | None = None, *, propagation: str = "Background") -> Steps[Any]:
-        return self._exchange(api_request.delete_request(resource, name, namespace, propagation=propagation))
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: str = "Background",
+    ) -> Steps[Any]:
+        return self._exchange(
+            api_request.delete_request(resource, name, namespace, propagation=propagation)
+        )
 
     # lists
 
-    def list_all(self, reader: ItemReader[Row], selection: Selection = EVERYTHING) -> Steps[Listing[Row]]:
+    def list_all(
+        self, reader: ItemReader[Row], selection: Selection = EVERYTHING
+    ) -> Steps[Listing[Row]]:
         """All objects, in pages.
 
         An expired continue token (410) restarts the list; the third time it is read in one piece.
@@ -198,10 +235,14 @@ class Conversation:
                 log.info("the list of %s starts again: %s", reader.resource.label, error.message)
         return (yield from self._list_once(reader, selection, None))
 
-    def _list_once(self, reader: ItemReader[Row], selection: Selection, limit: int | None) -> Steps[Listing[Row]]:
+    def _list_once(
+        self, reader: ItemReader[Row], selection: Selection, limit: int | None
+    ) -> Steps[Listing[Row]]:
         listing: Listing[Row] = Listing()
         request = api_request.list_request(reader.resource, selection, limit=limit)
-        answer = yield from (self._page_in_json(request) if self._begins_in_json else self._page(reader, request))
+        answer = yield from (
+            self._page_in_json(request) if self._begins_in_json else self._page(reader, request)
+        )
         asked_again: ApiRequest | None = None
         while True:
             ahead = None
@@ -229,7 +270,9 @@ class Conversation:
 
     def _page(self, reader: ItemReader[Row], request: ApiRequest) -> Steps[Answer]:
         """Asks for a page, which the server makes while the page before it becomes rows."""
-        return self._in_either_form(reader, request, partial(self.send, encoding=self._list_encoding))
+        return self._in_either_form(
+            reader, request, partial(self.send, encoding=self._list_encoding)
+        )
 
     def _page_in_json(self, request: ApiRequest) -> Steps[Answer]:
         return self.send(request, encoding=self._list_encoding)
@@ -238,7 +281,12 @@ class Conversation:
         """As `open`, in either form; `is_protobuf` of the headers shows which one came."""
         return self._in_either_form(reader, request, self.open)
 
-    def _in_either_form(self, reader: ItemReader[Row], request: ApiRequest, ask: Callable[[ApiRequest], Steps[Result]]) -> Steps[Result]:
+    def _in_either_form(
+        self,
+        reader: ItemReader[Row],
+        request: ApiRequest,
+        ask: Callable[[ApiRequest], Steps[Result]],
+    ) -> Steps[Result]:
         if self.speaks_protobuf and reader.takes_protobuf:
             try:
                 return (yield from ask(structs.replace(request, accept=PROTOBUF_OR_JSON)))
@@ -274,7 +322,11 @@ class Conversation:
                 if api_discovery.is_aggregated(answer.headers.get("Content-Type") or ""):
                     served += api_discovery.parse_aggregated(answer.body)
                     continue
-                pairs = api_discovery.parse_groups(answer.body, wanted) if root == "/apis" else [("", "v1")]
+                pairs = (
+                    api_discovery.parse_groups(answer.body, wanted)
+                    if root == "/apis"
+                    else [("", "v1")]
+                )
             except NOT_JSON as error:
                 raise not_its_json(self.label, request, error) from error
             begun = []
@@ -288,13 +340,24 @@ class Conversation:
         try:
             answer = yield from self.send(api_discovery.resources_request(group, version))
             return api_discovery.parse_resources(answer.body, group, version)
-        except (ApiFailure, *NOT_JSON) as error:  # a failed extension server must not hide the others
-            log.warning("discovery of %s/%s failed: %s", group, version, getattr(error, "log_line", error))
+        except (
+            ApiFailure,
+            *NOT_JSON,
+        ) as error:  # a failed extension server must not hide the others
+            log.warning(
+                ("discovery of %s/%s failed: %s"), group, version, getattr(error, "log_line", error)
+            )
             return []
 
     # requests
 
-    def send(self, request: ApiRequest, *, encoding: str = "identity", anew: Callable[[], ApiRequest] | None = None) -> Steps[Answer]:
+    def send(
+        self,
+        request: ApiRequest,
+        *,
+        encoding: str = "identity",
+        anew: Callable[[], ApiRequest] | None = None,
+    ) -> Steps[Answer]:
         """An answer with a good status, decompressed.
 
         After 429 or 503 with Retry-After the request is repeated, for up to PATIENCE_SECONDS.
@@ -313,7 +376,12 @@ class Conversation:
                 waited += delay
                 if waited > PATIENCE_SECONDS:
                     raise
-                log.info("API server `%s` asks to wait: %s; next try in %.1f s", self.label, error.message, delay)
+                log.info(
+                    "API server `%s` asks to wait: %s; next try in %.1f s",
+                    self.label,
+                    error.message,
+                    delay,
+                )
             yield Pause(delay)
 
     def open(self, request: ApiRequest) -> Steps[Any]:
@@ -346,12 +414,22 @@ class Conversation:
         """An answer with a good status. On 401 the credentials are renewed once."""
         credentials = self._connection.credentials
         for may_renew in (True, False):
-            issued = credentials.current() if credentials.is_fresh else (yield Call(credentials.current))
-            ask = Ask(request, self._headers(request, issued, encoding), issued.certificate, is_stream, anew)
+            issued = (
+                credentials.current() if credentials.is_fresh else (yield Call(credentials.current))
+            )
+            ask = Ask(
+                request,
+                self._headers(request, issued, encoding),
+                issued.certificate,
+                is_stream,
+                anew,
+            )
             try:
                 return (yield from self._asked(ask))
             except Unauthorized as error:
-                error.hint = "; ".join(filter(None, (expired_token_words(issued.authorization), error.hint)))
+                error.hint = "; ".join(
+                    filter(None, (expired_token_words(issued.authorization), error.hint))
+                )
                 if not (may_renew and credentials.renew(issued)):
                     raise
         raise AssertionError("the second try returns or raises")
@@ -359,12 +437,19 @@ class Conversation:
     def _asked(self, ask: Ask) -> Steps[Answer]:
         try:
             answer: Answer = yield ask
-            if answer.body.startswith(_GZIP) and answer.headers.get("Content-Encoding") == "gzip":  # a proxy may have unpacked it
+            # a proxy may have unpacked it
+            if answer.body.startswith(_GZIP) and answer.headers.get("Content-Encoding") == "gzip":
                 answer.body = _unzipped(answer.body)
         except self._broken as error:
             raise (yield from self.no_answer(error)) from error
         if not is_good(answer.status):
-            raise failure_of_answer(self.label, ask.request, answer.status, answer.body, answer.headers.get("Retry-After"))
+            raise failure_of_answer(
+                self.label,
+                ask.request,
+                answer.status,
+                answer.body,
+                answer.headers.get("Retry-After"),
+            )
         return answer
 
     def _headers(self, request: ApiRequest, issued: Issued, encoding: str) -> list[tuple[str, str]]:

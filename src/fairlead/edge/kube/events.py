@@ -24,14 +24,23 @@ def event_request(action: RecordEvent, now: float) -> ApiRequest:
 
 
 def object_event_request(action: RecordObjectEvent, now: float) -> ApiRequest:
-    return _request(action.target, action.type, action.reason, action.message, QUOTA_CONTROLLER, now)
+    return _request(
+        action.target, action.type, action.reason, action.message, QUOTA_CONTROLLER, now
+    )
 
 
-def _request(target: ObjectRef, kind: str, reason: str, message: str, component: str, now: float) -> ApiRequest:
+def _request(
+    target: ObjectRef, kind: str, reason: str, message: str, component: str, now: float
+) -> ApiRequest:
     """`now` is part of the name, as in client-go. Text that is too long is cut."""
     namespace = target.namespace or "default"
     at = render_micro_time(now)
-    about = {"kind": target.kind, "apiVersion": target.api_version, "name": target.name, "uid": target.uid}
+    about = {
+        "kind": target.kind,
+        "apiVersion": target.api_version,
+        "name": target.name,
+        "uid": target.uid,
+    }
     event = {
         "apiVersion": "v1",
         "kind": "Event",

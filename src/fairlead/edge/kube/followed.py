@@ -1,4 +1,6 @@
-"""One followed resource of the real cluster: its rows, its reflector, and how well it can be read."""
+"""One followed resource of the real cluster: its rows, its
+reflector, and how well it can be read.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,23 @@ class Followed(Generic[Row]):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more is to be waited for at the start: read once, or known not to be readable."""
+        """Whether nothing more is to be waited for at the start: read once, or known not to be
+        readable.
+        """
         reflector = self.reflector
-        return reflector is not None and (reflector.is_synced or isinstance(reflector.last_error, Forbidden | NotFound))
+        return reflector is not None and (
+            reflector.is_synced or isinstance(reflector.last_error, Forbidden | NotFound)
+        )
 
     def source(self, trouble: FairleadError | None) -> Source:
         """`trouble` is why discovery failed, for a resource that was never followed."""
         name, reflector = self.subject.name, self.reflector
         if reflector is None:
-            return Source(name, SourceState.FAILING, trouble.what, trouble.hint) if trouble else Source(name, SourceState.SYNCING)
+            return (
+                Source(name, SourceState.FAILING, trouble.what, trouble.hint)
+                if trouble
+                else Source(name, SourceState.SYNCING)
+            )
         error = reflector.last_error
         if error is not None:
             return Source(name, _state_of(error), error.what, error.hint, reflector.good_at)
@@ -49,7 +59,10 @@ class Followed(Generic[Row]):
     def missing_source(self) -> Source:
         label = self.subject.resource.label
         return Source(
-            self.subject.name, SourceState.MISSING, f"this cluster does not serve `{label}`", f"install its CRD if `{label}` are wanted"
+            self.subject.name,
+            SourceState.MISSING,
+            f"this cluster does not serve `{label}`",
+            f"install its CRD if `{label}` are wanted",
         )
 
 

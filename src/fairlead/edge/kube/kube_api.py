@@ -49,7 +49,8 @@ Row = TypeVar("Row")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
-WATCH_SECONDS = (300, 600)  # client-go's range, random so that watches do not all end at the same time
+# client-go's range, random so that watches do not all end at the same time
+WATCH_SECONDS = (300, 600)
 PAGE_BUFFER_BYTES = 4 << 20  # two pages, so that the sender need not wait while a page is decoded
 WATCH_BUFFER_BYTES = 1 << 18  # the largest batch, because other tasks wait for its end
 ORDINARY = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
@@ -127,8 +128,11 @@ class KubeApi:
         request = api_request.watch_request(reader.resource, selection, resource_version, seconds)
         request = structs.replace(request, seconds=seconds + READ_SECONDS)
         try:
-            async with asyncio.timeout(READ_SECONDS):  # a watch may be silent for ever once it has begun
-                response: aiohttp.ClientResponse = await self.run(self.conversation.open_watch(reader, request))
+            # a watch may be silent for ever once it has begun
+            async with asyncio.timeout(READ_SECONDS):
+                response: aiohttp.ClientResponse = await self.run(
+                    self.conversation.open_watch(reader, request)
+                )
         except TimeoutError as error:
             raise await self.run(self.conversation.no_answer(error)) from error
         batches = _framed(reader) if is_protobuf(response.headers) else _in_lines(reader)
@@ -139,11 +143,16 @@ class KubeApi:
                     if number:
                         await asyncio.sleep(0)
                     yield changes
-        except (UnreadableProtobuf, FrameTooLong) as error:  # the next watch continues where this one stopped
+        except (
+            UnreadableProtobuf,
+            FrameTooLong,
+        ) as error:  # the next watch continues where this one stopped
             self.conversation.json_only(str(error))
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
-            raise failure_of_answer(self.conversation.label, request, end.status.code or 500, body) from None
+            raise failure_of_answer(
+                self.conversation.label, request, end.status.code or 500, body
+            ) from None
         except NOT_JSON as error:
             raise not_its_json(self.conversation.label, request, error) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -199,7 +208,8 @@ class KubeApi:
                 try:
                     return await step.begun
                 finally:
-                    begun.remove(step.begun)  # with its answer: pages of a long list are not kept until its end
+                    # with its answer: pages of a long list are not kept until its end
+                    begun.remove(step.begun)
             case Pause():
                 return await self._sleep(step.seconds)
             case Call():
@@ -238,24 +248,42 @@ class KubeApi:
         def made() -> tuple[bytes, float]:
             request = asked.made()
             self.requests_total += 1
-            return kept.render(request.method, request.path, asked.headers, request.body), request.seconds or READ_SECONDS
+            return kept.render(
+                request.method, request.path, asked.headers, request.body
+            ), request.seconds or READ_SECONDS
 
         reply = await kept.exchange(made)
-        return Answer(reply.status, {} if reply.retry_after is None else {"Retry-After": reply.retry_after}, reply.body)
+        return Answer(
+            reply.status,
+            {} if reply.retry_after is None else {"Retry-After": reply.retry_after},
+            reply.body,
+        )
 
     def _session_for(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
         if self._session is None or certificate != self._certificate:
-            if self._session is not None:  # the old session's watches end, and start again in the new one
+            # the old session's watches end, and start again in the new one
+            if self._session is not None:
                 closing = asyncio.ensure_future(self._session.close())
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
                 if self._kept is not None:
                     self._kept.close()
-            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else None
+            context = (
+                make_ssl_context(self.connection, certificate) if self.connection.is_tls else None
+            )
             if self.conversation.proxy is None:
-                self._kept = KeptConnections(self.connection.server, context, self.connection.tls_server_name)
-            connector = aiohttp.TCPConnector(ssl=context or False, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
-            self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
+                self._kept = KeptConnections(
+                    self.connection.server, context, self.connection.tls_server_name
+                )
+            connector = aiohttp.TCPConnector(
+                ssl=context or False,
+                limit=0,
+                keepalive_timeout=90,
+                socket_factory=_keepalive_socket,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+            )
             self._certificate = certificate
         return self._session
 
@@ -278,7 +306,11 @@ def _framed(reader: ItemReader[Row]) -> Callable[[bytes], Iterator[list[Change[R
 
 
 def _limits(seconds: float | None) -> aiohttp.ClientTimeout:
-    return ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+    return (
+        ORDINARY
+        if seconds is None
+        else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+    )
 
 
 def _keepalive_socket(address: Any) -> socket.socket:

@@ -20,7 +20,19 @@ from fairlead.edge.connection.connection import Connection, make_ssl_context
 from fairlead.edge.connection.credentials import ClientCertificate
 from fairlead.edge.connection.http_blocking import open_connection, request_target
 from fairlead.edge.kube.api_request import ApiRequest
-from fairlead.edge.kube.conversation import READ_SECONDS, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
+from fairlead.edge.kube.conversation import (
+    READ_SECONDS,
+    Answer,
+    Ask,
+    Begin,
+    Call,
+    Conversation,
+    Finish,
+    Pause,
+    Step,
+    Steps,
+    is_good,
+)
 
 if TYPE_CHECKING:
     import random
@@ -129,7 +141,13 @@ class KubeBlocking:
         server = self.connection.server
         target = request_target(server, request.path, self.conversation.proxy)
         headers = [("User-Agent", f"fairlead/{__version__}"), *self.connection.headers()]
-        return Dialled(line.sock, urlsplit(server).netloc.rpartition("@")[2], target, headers, self.conversation.label)
+        return Dialled(
+            line.sock,
+            urlsplit(server).netloc.rpartition("@")[2],
+            target,
+            headers,
+            self.conversation.label,
+        )
 
     def run(self, steps: Steps[Result]) -> Result:
         """Runs a conversation from its first step to its result."""
@@ -172,16 +190,22 @@ class KubeBlocking:
                 if asked.is_stream and is_good(response.status):
                     return Answer(response.status, response.headers, live=(line, response))
                 body = response.read()
-            except BaseException as error:  # Ctrl-C too: a half-read connection must not return to the pool
+            except (
+                BaseException
+            ) as error:  # Ctrl-C too: a half-read connection must not return to the pool
                 line.close()
-                is_stale = is_kept and isinstance(error, (http.client.RemoteDisconnected, ConnectionError))
+                is_stale = is_kept and isinstance(
+                    error, (http.client.RemoteDisconnected, ConnectionError)
+                )
                 if not (is_stale and asked.request.method == "GET"):
                     raise
                 continue
             self._give_back(line, response)
             return Answer(response.status, response.headers, body)
 
-    def _put_request(self, line: http.client.HTTPConnection, request: ApiRequest, headers: list[tuple[str, str]]) -> None:
+    def _put_request(
+        self, line: http.client.HTTPConnection, request: ApiRequest, headers: list[tuple[str, str]]
+    ) -> None:
         with self._lock:
             self.requests_total += 1
         target = request_target(self.connection.server, request.path, self.conversation.proxy)
@@ -201,7 +225,9 @@ class KubeBlocking:
                 return self._idle.pop(), True
         return self._open(asked.certificate, self._read_seconds), False
 
-    def _open(self, certificate: ClientCertificate | None, read_seconds: float | None) -> http.client.HTTPConnection:
+    def _open(
+        self, certificate: ClientCertificate | None, read_seconds: float | None
+    ) -> http.client.HTTPConnection:
         with self._lock:
             if certificate != self._certificate:
                 self._certificate, self._context, self._idle = certificate, None, []
@@ -215,7 +241,9 @@ class KubeBlocking:
             read_seconds=read_seconds,
         )
 
-    def _give_back(self, line: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+    def _give_back(
+        self, line: http.client.HTTPConnection, response: http.client.HTTPResponse
+    ) -> None:
         if response.will_close:
             line.close()
             return
@@ -228,7 +256,9 @@ class _BegunCall(Generic[Result]):
 
     def __init__(self, call: Callable[[], Result]) -> None:
         self._outcome: list[Result | Exception] = []
-        self._thread = threading.Thread(target=lambda: self._outcome.extend(in_parallel([call])), daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: self._outcome.extend(in_parallel([call])), daemon=True
+        )
         self._thread.start()
 
     def result(self) -> Result:
@@ -240,7 +270,8 @@ class _BegunCall(Generic[Result]):
 
 
 def in_parallel(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
-    """The result of each call, or the exception it raised, in their order; all run at once, in threads.
+    """The result of each call, or the exception it raised, in their order; all run at once, in
+    threads.
 
     >>> in_parallel([lambda: 1, lambda: 1 // 0])
     [1, ZeroDivisionError('integer division or modulo by zero')]
@@ -253,7 +284,9 @@ def in_parallel(calls: Sequence[Callable[[], Result]]) -> list[Result | Exceptio
         except Exception as error:  # noqa: BLE001  (handed to the caller as a value)
             results[index] = error
 
-    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(1, len(calls))]
+    threads = [
+        threading.Thread(target=run, args=(index,), daemon=True) for index in range(1, len(calls))
+    ]
     for thread in threads:
         thread.start()
     if calls:

@@ -41,7 +41,11 @@ class KubeLease:
 
 
 def _render_lease(record: LeaseRecord, namespace: str, name: str, now: float) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, "annotations": {ANNOTATION_WANTED_BY: record.wanted_by}}
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "annotations": {ANNOTATION_WANTED_BY: record.wanted_by},
+    }
     spec = {
         "holderIdentity": record.holder,
         "leaseDurationSeconds": record.seconds,
@@ -49,7 +53,12 @@ def _render_lease(record: LeaseRecord, namespace: str, name: str, now: float) ->
         "leaseTransitions": record.transitions,
     }
     based_on = {"resourceVersion": record.version} if record.version else {}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {**metadata, **based_on}, "spec": spec}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {**metadata, **based_on},
+        "spec": spec,
+    }
 
 
 def _parse_lease(lease: dict[str, Any]) -> LeaseRecord:

@@ -12,7 +12,14 @@ from typing import Any, Final
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import NOT_JSON, ApiFailure
-from fairlead.edge.kube.api_request import ApiRequest, PatchKind, create_request, delete_request, encode_body, patch_request
+from fairlead.edge.kube.api_request import (
+    ApiRequest,
+    PatchKind,
+    create_request,
+    delete_request,
+    encode_body,
+    patch_request,
+)
 from fairlead.edge.kube.resource import JOBS, PODS, QUOTA_TREES, WELL_KNOWN, Resource
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import (
@@ -51,7 +58,11 @@ _CERTAIN: Final = range(400, 500)
 
 
 def target_of(action: ObjectAction) -> ObjectRef:
-    return object_ref(action.manifest, action.namespace, action.plural) if isinstance(action, CreateObject) else action.target
+    return (
+        object_ref(action.manifest, action.namespace, action.plural)
+        if isinstance(action, CreateObject)
+        else action.target
+    )
 
 
 def known_resource(target: ObjectRef, discovery: Discovery | None = None) -> Resource | None:
@@ -62,8 +73,17 @@ def known_resource(target: ObjectRef, discovery: Discovery | None = None) -> Res
     if target.plural:
         return Resource(group, version, target.plural, kind=target.kind)
     wanted = (group, version, target.kind)
-    served: Iterable[Resource] = (each.resource for each in discovery.served if "create" in each.verbs) if discovery else ()
-    return next((each for each in (*WELL_KNOWN, *served) if (each.group, each.version, each.kind) == wanted), None)
+    served: Iterable[Resource] = (
+        (each.resource for each in discovery.served if "create" in each.verbs) if discovery else ()
+    )
+    return next(
+        (
+            each
+            for each in (*WELL_KNOWN, *served)
+            if (each.group, each.version, each.kind) == wanted
+        ),
+        None,
+    )
 
 
 def no_such_kind(target: ObjectRef) -> UserError:
@@ -75,13 +95,23 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
     target = target_of(action)
     match action:
         case CreateObject():
-            return create_request(resource, action.manifest, target.namespace, is_strict=action.is_strict)
+            return create_request(
+                resource, action.manifest, target.namespace, is_strict=action.is_strict
+            )
         case PatchObject():
             patch = action.patch
-            if target.uid:  # a precondition: another object's uid is immutable, and the API server refuses (422)
+            # a precondition: another object's uid is immutable, and the API server refuses (422)
+            if target.uid:
                 patch = {**patch, "metadata": {**patch.get("metadata", {}), "uid": target.uid}}
             way: PatchKind = "strategic" if action.is_strategic else "merge"
-            return patch_request(resource, target.name, patch, target.namespace, kind=way, subresource=action.subresource or None)
+            return patch_request(
+                resource,
+                target.name,
+                patch,
+                target.namespace,
+                kind=way,
+                subresource=action.subresource or None,
+            )
         case DeleteObject():
             return delete_request(resource, target.name, target.namespace, uid=target.uid)
 
@@ -105,11 +135,25 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
             if action.is_trial:
                 options["dryRun"] = ["All"]
             meta = {"name": target.name, "namespace": target.namespace}
-            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
-            return ApiRequest("create", "POST", PODS.path(target.namespace, target.name, "eviction"), encode_body(eviction))
+            eviction = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": meta,
+                "deleteOptions": options,
+            }
+            return ApiRequest(
+                "create",
+                "POST",
+                PODS.path(target.namespace, target.name, "eviction"),
+                encode_body(eviction),
+            )
         case SetPodCondition():
             suspend_mark = action.condition
-            at = {} if suspend_mark.at is None else {"lastTransitionTime": render_micro_time(suspend_mark.at)[:19] + "Z"}
+            at = (
+                {}
+                if suspend_mark.at is None
+                else {"lastTransitionTime": render_micro_time(suspend_mark.at)[:19] + "Z"}
+            )
             condition = {
                 "type": suspend_mark.type,
                 "status": suspend_mark.status,
@@ -118,7 +162,9 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
                 **at,
             }
             body = {"metadata": {"uid": target.uid}, "status": {"conditions": [condition]}}
-            return patch_request(PODS, target.name, body, target.namespace, kind="strategic", subresource="status")
+            return patch_request(
+                PODS, target.name, body, target.namespace, kind="strategic", subresource="status"
+            )
 
 
 def scale_request(action: ScaleJob) -> ApiRequest:
@@ -132,7 +178,10 @@ def scale_request(action: ScaleJob) -> ApiRequest:
         {"op": "replace", "path": "/spec/parallelism", "value": action.count},
     ]
     if action.is_resumed:
-        patch += [{"op": "test", "path": "/spec/suspend", "value": True}, {"op": "replace", "path": "/spec/suspend", "value": False}]
+        patch += [
+            {"op": "test", "path": "/spec/suspend", "value": True},
+            {"op": "replace", "path": "/spec/suspend", "value": False},
+        ]
     if not action.has_annotations:
         patch.append({"op": "test", "path": "/metadata/annotations", "value": None})
         patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
@@ -140,7 +189,9 @@ def scale_request(action: ScaleJob) -> ApiRequest:
     marks: dict[str, str | None] = {
         ANNOTATION_PARALLELISM: None if is_own else str(action.own),
         ANNOTATION_LOWERED: None if is_own else str(action.count),
-        ANNOTATION_SUSPENDED_PRIORITY: str(action.priority) if action.priority and not is_own else None,
+        ANNOTATION_SUSPENDED_PRIORITY: str(action.priority)
+        if action.priority and not is_own
+        else None,
     }
     if action.is_resumed:
         marks[ANNOTATION_SUSPENDED_FOR] = None
@@ -161,7 +212,9 @@ def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
         {"op": "test", "path": "/metadata/uid", "value": tree.uid},
         {"op": "add", "path": "/status", "value": render_tree_status(action)},
     ]
-    return patch_request(QUOTA_TREES, tree.name, patch, tree.namespace, kind="json", subresource="status")
+    return patch_request(
+        QUOTA_TREES, tree.name, patch, tree.namespace, kind="json", subresource="status"
+    )
 
 
 def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
@@ -175,7 +228,11 @@ def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
     if not isinstance(answer, dict) or "metadata" not in answer:
         kind = target_of(action).kind
         done = "made" if isinstance(action, CreateObject) else "changed"
-        failure = OutsideError("kubernetes", f"the API server {done} a {kind} and answered with something else", _LOOK)
+        failure = OutsideError(
+            "kubernetes",
+            f"the API server {done} a {kind} and answered with something else",
+            _LOOK,
+        )
         return Outcome(Result.UNKNOWN, failure.what, failure=failure)
     return Outcome(made=answer)
 
@@ -199,7 +256,11 @@ def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
         result = Result.THERE
     elif _is_gone(action, error):
         result = Result.GONE
-    elif error.status in _CERTAIN and error.status != 408 and "already assigned" not in error.message:
+    elif (
+        error.status in _CERTAIN
+        and error.status != 408
+        and ("already assigned") not in error.message
+    ):
         result = Result.REFUSED
     return Outcome(result, error.message, failure=error, is_busy=error.status == 429)
 
@@ -209,7 +270,19 @@ def _is_gone(action: Action, error: ApiFailure) -> bool:
     match action:
         case CreateObject() | BindPod() | RecordEvent() | RecordObjectEvent():
             return False
-        case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | ScaleJob() | SetPodCondition() | WriteTreeStatus():
-            return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
+        case (
+            PatchObject()
+            | WriteGrants()
+            | TouchPod()
+            | AdmitPod()
+            | ScaleJob()
+            | SetPodCondition()
+            | WriteTreeStatus()
+        ):
+            return error.status == 404 or (
+                error.status == 422 and "metadata.uid: " in error.message
+            )
         case DeleteObject() | EvictPod():
-            return error.status == 404 or (error.status == 409 and "precondition" in error.message.lower())
+            return error.status == 404 or (
+                error.status == 409 and "precondition" in error.message.lower()
+            )

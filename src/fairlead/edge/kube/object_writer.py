@@ -24,7 +24,16 @@ from fairlead.edge.kube.object_actions import (
 from fairlead.edge.kube.resource import PRIORITY_CLASSES, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.errors import FairleadError, Forbidden, NotAsWritten, NotFound, OutsideError
-from fairlead.model.actions import CreateObject, DeleteObject, Manifest, ObjectAction, ObjectRef, Outcome, Result, object_ref
+from fairlead.model.actions import (
+    CreateObject,
+    DeleteObject,
+    Manifest,
+    ObjectAction,
+    ObjectRef,
+    Outcome,
+    Result,
+    object_ref,
+)
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.kind import JobKind
@@ -55,7 +64,9 @@ class ObjectWriter:
         if isinstance(discovery, Exception):
             raise discovery
         versions = [
-            each.resource.version for each in discovery.served if (each.resource.group, each.resource.plural) == (kind.GROUP, kind.PLURAL)
+            each.resource.version
+            for each in discovery.served
+            if (each.resource.group, each.resource.plural) == (kind.GROUP, kind.PLURAL)
         ]
         return Served(
             versions=tuple(versions),
@@ -82,9 +93,15 @@ class ObjectWriter:
         failure, created = outcome.failure, outcome.made
         if isinstance(failure, ApiFailure) and failure.status in _NOT_AS_WRITTEN:
             raise NotAsWritten("kubernetes", failure.what, failure.hint) from failure
-        if created is not None and not manifest["spec"].keys() <= (created.get("spec") or {}).keys():
+        if (
+            created is not None
+            and not manifest["spec"].keys() <= (created.get("spec") or {}).keys()
+        ):
             self.apply(DeleteObject(object_ref(created, plural=kind.PLURAL))).expect(Result.GONE)
-            raise NotAsWritten("kubernetes", "the API server, older than 1.25, dropped fields that it does not know")
+            raise NotAsWritten(
+                "kubernetes",
+                "the API server, older than 1.25, dropped fields that it does not know",
+            )
         return outcome
 
     def is_there(self, manifest: Manifest, namespace: str) -> bool:

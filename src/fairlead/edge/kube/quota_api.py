@@ -1,5 +1,5 @@
-"""The API server as the quota controller needs it (`ports.QuotaApi`): follow what quota reads, carry actions
-out, keep a Lease.
+"""The API server as the quota controller needs it (`ports.QuotaApi`): follow what quota reads,
+carry actions out, keep a Lease.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ TREE_SECONDS: Final = 5.0
 LEAN_POD_SUBJECT: Final = structs.replace(POD_SUBJECT, keep=without_report)
 """A list of all pods is in memory at once, so each is made lean when it is read."""
 NEEDED_NAMESPACES_SUBJECT: Final = structs.replace(NAMESPACE_SUBJECT, is_optional=False)
-SOUGHT_TREE_SUBJECT: Final = structs.replace(QUOTA_SUBJECT, versions=None, is_optional=True, retry_seconds=TREE_SECONDS)
+SOUGHT_TREE_SUBJECT: Final = structs.replace(
+    QUOTA_SUBJECT, versions=None, is_optional=True, retry_seconds=TREE_SECONDS
+)
 """Asked for without discovery, so that a tree counts within seconds of its CRD."""
 FOLLOWED: Final[tuple[FollowedKind[Any], ...]] = (
     NODE_SUBJECT,
@@ -49,7 +51,9 @@ FOLLOWED: Final[tuple[FollowedKind[Any], ...]] = (
 
 
 class KubeQuotaApi:
-    """`lease`: namespace and name. The rate bounds all writes; Events have a smaller one of their own."""
+    """`lease`: namespace and name. The rate bounds all writes; Events have a smaller one of their
+    own.
+    """
 
     workload_kinds = tuple(each.name for each in WORKLOAD_KINDS)
 

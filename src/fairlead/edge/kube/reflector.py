@@ -1,8 +1,8 @@
 """Follows one resource: list, watch, and after a failure wait and go on where it stopped.
 
-A failure empties nothing. The observer keeps what it has, and `good_at` is the time until which that was
-current; only a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing
-is skipped or reported twice.
+A failure empties nothing. The observer keeps what it has, and `good_at` is the time until which
+that was current; only a new list replaces it. A watch that broke is resumed at the last delivered
+version, so nothing is skipped or reported twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
 from fairlead.edge.connection.backoff import Backoff
-from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Gone, NotServed, Unreachable
+from fairlead.edge.kube.api_failure import (
+    ApiFailure,
+    ForbiddenByServer,
+    Gone,
+    NotServed,
+    Unreachable,
+)
 from fairlead.edge.kube.api_page import Change, ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.kube_api import KubeApi
@@ -29,7 +35,8 @@ log = logging.getLogger("fairlead.kubernetes")
 Row = TypeVar("Row")
 
 _DELETED: Final = ChangeType.DELETED
-SHORT_WATCH_SECONDS = 1.0  # a watch that the server ends sooner, empty-handed, is followed by a wait
+# a watch that the server ends sooner, empty-handed, is followed by a wait
+SHORT_WATCH_SECONDS = 1.0
 
 
 class Mirror(Generic[Row]):
@@ -76,10 +83,10 @@ class Mirror(Generic[Row]):
 class Reflector(Generic[Row]):
     """Follows one resource and reports its changes to `observe`, under the name `kind`.
 
-    `run` never returns and raises only what is a bug (or CancelledError). `is_synced`: it was listed once.
-    `is_current`: a watch is open, so the observer is current. `good_at`: the time, by `now`, until which it
-    was. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and make no
-    row, with reasons.
+    `run` never returns and raises only what is a bug (or CancelledError). `is_synced`: it was
+    listed once. `is_current`: a watch is open, so the observer is current. `good_at`: the time, by
+    `now`, until which it was. `last_error` stands from a failure to the next success. `unreadable`:
+    objects that exist and make no row, with reasons.
     """
 
     def __init__(
@@ -129,7 +136,9 @@ class Reflector(Generic[Row]):
     async def _list(self) -> None:
         with quiet_collector(is_first=not self.is_synced):
             listing = await self._api.list_all(self.reader, self._selection)
-            self.unreadable = {each.key: f"{each.label}: {each.reason}" for each in listing.malformed}
+            self.unreadable = {
+                each.key: (f"{each.label}: {each.reason}") for each in listing.malformed
+            }
             self._observe(listed(self._kind, listing.rows, self.unreadable))
         self._version = listing.resource_version
         self._listed_at = time.monotonic()
@@ -138,13 +147,18 @@ class Reflector(Generic[Row]):
         self._succeeded()
 
     async def _follow(self) -> None:
-        """Watch after watch, until the version is gone (returns) or there is another failure (raises)."""
+        """Watch after watch, until the version is gone (returns) or there is another failure
+        (raises).
+        """
         while True:
             try:
                 await self._watch_once()
             except Gone as error:
-                log.info("watch of %s: %s; listing again", self.reader.resource.label, error.message)
-                if time.monotonic() - self._listed_at < SHORT_WATCH_SECONDS:  # gone, though just listed: do not turn in circles
+                log.info(
+                    ("watch of %s: %s; listing again"), self.reader.resource.label, error.message
+                )
+                # gone, though just listed: do not turn in circles
+                if time.monotonic() - self._listed_at < SHORT_WATCH_SECONDS:
                     await self._sleep(self._backoff.next_delay())
                 return
             except ApiFailure as error:
@@ -156,7 +170,9 @@ class Reflector(Generic[Row]):
         opened_at = time.monotonic()
         delivered = 0
         try:
-            async with contextlib.aclosing(self._api.watch(self.reader, self._version, self._selection)) as batches:
+            async with contextlib.aclosing(
+                self._api.watch(self.reader, self._version, self._selection)
+            ) as batches:
                 async for batch in batches:
                     if not self.is_current:
                         self.is_current = True
@@ -197,7 +213,11 @@ class Reflector(Generic[Row]):
 
     def _succeeded(self) -> None:
         if self.last_error is not None:
-            log.info("%s: read again after %d failures", self.reader.resource.label, self._backoff.failures)
+            log.info(
+                "%s: read again after %d failures",
+                self.reader.resource.label,
+                self._backoff.failures,
+            )
         self.last_error = None
         self._good_at = self._now()
         self._on_change()
@@ -214,7 +234,13 @@ class Reflector(Generic[Row]):
         self.last_error = error
         delay = self._backoff.next_delay(getattr(error, "retry_after", None))
         level = logging.WARNING if is_news else logging.DEBUG
-        log.log(level, "%s cannot be read, next try in %.1f s: %s", self.reader.resource.label, delay, error.log_line)
+        log.log(
+            level,
+            "%s cannot be read, next try in %.1f s: %s",
+            self.reader.resource.label,
+            delay,
+            error.log_line,
+        )
         self._on_change()
         await self._sleep(delay)
 
@@ -230,18 +256,20 @@ def _is_resumable(error: ApiFailure) -> bool:
 
 
 _COLLECTED_AFTER_MOST = 100_000
-"""New objects. With Python's own 700 a large cluster's console fell silent for 0.3 s every other second."""
+"""New objects. With Python's own 700 a large cluster's console fell silent for 0.3 s every other
+second.
+"""
 _listing_now = 0
 
 
 @contextlib.contextmanager
 def quiet_collector(*, is_first: bool) -> Iterator[None]:
-    """No garbage collection while a list is read: it would look at every new row again and again (hundreds of
-    times the parser's time).
+    """No garbage collection while a list is read: it would look at every new row again and again
+    (hundreds of times the parser's time).
 
-    After a first list everything read is frozen: later collections pass over it. The more was read, the
-    fewer collections there are: a process that keeps a large cluster makes hundreds of thousands of new
-    objects at each change of it, and throws away as many. Nested use is fine.
+    After a first list everything read is frozen: later collections pass over it. The more was read,
+    the fewer collections there are: a process that keeps a large cluster makes hundreds of
+    thousands of new objects at each change of it, and throws away as many. Nested use is fine.
     """
     global _listing_now  # the collector is the process's, so is this count
     was_enabled = gc.isenabled() or _listing_now > 0
@@ -256,5 +284,7 @@ def quiet_collector(*, is_first: bool) -> Iterator[None]:
                 gc.collect()
                 gc.freeze()
                 seldom, *older = gc.get_threshold()
-                gc.set_threshold(max(seldom, min(_COLLECTED_AFTER_MOST, gc.get_freeze_count() // 10)), *older)
+                gc.set_threshold(
+                    max(seldom, min(_COLLECTED_AFTER_MOST, gc.get_freeze_count() // 10)), *older
+                )
             gc.enable()

@@ -31,7 +31,9 @@ class Resource(Struct, frozen=True, gc=False):
         api_version = f"{self.group}/{self.version}" if self.group else self.version
         return ObjectRef(api_version, self.kind, name, namespace, plural=self.plural)
 
-    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+    def path(
+        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    ) -> str:
         """The URL path; for a namespaced resource without `namespace`, that of all namespaces.
 
         >>> PODS.path("team a", "p"), NODES.path()
@@ -57,7 +59,20 @@ SERVICES = Resource("", "v1", "services", kind="Service")
 NAMESPACES = Resource("", "v1", "namespaces", is_namespaced=False, kind="Namespace")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", kind="Deployment")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
-PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
+PRIORITY_CLASSES = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass"
+)
 QUOTA_TREES = Resource(QUOTA_GROUP, QUOTA_VERSION, QUOTA_PLURAL, kind="ElasticQuotaTree")
-WELL_KNOWN = (NODES, PODS, EVENTS, CONFIG_MAPS, SECRETS, SERVICES, NAMESPACES, DEPLOYMENTS, LEASES, PRIORITY_CLASSES)
+WELL_KNOWN = (
+    NODES,
+    PODS,
+    EVENTS,
+    CONFIG_MAPS,
+    SECRETS,
+    SERVICES,
+    NAMESPACES,
+    DEPLOYMENTS,
+    LEASES,
+    PRIORITY_CLASSES,
+)
 """Resources that every API server serves, so that no discovery is needed."""

@@ -47,6 +47,10 @@ def spec_fields(api: KubeBlocking, group: str, version: str, kind: str) -> froze
     except (OutsideError, *NOT_JSON):
         return None
     for schema in ((document.components and document.components.schemas) or {}).values():
-        if any(each.kind == kind for each in schema.kinds or ()) and schema.properties and schema.properties.spec:
+        if (
+            any(each.kind == kind for each in schema.kinds or ())
+            and schema.properties
+            and schema.properties.spec
+        ):
             return frozenset(schema.properties.spec.properties or ()) or None
     return None

@@ -1,5 +1,5 @@
-"""The API server as the scheduler extender needs it (`ports.SharingApi`): follow three kinds, carry actions
-out, keep a Lease.
+"""The API server as the scheduler extender needs it (`ports.SharingApi`): follow three kinds, carry
+actions out, keep a Lease.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class KubeSharingApi:
     The rate bounds bindings and what belongs to them; Events have a smaller one of their own.
     """
 
-    def __init__(self, api: KubeApi, lease: tuple[str, str], per_second: float = 100, burst: int = 200) -> None:
+    def __init__(
+        self, api: KubeApi, lease: tuple[str, str], per_second: float = 100, burst: int = 200
+    ) -> None:
         self._api = api
         self._rate = RateLimit(per_second, burst)
         self._writer = KubeWriter(api, self._rate)

@@ -13,7 +13,13 @@ from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import Resource
 from fairlead.errors import OutsideError
 
-REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", is_namespaced=False, kind="SelfSubjectReview")
+REVIEWS: Final = Resource(
+    "authentication.k8s.io",
+    "v1",
+    "selfsubjectreviews",
+    is_namespaced=False,
+    kind="SelfSubjectReview",
+)
 
 
 def user_name(api: KubeBlocking) -> str:
@@ -21,10 +27,14 @@ def user_name(api: KubeBlocking) -> str:
     refuses it, the name in the client certificate.
     """
     try:
-        review = api.create(REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+        review = api.create(
+            REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        )
         return str(review["status"]["userInfo"]["username"])
     except (LookupError, TypeError) as error:
-        raise OutsideError("kubernetes", "the API server's SelfSubjectReview names no user") from error
+        raise OutsideError(
+            "kubernetes", ("the API server's SelfSubjectReview names no user")
+        ) from error
     except (NotServed, ForbiddenByServer) as error:
         from fairlead.edge.connection.certificate import common_name
 

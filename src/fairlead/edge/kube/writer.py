@@ -74,15 +74,21 @@ class KubeWriter:
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         """See `ports.Cluster.apply`."""
-        await (self._events if isinstance(action, RecordEvent | RecordObjectEvent) else self._rate).wait()
+        await (
+            self._events if isinstance(action, RecordEvent | RecordObjectEvent) else self._rate
+        ).wait()
         try:
             request = await self._request(action)
         except FairleadError as error:
             return not_sent(error)
         try:
-            answer = await self._api.send(request, anew=None if left is None else _Guard(request, left))
+            answer = await self._api.send(
+                request, anew=None if left is None else _Guard(request, left)
+            )
         except _LeaseOver as over:
-            return Outcome(Result.UNKNOWN if over.was_sent else Result.REFUSED, "the lease has run out")
+            return Outcome(
+                Result.UNKNOWN if over.was_sent else Result.REFUSED, ("the lease has run out")
+            )
         except FairleadError as error:
             return outcome_of_failure(action, error)
         if isinstance(action, CreateObject | PatchObject | DeleteObject):
@@ -96,7 +102,9 @@ class KubeWriter:
             case WriteGrants():
                 return _annotate_request(action.pod, render_action(action, time.time()))
             case TouchPod():
-                return _annotate_request(action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))})
+                return _annotate_request(
+                    action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))}
+                )
             case RecordEvent():
                 return event_request(action, time.time())
             case RecordObjectEvent():
@@ -152,10 +160,19 @@ class _Guard:
 def _binding_request(action: BindPod) -> ApiRequest:
     pod = action.pod
     metadata = {"name": pod.name, "uid": pod.uid, "annotations": render_action(action, time.time())}
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": {"kind": "Node", "name": action.node}}
-    return ApiRequest("create", "POST", PODS.path(pod.namespace, pod.name, "binding"), encode_body(binding))
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"kind": "Node", "name": action.node},
+    }
+    return ApiRequest(
+        "create", "POST", PODS.path(pod.namespace, pod.name, "binding"), encode_body(binding)
+    )
 
 
 def _annotate_request(pod: Pod, annotations: Mapping[str, str]) -> ApiRequest:
     target = structs.replace(PODS.ref(pod.name, pod.namespace), uid=pod.uid)
-    return object_request(PatchObject(target, {"metadata": {"annotations": dict(annotations)}}), PODS)
+    return object_request(
+        PatchObject(target, {"metadata": {"annotations": dict(annotations)}}), PODS
+    )

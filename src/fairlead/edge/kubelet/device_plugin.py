@@ -136,11 +136,17 @@ class DevicePlugin:
             return
         await self._end()
         server = aio.server()
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, self._handlers()),))
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(_SERVICE, self._handlers()),)
+        )
         try:
             server.add_insecure_port(f"unix:{self._path}")
         except RuntimeError as error:
-            raise OutsideError("kubelet", f"cannot listen on `{self._path}`", "look whether the kubelet's directory is mounted") from error
+            raise OutsideError(
+                "kubelet",
+                f"cannot listen on `{self._path}`",
+                "look whether the kubelet's directory is mounted",
+            ) from error
         self._server = server
         await server.start()
         self._socket = _identity(self._path)
@@ -148,13 +154,21 @@ class DevicePlugin:
     async def _register(self) -> None:
         self._kubelet = _identity(self._kubelet_path)
         if self._kubelet is None:
-            raise OutsideError("kubelet", f"there is no `{self._kubelet_path}`", "look whether a kubelet runs and has this directory")
-        async with aio.insecure_channel(f"unix:{self._kubelet_path}", options=[("grpc.default_authority", "localhost")]) as channel:
+            raise OutsideError(
+                "kubelet",
+                f"there is no `{self._kubelet_path}`",
+                "look whether a kubelet runs and has this directory",
+            )
+        async with aio.insecure_channel(
+            f"unix:{self._kubelet_path}", options=[("grpc.default_authority", "localhost")]
+        ) as channel:
             register: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(_REGISTER)
             try:
                 await register(render_registration(self._registration), timeout=REGISTER_SECONDS)
             except aio.AioRpcError as error:
-                raise OutsideError("kubelet", f"the kubelet does not take `{self.resource}`: {error.details()}") from error
+                raise OutsideError(
+                    "kubelet", (f"the kubelet does not take `{self.resource}`: {error.details()}")
+                ) from error
         self._spoken_at = asyncio.get_running_loop().time()
         self._trouble = ""
         _log.info("the kubelet has taken %s", self.resource)
@@ -162,7 +176,9 @@ class DevicePlugin:
 
     async def _until_forgotten(self) -> None:
         now = asyncio.get_running_loop().time
-        while _identity(self._path) == self._socket and _identity(self._kubelet_path) == self._kubelet:
+        while (
+            _identity(self._path) == self._socket and _identity(self._kubelet_path) == self._kubelet
+        ):
             if not self._streams and now() - self._spoken_at > self._silence_seconds:
                 return
             await self._pause()
@@ -214,7 +230,12 @@ class DevicePlugin:
 
     async def _prefer(self, request: bytes, stream: Stream) -> bytes:
         asked = await _parsed(parse_preference, request, stream)
-        return render_preferred([self._answers.preferred(each.available, each.must_include, each.size) for each in asked])
+        return render_preferred(
+            [
+                self._answers.preferred(each.available, each.must_include, each.size)
+                for each in asked
+            ]
+        )
 
     async def _allocate(self, request: bytes, stream: Stream) -> bytes:
         given: list[ContainerEdits | CdiDevices] = []

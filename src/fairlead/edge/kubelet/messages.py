@@ -11,12 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from google.protobuf import message_factory
-from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+)
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
-from fairlead.model.devices.kubelet import CdiDevices, ClaimedDevice, ContainerEdits, HeldDevices, OfferedDevice
+from fairlead.model.devices.kubelet import (
+    CdiDevices,
+    ClaimedDevice,
+    ContainerEdits,
+    HeldDevices,
+    OfferedDevice,
+)
 
 EMPTY: Final = b""
 """A message without fields."""
@@ -28,11 +38,15 @@ _SCALARS: Final = {"string": _STRING, "bool": _BOOL, "int32": _INT32}
 
 _DEVICE_PLUGIN: Final[Mapping[str, str]] = {
     "DevicePluginOptions": "bool pre_start_required 1, bool get_preferred_allocation_available 2",
-    "RegisterRequest": "string version 1, string endpoint 2, string resource_name 3, DevicePluginOptions options 4",
+    "RegisterRequest": (
+        "string version 1, string endpoint 2, string resource_name 3, DevicePluginOptions options 4"
+    ),
     "Device": "string ID 1, string health 2",
     "ListAndWatchResponse": "Device* devices 1",
     "PreStartContainerRequest": "string* devices_ids 1",
-    "ContainerPreferredAllocationRequest": "string* available_deviceIDs 1, string* must_include_deviceIDs 2, int32 allocation_size 3",
+    "ContainerPreferredAllocationRequest": (
+        "string* available_deviceIDs 1, string* must_include_deviceIDs 2, int32 allocation_size 3"
+    ),
     "PreferredAllocationRequest": "ContainerPreferredAllocationRequest* container_requests 1",
     "ContainerPreferredAllocationResponse": "string* deviceIDs 1",
     "PreferredAllocationResponse": "ContainerPreferredAllocationResponse* container_responses 1",
@@ -42,7 +56,9 @@ _DEVICE_PLUGIN: Final[Mapping[str, str]] = {
     "Mount": "string container_path 1, string host_path 2, bool read_only 3",
     "DeviceSpec": "string container_path 1, string host_path 2, string permissions 3",
     "CDIDevice": "string name 1",
-    "ContainerAllocateResponse": "EnvsEntry* envs 1, Mount* mounts 2, DeviceSpec* devices 3, CDIDevice* cdi_devices 5",
+    "ContainerAllocateResponse": (
+        "EnvsEntry* envs 1, Mount* mounts 2, DeviceSpec* devices 3, CDIDevice* cdi_devices 5"
+    ),
     "AllocateResponse": "ContainerAllocateResponse* container_responses 1",
 }
 """Name and fields of each message: type (`*` = repeated), name, number. A map is a list of
@@ -52,8 +68,12 @@ entries.
 _POD_RESOURCES: Final[Mapping[str, str]] = {
     "ContainerDevices": "string resource_name 1, string* device_ids 2",
     "ClaimResource": "string driver_name 2, string pool_name 3, string device_name 4",
-    "DynamicResource": "string claim_name 1, string claim_namespace 2, ClaimResource* claim_resources 4",
-    "ContainerResources": "string name 1, ContainerDevices* devices 2, DynamicResource* dynamic_resources 5",
+    "DynamicResource": (
+        "string claim_name 1, string claim_namespace 2, ClaimResource* claim_resources 4"
+    ),
+    "ContainerResources": (
+        "string name 1, ContainerDevices* devices 2, DynamicResource* dynamic_resources 5"
+    ),
     "PodResources": "string name 1, string namespace 2, ContainerResources* containers 3",
     "ListPodResourcesResponse": "PodResources* pod_resources 1",
 }
@@ -88,16 +108,27 @@ def _message_classes(package: str, described: Mapping[str, str]) -> Mapping[str,
         file.message_type.append(message)
     pool = DescriptorPool()
     pool.Add(file)
-    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}")) for name in described}
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
+        for name in described
+    }
 
 
 def _field(package: str, kind: str, name: str, number: int) -> FieldDescriptorProto:
     one = kind.removesuffix("*")
-    label = FieldDescriptorProto.LABEL_REPEATED if one != kind else FieldDescriptorProto.LABEL_OPTIONAL
+    label = (
+        FieldDescriptorProto.LABEL_REPEATED if one != kind else FieldDescriptorProto.LABEL_OPTIONAL
+    )
     if one in _SCALARS:
         return FieldDescriptorProto(name=name, number=number, label=label, type=_SCALARS[one])
     type_name = f".{package}.{one}"
-    return FieldDescriptorProto(name=name, number=number, label=label, type=FieldDescriptorProto.TYPE_MESSAGE, type_name=type_name)
+    return FieldDescriptorProto(
+        name=name,
+        number=number,
+        label=label,
+        type=FieldDescriptorProto.TYPE_MESSAGE,
+        type_name=type_name,
+    )
 
 
 _plugin: Final = _message_classes("v1beta1", _DEVICE_PLUGIN)
@@ -121,7 +152,9 @@ def render_options(needs_start: bool) -> bytes:
 
 def render_devices(devices: Iterable[OfferedDevice]) -> bytes:
     device = _plugin["Device"]
-    rows = [device(ID=each.id, health="Healthy" if each.is_healthy else "Unhealthy") for each in devices]
+    rows = [
+        device(ID=each.id, health="Healthy" if each.is_healthy else "Unhealthy") for each in devices
+    ]
     return _bytes(_plugin["ListAndWatchResponse"](devices=rows))
 
 
@@ -144,14 +177,22 @@ def parse_start(message: bytes) -> tuple[str, ...]:
 def parse_preference(message: bytes) -> tuple[PreferenceRequest, ...]:
     request = _parsed(_plugin["PreferredAllocationRequest"], message)
     return tuple(
-        PreferenceRequest(tuple(each.available_deviceIDs), tuple(each.must_include_deviceIDs), each.allocation_size)
+        PreferenceRequest(
+            tuple(each.available_deviceIDs),
+            tuple(each.must_include_deviceIDs),
+            each.allocation_size,
+        )
         for each in request.container_requests
     )
 
 
 def render_preferred(chosen: Sequence[Sequence[str]]) -> bytes:
     row = _plugin["ContainerPreferredAllocationResponse"]
-    return _bytes(_plugin["PreferredAllocationResponse"](container_responses=[row(deviceIDs=ids) for ids in chosen]))
+    return _bytes(
+        _plugin["PreferredAllocationResponse"](
+            container_responses=[row(deviceIDs=ids) for ids in chosen]
+        )
+    )
 
 
 def parse_pod_resources(message: bytes) -> tuple[HeldDevices, ...]:
@@ -169,29 +210,55 @@ def parse_pod_resources(message: bytes) -> tuple[HeldDevices, ...]:
                 held.setdefault(key, set()).update(devices.device_ids)
             for claim in container.dynamic_resources:
                 for each in claim.claim_resources:
-                    device = ClaimedDevice(claim.claim_name, claim.claim_namespace, each.driver_name, each.pool_name, each.device_name)
+                    device = ClaimedDevice(
+                        claim.claim_name,
+                        claim.claim_namespace,
+                        each.driver_name,
+                        each.pool_name,
+                        each.device_name,
+                    )
                     ids = (f"{each.pool_name}/{each.device_name}",)
-                    claimed.append(HeldDevices(each.driver_name, ids, container.name, pod.namespace, pod.name, claimed=device))
+                    claimed.append(
+                        HeldDevices(
+                            each.driver_name,
+                            ids,
+                            container.name,
+                            pod.namespace,
+                            pod.name,
+                            claimed=device,
+                        )
+                    )
     listed = (
-        HeldDevices(resource, tuple(sorted(ids)), container, namespace, pod) for (namespace, pod, container, resource), ids in held.items()
+        HeldDevices(resource, tuple(sorted(ids)), container, namespace, pod)
+        for (namespace, pod, container, resource), ids in held.items()
     )
     return (*listed, *claimed)
 
 
 def _options(needs_start: bool) -> Any:
-    return _plugin["DevicePluginOptions"](pre_start_required=needs_start, get_preferred_allocation_available=True)
+    return _plugin["DevicePluginOptions"](
+        pre_start_required=needs_start, get_preferred_allocation_available=True
+    )
 
 
 def _of_cdi(devices: CdiDevices) -> Any:
-    return _plugin["ContainerAllocateResponse"](cdi_devices=[_plugin["CDIDevice"](name=name) for name in devices.names])
+    return _plugin["ContainerAllocateResponse"](
+        cdi_devices=[_plugin["CDIDevice"](name=name) for name in devices.names]
+    )
 
 
 def _of_edits(edits: ContainerEdits) -> Any:
     mount, device, entry = _plugin["Mount"], _plugin["DeviceSpec"], _plugin["EnvsEntry"]
     return _plugin["ContainerAllocateResponse"](
         envs=[entry(key=name, value=value) for name, value in edits.environment.items()],
-        mounts=[mount(container_path=m.container_path, host_path=m.host_path, read_only=m.is_read_only) for m in edits.mounts],
-        devices=[device(container_path=path, host_path=path, permissions="rw") for path in edits.device_nodes],
+        mounts=[
+            mount(container_path=m.container_path, host_path=m.host_path, read_only=m.is_read_only)
+            for m in edits.mounts
+        ],
+        devices=[
+            device(container_path=path, host_path=path, permissions="rw")
+            for path in edits.device_nodes
+        ],
     )
 
 

@@ -49,10 +49,15 @@ class PodResources:
         try:
             return parse_pod_resources(await ask(EMPTY, timeout=self._seconds))
         except aio.AioRpcError as error:
-            what = f"`{self._socket}` does not list the holders of devices: {error.code().name} {error.details()}"
+            what = (
+                f"`{self._socket}` does not list the holders of devices: {error.code().name} "
+                f"{error.details()}"
+            )
             raise OutsideError("kubelet", what, "look whether the kubelet runs") from error
         except ValueError as error:
-            raise OutsideError("kubelet", f"`{self._socket}` answers with what is no list of devices: {error}") from error
+            raise OutsideError(
+                "kubelet", (f"`{self._socket}` answers with what is no list of devices: {error}")
+            ) from error
 
     async def close(self) -> None:
         if self._channel is not None:

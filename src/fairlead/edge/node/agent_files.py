@@ -90,7 +90,9 @@ class NodeAgentFiles:
         _write(self._folders.state / "grants.json", render_given(shares), _PUBLIC)
 
     def read_faults(self) -> tuple[CardFault, ...] | Refusal:
-        return _parsed(self._folders.state / "faults.json", lambda text: parse_faults(text, _boot()), ())
+        return _parsed(
+            self._folders.state / "faults.json", lambda text: parse_faults(text, _boot()), ()
+        )
 
     def write_faults(self, faults: Iterable[CardFault]) -> None:
         _write(self._folders.state / "faults.json", render_faults(_boot(), faults), _PUBLIC)
@@ -101,7 +103,9 @@ class NodeAgentFiles:
         return None if isinstance(found, Refusal) else found.get(versions)
 
     def write_runtime(self, versions: str, does_cdi: bool) -> None:
-        _write(self._folders.state / "runtime.json", msgspec.json.encode({versions: does_cdi}), _PUBLIC)
+        _write(
+            self._folders.state / "runtime.json", msgspec.json.encode({versions: does_cdi}), _PUBLIC
+        )
 
     def limits_path(self, token: str) -> str:
         return str(self._folders.state / "containers" / token / "limits")
@@ -119,11 +123,15 @@ class NodeAgentFiles:
             with _on_disk("be removed", self._answer(token)):
                 self._answer(token).unlink(missing_ok=True)
             return
-        nothing = structs.replace(limits, cards=tuple(structs.replace(card, memory_mib=0) for card in limits.cards))
+        nothing = structs.replace(
+            limits, cards=tuple(structs.replace(card, memory_mib=0) for card in limits.cards)
+        )
         self.write_container(token, nothing, None)
         _write(self._answer(token), render_limits(limits), _PUBLIC)
 
-    def write_container(self, token: str, limits: ContainerLimits, edits: ContainerEdits | None) -> None:
+    def write_container(
+        self, token: str, limits: ContainerLimits, edits: ContainerEdits | None
+    ) -> None:
         _write(Path(self.region_path(token)), b"", _SHARED)
         _write(Path(self.limits_path(token)), render_limits(limits), _READ_ONLY)
         if edits is not None:
@@ -173,7 +181,9 @@ class KubeletLists:
     `needs_names`: the checkpoint alone, which has no names, is not enough.
     """
 
-    def __init__(self, resources: PodResources, plugins: Path, *, needs_names: bool = False) -> None:
+    def __init__(
+        self, resources: PodResources, plugins: Path, *, needs_names: bool = False
+    ) -> None:
         self._needs_names = needs_names
         self._resources = resources
         self._checkpoint = plugins / CHECKPOINT
@@ -210,7 +220,9 @@ def _runtime(text: bytes) -> dict[str, bool] | Refusal:
         return Refusal(f"what was found out of the container runtime cannot be read: {error}")
 
 
-def _parsed(path: Path, parse: Callable[[bytes], Parsed | Refusal], absent: Parsed) -> Parsed | Refusal:
+def _parsed(
+    path: Path, parse: Callable[[bytes], Parsed | Refusal], absent: Parsed
+) -> Parsed | Refusal:
     try:
         return parse(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -235,7 +247,11 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise OutsideError("disk", f"`{path}` cannot {what}: {why}", "look whether the node's disk is full or mounted read-only") from error
+        raise OutsideError(
+            "disk",
+            f"`{path}` cannot {what}: {why}",
+            "look whether the node's disk is full or mounted read-only",
+        ) from error
 
 
 def _names(folder: Path) -> list[str]:
@@ -260,7 +276,8 @@ def _is_served(path: Path) -> bool:
         return False
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as asking:
-            asking.connect(f"/proc/self/fd/{folder}/{path.name}")  # a path short enough for a socket address
+            # a path short enough for a socket address
+            asking.connect(f"/proc/self/fd/{folder}/{path.name}")
     except ConnectionRefusedError:
         return False
     except OSError:

@@ -57,10 +57,22 @@ class NodeSlices:
     async def _ask(self) -> Mapping[tuple[str, str, str], ClaimableCard]:
         """The cards, from the newest version that the server has."""
         for version in _VERSIONS:
-            resource = Resource("resource.k8s.io", version, "resourceslices", is_namespaced=False, kind="ResourceSlice")
+            resource = Resource(
+                "resource.k8s.io",
+                version,
+                "resourceslices",
+                is_namespaced=False,
+                kind="ResourceSlice",
+            )
             try:
-                listing = await self._api.list_all(ItemReader(resource, JsonForm(WireSlice, parse_slice)), self._here)
+                listing = await self._api.list_all(
+                    ItemReader(resource, JsonForm(WireSlice, parse_slice)), self._here
+                )
             except NotFound:
                 continue
             return newest_cards(listing.rows.values())
-        raise OutsideError("kubernetes", "the API server has no ResourceSlices", "claims need Kubernetes 1.32 or later")
+        raise OutsideError(
+            "kubernetes",
+            "the API server has no ResourceSlices",
+            "claims need Kubernetes 1.32 or later",
+        )

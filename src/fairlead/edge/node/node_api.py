@@ -1,4 +1,6 @@
-"""The API server as a node's agent needs it (`ports.NodeApi`): one node, its pods, one ConfigMap."""
+"""The API server as a node's agent needs it (`ports.NodeApi`):
+one node, its pods, one ConfigMap.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Labels, UIDs and containers of a node's pods, followed through the API server (`ports.PodIdentities`)."""
+"""Labels, UIDs and containers of a node's pods, followed through the API server
+(`ports.PodIdentities`).
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,13 @@ class NodePods:
         self._pods: dict[str, LocalPod] = {}
         self._is_news = False
         self._news: Callable[[], None] = lambda: None
-        here, reader = Selection(fields=f"spec.nodeName={node}"), ItemReader(PODS, JsonForm(WireLocalPod, parse_local_pod))
-        self._reflector: Reflector[LocalPod] = Reflector(api, reader, KIND_PODS, self._observe, selection=here, on_change=self._announce)
+        here, reader = (
+            Selection(fields=f"spec.nodeName={node}"),
+            ItemReader(PODS, JsonForm(WireLocalPod, parse_local_pod)),
+        )
+        self._reflector: Reflector[LocalPod] = Reflector(
+            api, reader, KIND_PODS, self._observe, selection=here, on_change=self._announce
+        )
 
     async def run(self, news: Callable[[], None]) -> None:
         self._news = news
@@ -38,7 +45,10 @@ class NodePods:
     def _observe(self, changes: Changes[LocalPod]) -> None:
         before = self._pods
         if changes.is_list:
-            after = {**{key: before[key] for key in changes.unreadable if key in before}, **changes.all_rows()}
+            after = {
+                **{key: before[key] for key in changes.unreadable if key in before},
+                **changes.all_rows(),
+            }
         else:
             after = {key: pod for key, pod in {**before, **changes.rows}.items() if pod is not None}
         if after != before:

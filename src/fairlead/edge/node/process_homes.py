@@ -41,9 +41,13 @@ class NodeProcesses:
         if known is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            mounts, cgroups, name = (self._text(pid, file) for file in ("mountinfo", "cgroup", "comm"))
+            mounts, cgroups, name = (
+                self._text(pid, file) for file in ("mountinfo", "cgroup", "comm")
+            )
             pod, container = pod_of_cgroups(cgroups), container_of_cgroups(cgroups)
-            known = self._known[began] = ProcessHome(pod, token_of_mounts(mounts), name.rstrip("\n"), container)
+            known = self._known[began] = ProcessHome(
+                pod, token_of_mounts(mounts), name.rstrip("\n"), container
+            )
         return known
 
     def _text(self, pid: int, file: str) -> str:
@@ -63,6 +67,8 @@ def sees_node(proc: Path = PROC) -> bool:
     or none.
     """
     try:
-        return (proc / "2" / "comm").read_text(encoding="utf-8", errors="replace").strip() == "kthreadd"
+        return (proc / "2" / "comm").read_text(
+            encoding="utf-8", errors="replace"
+        ).strip() == "kthreadd"
     except OSError:
         return False

@@ -68,7 +68,9 @@ class CallThread:
         while (make := self._asked.get()) is not _END:
             make()
 
-    def _settle(self, future: asyncio.Future[Any], answer: Any, failure: BaseException | None) -> None:
+    def _settle(
+        self, future: asyncio.Future[Any], answer: Any, failure: BaseException | None
+    ) -> None:
         self._since = None
         if future.done():
             return

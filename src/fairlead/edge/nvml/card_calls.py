@@ -14,7 +14,15 @@ from typing import Any, Final
 import pynvml
 from msgspec import Struct
 
-from fairlead.wire.devices.nvml_values import MIB, brand, compute_capability, fabric_fields, performance_state, watts, whole_watts
+from fairlead.wire.devices.nvml_values import (
+    MIB,
+    brand,
+    compute_capability,
+    fabric_fields,
+    performance_state,
+    watts,
+    whole_watts,
+)
 
 _PREFIX: Final = "DCGM_FI_DEV_"
 FieldValues = Mapping[str, int | float | None]
@@ -41,13 +49,21 @@ class TextCall(Struct, frozen=True, gc=False):
     ask: Callable[[Any], str]
 
 
-def _one(name: str, field: str, *arguments: Any, convert: Callable[[int], int | float | None] = int, unless: str = "") -> CardCall:
+def _one(
+    name: str,
+    field: str,
+    *arguments: Any,
+    convert: Callable[[int], int | float | None] = int,
+    unless: str = "",
+) -> CardCall:
     ask = getattr(pynvml, name)
     key = f"{name}({field})" if arguments else name
     return CardCall(key, lambda handle: {field: convert(ask(handle, *arguments))}, unless=unless)
 
 
-def _wanted(name: str, field: str, *arguments: Any, convert: Callable[[Any], int | float | None] = int) -> CardCall:
+def _wanted(
+    name: str, field: str, *arguments: Any, convert: Callable[[Any], int | float | None] = int
+) -> CardCall:
     """One value that is read only when a counters file asks for it."""
     call = _one(name, field, *arguments, convert=convert)
     return CardCall(f"{name}({field})", call.ask, (field,))
@@ -65,7 +81,11 @@ def _limits(handle: Any) -> FieldValues:
 
 def _bar1(handle: Any) -> FieldValues:
     answer = pynvml.nvmlDeviceGetBAR1MemoryInfo(handle)
-    return {"BAR1_TOTAL": answer.bar1Total // MIB, "BAR1_USED": answer.bar1Used // MIB, "BAR1_FREE": answer.bar1Free // MIB}
+    return {
+        "BAR1_TOTAL": answer.bar1Total // MIB,
+        "BAR1_USED": answer.bar1Used // MIB,
+        "BAR1_FREE": answer.bar1Free // MIB,
+    }
 
 
 def _ecc(handle: Any) -> FieldValues:
@@ -75,7 +95,9 @@ def _ecc(handle: Any) -> FieldValues:
 
 def _license(handle: Any) -> FieldValues:
     answer = pynvml.nvmlDeviceGetGridLicensableFeatures(handle)
-    features = answer.gridLicensableFeatures[: min(answer.licensableFeaturesCount, len(answer.gridLicensableFeatures))]
+    features = answer.gridLicensableFeatures[
+        : min(answer.licensableFeaturesCount, len(answer.gridLicensableFeatures))
+    ]
     return {"VGPU_LICENSE_STATUS": int(any(each.featureState for each in features))}
 
 
@@ -92,7 +114,10 @@ def _pci_ids(handle: Any) -> FieldValues:
     return {"PCI_COMBINED_ID": answer.pciDeviceId, "PCI_SUBSYS_ID": answer.pciSubSystemId}
 
 
-_BANKS: Final = {f"BANKS_REMAP_ROWS_AVAIL_{name.upper()}": name for name in ("max", "high", "partial", "low", "none")}
+_BANKS: Final = {
+    f"BANKS_REMAP_ROWS_AVAIL_{name.upper()}": name
+    for name in ("max", "high", "partial", "low", "none")
+}
 
 
 def _banks(handle: Any) -> FieldValues:
@@ -106,13 +131,28 @@ def _sram(handle: Any) -> FieldValues:
     return {"THRESHOLD_SRM": int(answer.bThresholdExceeded)}
 
 
-_FABRIC: Final = tuple(f"FABRIC_{name}" for name in ("MANAGER_STATUS", "MANAGER_ERROR_CODE", "CLIQUE_ID", "HEALTH_MASK", "HEALTH_SUMMARY"))
+_FABRIC: Final = tuple(
+    f"FABRIC_{name}"
+    for name in (
+        "MANAGER_STATUS",
+        "MANAGER_ERROR_CODE",
+        "CLIQUE_ID",
+        "HEALTH_MASK",
+        "HEALTH_SUMMARY",
+    )
+)
 
 
 def _fabric(handle: Any) -> FieldValues:
     answer = pynvml.c_nvmlGpuFabricInfo_v3_t()
     pynvml.nvmlDeviceGetGpuFabricInfoV(handle, byref(answer))
-    return fabric_fields(int(answer.state), int(answer.status), int(answer.cliqueId), int(answer.healthMask), int(answer.healthSummary))
+    return fabric_fields(
+        int(answer.state),
+        int(answer.status),
+        int(answer.cliqueId),
+        int(answer.healthMask),
+        int(answer.healthSummary),
+    )
 
 
 _PLACES: Final = (
@@ -125,17 +165,31 @@ _PLACES: Final = (
 
 FAST_CALLS: Final = (
     CardCall("nvmlDeviceGetUtilizationRates", _utilization),
-    CardCall("nvmlDeviceGetEncoderUtilization", lambda handle: {"ENC_UTIL": pynvml.nvmlDeviceGetEncoderUtilization(handle)[0]}),
-    CardCall("nvmlDeviceGetDecoderUtilization", lambda handle: {"DEC_UTIL": pynvml.nvmlDeviceGetDecoderUtilization(handle)[0]}),
+    CardCall(
+        "nvmlDeviceGetEncoderUtilization",
+        lambda handle: {"ENC_UTIL": pynvml.nvmlDeviceGetEncoderUtilization(handle)[0]},
+    ),
+    CardCall(
+        "nvmlDeviceGetDecoderUtilization",
+        lambda handle: {"DEC_UTIL": pynvml.nvmlDeviceGetDecoderUtilization(handle)[0]},
+    ),
     _one("nvmlDeviceGetClockInfo", "SM_CLOCK", pynvml.NVML_CLOCK_SM),
     _one("nvmlDeviceGetClockInfo", "MEM_CLOCK", pynvml.NVML_CLOCK_MEM),
     _one("nvmlDeviceGetCurrentClocksEventReasons", "CLOCKS_EVENT_REASONS"),
-    _one("nvmlDeviceGetCurrentClocksThrottleReasons", "CLOCKS_EVENT_REASONS", unless="CLOCKS_EVENT_REASONS"),
+    _one(
+        "nvmlDeviceGetCurrentClocksThrottleReasons",
+        "CLOCKS_EVENT_REASONS",
+        unless="CLOCKS_EVENT_REASONS",
+    ),
     _one("nvmlDeviceGetTemperature", "GPU_TEMP", pynvml.NVML_TEMPERATURE_GPU),
     _one("nvmlDeviceGetPowerUsage", "POWER_USAGE", convert=watts),
     _one("nvmlDeviceGetPerformanceState", "PSTATE", convert=performance_state),
     _one("nvmlDeviceGetFanSpeed", "FAN_SPEED"),
-    _one("nvmlDeviceGetTotalEnergyConsumption", "TOTAL_ENERGY_CONSUMPTION", unless="TOTAL_ENERGY_CONSUMPTION"),
+    _one(
+        "nvmlDeviceGetTotalEnergyConsumption",
+        "TOTAL_ENERGY_CONSUMPTION",
+        unless="TOTAL_ENERGY_CONSUMPTION",
+    ),
     *(
         _wanted("nvmlDeviceGetPcieThroughput", field, counter)
         for field, counter in (
@@ -149,8 +203,16 @@ FAST_CALLS: Final = (
 SLOW_CALLS: Final = (
     _one("nvmlDeviceGetMaxClockInfo", "MAX_SM_CLOCK", pynvml.NVML_CLOCK_SM),
     _one("nvmlDeviceGetMaxClockInfo", "MAX_MEM_CLOCK", pynvml.NVML_CLOCK_MEM),
-    _one("nvmlDeviceGetTemperatureThreshold", "SLOWDOWN_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
-    _one("nvmlDeviceGetTemperatureThreshold", "SHUTDOWN_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN),
+    _one(
+        "nvmlDeviceGetTemperatureThreshold",
+        "SLOWDOWN_TEMP",
+        pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN,
+    ),
+    _one(
+        "nvmlDeviceGetTemperatureThreshold",
+        "SHUTDOWN_TEMP",
+        pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN,
+    ),
     _one("nvmlDeviceGetPowerManagementLimit", "POWER_MGMT_LIMIT", convert=whole_watts),
     CardCall("nvmlDeviceGetPowerManagementLimitConstraints", _limits),
     _one("nvmlDeviceGetPowerManagementDefaultLimit", "POWER_MGMT_LIMIT_DEF", convert=whole_watts),
@@ -166,23 +228,53 @@ SLOW_CALLS: Final = (
     _wanted("nvmlDeviceGetApplicationsClock", "APP_SM_CLOCK", pynvml.NVML_CLOCK_SM),
     _wanted("nvmlDeviceGetApplicationsClock", "APP_MEM_CLOCK", pynvml.NVML_CLOCK_MEM),
     _wanted("nvmlDeviceGetMaxClockInfo", "MAX_VIDEO_CLOCK", pynvml.NVML_CLOCK_VIDEO),
-    _wanted("nvmlDeviceGetTemperatureThreshold", "MEM_MAX_OP_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_MEM_MAX),
-    _wanted("nvmlDeviceGetTemperatureThreshold", "GPU_MAX_OP_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX),
+    _wanted(
+        "nvmlDeviceGetTemperatureThreshold",
+        "MEM_MAX_OP_TEMP",
+        pynvml.NVML_TEMPERATURE_THRESHOLD_MEM_MAX,
+    ),
+    _wanted(
+        "nvmlDeviceGetTemperatureThreshold",
+        "GPU_MAX_OP_TEMP",
+        pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX,
+    ),
     _wanted("nvmlDeviceGetPersistenceMode", "PERSISTENCE_MODE"),
     _wanted("nvmlDeviceGetComputeMode", "COMPUTE_MODE"),
     _wanted("nvmlDeviceGetVirtualizationMode", "VIRTUAL_MODE"),
     _wanted("nvmlDeviceGetMaxMigDeviceCount", "MIG_MAX_SLICES"),
     _wanted("nvmlDeviceGetInforomConfigurationChecksum", "INFOROM_CONFIG_CHECK"),
-    _wanted("nvmlDeviceGetAutoBoostedClocksEnabled", "AUTOBOOST", convert=lambda answer: int(answer[0])),
-    _wanted("nvmlDeviceGetCudaComputeCapability", "CUDA_COMPUTE_CAPABILITY", convert=lambda answer: compute_capability(*answer)),
-    _wanted("nvmlGpmQueryDeviceSupport", "GPM_SUPPORT", convert=lambda answer: int(answer.isSupportedDevice)),
+    _wanted(
+        "nvmlDeviceGetAutoBoostedClocksEnabled", "AUTOBOOST", convert=lambda answer: int(answer[0])
+    ),
+    _wanted(
+        "nvmlDeviceGetCudaComputeCapability",
+        "CUDA_COMPUTE_CAPABILITY",
+        convert=lambda answer: compute_capability(*answer),
+    ),
+    _wanted(
+        "nvmlGpmQueryDeviceSupport",
+        "GPM_SUPPORT",
+        convert=lambda answer: int(answer.isSupportedDevice),
+    ),
     CardCall("nvmlDeviceGetRowRemapperHistogram", _banks, tuple(_BANKS)),
     CardCall("nvmlDeviceGetSramEccErrorStatus", _sram, ("THRESHOLD_SRM",)),
     CardCall("nvmlDeviceGetGpuFabricInfoV", _fabric, _FABRIC),
     *(
-        _wanted("nvmlDeviceGetMemoryErrorCounter", f"ECC_{bits}_{scope}_{place}", error, counter, location)
-        for bits, error in (("SBE", pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED), ("DBE", pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED))
-        for scope, counter in (("VOL", pynvml.NVML_VOLATILE_ECC), ("AGG", pynvml.NVML_AGGREGATE_ECC))
+        _wanted(
+            "nvmlDeviceGetMemoryErrorCounter",
+            f"ECC_{bits}_{scope}_{place}",
+            error,
+            counter,
+            location,
+        )
+        for bits, error in (
+            ("SBE", pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
+            ("DBE", pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
+        )
+        for scope, counter in (
+            ("VOL", pynvml.NVML_VOLATILE_ECC),
+            ("AGG", pynvml.NVML_AGGREGATE_ECC),
+        )
         for place, location in _PLACES
         if (bits, place) != ("DBE", "CBU")
     ),
@@ -192,20 +284,47 @@ BAR1_CALL: Final = next(call for call in SLOW_CALLS if call.name == "nvmlDeviceG
 STATIC_CALLS: Final = (
     _one("nvmlDeviceGetMinorNumber", "MINOR_NUMBER"),
     _one("nvmlDeviceGetIndex", "NVML_INDEX"),
-    CardCall("nvmlDeviceGetMigMode", lambda handle: {"MIG_MODE": pynvml.nvmlDeviceGetMigMode(handle)[0]}),
+    CardCall(
+        "nvmlDeviceGetMigMode", lambda handle: {"MIG_MODE": pynvml.nvmlDeviceGetMigMode(handle)[0]}
+    ),
     CardCall("nvmlDeviceGetPciInfo_v3", _pci_ids),
-    CardCall("nvmlSystemGetCudaDriverVersion_v2", lambda _: {"DCGM_FI_CUDA_DRIVER_VERSION": pynvml.nvmlSystemGetCudaDriverVersion_v2()}),
+    CardCall(
+        "nvmlSystemGetCudaDriverVersion_v2",
+        lambda _: {"DCGM_FI_CUDA_DRIVER_VERSION": pynvml.nvmlSystemGetCudaDriverVersion_v2()},
+    ),
 )
 TEXT_CALLS: Final = (
-    TextCall("nvmlSystemGetDriverVersion", "DCGM_FI_DRIVER_VERSION", lambda _: pynvml.nvmlSystemGetDriverVersion()),
-    TextCall("nvmlSystemGetNVMLVersion", "DCGM_FI_NVML_VERSION", lambda _: pynvml.nvmlSystemGetNVMLVersion()),
+    TextCall(
+        "nvmlSystemGetDriverVersion",
+        "DCGM_FI_DRIVER_VERSION",
+        lambda _: pynvml.nvmlSystemGetDriverVersion(),
+    ),
+    TextCall(
+        "nvmlSystemGetNVMLVersion",
+        "DCGM_FI_NVML_VERSION",
+        lambda _: pynvml.nvmlSystemGetNVMLVersion(),
+    ),
     TextCall("nvmlDeviceGetName", f"{_PREFIX}NAME", pynvml.nvmlDeviceGetName),
     TextCall("nvmlDeviceGetUUID", f"{_PREFIX}UUID", pynvml.nvmlDeviceGetUUID),
-    TextCall("nvmlDeviceGetPciInfo_v3", f"{_PREFIX}PCI_BUSID", lambda handle: pynvml.nvmlDeviceGetPciInfo(handle).busId),
-    TextCall("nvmlDeviceGetBrand", f"{_PREFIX}BRAND", lambda handle: brand(pynvml.nvmlDeviceGetBrand(handle))),
+    TextCall(
+        "nvmlDeviceGetPciInfo_v3",
+        f"{_PREFIX}PCI_BUSID",
+        lambda handle: pynvml.nvmlDeviceGetPciInfo(handle).busId,
+    ),
+    TextCall(
+        "nvmlDeviceGetBrand",
+        f"{_PREFIX}BRAND",
+        lambda handle: brand(pynvml.nvmlDeviceGetBrand(handle)),
+    ),
     TextCall("nvmlDeviceGetSerial", f"{_PREFIX}SERIAL", pynvml.nvmlDeviceGetSerial),
-    TextCall("nvmlDeviceGetVbiosVersion", f"{_PREFIX}VBIOS_VERSION", pynvml.nvmlDeviceGetVbiosVersion),
-    TextCall("nvmlDeviceGetInforomImageVersion", f"{_PREFIX}INFOROM_IMAGE_VER", pynvml.nvmlDeviceGetInforomImageVersion),
+    TextCall(
+        "nvmlDeviceGetVbiosVersion", f"{_PREFIX}VBIOS_VERSION", pynvml.nvmlDeviceGetVbiosVersion
+    ),
+    TextCall(
+        "nvmlDeviceGetInforomImageVersion",
+        f"{_PREFIX}INFOROM_IMAGE_VER",
+        pynvml.nvmlDeviceGetInforomImageVersion,
+    ),
     _inforom("OEM", pynvml.NVML_INFOROM_OEM),
     _inforom("ECC", pynvml.NVML_INFOROM_ECC),
     _inforom("POWER", pynvml.NVML_INFOROM_POWER),

@@ -24,12 +24,19 @@ from fairlead.wire.devices.nvml_values import RECOVERY_ACTION, field_number, par
 _MIB: Final = 1 << 20
 _MOST_TRIES: Final = 3
 WITHOUT_V2: Final = frozenset(
-    {pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH}
+    {
+        pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+        pynvml.NVML_ERROR_NOT_SUPPORTED,
+        pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+    }
 )
 _LISTS: Final = {
     "C": ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"),
     "G": ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
-    "M": ("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
+    "M": (
+        "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+        "nvmlDeviceGetMPSComputeRunningProcesses_v2",
+    ),
 }
 """The calls for each type of process, in two generations of one structure. Every driver has the
 first type.
@@ -57,7 +64,9 @@ def slot(card: ShownCard) -> GpuSlot:
         if not is_silent(error):
             raise
         minor = -1
-    return GpuSlot(card.index, card.uuid, minor, pynvml.nvmlDeviceGetName(card.handle), _memory_mib(card))
+    return GpuSlot(
+        card.index, card.uuid, minor, pynvml.nvmlDeviceGetName(card.handle), _memory_mib(card)
+    )
 
 
 def _memory_mib(card: ShownCard) -> int:
@@ -86,7 +95,8 @@ def ask(card: ShownCard) -> CardAnswer:
             if not is_silent(error):
                 raise
     return CardAnswer(
-        energy_mj=_counter(pynvml.nvmlDeviceGetTotalEnergyConsumption, card), recovery_action=_counter(_recovery_action, card)
+        energy_mj=_counter(pynvml.nvmlDeviceGetTotalEnergyConsumption, card),
+        recovery_action=_counter(_recovery_action, card),
     )
 
 
@@ -100,7 +110,9 @@ def _counter(call: Callable[[Any], int | None], card: ShownCard) -> int | None:
 
 
 def _recovery_action(handle: Any) -> int | None:
-    (answered,) = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [RECOVERY_ACTION.id])))
+    (answered,) = parse_field_values(
+        bytes(pynvml.nvmlDeviceGetFieldValues(handle, [RECOVERY_ACTION.id]))
+    )
     number = field_number(RECOVERY_ACTION, answered)
     return None if number is None else int(number)
 
@@ -121,7 +133,10 @@ def has_mig(card: ShownCard) -> bool:
 
 def used_mib_by_pid(card: ShownCard) -> dict[int, float | None]:
     """Used MiB by process, each listed once for all its types; None = NVML has no value."""
-    return {process.pid: None if process.memory_bytes is None else process.memory_bytes / _MIB for process in running(card.handle) or ()}
+    return {
+        process.pid: None if process.memory_bytes is None else process.memory_bytes / _MIB
+        for process in running(card.handle) or ()
+    }
 
 
 def running(handle: Any) -> list[GpuProcess] | None:
@@ -129,7 +144,10 @@ def running(handle: Any) -> list[GpuProcess] | None:
 
     None: it lists none of the types.
     """
-    listed = {letter: _listed(handle, names, is_required=letter == "C") for letter, names in _LISTS.items()}
+    listed = {
+        letter: _listed(handle, names, is_required=letter == "C")
+        for letter, names in _LISTS.items()
+    }
     if all(processes is None for processes in listed.values()):
         return None
     found: dict[int, GpuProcess] = {}
@@ -140,7 +158,11 @@ def running(handle: Any) -> list[GpuProcess] | None:
             letters = letter
             if known is not None:
                 letters = known.type if letter in known.type else f"{known.type}+{letter}"
-                answered = known.memory_bytes if answered is None else max(answered, known.memory_bytes or 0)
+                answered = (
+                    known.memory_bytes
+                    if answered is None
+                    else max(answered, known.memory_bytes or 0)
+                )
             found[process.pid] = GpuProcess(process.pid, letters, answered)
     return [found[pid] for pid in sorted(found)]
 

@@ -21,8 +21,25 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
 from fairlead.edge.nvml.kernel_log import KernelLog
-from fairlead.edge.nvml.known_card import DEVICE, CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
-from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_down, is_gone, is_unloaded, open_library, value_or, words
+from fairlead.edge.nvml.known_card import (
+    DEVICE,
+    CardAsker,
+    CardAtIndex,
+    CardTurn,
+    KnownCard,
+    NvmlBeat,
+)
+from fairlead.edge.nvml.library import (
+    LIBRARY,
+    SYSTEM,
+    close_library,
+    is_down,
+    is_gone,
+    is_unloaded,
+    open_library,
+    value_or,
+    words,
+)
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.edge.nvml.xid_tally import XidTally
 from fairlead.errors import NotFound, OutsideError
@@ -77,13 +94,17 @@ class _Unread(Struct, frozen=True):
 
     def again(self, why: str) -> _Unread:
         kind = why.lower().replace(" ", "_")
-        return structs.replace(self, why=why, failures={**self.failures, kind: self.failures.get(kind, 0) + 1})
+        return structs.replace(
+            self, why=why, failures={**self.failures, kind: self.failures.get(kind, 0) + 1}
+        )
 
     def sample(self, node: str, index: int) -> DeviceSample:
         """A sample of a card that is down and whose identity is unknown."""
         run = CollectorRun(DEVICE, str(index), is_good=False, errors=self.failures)
         identity = DeviceSample(node, index, -1, "", "", "", "", None, {})
-        return structs.replace(identity, up=False, sampled_at=self.since, mig_mode="", collectors=(run,))
+        return structs.replace(
+            identity, up=False, sampled_at=self.since, mig_mode="", collectors=(run,)
+        )
 
 
 class NvmlDevices:
@@ -128,7 +149,12 @@ class NvmlDevices:
         self._retry_seconds = 1.0
         self._driver_error = "the driver has not been asked yet"
         self._cuda_version = ""
-        self._snapshot = DeviceSnapshot(at=monotonic(), is_driver_up=False, driver_error=self._driver_error, collectors=self._node_runs)
+        self._snapshot = DeviceSnapshot(
+            at=monotonic(),
+            is_driver_up=False,
+            driver_error=self._driver_error,
+            collectors=self._node_runs,
+        )
         self._reported: dict[str, str] = {}
         self._under_way: set[asyncio.Future[Any]] = set()
         self._wanted = frozenset[str]()
@@ -162,7 +188,9 @@ class NvmlDevices:
             await asyncio.wait([looking], timeout=patience)
         self._hear_divisions()
         if not self._driver_error:
-            turns = [turn for card in self._cards.values() if (turn := self._begin(card)) is not None]
+            turns = [
+                turn for card in self._cards.values() if (turn := self._begin(card)) is not None
+            ]
             if turns:
                 await asyncio.wait(turns, timeout=patience)
         await asyncio.sleep(0)  # results are taken over in the loop's next turn
@@ -175,7 +203,11 @@ class NvmlDevices:
         """Raises OutsideError, NVMLError."""
         if self._must_reopen:
             if self._is_any_busy:
-                raise OutsideError(SYSTEM, "the driver went away while a call of it hangs", "it is begun anew when the call comes back")
+                raise OutsideError(
+                    SYSTEM,
+                    "the driver went away while a call of it hangs",
+                    "it is begun anew when the call comes back",
+                )
             self._close()
         if not self._is_open:
             open_library(self._library)
@@ -202,7 +234,12 @@ class NvmlDevices:
             known = self._cards.get(shown.uuid)
             if known is not None and known.seen.slot is not None and known.seen.index == index:
                 return structs.replace(known.seen, shown=shown, why="")
-            return CardAtIndex(index, shown, slot(shown), value_or(lambda: str(pynvml.nvmlDeviceGetPciInfo(shown.handle).busId), ""))
+            return CardAtIndex(
+                index,
+                shown,
+                slot(shown),
+                value_or(lambda: str(pynvml.nvmlDeviceGetPciInfo(shown.handle).busId), ""),
+            )
         except NVMLError as error:
             if is_gone(error):
                 raise
@@ -254,7 +291,9 @@ class NvmlDevices:
             if card.shown is None:
                 unread[card.index] = card
             elif (first := shown.setdefault(card.shown.uuid, card)) is not card:
-                unread[card.index] = structs.replace(card, shown=None, why=f"same UUID as GPU {first.index}")
+                unread[card.index] = structs.replace(
+                    card, shown=None, why=(f"same UUID as GPU {first.index}")
+                )
         for uuid, known in list(self._cards.items()):
             if uuid not in shown and known.seen.index not in unread:
                 known.thread.end()
@@ -271,7 +310,9 @@ class NvmlDevices:
         }
         for uuid, seen in shown.items():
             if uuid not in self._cards:
-                self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic, self._wall)
+                self._cards[uuid] = KnownCard(
+                    uuid, self._make_asker, self._beat, self._monotonic, self._wall
+                )
                 self._buses[uuid] = pci_bus(seen.pci_bus_id) or uuid
                 if (tally := self._unnamed.pop(self._buses[uuid], None)) is not None:
                     self._cards[uuid].xids = tally
@@ -281,7 +322,12 @@ class NvmlDevices:
         self._count(EVENTS, look.deafness)
         self._note_kernel_log(look.kernel)
         for index in range(len(look.cards)):
-            self._report(f"card {index}", f"GPU {index} cannot be read: {self._unread[index].why}" if index in self._unread else "")
+            self._report(
+                f"card {index}",
+                f"GPU {index} cannot be read: {self._unread[index].why}"
+                if index in self._unread
+                else "",
+            )
 
     # --- cards ----------------------------------------------------------------------------------
 
@@ -333,7 +379,9 @@ class NvmlDevices:
         elif isinstance(records, NotFound):
             self._kernel_log = None
         else:
-            self._report(KERNEL_LOG, records.log_line if isinstance(records, OutsideError) else str(records))
+            self._report(
+                KERNEL_LOG, records.log_line if isinstance(records, OutsideError) else str(records)
+            )
             self._count(KERNEL_LOG, type(records).__name__)
             return
         self._report(KERNEL_LOG, records.log_line if isinstance(records, NotFound) else "")
@@ -341,15 +389,23 @@ class NvmlDevices:
 
     @property
     def _node_runs(self) -> tuple[CollectorRun, ...]:
-        return tuple(run for name, run in self._runs.items() if name != KERNEL_LOG or self._kernel_log is not None)
+        return tuple(
+            run
+            for name, run in self._runs.items()
+            if name != KERNEL_LOG or self._kernel_log is not None
+        )
 
     def _count(self, collector: str, error: str) -> None:
         run = self._runs[collector]
         if error:
             kind = error.lower().replace(" ", "_")
-            self._runs[collector] = structs.replace(run, is_good=False, errors={**run.errors, kind: run.errors.get(kind, 0) + 1})
+            self._runs[collector] = structs.replace(
+                run, is_good=False, errors={**run.errors, kind: run.errors.get(kind, 0) + 1}
+            )
         else:
-            self._runs[collector] = structs.replace(run, is_good=True, succeeded_at=self._monotonic())
+            self._runs[collector] = structs.replace(
+                run, is_good=True, succeeded_at=self._monotonic()
+            )
 
     def _note_xids(self, logged: Sequence[XidReport]) -> None:
         """Counts XIDs of events and of the kernel log; one that both report counts once. One
@@ -365,7 +421,13 @@ class NvmlDevices:
         events = [
             XidReport(bus, seen.xid, seen.at, None, seen.gpu_instance, "nvml")
             for seen in self._events.drain_timed()
-            for bus in (by_bus if seen.uuid is None else [self._buses[seen.uuid]] if seen.uuid in self._buses else [])
+            for bus in (
+                by_bus
+                if seen.uuid is None
+                else [self._buses[seen.uuid]]
+                if seen.uuid in self._buses
+                else []
+            )
         ]
         joined = self._join([*events, *logged], self._known_xids)
         self._known_xids = tuple(each for each in joined.alone if now - each.at < _KNOWN_SECONDS)
@@ -388,8 +450,12 @@ class NvmlDevices:
             is_driver_up=is_up,
             driver_error=self._driver_error,
             collectors=self._node_runs,
-            stuck_calls=sum(card.is_stuck for card in cards) + (self._thread.busy_seconds > self._beat.call_timeout),
-            unnamed=tuple(UnnamedCard(self._node, bus, self._unnamed[bus].events) for bus in sorted(self._unnamed)),
+            stuck_calls=sum(card.is_stuck for card in cards)
+            + (self._thread.busy_seconds > self._beat.call_timeout),
+            unnamed=tuple(
+                UnnamedCard(self._node, bus, self._unnamed[bus].events)
+                for bus in sorted(self._unnamed)
+            ),
             cycle_seconds=cycle_seconds,
         )
 

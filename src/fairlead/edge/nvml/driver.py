@@ -23,7 +23,16 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml import mps
 from fairlead.edge.nvml.cards import ShownCard, ask, has_mig, shown_card, slot, used_mib_by_pid
-from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, open_library, value_or, words
+from fairlead.edge.nvml.library import (
+    LIBRARY,
+    close_library,
+    failure,
+    is_down,
+    is_gone,
+    open_library,
+    value_or,
+    words,
+)
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot
@@ -79,7 +88,9 @@ class NvmlDriver:
             if self._events.failure is not None:
                 if is_gone(self._events.failure):
                     raise self._events.failure
-                self._report("events", f"waiting for XIDs begins anew: {words(self._events.failure)}")
+                self._report(
+                    "events", (f"waiting for XIDs begins anew: {words(self._events.failure)}")
+                )
                 self._look()
             return self._events.drain()
 
@@ -112,11 +123,23 @@ class NvmlDriver:
                     self._raise_if_gone(error)
                     if not is_down(error):
                         failed.append(error)
-                        self._report(f"processes {card.uuid}", f"processes of GPU {card.uuid} are not known: {words(error)}")
+                        self._report(
+                            f"processes {card.uuid}",
+                            f"processes of GPU {card.uuid} are not known: {words(error)}",
+                        )
                     continue
                 unknown = sum(mib is None for mib in used.values())
-                self._report(f"memory {card.uuid}", f"NVML does not report the memory of processes of GPU {card.uuid}" if unknown else "")
-                found += [ProcessMemory(pid, card.uuid, mib) for pid, mib in sorted(used.items()) if mib is not None]
+                self._report(
+                    f"memory {card.uuid}",
+                    f"NVML does not report the memory of processes of GPU {card.uuid}"
+                    if unknown
+                    else "",
+                )
+                found += [
+                    ProcessMemory(pid, card.uuid, mib)
+                    for pid, mib in sorted(used.items())
+                    if mib is not None
+                ]
             if failed and len(failed) == len(cards):
                 raise failed[0]
             return found
@@ -130,7 +153,8 @@ class NvmlDriver:
                 cuda=(cuda // 1000, cuda % 1000 // 10),
                 has_cgroup_v2=(self._cgroups / "cgroup.controllers").exists(),
                 has_mig=bool(cards) and all(self._is_divided(card) for card in cards),
-                has_mps=bool(cards) and all(mps.has_daemon(card.uuid, self._pipes, self._processes) for card in cards),
+                has_mps=bool(cards)
+                and all(mps.has_daemon(card.uuid, self._pipes, self._processes) for card in cards),
             )
 
     def close(self) -> None:
@@ -144,7 +168,11 @@ class NvmlDriver:
     def _asking(self) -> Iterator[None]:
         """Opens NVML. Its errors become OutsideError; the session ends when there is no driver."""
         with self._turn:
-            if self._is_open and self._is_any_unhealthy and self._monotonic() - self._opened_at >= REOPEN_SECONDS:
+            if (
+                self._is_open
+                and self._is_any_unhealthy
+                and self._monotonic() - self._opened_at >= REOPEN_SECONDS
+            ):
                 self._end()
             try:
                 if not self._is_open:
@@ -196,7 +224,10 @@ class NvmlDriver:
             self._has_mig[card.uuid] = has_mig(card)
         except NVMLError as error:
             self._raise_if_gone(error)
-            self._report(f"mig {card.uuid}", f"whether GPU {card.uuid} is divided is not known: {words(error)}")
+            self._report(
+                f"mig {card.uuid}",
+                f"whether GPU {card.uuid} is divided is not known: {words(error)}",
+            )
         return self._has_mig.get(card.uuid, False)
 
     def _raise_if_gone(self, error: NVMLError) -> None:

@@ -9,13 +9,21 @@ import pynvml
 from pynvml import NVMLError
 
 from fairlead.edge.nvml.absences import Absences, Failures
-from fairlead.wire.devices.nvml_values import SUCCESS, FieldValue, NvmlField, field_number, parse_field_values
+from fairlead.wire.devices.nvml_values import (
+    SUCCESS,
+    FieldValue,
+    NvmlField,
+    field_number,
+    parse_field_values,
+)
 
 COLLECTOR: Final = "fieldvalues"
 _CALL: Final = "nvmlDeviceGetFieldValues"
 
 
-def read_fields(handle: Any, rows: Iterable[NvmlField], absences: Absences, failures: Failures) -> dict[str, int | float]:
+def read_fields(
+    handle: Any, rows: Iterable[NvmlField], absences: Absences, failures: Failures
+) -> dict[str, int | float]:
     """The values by the rows' fields; fields that this card does not have are not asked for.
 
     Raises NVMLError when the card is lost or the driver is gone.
@@ -25,7 +33,9 @@ def read_fields(handle: Any, rows: Iterable[NvmlField], absences: Absences, fail
         return {}
     answered: tuple[FieldValue, ...] = ()
     with failures.caught(COLLECTOR, _CALL):
-        answered = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [(row.id, row.scope) for row in asked])))
+        answered = parse_field_values(
+            bytes(pynvml.nvmlDeviceGetFieldValues(handle, [(row.id, row.scope) for row in asked]))
+        )
     fields: dict[str, int | float] = {}
     for row, value in zip(asked, answered, strict=False):
         if value.code != SUCCESS:

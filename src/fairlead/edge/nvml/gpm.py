@@ -27,7 +27,13 @@ _SUPPORT: Final = "nvmlGpmQueryDeviceSupport"
 class Gpm:
     """Used by one thread. `gpu_instance`: of a divided card, None = the whole card."""
 
-    def __init__(self, card: ShownCard, absences: Absences, monotonic: Callable[[], float], gpu_instance: int | None = None) -> None:
+    def __init__(
+        self,
+        card: ShownCard,
+        absences: Absences,
+        monotonic: Callable[[], float],
+        gpu_instance: int | None = None,
+    ) -> None:
         self._card = card
         self._absences = absences
         self._monotonic = monotonic
@@ -36,7 +42,9 @@ class Gpm:
         self._is_supported = False
         self._taken_at: float | None = None
         self._last: Mapping[str, int | float] = {}
-        self._sampling = "nvmlGpmSampleGet" if gpu_instance is None else f"nvmlGpmMigSampleGet({gpu_instance})"
+        self._sampling = (
+            "nvmlGpmSampleGet" if gpu_instance is None else f"nvmlGpmMigSampleGet({gpu_instance})"
+        )
         self._question = pynvml.c_nvmlGpmMetricsGet_t()
 
     def read(self, wanted: Collection[str], failures: Failures) -> Mapping[str, int | float]:
@@ -70,7 +78,9 @@ class Gpm:
         if self._absences.has(_SUPPORT):
             return False
         if not self._is_supported:
-            self._is_supported = bool(pynvml.nvmlGpmQueryDeviceSupport(self._card.handle).isSupportedDevice)
+            self._is_supported = bool(
+                pynvml.nvmlGpmQueryDeviceSupport(self._card.handle).isSupportedDevice
+            )
             if not self._is_supported:
                 self._absences.keep(_SUPPORT)
         return self._is_supported

@@ -44,7 +44,13 @@ class _Instance(Struct, gc=False):
 class Instances:
     """Used by one thread. `absences`: of the card."""
 
-    def __init__(self, card: ShownCard, absences: Absences, monotonic: Callable[[], float], now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        card: ShownCard,
+        absences: Absences,
+        monotonic: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
         self._card = card
         self._absences = absences
         self._monotonic = monotonic
@@ -63,7 +69,9 @@ class Instances:
         self._profiling, self._found = {}, None
 
     def is_divided(self, failures: Failures) -> bool:
-        """Whether the card is divided, as far as is known. Raises NVMLError when card or driver is gone."""
+        """Whether the card is divided, as far as is known. Raises NVMLError when card or driver is
+        gone.
+        """
         self._look(failures)
         return self._is_divided
 
@@ -87,7 +95,9 @@ class Instances:
                 by_gpu_instance[each.gpu_instance] = dict(by_field), shared.by_collector()
             profile, failed = by_gpu_instance[each.gpu_instance]
             processes = each.processes.read(own)
-            readings.append(_reading(each, fields | profile, processes, own.by_collector() | failed))
+            readings.append(
+                _reading(each, fields | profile, processes, own.by_collector() | failed)
+            )
         return tuple(readings)
 
     def slow(self, failures: Failures) -> tuple[InstanceReading, ...]:
@@ -104,7 +114,9 @@ class Instances:
 
     def _gpm(self, gpu_instance: int) -> Gpm:
         if gpu_instance not in self._profiling:
-            self._profiling[gpu_instance] = Gpm(self._card, self._absences, self._monotonic, gpu_instance)
+            self._profiling[gpu_instance] = Gpm(
+                self._card, self._absences, self._monotonic, gpu_instance
+            )
         return self._profiling[gpu_instance]
 
     def _look(self, failures: Failures) -> list[_Instance]:
@@ -112,7 +124,11 @@ class Instances:
             self._found, self._why_not, self._is_divided = [], "", False
             try:
                 self._is_divided = has_mig(self._card)
-                for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(self._card.handle) if self._is_divided else 0):
+                for index in range(
+                    pynvml.nvmlDeviceGetMaxMigDeviceCount(self._card.handle)
+                    if self._is_divided
+                    else 0
+                ):
                     self._find(index)
             except NVMLError as error:
                 self._keep_why(error, "instances are not known")
@@ -153,6 +169,17 @@ class Instances:
 
 
 def _reading(
-    instance: _Instance, fields: dict[str, int | float], processes: tuple[GpuProcess, ...] | None, failures: dict[str, str]
+    instance: _Instance,
+    fields: dict[str, int | float],
+    processes: tuple[GpuProcess, ...] | None,
+    failures: dict[str, str],
 ) -> InstanceReading:
-    return InstanceReading(instance.gpu_instance, instance.compute_instance, instance.profile, instance.uuid, fields, processes, failures)
+    return InstanceReading(
+        instance.gpu_instance,
+        instance.compute_instance,
+        instance.profile,
+        instance.uuid,
+        fields,
+        processes,
+        failures,
+    )

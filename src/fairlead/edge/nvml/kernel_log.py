@@ -26,8 +26,13 @@ _STAMPED_SECONDS: Final = 1.0
 is used.
 """
 _NO_LOG: Final = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
-_MOUNT: Final = "mount the node's `/dev/kmsg`, in a container that is `privileged`, to get XIDs of before the start"
-_MAY: Final = "a container must be `privileged` to read it, and elsewhere root; or run with `--kmsg off`"
+_MOUNT: Final = (
+    "mount the node's `/dev/kmsg`, in a container that is `privileged`, to get XIDs of before the "
+    "start"
+)
+_MAY: Final = (
+    "a container must be `privileged` to read it, and elsewhere root; or run with `--kmsg off`"
+)
 _MOST_RECORDS: Final = 200_000
 """Records read in one turn; the rest is read in the next."""
 
@@ -64,7 +69,9 @@ class KernelLog:
             what = f"`{self._path}` cannot be read: {error.strerror or error}"
             if error.errno in _NO_LOG:
                 raise NotFound(_SYSTEM, what, _MOUNT) from error
-            raise OutsideError(_SYSTEM, what, _MAY if error.errno in (errno.EPERM, errno.EACCES) else "") from error
+            raise OutsideError(
+                _SYSTEM, what, _MAY if error.errno in (errno.EPERM, errno.EACCES) else ""
+            ) from error
         seen, self._seen = self._seen, []
         return seen
 
@@ -81,7 +88,8 @@ class KernelLog:
                 if error.errno == errno.EAGAIN:
                     self._drained_at = self._monotonic()
                     break
-                if error.errno == errno.EPIPE:  # the oldest records were dropped: continue behind them
+                # the oldest records were dropped: continue behind them
+                if error.errno == errno.EPIPE:
                     continue
                 raise
             if not records:

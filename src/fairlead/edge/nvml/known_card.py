@@ -30,7 +30,11 @@ fire.
 TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
-_DRIVER, _SERIAL, _VBIOS = "DCGM_FI_DRIVER_VERSION", "DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_VBIOS_VERSION"
+_DRIVER, _SERIAL, _VBIOS = (
+    "DCGM_FI_DRIVER_VERSION",
+    "DCGM_FI_DEV_SERIAL",
+    "DCGM_FI_DEV_VBIOS_VERSION",
+)
 _ENERGY: Final = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 """A counter since the driver took the card: only a reset lowers it."""
 _MIG_MODE: Final = "DCGM_FI_DEV_MIG_MODE"
@@ -166,10 +170,24 @@ class KnownCard:
         if shown is None or self.thread.busy_seconds:
             return None
         is_anew, self._is_divided_anew = self._is_divided_anew, False
-        is_slow_due = asker is None or is_anew or self._monotonic() - self._slow.read_at >= self._beat.slow_interval
-        return self.thread.call(lambda: self._ask(shown, asker, wanted, is_slow_due=is_slow_due, is_anew=is_anew))
+        is_slow_due = (
+            asker is None
+            or is_anew
+            or self._monotonic() - self._slow.read_at >= self._beat.slow_interval
+        )
+        return self.thread.call(
+            lambda: self._ask(shown, asker, wanted, is_slow_due=is_slow_due, is_anew=is_anew)
+        )
 
-    def _ask(self, shown: ShownCard, asker: CardAsker | None, wanted: frozenset[str], *, is_slow_due: bool, is_anew: bool) -> CardTurn:
+    def _ask(
+        self,
+        shown: ShownCard,
+        asker: CardAsker | None,
+        wanted: frozenset[str],
+        *,
+        is_slow_due: bool,
+        is_anew: bool,
+    ) -> CardTurn:
         began = self._monotonic()
         asked = asker or self._make_asker(shown)
         asked.wanted = wanted
@@ -188,9 +206,15 @@ class KnownCard:
         self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
         self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
         self._processes = turn.fast.processes
-        slower = {each.uuid: each.fields for each in turn.slow.instances} if turn.slow is not None else self._slow_of_instances
+        slower = (
+            {each.uuid: each.fields for each in turn.slow.instances}
+            if turn.slow is not None
+            else self._slow_of_instances
+        )
         self._slow_of_instances = slower
-        self._instances = tuple(_instance(each, slower.get(each.uuid, {})) for each in turn.fast.instances)
+        self._instances = tuple(
+            _instance(each, slower.get(each.uuid, {})) for each in turn.fast.instances
+        )
         if turn.slow is not None:
             self._slow = structs.replace(self._slow, fields=turn.slow.fields, read_at=now)
             self._peers = turn.slow.peers
@@ -201,7 +225,11 @@ class KnownCard:
         for reading in (turn.static, turn.slow, turn.fast):
             failures |= reading.failures if reading else {}
         for collector in {*self._runs, *failures}:
-            self._count(collector, failures.get(collector, ""), turn.seconds if collector == DEVICE else None)
+            self._count(
+                collector,
+                failures.get(collector, ""),
+                turn.seconds if collector == DEVICE else None,
+            )
 
     def fail(self, failure: BaseException) -> None:
         """Notes that the card answers nothing; an error of Fairlead is logged with its trace,
@@ -215,7 +243,9 @@ class KnownCard:
             return
         kind = type(failure).__name__
         if not self._runs.get(DEVICE, CollectorRun(DEVICE)).errors.get(kind.lower()):
-            _log.error("GPU %s cannot be asked: a fault of Fairlead", self.seen.index, exc_info=failure)
+            _log.error(
+                ("GPU %s cannot be asked: a fault of Fairlead"), self.seen.index, exc_info=failure
+            )
         self._count(DEVICE, kind)
 
     def look_at_watch(self) -> None:
@@ -226,7 +256,10 @@ class KnownCard:
 
     def _count(self, collector: str, error: str, seconds: float | None = None) -> None:
         run = structs.replace(
-            self._runs.get(collector, CollectorRun(collector)), gpu=str(self.seen.index), is_good=not error, seconds=seconds
+            self._runs.get(collector, CollectorRun(collector)),
+            gpu=str(self.seen.index),
+            is_good=not error,
+            seconds=seconds,
         )
         if error:
             kind = error.lower().replace(" ", "_")
@@ -246,7 +279,9 @@ class KnownCard:
         slot, is_known = self.seen.slot, self._fast.read_at != _NEVER
         if slot is None:
             return None
-        throttled = None if self._is_lost else self._fast.fields.get("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
+        throttled = (
+            None if self._is_lost else self._fast.fields.get("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
+        )
         return DeviceSample(
             node=node,
             index=self.seen.index,
@@ -256,8 +291,12 @@ class KnownCard:
             model=slot.model,
             driver_version=self._texts.get(_DRIVER, ""),
             healthy=None,
-            fields={} if self._is_lost or not is_known else {_XID_FIELD: self.xids.last(), **self._fast.fields},
-            power_limit_watts=None if self._is_lost else self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
+            fields={}
+            if self._is_lost or not is_known
+            else {_XID_FIELD: self.xids.last(), **self._fast.fields},
+            power_limit_watts=None
+            if self._is_lost
+            else self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
             serial=self._texts.get(_SERIAL, ""),
             cuda_version=cuda_version,
             vbios_version=self._texts.get(_VBIOS, ""),
@@ -268,15 +307,22 @@ class KnownCard:
             slower=(self._static, self._slow),
             texts=self._texts,
             seen=None if self._is_lost else self._processes,
-            instances=() if self._is_lost else tuple(self._with_xid(each) for each in self._instances),
+            instances=()
+            if self._is_lost
+            else tuple(self._with_xid(each) for each in self._instances),
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
             peers={} if self._is_lost else self._peers,
-            collectors=tuple(structs.replace(self._runs[name], gpu=str(self.seen.index)) for name in sorted(self._runs)),
+            collectors=tuple(
+                structs.replace(self._runs[name], gpu=str(self.seen.index))
+                for name in sorted(self._runs)
+            ),
             reset_at=self._reset_at,
         )
 
     def _with_xid(self, instance: MigInstance) -> MigInstance:
-        return structs.replace(instance, fields={**instance.fields, _XID_FIELD: self.xids.last(instance.gpu_instance)})
+        return structs.replace(
+            instance, fields={**instance.fields, _XID_FIELD: self.xids.last(instance.gpu_instance)}
+        )
 
 
 def _instance(reading: InstanceReading, slower: Mapping[str, int | float]) -> MigInstance:

@@ -22,10 +22,16 @@ SYSTEM: Final = "nvml"
 Answer = TypeVar("Answer")
 
 _MEND: Final = {
-    pynvml.NVML_ERROR_UNINITIALIZED: "it is begun anew by itself; if that does not help, look at the kernel's log",
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "load NVIDIA's kernel module on this node: `modprobe nvidia`",
+    pynvml.NVML_ERROR_UNINITIALIZED: (
+        "it is begun anew by itself; if that does not help, look at the kernel's log"
+    ),
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: (
+        "load NVIDIA's kernel module on this node: `modprobe nvidia`"
+    ),
     pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "install NVIDIA's driver on this node, whole",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "library and kernel module are of two drivers: reboot the node",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
+        "library and kernel module are of two drivers: reboot the node"
+    ),
     pynvml.NVML_ERROR_NO_PERMISSION: "run as root, with the devices `/dev/nvidia*`",
 }
 _GONE: Final = frozenset(
@@ -36,9 +42,13 @@ _GONE: Final = frozenset(
         pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
     }
 )
-_UNLOADED: Final = frozenset({pynvml.NVML_ERROR_DRIVER_NOT_LOADED, pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH})
+_UNLOADED: Final = frozenset(
+    {pynvml.NVML_ERROR_DRIVER_NOT_LOADED, pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH}
+)
 _DOWN: Final = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
-_UNSUPPORTED: Final = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
+_UNSUPPORTED: Final = frozenset(
+    {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}
+)
 _SILENT: Final = frozenset(
     {
         pynvml.NVML_ERROR_NOT_SUPPORTED,
@@ -60,7 +70,10 @@ def open_library(name: str) -> None:
     try:
         pynvml.nvmlLib = ctypes.CDLL(name)
     except OSError as error:
-        hint = "install NVIDIA's driver, or give this container the driver's libraries (runtime class `nvidia`)"
+        hint = (
+            "install NVIDIA's driver, or give this container the driver's libraries (runtime "
+            "class `nvidia`)"
+        )
         raise OutsideError(SYSTEM, f"`{name}` cannot be loaded: {error}", hint) from error
     try:
         pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)
@@ -88,7 +101,9 @@ def _unload() -> None:
 def failure(error: NVMLError) -> OutsideError:
     """The error for the agent, with a hint."""
     return OutsideError(
-        SYSTEM, f"NVIDIA's driver does not answer: {words(error)}", _MEND.get(error.value, "look at `nvidia-smi` on this node")
+        SYSTEM,
+        f"NVIDIA's driver does not answer: {words(error)}",
+        _MEND.get(error.value, ("look at `nvidia-smi` on this node")),
     )
 
 

@@ -20,6 +20,8 @@ def has_daemon(uuid: str, pipes: Path = PIPES, processes: Path = Path("/proc")) 
     """Whether the daemon of this card runs now. The caller must see the node's processes."""
     try:
         pid = int((pipes / uuid / _PID_FILE).read_text(encoding="ascii"))
-        return (processes / str(pid) / "comm").read_text(encoding="utf-8", errors="replace").strip() == _PROGRAM
+        return (processes / str(pid) / "comm").read_text(
+            encoding="utf-8", errors="replace"
+        ).strip() == _PROGRAM
     except (OSError, ValueError):
         return False

@@ -35,7 +35,11 @@ def read_peers(card: ShownCard, absences: Absences, failures: Failures) -> dict[
                 continue
             try:
                 other = pynvml.nvmlDeviceGetHandleByIndex(index)
-                found[index] = int(pynvml.nvmlDeviceGetP2PStatus(card.handle, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK))
+                found[index] = int(
+                    pynvml.nvmlDeviceGetP2PStatus(
+                        card.handle, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK
+                    )
+                )
             except NVMLError as error:
                 if not is_down(error):
                     raise

@@ -34,7 +34,9 @@ class Processes:
     MIG instance.
     """
 
-    def __init__(self, handle: Any, absences: Absences, now: Callable[[], float], *, has_shares: bool = True) -> None:
+    def __init__(
+        self, handle: Any, absences: Absences, now: Callable[[], float], *, has_shares: bool = True
+    ) -> None:
         self._handle = handle
         self._absences = absences
         self._now = now
@@ -68,7 +70,9 @@ class Processes:
         samples: Any = None
         with failures.caught(COLLECTOR, _SHARES):
             try:
-                samples = whole_list(lambda: pynvml.nvmlDeviceGetProcessUtilization(self._handle, self._seen_until))
+                samples = whole_list(
+                    lambda: pynvml.nvmlDeviceGetProcessUtilization(self._handle, self._seen_until)
+                )
             except NVMLError as error:
                 if error.value not in (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND):
                     raise

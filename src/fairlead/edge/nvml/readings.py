@@ -13,7 +13,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.edge.nvml.absences import Absences, Failures
-from fairlead.edge.nvml.card_calls import FAST_CALLS, SLOW_CALLS, STATIC_CALLS, TEXT_CALLS, CardCall, asked, is_needed
+from fairlead.edge.nvml.card_calls import (
+    FAST_CALLS,
+    SLOW_CALLS,
+    STATIC_CALLS,
+    TEXT_CALLS,
+    CardCall,
+    asked,
+    is_needed,
+)
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.field_values import read_fields
 from fairlead.edge.nvml.gpm import Gpm
@@ -22,7 +30,15 @@ from fairlead.edge.nvml.memory import MemoryForm
 from fairlead.edge.nvml.peers import PEERS, read_peers
 from fairlead.edge.nvml.processes import Processes
 from fairlead.model.devices.readings import GroupReading
-from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, LINK_COUNT, LINK_STATES, SLOW_FIELDS, WANTED_FIELDS, bandwidths
+from fairlead.wire.devices.nvml_values import (
+    BANDWIDTHS,
+    FAST_FIELDS,
+    LINK_COUNT,
+    LINK_STATES,
+    SLOW_FIELDS,
+    WANTED_FIELDS,
+    bandwidths,
+)
 
 _TOTAL: Final = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"
 _MEMORY: Final = "nvmlDeviceGetMemoryInfo"
@@ -58,7 +74,9 @@ class CardReader:
         self._link_states = LINK_STATES[:0]
 
     def fast(self) -> GroupReading:
-        """Utilization, memory, temperature, power, clocks, energy, throughput, profiling, processes."""
+        """Utilization, memory, temperature, power, clocks, energy, throughput, profiling,
+        processes.
+        """
         failures = Failures(self._absences)
         wanted = self.wanted
         fields = self._field_values(wanted, failures)
@@ -68,7 +86,9 @@ class CardReader:
                 fields |= self._memory.read()
         fields |= self._gpm.read(wanted, failures)
         if self._instances.is_divided(failures):
-            return GroupReading(fields, {}, failures.by_collector(), None, self._instances.fast(wanted, failures))
+            return GroupReading(
+                fields, {}, failures.by_collector(), None, self._instances.fast(wanted, failures)
+            )
         processes = self._processes.read(failures)
         return GroupReading(fields, {}, failures.by_collector(), processes)
 
@@ -78,7 +98,9 @@ class CardReader:
         """
         failures = Failures(self._absences)
         wanted = [row for row in WANTED_FIELDS if row.field in self.wanted]
-        fields = read_fields(self._card.handle, (*SLOW_FIELDS, *self._link_states, *wanted), self._absences, failures)
+        fields = read_fields(
+            self._card.handle, (*SLOW_FIELDS, *self._link_states, *wanted), self._absences, failures
+        )
         self._ask(SLOW_CALLS, fields, self.wanted, failures)
         instances = self._instances.slow(failures)
         peers = read_peers(self._card, self._absences, failures) if PEERS in self.wanted else {}
@@ -112,7 +134,13 @@ class CardReader:
         self._instances.forget()
         self._gpm.close()
 
-    def _ask(self, calls: Sequence[CardCall], fields: dict[str, int | float], wanted: frozenset[str], failures: Failures) -> None:
+    def _ask(
+        self,
+        calls: Sequence[CardCall],
+        fields: dict[str, int | float],
+        wanted: frozenset[str],
+        failures: Failures,
+    ) -> None:
         for call in calls:
             if is_needed(call, fields, wanted) and not self._absences.has(call.name):
                 with failures.caught("device", call.name):
@@ -123,10 +151,19 @@ class CardReader:
         single links are dropped.
         """
         names = [name for name in BANDWIDTHS if name == _TOTAL or name in wanted]
-        single = list(dict.fromkeys(row for name in names for row in BANDWIDTHS[name] if row not in FAST_FIELDS))
+        single = list(
+            dict.fromkeys(
+                row for name in names for row in BANDWIDTHS[name] if row not in FAST_FIELDS
+            )
+        )
         fields = read_fields(self._card.handle, (*FAST_FIELDS, *single), self._absences, failures)
         at = self._monotonic()
-        links = {row.field: fields[row.field] for name in names for row in BANDWIDTHS[name] if row.field in fields}
+        links = {
+            row.field: fields[row.field]
+            for name in names
+            for row in BANDWIDTHS[name]
+            if row.field in fields
+        }
         found = bandwidths(self._links, links, at - self._links_at, names)
         self._links, self._links_at = links, at
         for row in single:

@@ -28,7 +28,11 @@ from fairlead.model.devices.driver import DriverXid
 
 WAIT_MILLISECONDS: Final = 200
 END_SECONDS: Final = 3.0
-WANTED: Final[int] = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeDoubleBitEccError | pynvml.nvmlEventMigConfigChange
+WANTED: Final[int] = (
+    pynvml.nvmlEventTypeXidCriticalError
+    | pynvml.nvmlEventTypeDoubleBitEccError
+    | pynvml.nvmlEventMigConfigChange
+)
 """The wanted event types. A double-bit error adds nothing to its XID; other programs register it
 too.
 """
@@ -113,7 +117,12 @@ class XidEvents:
                     _log.warning("XIDs of GPU %s are not received: %s", card.uuid, why)
         self._deaf = deaf
         if registered:
-            self._thread = Thread(target=self._wait_until_ended, args=(self._events, uuids), name="xid-events", daemon=True)
+            self._thread = Thread(
+                target=self._wait_until_ended,
+                args=(self._events, uuids),
+                name="xid-events",
+                daemon=True,
+            )
             self._thread.start()
 
     def end(self) -> None:
@@ -123,7 +132,11 @@ class XidEvents:
         if self._thread is not None:
             self._thread.join(END_SECONDS)
             if self._thread.is_alive():
-                raise OutsideError(SYSTEM, "NVIDIA's driver hangs: it does not come back from waiting for XIDs", "look at the kernel's log")
+                raise OutsideError(
+                    SYSTEM,
+                    "NVIDIA's driver hangs: it does not come back from waiting for XIDs",
+                    "look at the kernel's log",
+                )
         self._ending.clear()
         self._thread, self.failure = None, None
         events, self._events = self._events, None

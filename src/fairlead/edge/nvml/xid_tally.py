@@ -17,7 +17,11 @@ class XidTally:
     def hear(self, xid: int, at: float, gpu_instance: int | None = None) -> None:
         """Counts one XID. `gpu_instance`: its MIG instance, None = the whole card."""
         before = self._events.get(xid)
-        self._events[xid] = XidEvent(xid, before.count + 1, max(at, before.last_at)) if before else XidEvent(xid, 1, at)
+        self._events[xid] = (
+            XidEvent(xid, before.count + 1, max(at, before.last_at))
+            if before
+            else XidEvent(xid, 1, at)
+        )
         if at >= self._last.get(gpu_instance, (at, 0))[0]:
             self._last[gpu_instance] = at, xid
 

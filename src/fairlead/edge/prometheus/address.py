@@ -6,14 +6,27 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from fairlead.edge.connection.connection import SIGN_HINT, Connection, has_sign_after_host, has_usable_host
-from fairlead.edge.connection.credentials import Credentials, Issued, basic, bearer, token_file_source
+from fairlead.edge.connection.connection import (
+    SIGN_HINT,
+    Connection,
+    has_sign_after_host,
+    has_usable_host,
+)
+from fairlead.edge.connection.credentials import (
+    Credentials,
+    Issued,
+    basic,
+    bearer,
+    token_file_source,
+)
 from fairlead.edge.connection.pem import read_pem
 from fairlead.errors import UserError
 from fairlead.wire.text.printable_address import printable_address
 
 
-def prometheus_connection(address: str, *, token: str = "", token_file: str = "", ca_file: str = "") -> Connection:
+def prometheus_connection(
+    address: str, *, token: str = "", token_file: str = "", ca_file: str = ""
+) -> Connection:
     """The connection. Raises UserError for a malformed address, token or certificate.
 
     `user:password@` in the address is used for basic authentication.
@@ -23,7 +36,10 @@ def prometheus_connection(address: str, *, token: str = "", token_file: str = ""
     """
     server = address.strip() if "://" in address else f"http://{address.strip()}"
     if not server.startswith(("http://", "https://")) or not has_usable_host(server):
-        raise UserError(f"`{printable_address(address)}` is not the address of a Prometheus", "write it as http://host:9090")
+        raise UserError(
+            f"`{printable_address(address)}` is not the address of a Prometheus",
+            "write it as http://host:9090",
+        )
     parts = urlsplit(server)
     if has_sign_after_host(server):
         raise UserError("the address of a Prometheus has an `@` after its host", SIGN_HINT)
@@ -36,9 +52,13 @@ def prometheus_connection(address: str, *, token: str = "", token_file: str = ""
     )
 
 
-def _credentials(user: str | None, password: str | None, token: str, token_file: str) -> Credentials:
+def _credentials(
+    user: str | None, password: str | None, token: str, token_file: str
+) -> Credentials:
     if token_file:
-        return Credentials(token_file_source(token_file, fallback_token=token or None), is_renewable=True)
+        return Credentials(
+            token_file_source(token_file, fallback_token=token or None), is_renewable=True
+        )
     if token:
         issued = Issued(authorization=bearer(token))
     elif user:

@@ -78,7 +78,9 @@ def instant_form(promql: str, at: float | None) -> bytes:
 
 
 def range_form(promql: str, start: float, end: float, step: float) -> bytes:
-    return urlencode({"query": promql, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"}).encode()
+    return urlencode(
+        {"query": promql, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"}
+    ).encode()
 
 
 def parse_instant(address: str, status: int, body: bytes) -> list[PrometheusSample]:
@@ -88,17 +90,24 @@ def parse_instant(address: str, status: int, body: bytes) -> list[PrometheusSamp
         at, text = _decode(address, data, tuple[float, str])
         return [PrometheusSample({}, at, float(text))]
     return [
-        PrometheusSample(each.metric, each.value[0], float(each.value[1])) for each in _decode(address, data, list[_Series]) if each.value
+        PrometheusSample(each.metric, each.value[0], float(each.value[1]))
+        for each in _decode(address, data, list[_Series])
+        if each.value
     ]
 
 
 def parse_range(address: str, status: int, body: bytes, step: float) -> list[SampleRow]:
     """Lines of a matrix. Raises PrometheusFailure."""
     data = _data_of(address, status, body)
-    return [SampleRow(each.metric, with_gaps(each.values, step)) for each in _decode(address, data, list[_Series])]
+    return [
+        SampleRow(each.metric, with_gaps(each.values, step))
+        for each in _decode(address, data, list[_Series])
+    ]
 
 
-def with_gaps(values: list[tuple[float, str]], step: float) -> tuple[tuple[float, float | None], ...]:
+def with_gaps(
+    values: list[tuple[float, str]], step: float
+) -> tuple[tuple[float, float | None], ...]:
     """Points with a None for each gap or for a value that is no number: a chart's line breaks
     there.
 
@@ -128,7 +137,10 @@ def _decode(address: str, data: _Data, type: Any) -> Any:
     try:
         return decoder_of(type).decode(data.result)
     except msgspec.MsgspecError as error:
-        raise PrometheusFailure(f"Prometheus `{address}` answered with a `{data.result_type}` that cannot be read: {error}") from error
+        raise PrometheusFailure(
+            f"Prometheus `{address}` answered with a `{data.result_type}` that cannot be read: "
+            f"{error}"
+        ) from error
 
 
 def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFailure:
@@ -139,7 +151,9 @@ def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFa
         hint = "check the expression"
     if body[:1] not in (b"{", b""):
         words = f"{' '.join(body[:300].decode('utf-8', 'replace').split())[:150]}"
-    return PrometheusFailure(f"Prometheus `{address}` answered {status}: {words}", hint, status=status)
+    return PrometheusFailure(
+        (f"Prometheus `{address}` answered {status}: {words}"), hint, status=status
+    )
 
 
 def parse_version(status: int, body: bytes) -> str:

@@ -28,7 +28,9 @@ from fairlead.edge.prometheus.answer import (
 
 
 class PrometheusBlocking:
-    """One Prometheus; a connection per query. `address.prometheus_connection` makes `connection`."""
+    """One Prometheus; a connection per query.
+    `address.prometheus_connection` makes `connection`.
+    """
 
     def __init__(self, connection: Connection, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
@@ -48,18 +50,33 @@ class PrometheusBlocking:
         return parse_range(self.address, status, body, step)
 
     def _post(self, path: str, form: bytes) -> tuple[int, bytes]:
-        headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": f"fairlead/{__version__}"}
+        headers = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "User-Agent": f"fairlead/{__version__}",
+        }
         headers.update(self._connection.headers())
         context = make_ssl_context(self._connection, None) if self._connection.is_tls else None
-        line = open_connection(self.address, context=context, proxy=self._proxy, read_seconds=self._timeout, connect_seconds=self._timeout)
+        line = open_connection(
+            self.address,
+            context=context,
+            proxy=self._proxy,
+            read_seconds=self._timeout,
+            connect_seconds=self._timeout,
+        )
         deadline = time.monotonic() + self._timeout
         try:
             line.request("POST", request_target(self.address, path, self._proxy), form, headers)
             response = line.getresponse()
             return response.status, _read_until(response, deadline)
         except (OSError, http.client.HTTPException) as error:
-            peer, where, authority = f"Prometheus `{self.address}`", "of Prometheus in the settings", "`--prometheus-ca-file`"
-            what, hint = explain_connection(peer, where, self.address, error, authority=authority, proxy=self._proxy)
+            peer, where, authority = (
+                f"Prometheus `{self.address}`",
+                "of Prometheus in the settings",
+                "`--prometheus-ca-file`",
+            )
+            what, hint = explain_connection(
+                peer, where, self.address, error, authority=authority, proxy=self._proxy
+            )
             raise PrometheusFailure(what, hint) from error
         finally:
             line.close()

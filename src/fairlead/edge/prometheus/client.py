@@ -59,9 +59,14 @@ class Prometheus:
         """The expression's value at a time (now by default). Raises PrometheusFailure."""
         return parse_instant(self.address, *await self._post(QUERY_PATH, instant_form(promql, at)))
 
-    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+    async def query_range(
+        self, promql: str, start: float, end: float, step: float
+    ) -> list[SeriesLine]:
         status, body = await self._post(RANGE_PATH, range_form(promql, start, end, step))
-        return [SeriesLine(row.labels, row.points) for row in parse_range(self.address, status, body, step)]
+        return [
+            SeriesLine(row.labels, row.points)
+            for row in parse_range(self.address, status, body, step)
+        ]
 
     async def version(self) -> str:
         """Its version; "" = unknown (another program with the same API). Raises
@@ -74,7 +79,11 @@ class Prometheus:
 
     async def _ask(self, method: str, path: str, form: bytes | None = None) -> tuple[int, bytes]:
         credentials = self._connection.credentials
-        issued = credentials.current() if credentials.is_fresh else await asyncio.to_thread(credentials.current)
+        issued = (
+            credentials.current()
+            if credentials.is_fresh
+            else await asyncio.to_thread(credentials.current)
+        )
         headers = {"User-Agent": f"fairlead/{__version__}"}
         if form is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
@@ -91,8 +100,14 @@ class Prometheus:
             ) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            peer, where, authority = f"Prometheus `{self.address}`", "of Prometheus in the settings", "`--prometheus-ca-file`"
-            what, hint = explain_connection(peer, where, self.address, error, authority=authority, proxy=self._proxy)
+            peer, where, authority = (
+                f"Prometheus `{self.address}`",
+                "of Prometheus in the settings",
+                "`--prometheus-ca-file`",
+            )
+            what, hint = explain_connection(
+                peer, where, self.address, error, authority=authority, proxy=self._proxy
+            )
             raise PrometheusFailure(what, hint) from error
 
     def _open_session(self) -> aiohttp.ClientSession:

@@ -25,7 +25,14 @@ from msgspec import structs
 from fairlead.edge.connection.pem import read_pem
 from fairlead.edge.prometheus.followed_page import FollowedPage
 from fairlead.edge.prometheus.page_address import page_address
-from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
+from fairlead.edge.prometheus.page_fetch import (
+    TIMEOUT_SECONDS,
+    ExporterFailure,
+    Fetch,
+    fetch_page,
+    in_thread,
+    page_session,
+)
 from fairlead.edge.prometheus.read_counts import ReadCounts
 from fairlead.edge.prometheus.read_slots import ReadSlots
 from fairlead.model.devices.gpu import GpuReading
@@ -60,10 +67,19 @@ MANY_TOGETHER: Final = 2000
 """With at least this number of cards, the cards of all pages are joined in a thread."""
 MOST_NAMED: Final = 20
 """Failing pages that the log names; when a network with thousands of them fails, a few suffice."""
-_NO_CARD: Final = "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of a GPU exporter (port 9400)"
-_MANY_HANG: Final = "many pages are slow, so the slowest are left early; check the network and a firewall in between"
+_NO_CARD: Final = (
+    "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of "
+    "a GPU exporter (port 9400)"
+)
+_MANY_HANG: Final = (
+    "many pages are slow, so the slowest are left early; check the network and a firewall in "
+    "between"
+)
 _PATIENCE: Final = attrgetter("patience_seconds")
-_NAME_ONE: Final = "name one exporter of each card; until then `fairlead_gpu_*` counts first, then what was read last"
+_NAME_ONE: Final = (
+    "name one exporter of each card; until then `fairlead_gpu_*` counts first, then what was read "
+    "last"
+)
 _log = logging.getLogger("fairlead.exporter")
 
 
@@ -106,7 +122,9 @@ class ExporterPages:
         ca_file: str = "",
     ) -> None:
         addresses = {url: page_address(url) for url in urls}
-        self._named = {address.url: (node_by_url or {}).get(url, "") for url, address in addresses.items()}
+        self._named = {
+            address.url: (node_by_url or {}).get(url, "") for url, address in addresses.items()
+        }
         self._logins = {address.url: address.login for address in addresses.values()}
         self._finder = finder
         self._found: Mapping[str, str] = {}
@@ -126,7 +144,9 @@ class ExporterPages:
         self._due: list[tuple[float, int, FollowedPage]] = []
         self._turn = asyncio.Event()
         self._numbers = count()
-        self._sound, self._doubtful = (ReadSlots[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
+        self._sound, self._doubtful = (
+            ReadSlots[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2)
+        )
         self._fetch = fetch
         self._ca_pem = read_pem("--gpu-exporter-ca-file", None, ca_file or None)
         self._failing = 0
@@ -134,7 +154,10 @@ class ExporterPages:
 
     async def run(self) -> None:
         self._begin(list(self._pages.values()))
-        async with page_session(self._timeout, self._ca_pem) as session, asyncio.TaskGroup() as group:
+        async with (
+            page_session(self._timeout, self._ca_pem) as session,
+            asyncio.TaskGroup() as group,
+        ):
             if self._finder is not None:
                 group.create_task(self._finder.run())
             group.create_task(self._publish_for_ever())
@@ -146,13 +169,24 @@ class ExporterPages:
     def source(self) -> Source:
         found = self._finder.source() if self._finder is not None else None
         if not self._pages:
-            return found or Source(GPU_TELEMETRY, SourceState.OFF, "no GPU exporter is named", "name its page with `--gpu-exporter`")
+            return found or Source(
+                GPU_TELEMETRY,
+                SourceState.OFF,
+                "no GPU exporter is named",
+                "name its page with `--gpu-exporter`",
+            )
         pages = self._pages.values()
         good_at = min((page.good_at for page in pages if page.good_at is not None), default=None)
         failures = [page.failure for page in pages if page.failure is not None]
         if failures:
             more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-            return Source(GPU_TELEMETRY, SourceState.FAILING, f"{failures[0].what}{more}", failures[0].hint, good_at)
+            return Source(
+                GPU_TELEMETRY,
+                SourceState.FAILING,
+                f"{failures[0].what}{more}",
+                failures[0].hint,
+                good_at,
+            )
         if found is not None and found.has_failed:
             return structs.replace(found, good_at=good_at)
         state = SourceState.SYNCING if good_at is None else SourceState.OK
@@ -161,14 +195,21 @@ class ExporterPages:
 
     def tally(self) -> PageTally:
         pages, now = self._pages.values(), self._wall()
-        read_at = min((page.read_at for page in pages if page.read_at is not None and page.cards.readings), default=None)
+        read_at = min(
+            (page.read_at for page in pages if page.read_at is not None and page.cards.readings),
+            default=None,
+        )
         waiting = sum(page.read_at is None and not page.is_failing for page in pages)
         return self._counts.tally(
             read=len(self._pages) - self._failing - waiting,
             failing=self._failing,
             waiting=waiting,
             oldest_seconds=None if read_at is None else now - read_at,
-            bad_lines={(page.url, reason.value): many for page in pages for reason, many in sorted(page.bad.items())},
+            bad_lines={
+                (page.url, reason.value): many
+                for page in pages
+                for reason, many in sorted(page.bad.items())
+            },
         )
 
     # which pages exist
@@ -177,7 +218,11 @@ class ExporterPages:
         """Starts new pages and drops those that are gone. An address on another node is a new
         page, because pods reuse addresses.
         """
-        gone = [self._pages.pop(url) for url, page in list(self._pages.items()) if wanted.get(url) != page.node]
+        gone = [
+            self._pages.pop(url)
+            for url, page in list(self._pages.items())
+            if wanted.get(url) != page.node
+        ]
         for page in gone:
             self._failing -= page.is_failing
             page.leave()
@@ -186,7 +231,11 @@ class ExporterPages:
         self._begin(self._add(wanted))
 
     def _add(self, wanted: Mapping[str, str]) -> list[FollowedPage]:
-        new = {url: FollowedPage(url, node, self._interval, self._rng) for url, node in wanted.items() if url not in self._pages}
+        new = {
+            url: FollowedPage(url, node, self._interval, self._rng)
+            for url, node in wanted.items()
+            if url not in self._pages
+        }
         self._pages |= new
         return list(new.values())
 
@@ -203,7 +252,9 @@ class ExporterPages:
 
     # reading
 
-    async def _read_for_ever(self, session: aiohttp.ClientSession, group: asyncio.TaskGroup) -> None:
+    async def _read_for_ever(
+        self, session: aiohttp.ClientSession, group: asyncio.TaskGroup
+    ) -> None:
         while True:
             self._turn.clear()
             now = self._wall()
@@ -213,23 +264,30 @@ class ExporterPages:
                     (self._sound if page.is_sound else self._doubtful).put(page)
             for slots in (self._sound, self._doubtful):
                 beginning = slots.give_places(now)
-                for page in slots.too_many():  # before new reads, so that the limit of open connections holds
+                # before new reads, so that the limit of open connections holds
+                for page in slots.too_many():
                     page.leave_read()
                 for page in beginning:
                     page.reading = group.create_task(self._read(session, page))
                     page.reading.add_done_callback(partial(self._end, slots, page))
-            next_at = [at for at in (self._sound.look_at(), self._doubtful.look_at()) if at is not None]
+            next_at = [
+                at for at in (self._sound.look_at(), self._doubtful.look_at()) if at is not None
+            ]
             next_at += [self._due[0][0]] if self._due else []
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(next_at) - now if next_at else None):
                     await self._turn.wait()
 
-    def _end(self, slots: ReadSlots[FollowedPage], page: FollowedPage, task: asyncio.Task[None]) -> None:
+    def _end(
+        self, slots: ReadSlots[FollowedPage], page: FollowedPage, task: asyncio.Task[None]
+    ) -> None:
         """Called when a read ends, including one that was cancelled before it began."""
         slots.end(page)
         is_left, page.is_left, page.reading = page.is_left and task.cancelled(), False, None
         if is_left:
-            self._note_failure(page, ExporterFailure(f"page `{page.url}` did not answer in time", _MANY_HANG))
+            self._note_failure(
+                page, ExporterFailure((f"page `{page.url}` did not answer in time"), _MANY_HANG)
+            )
         if not page.is_gone and (is_left or not task.cancelled()):
             self._put(page)
         self._turn.set()
@@ -240,10 +298,18 @@ class ExporterPages:
         was_failing, began = page.is_failing, self._wall()
         try:
             cards = await self._fetch(
-                session, page.url, page.node, login=self._logins.get(page.url, ""), keeps_open=len(self._pages) <= KEPT_OPEN
+                session,
+                page.url,
+                page.node,
+                login=self._logins.get(page.url, ""),
+                keeps_open=len(self._pages) <= KEPT_OPEN,
             )
             now = self._clock.now()
-            cards_read = cards.page_cards(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.page_cards, page.url, now)
+            cards_read = (
+                cards.page_cards(page.url, now)
+                if len(cards) < MANY_CARDS
+                else await in_thread(cards.page_cards, page.url, now)
+            )
             page.note_bad(cards.bad)
             if not cards_read.readings:
                 raise ExporterFailure(f"page `{page.url}` has no GPU metrics", _NO_CARD)
@@ -252,13 +318,24 @@ class ExporterPages:
             return
         except Exception:  # noqa: BLE001 - an error in one page must not stop the others
             _log.exception("page `%s` could not be read, and that is a fault of Fairlead", page.url)
-            self._note_failure(page, ExporterFailure(f"page `{page.url}` could not be read", "look into this server's log"))
+            self._note_failure(
+                page,
+                ExporterFailure(
+                    (f"page `{page.url}` could not be read"), ("look into this server's log")
+                ),
+            )
             return
         if was_failing:
             self._failing -= not page.is_gone
             _log.info("page `%s` can be read again", page.url)
         page.good_at = now
-        page.note(structs.replace(cards_read, readings=with_idle_since(cards_read.readings, self._idle_before)), began, self._wall())
+        page.note(
+            structs.replace(
+                cards_read, readings=with_idle_since(cards_read.readings, self._idle_before)
+            ),
+            began,
+            self._wall(),
+        )
         self._counts.reads += 1
         self._is_dirty = True
         self._arrived.set()
@@ -266,7 +343,11 @@ class ExporterPages:
     def _note_failure(self, page: FollowedPage, failure: ExporterFailure) -> None:
         is_news = page.failure is None or page.failure.what != failure.what
         if is_news:
-            _log.log(logging.WARNING if self._failing < MOST_NAMED else logging.DEBUG, "%s", failure.log_line)
+            _log.log(
+                logging.WARNING if self._failing < MOST_NAMED else logging.DEBUG,
+                "%s",
+                failure.log_line,
+            )
         self._failing += not (page.is_failing or page.is_gone)
         page.note_failure(failure, self._wall())
         self._counts.failures += 1
@@ -286,7 +367,9 @@ class ExporterPages:
             self._arrived.clear()
             self._look_around()
             await self.publish()
-            await asyncio.sleep(min(PUBLISH_SECONDS_PER_PAGE * len(self._pages), LONGEST_PUBLISH_SECONDS))
+            await asyncio.sleep(
+                min(PUBLISH_SECONDS_PER_PAGE * len(self._pages), LONGEST_PUBLISH_SECONDS)
+            )
 
     def _look_around(self) -> None:
         found = self._finder.pages() if self._finder is not None else self._found
@@ -310,7 +393,13 @@ class ExporterPages:
         for page in pages:
             page.is_new = False
         cards = sum(len(each.readings) for each in cards_read)
-        counted = one_per_card(cards_read) if cards < MANY_TOGETHER else await in_thread(one_per_card, cards_read)
+        counted = (
+            one_per_card(cards_read)
+            if cards < MANY_TOGETHER
+            else await in_thread(one_per_card, cards_read)
+        )
         self._counts.note_clashes(counted.clashes, new)
         self._latest = counted.readings
-        self._idle_before = {reading.uuid: reading for reading in counted.readings if reading.idle_since is not None}
+        self._idle_before = {
+            reading.uuid: reading for reading in counted.readings if reading.idle_since is not None
+        }

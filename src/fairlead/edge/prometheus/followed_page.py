@@ -51,7 +51,9 @@ class FollowedPage:
         self._interval = interval_seconds
         self._rng = rng
         self._is_first = True
-        self._backoff = Backoff(rng, min(interval_seconds, FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+        self._backoff = Backoff(
+            rng, min(interval_seconds, FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS
+        )
 
     @property
     def is_failing(self) -> bool:
@@ -66,13 +68,19 @@ class FollowedPage:
     def patience_seconds(self) -> float:
         if self.took_seconds is None:
             return PATIENCE_SECONDS
-        return min(PATIENCE_SECONDS, max(SHORTEST_PATIENCE_SECONDS, PATIENCE_TIMES * self.took_seconds))
+        return min(
+            PATIENCE_SECONDS, max(SHORTEST_PATIENCE_SECONDS, PATIENCE_TIMES * self.took_seconds)
+        )
 
     def note_bad(self, bad: Counter[BadLine]) -> None:
         """Counts ignored lines by reason. The log has a warning once."""
         if bad and not self.bad:
             counts = ", ".join(f"{count} {reason}" for reason, count in sorted(bad.items()))
-            _log.warning("lines of page `%s` are ignored: %s; they are counted, and not named again", self.url, counts)
+            _log.warning(
+                "lines of page `%s` are ignored: %s; they are counted, and not named again",
+                self.url,
+                counts,
+            )
         self.bad += bad
 
     def note(self, cards: PageCards, began: float, now: float) -> None:
@@ -82,10 +90,17 @@ class FollowedPage:
         the interval, at least half an interval from now: no page is read without a pause.
         """
         self.took_seconds = now - began
-        self.cards, self.read_at, self.is_new = structs.replace(cards, is_kept=self.is_gone), now, True
+        self.cards, self.read_at, self.is_new = (
+            structs.replace(cards, is_kept=self.is_gone),
+            now,
+            True,
+        )
         self.failure = None
         if self._is_first:
-            self._is_first, self._backoff = False, Backoff(self._rng, self._interval, max(self._interval, LONGEST_RETRY_SECONDS))
+            self._is_first, self._backoff = (
+                False,
+                Backoff(self._rng, self._interval, max(self._interval, LONGEST_RETRY_SECONDS)),
+            )
         self._backoff.reset()
         self.due_at += self._interval
         if self.due_at <= now:

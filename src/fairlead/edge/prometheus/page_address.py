@@ -37,9 +37,18 @@ def page_address(text: str) -> PageAddress:
     if scheme not in ("http", "https") or not rest:
         raise UserError(f"`{printable_address(url)}` is no address of an exporter's page", _HINT)
     if "@" in rest[ends_at:]:
-        raise UserError("an address of an exporter's page has an `@` after its host", "write `/` of a password as `%2F`, and `@` as `%40`")
+        raise UserError(
+            "an address of an exporter's page has an `@` after its host",
+            "write `/` of a password as `%2F`, and `@` as `%40`",
+        )
     if not _has_host(url):
-        raise UserError(f"`{printable_address(url)}` is no address of an exporter's page: it has no usable host or port", _HINT)
+        raise UserError(
+            (
+                f"`{printable_address(url)}` is no address of an exporter's page: it has no usable "
+                "host or port"
+            ),
+            _HINT,
+        )
     user, _, password = who.partition(":")
     return PageAddress(url, basic(unquote(user), unquote(password)) if at else "")
 
@@ -50,6 +59,10 @@ def _has_host(url: str) -> bool:
     """
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and (parts.port is None or parts.port > 0) and not any(each.isspace() for each in parts.netloc)
+        return (
+            bool(parts.hostname)
+            and (parts.port is None or parts.port > 0)
+            and not any(each.isspace() for each in parts.netloc)
+        )
     except ValueError:
         return False

@@ -39,7 +39,13 @@ class Fetch(Protocol):
     """The interface of `fetch_page`."""
 
     async def __call__(
-        self, session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        node: str,
+        *,
+        login: str = "",
+        keeps_open: bool = True,
     ) -> CardsOfPage: ...
 
 
@@ -53,7 +59,8 @@ class ExporterFailure(OutsideError):
 def page_session(timeout_seconds: float, ca_pem: bytes | None = None) -> aiohttp.ClientSession:
     """A session for pages of many machines; it keeps no cookies.
 
-    `ca_pem`: the authorities that sign the certificates of `https` pages; None = those of this machine.
+    `ca_pem`: the authorities that sign the certificates of `https` pages; None = those of this
+    machine.
     """
     context: ssl.SSLContext | bool = True
     if ca_pem is not None:
@@ -67,7 +74,9 @@ def page_session(timeout_seconds: float, ca_pem: bytes | None = None) -> aiohttp
     )
 
 
-async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True) -> CardsOfPage:
+async def fetch_page(
+    session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True
+) -> CardsOfPage:
     """The cards of the page; raises ExporterFailure. `login`: value of the header Authorization, ""
     = none.
 
@@ -78,21 +87,34 @@ async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, log
         if login:
             headers["Authorization"] = login
         if is_loopback(url):
-            headers["Accept-Encoding"] = "identity"  # on one machine unpacking costs more than sending
+            # on one machine unpacking costs more than sending
+            headers["Accept-Encoding"] = "identity"
         async with session.get(url, headers=headers, allow_redirects=False) as response:
             if 300 <= response.status < 400:
                 raise ExporterFailure(
-                    f"page `{url}` answered {response.status}, which leads elsewhere", "name the page itself; none is followed"
+                    f"page `{url}` answered {response.status}, which leads elsewhere",
+                    "name the page itself; none is followed",
                 )
             if response.status != 200:
-                raise ExporterFailure(f"page `{url}` answered {response.status}", "check the address of the exporter")
+                raise ExporterFailure(
+                    f"page `{url}` answered {response.status}",
+                    "check the address of the exporter",
+                )
             return await _read_limited(response, url, CardsOfPage(node))
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        what, hint = explain_connection(f"GPU exporter `{url}`", "of `--gpu-exporter`", url, error, authority="`--gpu-exporter-ca-file`")
+        what, hint = explain_connection(
+            f"GPU exporter `{url}`",
+            "of `--gpu-exporter`",
+            url,
+            error,
+            authority="`--gpu-exporter-ca-file`",
+        )
         raise ExporterFailure(what, hint) from error
 
 
-async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
+async def _read_limited(
+    response: aiohttp.ClientResponse, url: str, cards: CardsOfPage
+) -> CardsOfPage:
     """Adds the page's samples piece by piece, large pieces in a thread, so that a page of many
     nodes neither is in memory as a whole nor delays other tasks.
     """
@@ -103,9 +125,15 @@ async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: Cards
             lines = splitter.feed(piece)
             unended = 0 if lines else unended + len(piece)
             if size > LARGEST_PAGE_BYTES:
-                raise ExporterFailure(f"page `{url}` is larger than {LARGEST_PAGE_BYTES >> 20} MiB", "name one exporter per node")
+                raise ExporterFailure(
+                    f"page `{url}` is larger than {LARGEST_PAGE_BYTES >> 20} MiB",
+                    "name one exporter per node",
+                )
             if unended > LONGEST_LINE_BYTES:
-                raise ExporterFailure(f"page `{url}` has a line of more than {LONGEST_LINE_BYTES >> 20} MiB", _NOT_A_PAGE)
+                raise ExporterFailure(
+                    f"page `{url}` has a line of more than {LONGEST_LINE_BYTES >> 20} MiB",
+                    _NOT_A_PAGE,
+                )
             await _note(cards, lines, known)
             if len(cards) > MOST_CARDS:
                 raise ExporterFailure(f"page `{url}` has more than {MOST_CARDS} GPUs", _NOT_A_PAGE)

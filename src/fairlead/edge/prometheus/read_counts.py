@@ -23,13 +23,21 @@ class ReadCounts:
 
     def note_clashes(self, clashes: Clashes, pages: Collection[str] | None = None) -> None:
         """Notes the present duplicates. `pages`: those read since the last call, None = all."""
-        self._duplicates += sum(many for page, many in clashes.left_out.items() if pages is None or page in pages)
+        self._duplicates += sum(
+            many for page, many in clashes.left_out.items() if pages is None or page in pages
+        )
         if clashes.count and not self.clashes.count:
             self._log.warning("%s", clashes.sentence)
         self.clashes = clashes
 
     def tally(
-        self, *, read: int, failing: int, waiting: int, oldest_seconds: float | None, bad_lines: Mapping[PageAndReason, int]
+        self,
+        *,
+        read: int,
+        failing: int,
+        waiting: int,
+        oldest_seconds: float | None,
+        bad_lines: Mapping[PageAndReason, int],
     ) -> PageTally:
         return PageTally(
             read=read,

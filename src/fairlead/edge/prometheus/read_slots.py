@@ -44,7 +44,10 @@ class ReadSlots(Generic[Page]):
         for page in [each for each, until in self._reading.items() if until <= now]:
             del self._reading[page]
             self._silent[page] = None
-        began = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._at_once - len(self._reading)))]
+        began = [
+            self._waiting.popleft()
+            for _ in range(min(len(self._waiting), self._at_once - len(self._reading)))
+        ]
         self._reading |= {page: now + self._patience(page) for page in began}
         return began
 

@@ -37,7 +37,9 @@ _log = logging.getLogger("fairlead.prometheus")
 class PrometheusReadings:
     """Queries at a fixed interval while `run` runs. The caller closes the client."""
 
-    def __init__(self, prometheus: Prometheus, clock: Clock, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
+    def __init__(
+        self, prometheus: Prometheus, clock: Clock, *, interval_seconds: float = INTERVAL_SECONDS
+    ) -> None:
         self._prometheus = prometheus
         self._clock = clock
         self._interval = interval_seconds
@@ -89,19 +91,42 @@ class PrometheusReadings:
             read=int(not is_failing and not is_waiting),
             failing=int(is_failing),
             waiting=int(is_waiting and not is_failing),
-            oldest_seconds=None if self._good_at is None or not self._latest else self._clock.now() - self._good_at,
-            bad_lines={(self._prometheus.address, reason.value): many for reason, many in sorted(self._bad.items())},
+            oldest_seconds=None
+            if self._good_at is None or not self._latest
+            else self._clock.now() - self._good_at,
+            bad_lines={
+                (self._prometheus.address, reason.value): many
+                for reason, many in sorted(self._bad.items())
+            },
         )
 
     def source(self) -> Source:
         if self._failure is not None:
-            return Source(GPU_TELEMETRY, SourceState.FAILING, self._failure.what, self._failure.hint, self._good_at)
+            return Source(
+                GPU_TELEMETRY,
+                SourceState.FAILING,
+                self._failure.what,
+                self._failure.hint,
+                self._good_at,
+            )
         if self._good_at is not None and not self._latest:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
-            return Source(GPU_TELEMETRY, SourceState.FAILING, what, "let it scrape a GPU exporter (port 9400)", self._good_at)
+            return Source(
+                GPU_TELEMETRY,
+                SourceState.FAILING,
+                what,
+                "let it scrape a GPU exporter (port 9400)",
+                self._good_at,
+            )
         state = SourceState.SYNCING if self._good_at is None else SourceState.OK
         clash = self._counts.clashes.sentence
-        return Source(GPU_TELEMETRY, state, clash, "let it scrape each card once" if clash else "", self._good_at)
+        return Source(
+            GPU_TELEMETRY,
+            state,
+            clash,
+            ("let it scrape each card once") if clash else "",
+            self._good_at,
+        )
 
 
 class AnsweredCards(Struct, frozen=True):
@@ -118,7 +143,9 @@ def cards_of(found: Iterable[PrometheusSample], now: float) -> AnsweredCards:
     """The cards of one answer, without samples older than a minute; of two targets the newer
     counts.
     """
-    fresh = sorted((each for each in found if now - each.at <= STALE_AFTER_SECONDS), key=lambda each: each.at)
+    fresh = sorted(
+        (each for each in found if now - each.at <= STALE_AFTER_SECONDS), key=lambda each: each.at
+    )
     samples = [Sample(each.labels.get("__name__", ""), each.labels, each.value) for each in fresh]
     cards = CardsOfPage()
     cards.note(samples)

@@ -40,12 +40,16 @@ class KubeAdmissionApi:
 
     async def get_tree(self) -> QuotaTree | None:
         try:
-            return parse_quota_tree(await self._api.get(QUOTA_TREES, _TREE, QUOTA_TREE_NAMESPACE, WireQuotaTree))
+            return parse_quota_tree(
+                await self._api.get(QUOTA_TREES, _TREE, QUOTA_TREE_NAMESPACE, WireQuotaTree)
+            )
         except NotFound:
             return None
 
     async def list_namespaces(self) -> Sequence[str]:
-        listing = await self._api.list_all(ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace)))
+        listing = await self._api.list_all(
+            ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace))
+        )
         return [each.name for each in listing.rows.values()]
 
     async def list_pods(self, namespace: str) -> Sequence[Pod]:

@@ -26,7 +26,13 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD, ClusterSnapshot, build_snapshot
+from fairlead.model.snapshot import (
+    GPU_TELEMETRY,
+    GPU_TOPOLOGIES,
+    GPU_WITHHELD,
+    ClusterSnapshot,
+    build_snapshot,
+)
 from fairlead.model.source import Source, SourceState
 from fairlead.wire import names as spelling
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
@@ -56,16 +62,30 @@ class ClusterQuery:
         self._node_reader = ItemReader(NODES, NODE_FORM)
         self._pod_reader = ItemReader(PODS, POD_FORM)
 
-    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
+    def read_nodes(
+        self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False
+    ) -> ClusterSnapshot:
         """See `cli.context.ClusterReader`."""
         with _no_collector():
             if names and len(names) <= BY_NAME_MAX:
                 nodes = self._nodes_by_name(names)
-                pods = [pod for node in nodes for pod in self._pods(f"{HOLDING},spec.nodeName={node.name}")]
+                pods = [
+                    pod
+                    for node in nodes
+                    for pod in self._pods(f"{HOLDING},spec.nodeName={node.name}")
+                ]
             else:
                 wanted = set(names)
-                nodes = [row for row in self._api.list_all(self._node_reader).rows.values() if not wanted or row.name in wanted]
-                pods = [pod for pod in self._pods(f"{HOLDING},spec.nodeName!=") if not wanted or pod.node in wanted]
+                nodes = [
+                    row
+                    for row in self._api.list_all(self._node_reader).rows.values()
+                    if not wanted or row.name in wanted
+                ]
+                pods = [
+                    pod
+                    for pod in self._pods(f"{HOLDING},spec.nodeName!=")
+                    if not wanted or pod.node in wanted
+                ]
         read = [Source("nodes"), Source("pods")]
         snapshot = build_snapshot(
             nodes=nodes,
@@ -117,15 +137,25 @@ class ClusterQuery:
                 except Unreachable:
                     raise
                 except OutsideError as error:
-                    state = SourceState.FORBIDDEN if isinstance(error, Forbidden) else SourceState.FAILING
-                    unread.append(Source(f"{kind.plural}.{kind.group}".rstrip("."), state, error.what, error.hint))
+                    state = (
+                        SourceState.FORBIDDEN
+                        if isinstance(error, Forbidden)
+                        else SourceState.FAILING
+                    )
+                    unread.append(
+                        Source(
+                            f"{kind.plural}.{kind.group}".rstrip("."), state, error.what, error.hint
+                        )
+                    )
         return KeptObjects(objects, unread)
 
     def _objects(self, kind: KeptKind) -> list[dict[str, Any]]:
         for version in kind.versions:
             api_version = f"{kind.group}/{version}" if kind.group else version
             resource = Resource(kind.group, version, kind.plural, kind=kind.kind)
-            reader = ItemReader(resource, JsonForm(WireKept, partial(parse_kept, api_version, kind.kind)))
+            reader = ItemReader(
+                resource, JsonForm(WireKept, partial(parse_kept, api_version, kind.kind))
+            )
             try:
                 return [row for row in self._api.list_all(reader).rows.values() if row is not None]
             except NotFound:
@@ -143,7 +173,10 @@ class ClusterQuery:
             cluster = KubeCluster(api, WallClock())
             reading = asyncio.create_task(cluster.run())
             try:
-                while any(source.state == SourceState.SYNCING for source in cluster.snapshot().sources.values()):
+                while any(
+                    source.state == SourceState.SYNCING
+                    for source in cluster.snapshot().sources.values()
+                ):
                     await cluster.wait_changed(cluster.version, _LOOK_SECONDS)
                     _raise_trouble(cluster.snapshot())
                 return cluster.snapshot()
@@ -166,40 +199,73 @@ class ClusterQuery:
     def _pods(self, fields: str) -> list[Pod]:
         return list(self._api.list_all(self._pod_reader, Selection(fields=fields)).rows.values())
 
-    def _topologies(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, GpuTopology]]:
+    def _topologies(
+        self, nodes: Sequence[Node], read: list[Source]
+    ) -> list[tuple[str, GpuTopology]]:
         """Topologies by node name, read only if a node has one; the result of reading is added
         to `read`.
         """
-        wanted = any(node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY for node in nodes)
+        wanted = any(
+            node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY
+            for node in nodes
+        )
         labels = f"{spelling.LABEL_GPU_SCHEDULE}={spelling.GPU_SCHEDULE_TOPOLOGY}"
         selection = Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)
-        return self._maps(GPU_TOPOLOGIES, parse_topology_map, selection, read) if wanted else _none(GPU_TOPOLOGIES, read)
+        return (
+            self._maps(GPU_TOPOLOGIES, parse_topology_map, selection, read)
+            if wanted
+            else _none(GPU_TOPOLOGIES, read)
+        )
 
-    def _withheld(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, frozenset[int]]]:
+    def _withheld(
+        self, nodes: Sequence[Node], read: list[Source]
+    ) -> list[tuple[str, frozenset[int]]]:
         """GPUs out of use of nodes that share GPUs, read only if there are such; the result is
         added to `read`.
         """
         shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
         if not shared:
             return _none(GPU_WITHHELD, read)
-        rows = self._maps(GPU_WITHHELD, parse_withheld_map, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE), read)
+        rows = self._maps(
+            GPU_WITHHELD,
+            parse_withheld_map,
+            Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE),
+            read,
+        )
         return [(row.node, row.indexes) for row in rows if row.node in shared]
 
-    def _maps(self, source: str, parse: Callable[[WireConfigMap], Row], selection: Selection, read: list[Source]) -> list[Row]:
+    def _maps(
+        self,
+        source: str,
+        parse: Callable[[WireConfigMap], Row],
+        selection: Selection,
+        read: list[Source],
+    ) -> list[Row]:
         try:
-            rows = list(self._api.list_all(ItemReader(CONFIG_MAPS, JsonForm(WireConfigMap, parse)), selection).rows.values())
+            rows = list(
+                self._api.list_all(
+                    ItemReader(CONFIG_MAPS, JsonForm(WireConfigMap, parse)), selection
+                ).rows.values()
+            )
         except Forbidden as error:
-            read.append(Source(source, SourceState.FORBIDDEN, f"forbidden: {error.what}", error.hint))
+            read.append(
+                Source(source, SourceState.FORBIDDEN, (f"forbidden: {error.what}"), error.hint)
+            )
             return []
         read.append(Source(source))
         return rows
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, SourceState.OFF, "no Prometheus is configured or found"))
+            return snapshot.with_gpus(
+                (), Source(GPU_TELEMETRY, SourceState.OFF, ("no Prometheus is configured or found"))
+            )
         try:
             known = snapshot.node_by_name
-            return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(GPU_TELEMETRY))
+            return snapshot.with_gpus(
+                [reading for reading in self._readings() if reading.node in known],
+                Source(GPU_TELEMETRY),
+            )
         except OutsideError as error:
             from fairlead.edge.queries.gpu_query import NoPrometheus
 

@@ -53,7 +53,9 @@ def delete_with_companions(
     companions must stay too.
     """
     writer = ObjectWriter(api)
-    calls: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
+    calls: list[Callable[[], Any]] = [
+        partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds
+    ]
     if target is not None:
         calls.append(partial(writer.apply, DeleteObject(target)))
     found = in_parallel(calls)
@@ -73,10 +75,18 @@ def outcome_of(result: Outcome | Exception) -> Outcome:
     return result
 
 
-def _left(api: KubeBlocking, resource: Resource, companions: Companions, namespace: str) -> list[ObjectRef]:
+def _left(
+    api: KubeBlocking, resource: Resource, companions: Companions, namespace: str
+) -> list[ObjectRef]:
     reader = ItemReader(resource, JsonForm(_Wire, lambda wire: wire.metadata))
-    rows: Sequence[_Meta] = list(api.list_all(reader, Selection(namespace, labels=companions.selector)).rows.values())
-    mine = [meta.name for meta in rows if meta.name and not meta.owner_references and companions.has(resource.kind, meta.name)]
+    rows: Sequence[_Meta] = list(
+        api.list_all(reader, Selection(namespace, labels=companions.selector)).rows.values()
+    )
+    mine = [
+        meta.name
+        for meta in rows
+        if meta.name and not meta.owner_references and companions.has(resource.kind, meta.name)
+    ]
     return [resource.ref(name, namespace) for name in mine]
 
 

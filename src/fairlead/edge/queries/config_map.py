@@ -22,7 +22,9 @@ class ConfigMapText:
 
     async def read_text(self) -> str | None:
         try:
-            found: WireConfigMap = await self._api.get(CONFIG_MAPS, self._name, self._namespace, WireConfigMap)
+            found: WireConfigMap = await self._api.get(
+                CONFIG_MAPS, self._name, self._namespace, WireConfigMap
+            )
         except NotFound:
             return None
         return (found.data or {}).get(self._key)

@@ -52,7 +52,9 @@ class CronQuery:
         return _was_there(ObjectWriter(self._api).apply(patch).expect(Result.GONE))
 
     def delete(self, namespace: str, name: str) -> bool:
-        outcome, left = delete_with_companions(self._api, CRONS.ref(name, namespace), beside_cron(name), namespace, _was_there)
+        outcome, left = delete_with_companions(
+            self._api, CRONS.ref(name, namespace), beside_cron(name), namespace, _was_there
+        )
         return _was_there(outcome) or bool(left)
 
 
@@ -65,7 +67,8 @@ def _was_there(outcome: Outcome) -> bool:
 
 def _check_name_is_unknown(error: NotServed) -> None:
     """Raises NotServed when the cluster serves no crons: such a 404 names no object."""
-    if error.what != error.message:  # the path is unknown, not the name: only then the failure has the request
+    # the path is unknown, not the name: only then the failure has the request
+    if error.what != error.message:
         raise _not_served() from error
 
 

@@ -58,12 +58,16 @@ class ServersAsked:
         try:
             answer = await self._api.send(_VERSION)
         except Forbidden:
-            return structs.replace(look, seconds=self._monotonic() - begun)  # it answers, but without a version
+            # it answers, but without a version
+            return structs.replace(look, seconds=self._monotonic() - begun)
         except OutsideError as error:
             return structs.replace(look, failure=error.what, hint=error.hint)
         seconds = self._monotonic() - begun
         return structs.replace(
-            look, version=_version_in(answer.body), seconds=seconds, ahead_seconds=ahead_of(answer.headers.get("Date"), begun_at, seconds)
+            look,
+            version=_version_in(answer.body),
+            seconds=seconds,
+            ahead_seconds=ahead_of(answer.headers.get("Date"), begun_at, seconds),
         )
 
     async def _look_at_prometheus(self) -> ServerLook | None:

@@ -62,7 +62,13 @@ class ExporterPods:
         reader = ItemReader(PODS, JsonForm(WireExporterPod, parse_exporter_pod))
         selection = Selection(namespace=self._search.namespace or None, labels=self._search.labels)
         self._reflector = Reflector(
-            api, reader, KIND_PODS, self._pods.observe, selection=selection, now=clock.now, on_change=self._note_change
+            api,
+            reader,
+            KIND_PODS,
+            self._pods.observe,
+            selection=selection,
+            now=clock.now,
+            on_change=self._note_change,
         )
         self._read: tuple[ExporterPod, ...] = ()
         self._pages: Mapping[str, str] = {}
@@ -76,7 +82,9 @@ class ExporterPods:
         pods = self._pods.rows()
         if pods is not self._read:
             self._read = pods
-            found = {self._search.url_of(pod): pod.node for pod in pods if pod.is_running and pod.ip}
+            found = {
+                self._search.url_of(pod): pod.node for pod in pods if pod.is_running and pod.ip
+            }
             found.pop("", None)
             if found != self._pages:
                 self._pages = found
@@ -87,7 +95,12 @@ class ExporterPods:
         error, pods = self._reflector.last_error, self._pods.rows()
         if error is not None:
             state = SourceState.FORBIDDEN if isinstance(error, Forbidden) else SourceState.FAILING
-            return Source(GPU_TELEMETRY, state, f"pods of GPU exporters cannot be found: {error.what}", error.hint)
+            return Source(
+                GPU_TELEMETRY,
+                state,
+                f"pods of GPU exporters cannot be found: {error.what}",
+                error.hint,
+            )
         if not self._reflector.is_synced:
             return Source(GPU_TELEMETRY, SourceState.SYNCING)
         if not pods:
@@ -96,9 +109,18 @@ class ExporterPods:
         if deaf:
             more = f" (and {len(deaf) - 1} more)" if len(deaf) > 1 else ""
             what = f"pod `{deaf[0].key}`{more} has no port `{self._search.port}`"
-            return Source(GPU_TELEMETRY, SourceState.FAILING, what, "name its port with `--gpu-exporter-port`")
+            return Source(
+                GPU_TELEMETRY,
+                SourceState.FAILING,
+                what,
+                "name its port with `--gpu-exporter-port`",
+            )
         if not self.pages():
-            return Source(GPU_TELEMETRY, SourceState.FAILING, f"none of {len(pods)} pods {self._search.where} is running")
+            return Source(
+                GPU_TELEMETRY,
+                SourceState.FAILING,
+                f"none of {len(pods)} pods {self._search.where} is running",
+            )
         return Source(GPU_TELEMETRY)
 
     @property
@@ -108,9 +130,16 @@ class ExporterPods:
         """
         state = SourceState.FAILING if self._has_found else SourceState.OFF
         hint = "apply deploy/gpu-exporter.yaml, or name pages with `--gpu-exporter`"
-        return Source(GPU_TELEMETRY, state, f"no GPU exporter is found: there is no pod {self._search.where}", hint)
+        return Source(
+            GPU_TELEMETRY,
+            state,
+            f"no GPU exporter is found: there is no pod {self._search.where}",
+            hint,
+        )
 
     def _note_change(self) -> None:
         if self._reflector.is_synced and not self._has_warned and not self._pods.rows():
             self._has_warned = True
-            _log.warning("no GPU values: %s; hint: %s", self._none_found.message, self._none_found.hint)
+            _log.warning(
+                ("no GPU values: %s; hint: %s"), self._none_found.message, self._none_found.hint
+            )

@@ -21,7 +21,13 @@ from fairlead.edge.kube.api_request import ApiRequest, Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import SERVICES
 from fairlead.edge.prometheus import answer as prometheus_answer
-from fairlead.edge.prometheus.answer import QUERY_PATH, TIMEOUT_SECONDS, PrometheusFailure, instant_form, parse_instant
+from fairlead.edge.prometheus.answer import (
+    QUERY_PATH,
+    TIMEOUT_SECONDS,
+    PrometheusFailure,
+    instant_form,
+    parse_instant,
+)
 from fairlead.edge.prometheus.blocking import PrometheusBlocking
 from fairlead.errors import OutsideError
 from fairlead.model.devices.gpu import GpuReading
@@ -38,7 +44,10 @@ KNOWN_SERVICES: Final = (
 )
 """Labels of Prometheus Services and their ports; the first that exists is used."""
 _ANY: Final = f'__name__=~"{"|".join(METRICS)}"'
-_HOLDER_LABELS: Final = {"uuid": ("namespace_name",), "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName")}
+_HOLDER_LABELS: Final = {
+    "uuid": ("namespace_name",),
+    "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName"),
+}
 """For each label of a card: the labels with its holder's namespace in families that have that
 label.
 """
@@ -66,7 +75,10 @@ def gpu_query(namespace: str = "") -> str:
     """
     if not namespace:
         return f"{{{_ANY}}}"
-    held = {card: " or ".join(f'{{{_ANY},{label}="{namespace}"}}' for label in labels) for card, labels in _HOLDER_LABELS.items()}
+    held = {
+        card: (" or ").join(f'{{{_ANY},{label}="{namespace}"}}' for label in labels)
+        for card, labels in _HOLDER_LABELS.items()
+    }
     return " or ".join(f"{{{_ANY}}} and on ({card}) ({series})" for card, series in held.items())
 
 
@@ -82,16 +94,24 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     """
     path = _find_service(api)
     form = instant_form(gpu_query(namespace), None)
-    request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
+    request = ApiRequest(
+        "create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded"
+    )
     try:
         with KubeBlocking(api.connection, read_seconds=TIMEOUT_SECONDS) as impatient:
             body = impatient.send(request).body
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
-            raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
+            raise PrometheusFailure(
+                (f"{error.message}: the API server proxies only to pods; {_NAME_IT}"), status=503
+            ) from error
         if error.status == 404:  # for a Service that was just found: the proxy means its endpoints
-            raise PrometheusFailure(f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}", status=404) from error
-        raise PrometheusFailure(f"Prometheus behind `{path}`: {error.what}; {_NAME_IT}", status=error.status) from error
+            raise PrometheusFailure(
+                (f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}"), status=404
+            ) from error
+        raise PrometheusFailure(
+            (f"Prometheus behind `{path}`: {error.what}; {_NAME_IT}"), status=error.status
+        ) from error
     return _read(parse_instant(path, 200, body))
 
 
@@ -107,11 +127,19 @@ def _find_service(api: KubeBlocking) -> str:
     failures = [each for each in found if isinstance(each, ApiFailure)]
     if failures:
         raise PrometheusFailure(f"services cannot be listed: {failures[0].message}; {_NAME_IT}")
-    raise NoPrometheus(f"no Prometheus Service is labelled {' or '.join(labels for labels, _ in KNOWN_SERVICES)}; {_NAME_IT}")
+    raise NoPrometheus(
+        "no Prometheus Service is labelled "
+        f"{' or '.join(labels for labels, _ in KNOWN_SERVICES)}; {_NAME_IT}"
+    )
 
 
 def _services(api: KubeBlocking, labels: str) -> list[tuple[str, str]]:
-    reader = ItemReader(SERVICES, JsonForm(_WireService, lambda wire: (wire.metadata.namespace or "", wire.metadata.name or "")))
+    reader = ItemReader(
+        SERVICES,
+        JsonForm(
+            _WireService, lambda wire: (wire.metadata.namespace or "", wire.metadata.name or "")
+        ),
+    )
     return sorted(api.list_all(reader, Selection(labels=labels)).rows.values())
 
 
@@ -129,7 +157,9 @@ def page_readings(url: str) -> tuple[GpuReading, ...]:
 
 def _read(found: Iterable[prometheus_answer.PrometheusSample]) -> tuple[GpuReading, ...]:
     """The cards that have a node; without one a card cannot be shown."""
-    samples = (Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found)
+    samples = (
+        Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found
+    )
     return tuple(reading for reading in parse_readings(samples, time.time()) if reading.node)
 
 

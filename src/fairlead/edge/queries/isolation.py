@@ -38,7 +38,9 @@ class _WireConfigMap(Struct, frozen=True):
     data: dict[str, str] | None = None
 
 
-def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str) -> Mapping[str, str]:
+def isolated_namespaces(
+    api: KubeBlocking, namespace: str, arena_namespace: str
+) -> Mapping[str, str]:
     """The id on this user's jobs in each such namespace, by namespace; `namespace` "" = all
     namespaces.
 
@@ -81,7 +83,9 @@ def _isolating(api: KubeBlocking, namespace: str) -> list[str]:
         if namespace:
             found: _WireNamespace = api.get(NAMESPACES, namespace, type=_WireNamespace)
             return [namespace] if (found.metadata.labels or {}).get(key) == value else []
-        reader = ItemReader(NAMESPACES, JsonForm(_WireNamespace, lambda wire: wire.metadata.name or ""))
+        reader = ItemReader(
+            NAMESPACES, JsonForm(_WireNamespace, lambda wire: wire.metadata.name or "")
+        )
         return sorted(api.list_all(reader, Selection(labels=f"{key}={value}")).rows.values())
     except (NotFound, ForbiddenByServer):
         return []

@@ -49,7 +49,9 @@ class KubeJobFiles:
             follow="true" if wish.follow else None,
             limitBytes=wish.limit_bytes or None,
         )
-        request = ApiRequest("get", "GET", path, accept="*/*", seconds=FOLLOW_SECONDS if wish.follow else None)
+        request = ApiRequest(
+            "get", "GET", path, accept="*/*", seconds=FOLLOW_SECONDS if wish.follow else None
+        )
         with _explained(f"`get` of `pods/log` in namespace `{namespace}`"):
             async with aclosing(self._api.stream(request)) as pieces:
                 async for piece in pieces:
@@ -58,20 +60,38 @@ class KubeJobFiles:
     async def manifest(self, job: Job) -> Manifest:
         kind = kind_of(job)
         with _explained(f"`get` of `{kind.PLURAL}.{kind.GROUP}` in namespace `{job.namespace}`"):
-            resource = (await self._discover(kind.GROUP)).find(kind.GROUP, kind.PLURAL, [job.api_version.rpartition("/")[2]])
+            resource = (await self._discover(kind.GROUP)).find(
+                kind.GROUP, kind.PLURAL, [job.api_version.rpartition("/")[2]]
+            )
             if resource is None:
                 self._served.pop(kind.GROUP, None)
-                raise NotFound("kubernetes", f"`{kind.PLURAL}` of `{job.api_version}` are not served any more", "look at the list of jobs")
+                raise NotFound(
+                    "kubernetes",
+                    f"`{kind.PLURAL}` of `{job.api_version}` are not served any more",
+                    "look at the list of jobs",
+                )
             found: Manifest = await self._api.get(resource, job.name, job.namespace)
             return found
 
     async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
         reader = ItemReader(EVENTS, EVENT_FORM)
-        chosen = [f"involvedObject.uid={uid}" for uid in uids] if len(uids) <= ASKED_SINGLY else [None]
+        chosen = (
+            [f"involvedObject.uid={uid}" for uid in uids] if len(uids) <= ASKED_SINGLY else [None]
+        )
         with _explained(f"`list` of `events` in namespace `{namespace}`"):
-            listings = await asyncio.gather(*(self._api.list_all(reader, Selection(namespace, fields=fields)) for fields in chosen))
+            listings = await asyncio.gather(
+                *(
+                    self._api.list_all(reader, Selection(namespace, fields=fields))
+                    for fields in chosen
+                )
+            )
         wanted = frozenset(uids)
-        return tuple(event for listing in listings for event in listing.rows.values() if event.object_uid in wanted)
+        return tuple(
+            event
+            for listing in listings
+            for event in listing.rows.values()
+            if event.object_uid in wanted
+        )
 
     async def _discover(self, group: str) -> Discovery:
         if group not in self._served:
@@ -85,8 +105,14 @@ def _explained(right: str) -> Iterator[None]:
     try:
         yield
     except ForbiddenByServer as error:
-        raise Forbidden("kubernetes", error.message, f"the console's account needs the right {right}") from error
+        raise Forbidden(
+            "kubernetes", error.message, (f"the console's account needs the right {right}")
+        ) from error
     except ApiFailure as error:
         if error.status in (400, 404):  # for an absent log the API server answers 400
-            raise NotFound("kubernetes", error.message, "it may have been deleted or replaced meanwhile; look at the instances") from error
+            raise NotFound(
+                "kubernetes",
+                error.message,
+                "it may have been deleted or replaced meanwhile; look at the instances",
+            ) from error
         raise OutsideError("kubernetes", error.what, error.hint) from error

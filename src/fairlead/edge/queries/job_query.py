@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from fairlead.edge.kube.api_discovery import Discovery
-from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, NotServed, Unauthorized, Unreachable
+from fairlead.edge.kube.api_failure import (
+    ApiFailure,
+    ForbiddenByServer,
+    NotServed,
+    Unauthorized,
+    Unreachable,
+)
 from fairlead.edge.kube.api_page import UNREADABLE, ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
@@ -72,7 +78,13 @@ class JobQuery:
         self._isolated: dict[str, Mapping[str, str]] = {}
 
     def read_jobs(
-        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+        self,
+        kinds: Sequence[JobKind],
+        namespace: str,
+        name: str = "",
+        *,
+        with_pods: bool = True,
+        with_readings: bool = False,
     ) -> ClusterSnapshot:
         """See `cli.context.ClusterJobs`."""
         isolated = self._prepare(kinds, namespace)
@@ -80,18 +92,28 @@ class JobQuery:
         served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
         sources = {
-            source_of(kind): Source(source_of(kind), SourceState.MISSING, "not served") for kind, resource in served if resource is None
+            source_of(kind): Source(source_of(kind), SourceState.MISSING, ("not served"))
+            for kind, resource in served
+            if resource is None
         }
-        jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
+        jobs, pods = (
+            self._one(reads, namespace, name, sources, with_pods=with_pods)
+            if name
+            else self._all(reads, namespace, sources)
+        )
         pods += self._older_pods(jobs, pods, namespace, name, sources) if with_pods else []
-        snapshot = build_snapshot(pods=pods, jobs=jobs, sources=sources.values(), taken_at=self._now(), isolated=isolated)
+        snapshot = build_snapshot(
+            pods=pods, jobs=jobs, sources=sources.values(), taken_at=self._now(), isolated=isolated
+        )
         return self._with_readings(snapshot, namespace) if with_readings else snapshot
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
         reader = ItemReader(EVENTS, EVENT_FORM)
 
         def one(namespace: str, uid: str) -> tuple[Event, ...]:
-            rows = self._api.list_all(reader, Selection(namespace, fields=f"involvedObject.uid={uid}")).rows.values()
+            rows = self._api.list_all(
+                reader, Selection(namespace, fields=f"involvedObject.uid={uid}")
+            ).rows.values()
             return tuple(sorted(rows, key=lambda event: event.order))
 
         return [_value(each) for each in in_parallel([partial(one, *each) for each in uids])]
@@ -100,7 +122,9 @@ class JobQuery:
         resource = self._resource(kind)
         if resource is None:
             return False
-        deleted, _ = delete_with_companions(self._api, resource.ref(job.name, job.namespace), beside_job(job), job.namespace)
+        deleted, _ = delete_with_companions(
+            self._api, resource.ref(job.name, job.namespace), beside_job(job), job.namespace
+        )
         if deleted.result is Result.GONE:
             return False
         if job.labels.get("heritage") not in (None, "fairlead"):
@@ -115,7 +139,9 @@ class JobQuery:
         path = with_query(PODS.path(namespace, pod, "log"), **options)
         return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
 
-    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+    def execute(
+        self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams
+    ) -> ProgramEnd:
         from fairlead.edge.attach.exec_stream import execute  # wsproto is for those who attach
 
         return execute(self._api, namespace, pod, container, command, streams)
@@ -140,27 +166,52 @@ class JobQuery:
     def is_absent(self, namespace: str) -> bool:
         return is_absent(self._api, namespace)
 
-    def _all(self, reads: Sequence[_Read], namespace: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
+    def _all(
+        self, reads: Sequence[_Read], namespace: str, sources: dict[str, Source]
+    ) -> tuple[list[Job], list[Pod]]:
         """Reads every kind and every family of pods in parallel."""
         families = dict.fromkeys(label for read in reads for label in read.kind.POD_LABELS)
         calls: list[Callable[[], Rows]] = [partial(self._list, read, namespace) for read in reads]
         calls += [partial(self._pods, namespace, label) for label in families]
         results = in_parallel(calls)
-        jobs = sorted_out(zip([source_of(read.kind) for read in reads], results, strict=False), sources)
+        jobs = sorted_out(
+            zip([source_of(read.kind) for read in reads], results, strict=False), sources
+        )
         pods = sorted_out((("pods", each) for each in results[len(reads) :]), sources)
         return jobs, pods
 
     def _one(
-        self, reads: Sequence[_Read], namespace: str, name: str, sources: dict[str, Source], *, with_pods: bool
+        self,
+        reads: Sequence[_Read],
+        namespace: str,
+        name: str,
+        sources: dict[str, Source],
+        *,
+        with_pods: bool,
     ) -> tuple[list[Job], list[Pod]]:
         """One GET per kind, and the pods of the jobs found if more than names is needed."""
-        calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
-        jobs: list[Job] = sorted_out(zip([source_of(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
-        selectors = dict.fromkeys(chain.from_iterable(kind_of(job).pod_selectors(job) for job in jobs if with_pods))
-        lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
+        calls: list[Callable[[], Rows]] = [
+            partial(self._get, read, namespace, name) for read in reads
+        ]
+        jobs: list[Job] = sorted_out(
+            zip([source_of(read.kind) for read in reads], in_parallel(calls), strict=True), sources
+        )
+        selectors = dict.fromkeys(
+            chain.from_iterable(kind_of(job).pod_selectors(job) for job in jobs if with_pods)
+        )
+        lists: list[Callable[[], Rows]] = [
+            partial(self._pods, namespace, selector) for selector in selectors
+        ]
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
-    def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
+    def _older_pods(
+        self,
+        jobs: list[Job],
+        pods: list[Pod],
+        namespace: str,
+        name: str,
+        sources: dict[str, Source],
+    ) -> list[Pod]:
         """Pods of older operators.
 
         They are read only if a job is active and none of its pods has the current labels.
@@ -168,15 +219,30 @@ class JobQuery:
         if "pods" in sources and not sources["pods"].is_ok:
             return []
         snapshot = ClusterSnapshot(pods=tuple(pods))
-        bare = [job for job in jobs if job.started_at is not None and not job.suspended and (name or job.finished_at is None)]
+        bare = [
+            job
+            for job in jobs
+            if job.started_at is not None
+            and not job.suspended
+            and (name or job.finished_at is None)
+        ]
         kinds = [kind_of(job) for job in bare if not kind_of(job).pods_of(job, snapshot)]
         labels = dict.fromkeys(label for kind in kinds for label in kind.OLDER_POD_LABELS)
-        lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, f"{label}={name}" if name else label) for label in labels]
+        lists: list[Callable[[], Rows]] = [
+            partial(self._pods, namespace, f"{label}={name}" if name else label) for label in labels
+        ]
         return sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _list(self, read: _Read, namespace: str) -> list[Job]:
-        reader = ItemReader(read.resource, JsonForm(read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version)))
-        return [job for job in self._api.list_all(reader, Selection(namespace or None)).rows.values() if job.type in read.types]
+        reader = ItemReader(
+            read.resource,
+            JsonForm(read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version)),
+        )
+        return [
+            job
+            for job in self._api.list_all(reader, Selection(namespace or None)).rows.values()
+            if job.type in read.types
+        ]
 
     def _get(self, read: _Read, namespace: str, name: str) -> list[Job]:
         try:
@@ -184,13 +250,22 @@ class JobQuery:
         except NotServed:
             return []
         try:
-            return [job for job in (read.kind.parse(wire, read.resource.version),) if job.type in read.types]
+            return [
+                job
+                for job in (read.kind.parse(wire, read.resource.version),)
+                if job.type in read.types
+            ]
         except UNREADABLE as error:
-            raise OutsideError("kubernetes", f"{read.resource.label} `{namespace}/{name}` cannot be read: {error}") from error
+            raise OutsideError(
+                "kubernetes",
+                f"{read.resource.label} `{namespace}/{name}` cannot be read: {error}",
+            ) from error
 
     def _pods(self, namespace: str, selector: str) -> list[Pod]:
         reader = ItemReader(PODS, POD_FORM)
-        return list(self._api.list_all(reader, Selection(namespace or None, labels=selector)).rows.values())
+        return list(
+            self._api.list_all(reader, Selection(namespace or None, labels=selector)).rows.values()
+        )
 
     def _resource(self, kind: JobKind) -> Resource | None:
         return self._discover([kind]).find(kind.GROUP, kind.PLURAL, kind.VERSIONS)
@@ -219,8 +294,14 @@ class JobQuery:
         try:
             found = self._readings(namespace)
         except OutsideError as error:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, SourceState.FAILING, error.what, error.hint))
-        mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]
+            return snapshot.with_gpus(
+                (), Source(GPU_TELEMETRY, SourceState.FAILING, error.what, error.hint)
+            )
+        mine = [
+            reading
+            for reading in found
+            if any((holder.namespace, holder.pod) in holding for holder in reading.holders)
+        ]
         return snapshot.with_gpus(mine, Source(GPU_TELEMETRY))
 
 
@@ -269,7 +350,9 @@ def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
     """
     label, value = CHART_LABEL
     try:
-        labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
+        labels: dict[str, Any] = (
+            api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
+        )
         if labels.get(label) == value:
             ObjectWriter(api).apply(DeleteObject(CONFIG_MAPS.ref(name, namespace))).expect()
     except (NotFound, ForbiddenByServer):
@@ -289,10 +372,17 @@ def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
         elif isinstance(result, NotServed):
             sources[name] = Source(name, SourceState.MISSING, result.message)
         elif isinstance(result, ForbiddenByServer):
-            sources[name] = Source(name, SourceState.FORBIDDEN, f"forbidden: {result.message}", result.hint)
-        elif isinstance(result, OutsideError) and not isinstance(result, Unauthorized | Unreachable):
             sources[name] = Source(
-                name, SourceState.FAILING, result.message if isinstance(result, ApiFailure) else result.what, result.hint
+                name, SourceState.FORBIDDEN, (f"forbidden: {result.message}"), result.hint
+            )
+        elif isinstance(result, OutsideError) and not isinstance(
+            result, Unauthorized | Unreachable
+        ):
+            sources[name] = Source(
+                name,
+                SourceState.FAILING,
+                result.message if isinstance(result, ApiFailure) else result.what,
+                result.hint,
             )
         else:
             raise result

@@ -45,7 +45,13 @@ _CONFIGURATIONS: Final = (
     _admission("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
     _admission("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
 )
-_REVIEWS: Final = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", is_namespaced=False, kind="SubjectAccessReview")
+_REVIEWS: Final = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "subjectaccessreviews",
+    is_namespaced=False,
+    kind="SubjectAccessReview",
+)
 _RIGHTS: Final = (
     ("list", "", "pods", ""),
     ("patch", "", "pods", ""),
@@ -81,14 +87,21 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
             raise answer
         return answer
 
-    calls: list[Callable[[], Any]] = [partial(_is_there, api, resource, name) for resource, name in _OBJECTS]
+    calls: list[Callable[[], Any]] = [
+        partial(_is_there, api, resource, name) for resource, name in _OBJECTS
+    ]
     calls += [partial(_webhooks, api, resource) for resource in _CONFIGURATIONS]
-    calls += [partial(_found, api, LEASES, QUOTA_LEASE), partial(_found, api, DEPLOYMENTS, CONTROLLER)]
+    calls += [
+        partial(_found, api, LEASES, QUOTA_LEASE),
+        partial(_found, api, DEPLOYMENTS, CONTROLLER),
+    ]
     calls += [partial(_may, api, *right) for right in _RIGHTS]
     answers = iter(in_parallel(calls))
     keys = [f"{resource.kind}/{name}" for resource, name in _OBJECTS]
     there = {key: found_or(key, next(answers), True) for key in keys}
-    webhooks = [name for resource in _CONFIGURATIONS for name in found_or(resource.kind, next(answers), [])]
+    webhooks = [
+        name for resource in _CONFIGURATIONS for name in found_or(resource.kind, next(answers), [])
+    ]
     lease = found_or("Lease", next(answers), None)
     deployment = found_or("Deployment", next(answers), None)
     rights = {_right(*right): found_or("rights", next(answers), True) for right in _RIGHTS}
@@ -99,7 +112,9 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
         holder=spec.get("holderIdentity") or "",
         renewed_at=parse_time(spec["renewTime"]) if spec.get("renewTime") else 0.0,
         lease_seconds=spec.get("leaseDurationSeconds") or 0,
-        ready=None if deployment is None else (deployment.get("status") or {}).get("readyReplicas") or 0,
+        ready=None
+        if deployment is None
+        else (deployment.get("status") or {}).get("readyReplicas") or 0,
         denied=tuple(right for right, may in rights.items() if not may),
         unasked=unasked,
     )
@@ -108,8 +123,12 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
 def read_built_in(api: KubeBlocking) -> BuiltInQuota:
     """The result of trial pods. Raises OutsideError when the API server does not answer at all."""
     try:
-        rows: Iterable[Namespace] = api.list_all(ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace))).rows.values()
-        spaces = sorted(space.name for space in rows if space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED)
+        rows: Iterable[Namespace] = api.list_all(
+            ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace))
+        ).rows.values()
+        spaces = sorted(
+            space.name for space in rows if space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED
+        )
     except Forbidden as error:
         return BuiltInQuota(unasked=error.what)
     if not spaces:
@@ -122,7 +141,12 @@ def read_built_in(api: KubeBlocking) -> BuiltInQuota:
         return BuiltInQuota(spaces[0], unasked=error.what)
     gates = [each.get("name") for each in (made.get("spec") or {}).get("schedulingGates") or ()]
     try:
-        api.create(PODS, _tried({LABEL_QUOTA_NAME: f"not-the-leaf-of-{spaces[0]}"}), spaces[0], dry_run=True)
+        api.create(
+            PODS,
+            _tried({LABEL_QUOTA_NAME: f"not-the-leaf-of-{spaces[0]}"}),
+            spaces[0],
+            dry_run=True,
+        )
     except Forbidden as error:
         if GUARD not in error.what:
             return BuiltInQuota(spaces[0], QUOTA_GATE in gates, unasked=error.what)
@@ -133,7 +157,12 @@ def read_built_in(api: KubeBlocking) -> BuiltInQuota:
 def _tried(labels: dict[str, str]) -> dict[str, Any]:
     """A minimal pod."""
     metadata = {"name": "fairlead-quota-doctor", "labels": labels}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "main", "image": "tried"}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [{"name": "main", "image": "tried"}]},
+    }
 
 
 def _is_there(api: KubeBlocking, resource: Resource, name: str) -> bool:
@@ -154,20 +183,43 @@ def _found(api: KubeBlocking, resource: Resource, name: str) -> Any:
 
 def _webhooks(api: KubeBlocking, resource: Resource) -> list[str]:
     reader = ItemReader(resource, JsonForm(_WireNamed, lambda wire: wire.metadata.name or ""))
-    return sorted(f"{resource.kind}/{name}" for name in api.list_all(reader).rows.values() if name.startswith(_WEBHOOKS))
+    return sorted(
+        f"{resource.kind}/{name}"
+        for name in api.list_all(reader).rows.values()
+        if name.startswith(_WEBHOOKS)
+    )
 
 
 def _may(api: KubeBlocking, verb: str, group: str, resource: str, namespace: str) -> bool:
     plural, _, part = resource.partition("/")
-    asked = {"verb": verb, "group": group, "resource": plural, "subresource": part, "namespace": namespace}
+    asked = {
+        "verb": verb,
+        "group": group,
+        "resource": plural,
+        "subresource": part,
+        "namespace": namespace,
+    }
     if plural == "leases":
         asked["name"] = QUOTA_LEASE
     account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{CONTROLLER}"
-    groups = ["system:serviceaccounts", f"system:serviceaccounts:{SYSTEM_NAMESPACE}", "system:authenticated"]
-    spec = {"user": account, "groups": groups, "resourceAttributes": {key: value for key, value in asked.items() if value}}
-    review = api.create(_REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
+    groups = [
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{SYSTEM_NAMESPACE}",
+        "system:authenticated",
+    ]
+    spec = {
+        "user": account,
+        "groups": groups,
+        "resourceAttributes": {key: value for key, value in asked.items() if value},
+    }
+    review = api.create(
+        _REVIEWS,
+        {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec},
+    )
     return bool((review.get("status") or {}).get("allowed"))
 
 
 def _right(verb: str, group: str, resource: str, namespace: str) -> str:
-    return f"{verb} {resource}{f'.{group}' if group else ''}{f' in {namespace}' if namespace else ''}"
+    return (
+        f"{verb} {resource}{f'.{group}' if group else ''}{f' in {namespace}' if namespace else ''}"
+    )

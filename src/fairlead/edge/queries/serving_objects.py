@@ -46,19 +46,25 @@ class KubeServings:
     async def read(self) -> ServingObjects:
         deployments, inference, services = await asyncio.gather(*map(self._list, _READERS))
         if isinstance(deployments, ForbiddenByServer):
-            hint = "the console's account needs the right `list` of `deployments.apps` in all namespaces"
+            hint = (
+                "the console's account needs the right `list` of `deployments.apps` in all "
+                "namespaces"
+            )
             raise Forbidden("kubernetes", deployments.what, hint)
         if isinstance(deployments, OutsideError):
             raise deployments
         sources: dict[str, Source] = {}
         rows = [
-            sorted_out([(reader.resource.label, found)], sources) for reader, found in zip(_READERS[1:], (inference, services), strict=True)
+            sorted_out([(reader.resource.label, found)], sources)
+            for reader, found in zip(_READERS[1:], (inference, services), strict=True)
         ]
         return ServingObjects((*rows[0], *deployments), tuple(rows[1]), sources)
 
     async def _list(self, reader: ItemReader[Any]) -> list[Any] | OutsideError:
         """The rows, or the failure to read them."""
         try:
-            return list((await self._api.list_all(reader, Selection(labels=selector()))).rows.values())
+            return list(
+                (await self._api.list_all(reader, Selection(labels=selector()))).rows.values()
+            )
         except OutsideError as error:
             return error

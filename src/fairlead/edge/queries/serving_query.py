@@ -53,7 +53,9 @@ class ServingQuery:
     `now`: the cluster's time, which on a laptop may differ from this machine's.
     """
 
-    def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time, arena_namespace: str = "") -> None:
+    def __init__(
+        self, api: KubeBlocking, now: Callable[[], float] = time.time, arena_namespace: str = ""
+    ) -> None:
         self._api = api
         self._now = now
         self._arena_namespace = arena_namespace
@@ -73,7 +75,10 @@ class ServingQuery:
         if isinstance(isolated, Exception):
             raise isolated
         sources: dict[str, Source] = {}
-        rows = [sorted_out([(reader.resource.label, result)], sources) for reader, result in zip(readers, results, strict=True)]
+        rows = [
+            sorted_out([(reader.resource.label, result)], sources)
+            for reader, result in zip(readers, results, strict=True)
+        ]
         deployments, inference, services, pods = rows
         servings = servings_of([*inference, *deployments], services, pods)
         units = self._share_units([pod for each in servings for pod in each.pods])
@@ -89,9 +94,13 @@ class ServingQuery:
         files = beside_serving(f"{serving.name}-{serving.version}", chosen, workload.labels)
         delete_with_companions(self._api, target, files, serving.namespace)
         for service in serving.services if workload.kind == DEPLOYMENTS.kind else ():
-            ObjectWriter(self._api).apply(DeleteObject(SERVICES.ref(service.name, service.namespace))).expect(Result.GONE)
+            ObjectWriter(self._api).apply(
+                DeleteObject(SERVICES.ref(service.name, service.namespace))
+            ).expect(Result.GONE)
         if workload.labels.get("heritage") != "fairlead":
-            delete_chart_note(self._api, f"{serving.name}-{serving.version}-{serving.type}", serving.namespace)
+            delete_chart_note(
+                self._api, f"{serving.name}-{serving.version}-{serving.type}", serving.namespace
+            )
 
     def read_claims(self, namespace: str) -> FoundClaims:
         rows: Mapping[str, Claim] = self._api.list_all(
@@ -107,11 +116,15 @@ class ServingQuery:
 
         A node that may not be read is left out: its pods then count no GPUs.
         """
-        nodes = list(dict.fromkeys(pod.node for pod in pods if pod.node and GPU_MEMORY in pod.limits))
+        nodes = list(
+            dict.fromkeys(pod.node for pod in pods if pod.node and GPU_MEMORY in pod.limits)
+        )
         found = in_parallel([partial(self._node_units, node) for node in nodes])
         units = {}
         for node, result in zip(nodes, found, strict=True):
-            if isinstance(result, Exception) and not isinstance(result, NotFound | ForbiddenByServer):
+            if isinstance(result, Exception) and not isinstance(
+                result, NotFound | ForbiddenByServer
+            ):
                 raise result
             if isinstance(result, float):
                 units[node] = result

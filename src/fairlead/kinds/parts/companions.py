@@ -46,7 +46,11 @@ def beside_job(job: Job) -> Companions:
     is_from_fairlead = job.labels.get("heritage") == "fairlead"
     board = _BOARD if job.annotations.get(names.ANNOTATION_TENSORBOARD) else ()
     keys = _KEYS if job.type in _WITH_KEYS else ()
-    return Companions((*_FILES, *board, *keys) if is_from_fairlead else (), _selector(job.name, (job.type,)), job.name)
+    return Companions(
+        (*_FILES, *board, *keys) if is_from_fairlead else (),
+        _selector(job.name, (job.type,)),
+        job.name,
+    )
 
 
 def of_gone_job(name: str, types: Sequence[str]) -> Companions:
@@ -62,7 +66,11 @@ def beside_cron(name: str) -> Companions:
 def beside_serving(release: str, selector: str, labels: Mapping[str, str]) -> Companions:
     """`selector` finds the serving job's own objects; its Services need no search here."""
     is_from_fairlead = labels.get("heritage") == "fairlead"
-    return Companions(_FILES if is_from_fairlead else (), f"{selector},heritage=fairlead,release={release}", release)
+    return Companions(
+        _FILES if is_from_fairlead else (),
+        f"{selector},heritage=fairlead,release={release}",
+        release,
+    )
 
 
 def _selector(release: str, types: Sequence[str]) -> str:

@@ -51,11 +51,21 @@ def bounds(job: Job) -> tuple[int, int]:
 
 def scaling_object(scaling: Scaling, job: Job, spec: ScalingSpec) -> dict[str, Any]:
     """The object, owned by the job: deleting the job deletes it."""
-    owner = {"apiVersion": job.api_version, "kind": job.kind, "name": job.name, "uid": job.uid, "controller": False}
+    owner = {
+        "apiVersion": job.api_version,
+        "kind": job.kind,
+        "name": job.name,
+        "uid": job.uid,
+        "controller": False,
+    }
     body: dict[str, Any] = {"selector": {"name": job.name}, "script": spec.script}
     if spec.env:
         body["env"] = [{"name": name, "value": value} for name, value in spec.env.items()]
-    body |= {"backoffLimit": spec.retry, "timeout": spec.timeout_seconds, scaling.field: {"count": spec.count}}
+    body |= {
+        "backoffLimit": spec.retry,
+        "timeout": spec.timeout_seconds,
+        scaling.field: {"count": spec.count},
+    }
     return {
         "apiVersion": f"{GROUP}/{VERSIONS[0]}",
         "kind": scaling.kind,

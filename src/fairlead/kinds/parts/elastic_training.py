@@ -74,7 +74,9 @@ def is_member(pod: Pod, job: Job) -> bool:
 
 
 def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-    found = snapshot.pods_labelled(job.namespace, names.LABEL_ELASTIC_JOB, job.name) + snapshot.pods_owned_by(job.uid)
+    found = snapshot.pods_labelled(
+        job.namespace, names.LABEL_ELASTIC_JOB, job.name
+    ) + snapshot.pods_owned_by(job.uid)
     members = {pod.key: pod for pod in found if is_member(pod, job)}
     return [members[key] for key in sorted(members)]
 
@@ -103,7 +105,10 @@ def training_job(spec: JobSpec, type_: str, version: str) -> Manifest:
         body["restartPolicy"] = options.restart
     if spec.clean_policy:
         body["cleanPodPolicy"] = spec.clean_policy
-    body["etReplicaSpecs"] = {"launcher": _launcher(spec, type_, gpus), "worker": _worker(spec, options, type_, gpus)}
+    body["etReplicaSpecs"] = {
+        "launcher": _launcher(spec, type_, gpus),
+        "worker": _worker(spec, options, type_, gpus),
+    }
     job = job_manifest(spec, type_, KIND, f"{GROUP}/{version}", gpus, body)
     if options.ssh_secret:
         job["metadata"]["annotations"][names.ANNOTATION_SSH_SECRET] = options.ssh_secret
@@ -113,12 +118,16 @@ def training_job(spec: JobSpec, type_: str, version: str) -> Manifest:
 def _launcher(spec: JobSpec, type_: str, gpus: int) -> Manifest:
     role = replace(spec.launcher, replicas=1, resources=spec.worker.resources)
     labels = {"master-pod-name": f"{spec.name}-launcher"}
-    part = Part(type=type_, container="et", role=role, has_gpus=False, gang_size=_pods(spec), labels=labels)
+    part = Part(
+        type=type_, container="et", role=role, has_gpus=False, gang_size=_pods(spec), labels=labels
+    )
     return {"replicas": 1, "template": pod_template(spec, KIND, gpus, part)}
 
 
 def _worker(spec: JobSpec, options: ElasticOptions, type_: str, gpus: int) -> Manifest:
-    part = Part(type=type_, container="et", role=spec.worker, has_command=False, gang_size=_pods(spec))
+    part = Part(
+        type=type_, container="et", role=spec.worker, has_command=False, gang_size=_pods(spec)
+    )
     bounds = {"minReplicas": options.min_workers, "maxReplicas": options.max_workers}
     return {
         **({"restartPolicy": options.worker_restart} if options.worker_restart else {}),

@@ -32,37 +32,65 @@ def prerequisites(spec: JobSpec, type_: str, kind: str) -> list[Manifest]:
     data = {"config": _SSH_CONFIG, "id_rsa": keys.private, "id_rsa.pub": keys.public}
     coded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
     metadata = _metadata(spec, spec.name, labels_of(spec, type_, kind))
-    return [{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": coded}]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "type": "Opaque",
+            "data": coded,
+        }
+    ]
 
 
-def companions(spec: JobSpec, type_: str, kind: str, chief_labels: Mapping[str, str]) -> list[Manifest]:
+def companions(
+    spec: JobSpec, type_: str, kind: str, chief_labels: Mapping[str, str]
+) -> list[Manifest]:
     """The objects that are created after the job, in order.
 
     `chief_labels` select the chief's pod; TensorBoard must run on its node, where the logs are.
     """
     labels = labels_of(spec, type_, kind)
     found = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(spec, name, labels), **config_map_data(files)}
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": _metadata(spec, name, labels),
+            **config_map_data(files),
+        }
         for name, files in files_by_map(spec).items()
     ]
-    return found + (_tensorboard(spec, labels, chief_labels) if spec.tensorboard is not None else [])
+    return found + (
+        _tensorboard(spec, labels, chief_labels) if spec.tensorboard is not None else []
+    )
 
 
 def owned_by(manifest: Manifest, job: Mapping[str, Any]) -> Manifest:
     """The manifest as a child of the created job: deleting the job deletes it."""
-    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner_reference(job)]}}
+    return {
+        **manifest,
+        "metadata": {**manifest["metadata"], "ownerReferences": [owner_reference(job)]},
+    }
 
 
 def owner_reference(job: Mapping[str, Any]) -> Manifest:
     meta = job["metadata"]
-    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": meta["name"], "uid": meta["uid"], "controller": False}
+    return {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": False,
+    }
 
 
 def _metadata(spec: JobSpec, name: str, labels: Mapping[str, str]) -> Manifest:
     return {"name": name, "namespace": spec.namespace, "labels": dict(labels)}
 
 
-def _tensorboard(spec: JobSpec, labels: Mapping[str, str], chief_labels: Mapping[str, str]) -> list[Manifest]:
+def _tensorboard(
+    spec: JobSpec, labels: Mapping[str, str], chief_labels: Mapping[str, str]
+) -> list[Manifest]:
     name = f"{spec.name}-tensorboard"
     chosen = {"app": labels["app"], "release": spec.name, "role": "tensorboard"}
     own = {**labels, "role": "tensorboard"}
@@ -80,7 +108,11 @@ def _tensorboard(spec: JobSpec, labels: Mapping[str, str], chief_labels: Mapping
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": _metadata(spec, name, own),
-        "spec": {"type": "NodePort", "selector": chosen, "ports": [{"name": "tensorboard", "port": _PORT, "targetPort": _PORT}]},
+        "spec": {
+            "type": "NodePort",
+            "selector": chosen,
+            "ports": [{"name": "tensorboard", "port": _PORT, "targetPort": _PORT}],
+        },
     }
     return [deployment, service]
 
@@ -102,6 +134,11 @@ def _pod_spec(spec: JobSpec, chief_labels: Mapping[str, str]) -> Manifest:
     if spec.pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in spec.pull_secrets]
     if log_claim(spec) is None:
-        term = {"labelSelector": {"matchLabels": dict(chief_labels)}, "topologyKey": names.LABEL_HOSTNAME}
-        pod["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        term = {
+            "labelSelector": {"matchLabels": dict(chief_labels)},
+            "topologyKey": names.LABEL_HOSTNAME,
+        }
+        pod["affinity"] = {
+            "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        }
     return pod

@@ -71,7 +71,9 @@ def annotations_of(spec: JobSpec, gpus: int) -> dict[str, str]:
     return {**spec.annotations, **own}
 
 
-def job_manifest(spec: JobSpec, type_: str, kind: str, api_version: str, gpus: int, body: Mapping[str, Any]) -> Manifest:
+def job_manifest(
+    spec: JobSpec, type_: str, kind: str, api_version: str, gpus: int, body: Mapping[str, Any]
+) -> Manifest:
     return {
         "apiVersion": api_version,
         "kind": kind,
@@ -105,21 +107,35 @@ def run_policy(spec: JobSpec, clean_policy: str, *, has_retry: bool) -> Manifest
 
 def replica(spec: JobSpec, kind: str, gpus: int, count: int, restart: str, part: Part) -> Manifest:
     """One role in the operators' form. `restart`: the kind's default restart policy."""
-    return {"replicas": count, "restartPolicy": spec.restart or restart, "template": pod_template(spec, kind, gpus, part)}
+    return {
+        "replicas": count,
+        "restartPolicy": spec.restart or restart,
+        "template": pod_template(spec, kind, gpus, part),
+    }
 
 
 def pod_template(spec: JobSpec, kind: str, gpus: int, part: Part) -> Manifest:
     """`gpus`: of the whole job, for an annotation."""
-    annotations = {**spec.annotations, **part.role.annotations, names.ANNOTATION_REQUESTED_GPUS: str(gpus)}
+    annotations = {
+        **spec.annotations,
+        **part.role.annotations,
+        names.ANNOTATION_REQUESTED_GPUS: str(gpus),
+    }
     labels = {**labels_of(spec, part.type, kind), **_gang_labels(spec, part), **part.labels}
-    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod_spec(spec, part)}
+    return {
+        "metadata": {"labels": labels, "annotations": annotations},
+        "spec": _pod_spec(spec, part),
+    }
 
 
 def _gang_labels(spec: JobSpec, part: Part) -> dict[str, str]:
     if not (spec.is_gang and part.is_in_gang):
         return {}
     group = "pod-group.scheduling.sigs.k8s.io/"
-    return {f"{group}name": f"{part.type}-{spec.name}", f"{group}min-available": str(part.gang_size)}
+    return {
+        f"{group}name": f"{part.type}-{spec.name}",
+        f"{group}min-available": str(part.gang_size),
+    }
 
 
 def _pod_spec(spec: JobSpec, part: Part) -> Manifest:
@@ -145,11 +161,17 @@ def uses_host_network(spec: JobSpec) -> bool:
     """Whether the pod uses the node's network; not if it has its own interface
     (`k8s.aliyun.com/eni`).
     """
-    return (spec.host_network or spec.has_gpu_topology) and spec.annotations.get("k8s.aliyun.com/eni") != "true"
+    return (spec.host_network or spec.has_gpu_topology) and spec.annotations.get(
+        "k8s.aliyun.com/eni"
+    ) != "true"
 
 
 def _container(spec: JobSpec, part: Part) -> Manifest:
-    container: Manifest = {"name": part.container, "image": part.role.image or spec.image, "imagePullPolicy": spec.pull_policy}
+    container: Manifest = {
+        "name": part.container,
+        "image": part.role.image or spec.image,
+        "imagePullPolicy": spec.pull_policy,
+    }
     if part.has_command and spec.command:
         container["command"] = [spec.shell, "-c", spec.command]
     _add(container, "workingDir", spec.working_dir)
@@ -167,15 +189,22 @@ def _env(spec: JobSpec, part: Part) -> list[Manifest]:
     """Fairlead's variables first; a variable of the user with the same name replaces it in its
     place.
     """
-    counts = {"workers": str(spec.worker.replicas), "gpus": str(spec.worker.gpus)} if part.has_counts else {}
+    counts = (
+        {"workers": str(spec.worker.replicas), "gpus": str(spec.worker.gpus)}
+        if part.has_counts
+        else {}
+    )
     plain = {**counts, **part.env}
     if _sees_no_gpu(spec, part):
         plain[VOID[0]] = VOID[1]
     plain |= spec.env
     secret = {each.name: each for each in spec.secret_env}
-    variables: list[Manifest] = [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
+    variables: list[Manifest] = [
+        {"name": name, "value": value} for name, value in plain.items() if name not in secret
+    ]
     return variables + [
-        {"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()
+        {"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
+        for each in secret.values()
     ]
 
 
@@ -194,9 +223,18 @@ def _resources(spec: JobSpec, part: Part) -> Manifest:
     own: dict[str, str] = dict(part.role.resources)
     if part.has_gpus:
         if part.role.gpus:
-            own[names.ALIYUN_GPU if spec.has_gpu_topology else names.NVIDIA_GPU] = str(part.role.gpus)
+            own[names.ALIYUN_GPU if spec.has_gpu_topology else names.NVIDIA_GPU] = str(
+                part.role.gpus
+            )
         own |= {resource: str(count) for resource, count in spec.devices.items()}
-        own |= {resource: str(n) for resource, n in ((names.GPU_MEMORY, spec.gpu_memory), (names.GPU_CORE, spec.gpu_core)) if n}
+        own |= {
+            resource: str(n)
+            for resource, n in (
+                (names.GPU_MEMORY, spec.gpu_memory),
+                (names.GPU_CORE, spec.gpu_core),
+            )
+            if n
+        }
     if spec.has_rdma:
         own[_RDMA] = "1"
     limits = {**own, **part.role.limits}
@@ -204,7 +242,11 @@ def _resources(spec: JobSpec, part: Part) -> Manifest:
 
 
 def _affinity(spec: JobSpec, part: Part) -> Manifest:
-    wanted = {"app": part.type, "release": spec.name, **({names.LABEL_REPLICA_TYPE: part.title} if part.title else {})}
+    wanted = {
+        "app": part.type,
+        "release": spec.name,
+        **({names.LABEL_REPLICA_TYPE: part.title} if part.title else {}),
+    }
     return affinity(part.role.affinity_policy, part.role.affinity_constraint, wanted)
 
 
@@ -218,7 +260,13 @@ def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifes
     key = "podAntiAffinity" if policy == "spread" else "podAffinity"
     if constraint == "required":
         return {key: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    return {key: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}}
+    return {
+        key: {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 100, "podAffinityTerm": term}
+            ]
+        }
+    }
 
 
 def _init_container(spec: JobSpec) -> Manifest:
@@ -226,12 +274,24 @@ def _init_container(spec: JobSpec) -> Manifest:
     dir>/code`.
     """
     assert spec.sync is not None
-    container: Manifest = {"name": "init-code", "image": spec.sync.image, "imagePullPolicy": spec.pull_policy}
+    container: Manifest = {
+        "name": "init-code",
+        "image": spec.sync.image,
+        "imagePullPolicy": spec.pull_policy,
+    }
     if spec.sync.mode == "git":
         repository = spec.sync.source.rstrip("/").rpartition("/")[2].removesuffix(".git")
-        settings = {"GIT_SYNC_REPO": spec.sync.source, "GIT_SYNC_DEST": repository, "GIT_SYNC_ROOT": "/code", "GIT_SYNC_ONE_TIME": "true"}
-        # The user's `-e` variables reach git as well: a branch (GIT_SYNC_BRANCH), a user, a password.
-        container["env"] = [{"name": name, "value": value} for name, value in {**settings, **spec.env}.items()]
+        settings = {
+            "GIT_SYNC_REPO": spec.sync.source,
+            "GIT_SYNC_DEST": repository,
+            "GIT_SYNC_ROOT": "/code",
+            "GIT_SYNC_ONE_TIME": "true",
+        }
+        # The user's `-e` variables reach git as well: a branch (GIT_SYNC_BRANCH), a user, a
+        # password.
+        container["env"] = [
+            {"name": name, "value": value} for name, value in {**settings, **spec.env}.items()
+        ]
     else:
         container["command"] = ["rsync", "-avP", spec.sync.source, "/code"]
     container["volumeMounts"] = [{"name": "code-sync", "mountPath": "/code"}]

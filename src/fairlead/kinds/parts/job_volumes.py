@@ -28,12 +28,18 @@ def md5(text: str) -> str:
 def volumes(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
     found: list[Manifest] = []
     if _has_shared_memory(spec):
-        found.append({"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}})
+        found.append(
+            {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}}
+        )
     if has_data:
         found += [
-            {"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in dict.fromkeys(claim for claim, _ in spec.claims)
+            {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+            for claim in dict.fromkeys(claim for claim, _ in spec.claims)
         ]
-        found += [{"name": f"training-data-{i}", "hostPath": {"path": host}} for i, (host, _) in enumerate(spec.host_dirs)]
+        found += [
+            {"name": f"training-data-{i}", "hostPath": {"path": host}}
+            for i, (host, _) in enumerate(spec.host_dirs)
+        ]
     if spec.sync is not None:
         found.append({"name": "code-sync", "emptyDir": {}})
     found += [{"name": name, "configMap": {"name": name}} for name in files_by_map(spec)]
@@ -48,11 +54,16 @@ def mounts(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
         found.append({"name": "dshm", "mountPath": "/dev/shm"})
     if has_data:
         found += [{"name": claim, "mountPath": path} for claim, path in spec.claims]
-        found += [{"name": f"training-data-{i}", "mountPath": path} for i, (_, path) in enumerate(spec.host_dirs)]
+        found += [
+            {"name": f"training-data-{i}", "mountPath": path}
+            for i, (_, path) in enumerate(spec.host_dirs)
+        ]
     if spec.sync is not None:
         found.append({"name": "code-sync", "mountPath": f"{spec.working_dir.rstrip('/')}/code"})
     for name, files in files_by_map(spec).items():
-        found += [{"name": name, "mountPath": file.path, "subPath": basename(file.path)} for file in files]
+        found += [
+            {"name": name, "mountPath": file.path, "subPath": basename(file.path)} for file in files
+        ]
     if spec.tensorboard is not None and log_claim(spec) is None:
         found.append({"name": _LOGS, "mountPath": spec.tensorboard.logdir})
     return found
@@ -97,7 +108,9 @@ def log_claim(spec: JobSpec) -> tuple[str, str] | None:
     """
     assert spec.tensorboard is not None
     folder = spec.tensorboard.logdir.rstrip("/") + "/"
-    holding = [(claim, path) for claim, path in spec.claims if folder.startswith(path.rstrip("/") + "/")]
+    holding = [
+        (claim, path) for claim, path in spec.claims if folder.startswith(path.rstrip("/") + "/")
+    ]
     return max(holding, key=lambda pair: len(pair[1])) if holding else None
 
 

@@ -75,7 +75,9 @@ class JobKind(Protocol):
 
     def chief_labels(self, spec: JobSpec) -> dict[str, str]: ...
 
-    def manifest(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest:
+    def manifest(
+        self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None
+    ) -> Manifest:
         """`spec_fields`: the fields of `spec` in the served schema; None = unknown."""
         ...
 
@@ -85,7 +87,9 @@ _AMBIGUOUS: Final = ("jobs",)
 
 
 def source_of(kind: JobKind) -> str:
-    """The name of a snapshot's source for this kind: its plural, with the group where it is ambiguous."""
+    """The name of a snapshot's source for this kind: its plural, with the group where it is
+    ambiguous.
+    """
     return label_of(kind) if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
@@ -109,7 +113,10 @@ class LabelledPods(Struct, frozen=True):
         for owner in pod.owners:
             if owner.kind == job.kind:
                 return owner.uid == job.uid if job.uid else owner.name == job.name
-        if pod.namespace != job.namespace or first_label(pod, names.LABEL_JOB_NAME, *self.older_labels) != job.name:
+        if (
+            pod.namespace != job.namespace
+            or first_label(pod, names.LABEL_JOB_NAME, *self.older_labels) != job.name
+        ):
             return False
         operator = pod.labels.get(names.LABEL_OPERATOR, "")
         return not operator or operator in self.operators
@@ -164,5 +171,7 @@ def newest_not_pending(pods: list[Pod]) -> Pod | None:
 
     See docs/spec/arena-cli.md#pods-of-a-job.
     """
-    ordered = sorted(pods, key=lambda pod: (pod.phase != PodPhase.PENDING, pod.created_at or 0.0, pod.name))
+    ordered = sorted(
+        pods, key=lambda pod: (pod.phase != PodPhase.PENDING, pod.created_at or 0.0, pod.name)
+    )
     return ordered[-1] if ordered else None

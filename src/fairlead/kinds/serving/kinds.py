@@ -47,7 +47,12 @@ TYPES: Final[Mapping[str, ServingType]] = {
 }
 """By the value of the label `servingType`."""
 
-INFERENCE_SERVICES: Final = ("serving.kserve.io", "v1beta1", "inferenceservices", "InferenceService")
+INFERENCE_SERVICES: Final = (
+    "serving.kserve.io",
+    "v1beta1",
+    "inferenceservices",
+    "InferenceService",
+)
 """Group, version, plural and kind of KServe's object."""
 
 
@@ -58,7 +63,14 @@ def serving_type(word: str) -> str | None:
     ('tf-serving', 'tf-serving', 'kserve', None)
     """
     wanted = word.lower()
-    return next((label for label, each in TYPES.items() if wanted in (label, each.word, each.title.lower())), None)
+    return next(
+        (
+            label
+            for label, each in TYPES.items()
+            if wanted in (label, each.word, each.title.lower())
+        ),
+        None,
+    )
 
 
 def selector(name: str = "", version: str = "") -> str:
@@ -68,10 +80,14 @@ def selector(name: str = "", version: str = "") -> str:
     ('servingType', 'servingType,servingName=bert,servingVersion=v1')
     """
     wanted = ((names.LABEL_SERVING_NAME, name), (names.LABEL_SERVING_VERSION, version))
-    return ",".join([names.LABEL_SERVING_TYPE, *(f"{label}={value}" for label, value in wanted if value)])
+    return ",".join(
+        [names.LABEL_SERVING_TYPE, *(f"{label}={value}" for label, value in wanted if value)]
+    )
 
 
-def servings_of(workloads: Iterable[ServingWorkload], services: Iterable[Service], pods: Iterable[Pod]) -> tuple[Serving, ...]:
+def servings_of(
+    workloads: Iterable[ServingWorkload], services: Iterable[Service], pods: Iterable[Pod]
+) -> tuple[Serving, ...]:
     """Serving jobs by namespace, name, version and type. Objects with an unknown type are
     ignored.
     """
@@ -87,7 +103,18 @@ def servings_of(workloads: Iterable[ServingWorkload], services: Iterable[Service
             workers = deployments if is_operated else (head,)
             before, behind = tuple(services_by.get(key, ())), tuple(pods_by.get(key, ()))
             found.append(Serving(type_, name, version, head, workers, before, behind))
-    return tuple(sorted(found, key=lambda each: (each.namespace, each.name, each.version, each.type, each.workload.name)))
+    return tuple(
+        sorted(
+            found,
+            key=lambda each: (
+                each.namespace,
+                each.name,
+                each.version,
+                each.type,
+                each.workload.name,
+            ),
+        )
+    )
 
 
 def _grouped(objects: Iterable[Labelled]) -> dict[tuple[str, str, str, str], list[Labelled]]:

@@ -23,8 +23,16 @@ def objects(spec: ServingSpec) -> list[Manifest]:
     group, version, _, kind = INFERENCE_SERVICES
     meta = metadata(spec, _APP, spec.name)
     if spec.kserve.has_prometheus:
-        meta["annotations"] = {**meta.get("annotations", {}), "serving.kserve.io/enable-prometheus-scraping": "true"}
-    service = {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": meta, "spec": {"predictor": _predictor(spec)}}
+        meta["annotations"] = {
+            **meta.get("annotations", {}),
+            "serving.kserve.io/enable-prometheus-scraping": "true",
+        }
+    service = {
+        "apiVersion": f"{group}/{version}",
+        "kind": kind,
+        "metadata": meta,
+        "spec": {"predictor": _predictor(spec)},
+    }
     return [service, *config_maps(spec, _APP)]
 
 

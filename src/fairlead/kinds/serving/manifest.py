@@ -12,7 +12,16 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.kinds.serving.kinds import CUSTOM, TENSORFLOW, TRITON
-from fairlead.kinds.serving.parts import add, annotations_of, config_maps, container, labels_of, metadata, pod_fields, release
+from fairlead.kinds.serving.parts import (
+    add,
+    annotations_of,
+    config_maps,
+    container,
+    labels_of,
+    metadata,
+    pod_fields,
+    release,
+)
 from fairlead.kinds.serving.spec import ServingSpec
 from fairlead.model.actions import Manifest
 
@@ -53,22 +62,46 @@ def _deployment(spec: ServingSpec, server: Server) -> Manifest:
     rolling: Manifest = {}
     add(rolling, "maxSurge", _share(spec.surge))
     add(rolling, "maxUnavailable", _share(spec.unavailable))
-    annotations = annotations_of(spec) | ({"sidecar.istio.io/inject": "true"} if spec.has_istio else {})
+    annotations = annotations_of(spec) | (
+        {"sidecar.istio.io/inject": "true"} if spec.has_istio else {}
+    )
     template: Manifest = {"labels": labels_of(spec, server.app)}
     add(template, "annotations", annotations)
-    ports = [{"name": name, "containerPort": port, "protocol": "TCP"} for name, _, port in _ports(spec)]
+    ports = [
+        {"name": name, "containerPort": port, "protocol": "TCP"} for name, _, port in _ports(spec)
+    ]
     body: Manifest = {"replicas": spec.replicas, "selector": {"matchLabels": _chosen(spec, server)}}
     if rolling:
         body["strategy"] = {"type": "RollingUpdate", "rollingUpdate": rolling}
-    body["template"] = {"metadata": template, "spec": {"containers": [container(spec, server.container, ports)], **pod_fields(spec)}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata(spec, server.app, workload_name(spec)), "spec": body}
+    body["template"] = {
+        "metadata": template,
+        "spec": {"containers": [container(spec, server.container, ports)], **pod_fields(spec)},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(spec, server.app, workload_name(spec)),
+        "spec": body,
+    }
 
 
 def _service(spec: ServingSpec, server: Server) -> Manifest:
     """A Service inside the cluster; of type NodePort when the job is exposed to the outside."""
-    ports = [{"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for _, name, port in _ports(spec)]
-    body = {"type": "NodePort" if spec.is_exposed else "ClusterIP", "selector": _chosen(spec, server), "ports": ports}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata(spec, server.app, service_name(spec)), "spec": body}
+    ports = [
+        {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
+        for _, name, port in _ports(spec)
+    ]
+    body = {
+        "type": "NodePort" if spec.is_exposed else "ClusterIP",
+        "selector": _chosen(spec, server),
+        "ports": ports,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(spec, server.app, service_name(spec)),
+        "spec": body,
+    }
 
 
 def _chosen(spec: ServingSpec, server: Server) -> dict[str, str]:
@@ -77,7 +110,10 @@ def _chosen(spec: ServingSpec, server: Server) -> dict[str, str]:
 
 def _ports(spec: ServingSpec) -> list[tuple[str, str, int]]:
     """Name in the container, name in the Service, port number. Triton's list begins with HTTP."""
-    ports = [("grpc", "grpc-serving", spec.ports.grpc), ("restful", "http-serving", spec.ports.http)]
+    ports = [
+        ("grpc", "grpc-serving", spec.ports.grpc),
+        ("restful", "http-serving", spec.ports.http),
+    ]
     if spec.type == TRITON:
         ports.reverse()
     ports.append(("metrics", "http-metrics", spec.ports.metrics))

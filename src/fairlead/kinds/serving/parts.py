@@ -84,7 +84,12 @@ def pod_fields(spec: ServingSpec) -> Manifest:
 
 def config_maps(spec: ServingSpec, app: str) -> list[Manifest]:
     return [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(spec, app, name), **config_map_data(files)}
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata(spec, app, name),
+            **config_map_data(files),
+        }
         for name, files in files_of(release(spec), spec.config_files).items()
     ]
 
@@ -98,20 +103,37 @@ def _env(spec: ServingSpec) -> list[Manifest]:
     """Fairlead's variables first, so that the user's can refer to them; an equal name replaces
     Fairlead's.
     """
-    plain = {} if spec.gpus or spec.gpu_memory or names.GPU_MEMORY in spec.devices else {VOID[0]: VOID[1]}
+    plain = (
+        {}
+        if spec.gpus or spec.gpu_memory or names.GPU_MEMORY in spec.devices
+        else {VOID[0]: VOID[1]}
+    )
     plain |= spec.env
     secret = {each.name: each for each in spec.secret_env}
-    fields = {name: path for name, path in _FIELDS.items() if name not in plain and name not in secret}
-    variables: list[Manifest] = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
-    variables += [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
+    fields = {
+        name: path for name, path in _FIELDS.items() if name not in plain and name not in secret
+    }
+    variables: list[Manifest] = [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+        for name, path in fields.items()
+    ]
+    variables += [
+        {"name": name, "value": value} for name, value in plain.items() if name not in secret
+    ]
     return variables + [
-        {"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()
+        {"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
+        for each in secret.values()
     ]
 
 
 def _resources(spec: ServingSpec) -> Manifest:
     """Limits equal to the requests."""
-    counts = {names.NVIDIA_GPU: spec.gpus, **spec.devices, names.GPU_MEMORY: spec.gpu_memory, names.GPU_CORE: spec.gpu_core}
+    counts = {
+        names.NVIDIA_GPU: spec.gpus,
+        **spec.devices,
+        names.GPU_MEMORY: spec.gpu_memory,
+        names.GPU_CORE: spec.gpu_core,
+    }
     counts = {name: count or spec.devices.get(name, 0) for name, count in counts.items()}
     own = {**spec.limits, **{name: str(count) for name, count in counts.items() if count}}
     return {"requests": own, "limits": dict(own)} if own else {}
@@ -120,19 +142,38 @@ def _resources(spec: ServingSpec) -> Manifest:
 def _volumes(spec: ServingSpec) -> list[Manifest]:
     found: list[Manifest] = []
     if spec.shared_memory:
-        found.append({"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}})
-    found += [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in dict.fromkeys(each.name for each in spec.claims)]
+        found.append(
+            {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}}
+        )
+    found += [
+        {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+        for claim in dict.fromkeys(each.name for each in spec.claims)
+    ]
     found += [{"name": empty.name, "emptyDir": {}} for empty in spec.empty_dirs]
-    found += [{"name": f"serving-data-{i}", "hostPath": {"path": host}} for i, (host, _) in enumerate(spec.host_dirs)]
-    return found + [{"name": name, "configMap": {"name": name}} for name in files_of(release(spec), spec.config_files)]
+    found += [
+        {"name": f"serving-data-{i}", "hostPath": {"path": host}}
+        for i, (host, _) in enumerate(spec.host_dirs)
+    ]
+    return found + [
+        {"name": name, "configMap": {"name": name}}
+        for name in files_of(release(spec), spec.config_files)
+    ]
 
 
 def _mounts(spec: ServingSpec) -> list[Manifest]:
-    found: list[Manifest] = [{"name": "dshm", "mountPath": "/dev/shm"}] if spec.shared_memory else []
+    found: list[Manifest] = (
+        [{"name": "dshm", "mountPath": "/dev/shm"}] if spec.shared_memory else []
+    )
     found += [_mount(each) for each in (*spec.claims, *spec.empty_dirs)]
-    found += [{"name": f"serving-data-{i}", "mountPath": path} for i, (_, path) in enumerate(spec.host_dirs)]
+    found += [
+        {"name": f"serving-data-{i}", "mountPath": path}
+        for i, (_, path) in enumerate(spec.host_dirs)
+    ]
     for name, files in files_of(release(spec), spec.config_files).items():
-        found += [{"name": name, "mountPath": file.path, "subPath": file.path.rpartition("/")[2]} for file in files]
+        found += [
+            {"name": name, "mountPath": file.path, "subPath": file.path.rpartition("/")[2]}
+            for file in files
+        ]
     return found
 
 

@@ -57,7 +57,11 @@ def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = 
     options = spec.options if isinstance(spec.options, CronOptions) else CronOptions()
     job = tfjob.manifest(spec, tfjob.CREATED_VERSIONS[0])
     metadata = {key: job["metadata"][key] for key in ("labels", "annotations")}
-    body: Manifest = {"schedule": options.schedule, "concurrencyPolicy": options.concurrency, "historyLimit": options.history_limit}
+    body: Manifest = {
+        "schedule": options.schedule,
+        "concurrencyPolicy": options.concurrency,
+        "historyLimit": options.history_limit,
+    }
     if options.is_suspended:
         body["suspend"] = True
     if options.deadline is not None:

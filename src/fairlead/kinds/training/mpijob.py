@@ -47,7 +47,13 @@ def parse(wire: WireJob, version: str) -> Job:
 
 
 def role_of(pod: Pod) -> str:
-    return first_label(pod, names.LABEL_JOB_ROLE, names.LABEL_REPLICA_TYPE, names.LABEL_EARLY_MPI_ROLE, names.LABEL_OLD_MPI_ROLE)
+    return first_label(
+        pod,
+        names.LABEL_JOB_ROLE,
+        names.LABEL_REPLICA_TYPE,
+        names.LABEL_EARLY_MPI_ROLE,
+        names.LABEL_OLD_MPI_ROLE,
+    )
 
 
 is_member = _PODS.is_member
@@ -84,7 +90,12 @@ def _replicas(spec: JobSpec, gpus: int) -> Manifest:
         labels=_GROUP_NAME,
     )
     worker = Part(
-        type=TYPE, container="mpi", role=spec.worker, has_command=False, gang_size=spec.worker.replicas, labels=_worker_labels(spec)
+        type=TYPE,
+        container="mpi",
+        role=spec.worker,
+        has_command=False,
+        gang_size=spec.worker.replicas,
+        labels=_worker_labels(spec),
     )
     return {
         "slotsPerWorker": max(1, spec.worker.gpus),
@@ -100,13 +111,23 @@ def _v1alpha1(spec: JobSpec, gpus: int) -> Manifest:
     """The oldest version: one template for both roles; the operator removes the GPUs from the
     launcher and the command from the workers.
     """
-    both = Part(type=TYPE, container="mpi", role=spec.worker, gang_size=spec.worker.replicas, labels=_worker_labels(spec))
+    both = Part(
+        type=TYPE,
+        container="mpi",
+        role=spec.worker,
+        gang_size=spec.worker.replicas,
+        labels=_worker_labels(spec),
+    )
     policy = run_policy(spec, _CLEAN_POLICY, has_retry=True)
     return {
         "replicas": spec.worker.replicas,
         "cleanPodPolicy": policy["cleanPodPolicy"],
         "backoffLimit": spec.retry,
-        **({"activeDeadlineSeconds": spec.running_seconds} if spec.running_seconds is not None else {}),
+        **(
+            {"activeDeadlineSeconds": spec.running_seconds}
+            if spec.running_seconds is not None
+            else {}
+        ),
         "mountsOnLauncher": spec.mounts_on_launcher,
         "template": pod_template(spec, KIND, gpus, both),
     }
@@ -115,4 +136,8 @@ def _v1alpha1(spec: JobSpec, gpus: int) -> Manifest:
 def _worker_labels(spec: JobSpec) -> dict[str, str]:
     if not spec.has_gpu_topology:
         return _GROUP_NAME
-    return {**_GROUP_NAME, "gpu-topology": spec.name, "gpu-topology-replica": str(spec.worker.replicas)}
+    return {
+        **_GROUP_NAME,
+        "gpu-topology": spec.name,
+        "gpu-topology-replica": str(spec.worker.replicas),
+    }

@@ -70,7 +70,9 @@ def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = 
     body: Manifest = {"runPolicy": policy} if has_field(spec_fields, "runPolicy") else policy
     if spec.nproc_per_node and has_field(spec_fields, "nprocPerNode"):
         body["nprocPerNode"] = spec.nproc_per_node
-    return job_manifest(spec, TYPE, KIND, f"{GROUP}/{version}", gpus, {**body, "pytorchReplicaSpecs": roles})
+    return job_manifest(
+        spec, TYPE, KIND, f"{GROUP}/{version}", gpus, {**body, "pytorchReplicaSpecs": roles}
+    )
 
 
 def _role(spec: JobSpec, gpus: int, title: str, replicas: int, restart: str) -> Manifest:
@@ -81,6 +83,12 @@ def _role(spec: JobSpec, gpus: int, title: str, replicas: int, restart: str) -> 
         env["PET_NPROC_PER_NODE"] = spec.nproc_per_node
     labels = {"master-pod-name": f"{spec.name}-master-0"} if title == "Master" else {}
     part = Part(
-        type=TYPE, container="pytorch", role=spec.worker, title=title.lower(), gang_size=spec.worker.replicas, env=env, labels=labels
+        type=TYPE,
+        container="pytorch",
+        role=spec.worker,
+        title=title.lower(),
+        gang_size=spec.worker.replicas,
+        env=env,
+        labels=labels,
     )
     return replica(spec, KIND, gpus, replicas, restart, part)

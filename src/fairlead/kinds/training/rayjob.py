@@ -98,7 +98,9 @@ def is_member(pod: Pod, job: Job) -> bool:
 
 def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
     cluster = job.labels.get(names.LABEL_RAY_CLUSTER, "")
-    candidates = snapshot.pods_labelled(job.namespace, names.LABEL_RAY_CLUSTER, cluster) if cluster else []
+    candidates = (
+        snapshot.pods_labelled(job.namespace, names.LABEL_RAY_CLUSTER, cluster) if cluster else []
+    )
     candidates = candidates + snapshot.pods_labelled(job.namespace, names.LABEL_BATCH_JOB, job.name)
     members = {pod.key: pod for pod in candidates if is_member(pod, job)}
     return [members[key] for key in sorted(members)]
@@ -106,7 +108,10 @@ def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
 
 def pod_selectors(job: Job) -> tuple[str, ...]:
     cluster = job.labels.get(names.LABEL_RAY_CLUSTER, "")
-    return (*((f"{names.LABEL_RAY_CLUSTER}={cluster}",) if cluster else ()), f"{names.LABEL_BATCH_JOB}={job.name}")
+    return (
+        *((f"{names.LABEL_RAY_CLUSTER}={cluster}",) if cluster else ()),
+        f"{names.LABEL_BATCH_JOB}={job.name}",
+    )
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:
@@ -147,7 +152,10 @@ def _options(spec: JobSpec) -> RayOptions:
 def _cluster(spec: JobSpec, options: RayOptions, gpus: int) -> Manifest:
     cluster: Manifest = {"rayVersion": options.version} if options.version else {}
     if options.autoscaler is not None:
-        cluster |= {"enableInTreeAutoscaling": True, "autoscalerOptions": _autoscaler(options.autoscaler)}
+        cluster |= {
+            "enableInTreeAutoscaling": True,
+            "autoscalerOptions": _autoscaler(options.autoscaler),
+        }
     size = _pods(spec, options)
     head = Part(
         type=TYPE,
@@ -158,9 +166,18 @@ def _cluster(spec: JobSpec, options: RayOptions, gpus: int) -> Manifest:
         has_counts=False,
         gang_size=size,
     )
-    worker = Part(type=TYPE, container="ray-worker", role=spec.worker, has_command=False, has_counts=False, gang_size=size)
+    worker = Part(
+        type=TYPE,
+        container="ray-worker",
+        role=spec.worker,
+        has_command=False,
+        has_counts=False,
+        gang_size=size,
+    )
     head_template = _template(spec, gpus, head, options, "Never")
-    head_template["spec"]["containers"][0]["ports"] = [{"name": name, "containerPort": port} for name, port in _PORTS]
+    head_template["spec"]["containers"][0]["ports"] = [
+        {"name": name, "containerPort": port} for name, port in _PORTS
+    ]
     group = {
         "groupName": _WORKER_GROUP,
         "replicas": spec.worker.replicas,
@@ -173,7 +190,11 @@ def _cluster(spec: JobSpec, options: RayOptions, gpus: int) -> Manifest:
     start = {"dashboard-host": "0.0.0.0"}
     return {
         **cluster,
-        "headGroupSpec": {"serviceType": options.head_service, "rayStartParams": start, "template": head_template},
+        "headGroupSpec": {
+            "serviceType": options.head_service,
+            "rayStartParams": start,
+            "template": head_template,
+        },
         "workerGroupSpecs": [group],
     }
 

@@ -98,8 +98,18 @@ def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = 
         **({"arguments": list(options.arguments)} if options.arguments else {}),
         "sparkVersion": options.version,
         "restartPolicy": {"type": "Never"},
-        "driver": {"cores": options.driver_cores, "memory": options.driver_memory, **pod, **account},
-        "executor": {"cores": options.executor_cores, "instances": options.executors, "memory": options.executor_memory, **pod},
+        "driver": {
+            "cores": options.driver_cores,
+            "memory": options.driver_memory,
+            **pod,
+            **account,
+        },
+        "executor": {
+            "cores": options.executor_cores,
+            "instances": options.executors,
+            "memory": options.executor_memory,
+            **pod,
+        },
     }
     job = job_manifest(spec, TYPE, KIND, f"{GROUP}/{version}", 0, body)
     job["metadata"]["labels"] = labels

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fairlead.kinds.parts.job_parts import Part, has_field, job_manifest, replica, run_policy, uses_host_network
+from fairlead.kinds.parts.job_parts import (
+    Part,
+    has_field,
+    job_manifest,
+    replica,
+    run_policy,
+    uses_host_network,
+)
 from fairlead.kinds.parts.job_volumes import md5
 from fairlead.kinds.parts.kind import LabelledPods, first_label, newest_not_pending
 from fairlead.model.jobs.job import Job
@@ -57,9 +64,16 @@ pod_selectors = _PODS.selectors
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:
-    chiefs = [pod for pod in pods if role_of(pod) in ("chief", "master") or pod.labels.get(names.LABEL_JOB_ROLE) == "master"]
+    chiefs = [
+        pod
+        for pod in pods
+        if role_of(pod) in ("chief", "master") or pod.labels.get(names.LABEL_JOB_ROLE) == "master"
+    ]
     workers = [
-        pod for pod in pods if role_of(pod) == "worker" and first_label(pod, names.LABEL_REPLICA_INDEX, names.LABEL_OLD_TF_INDEX) == "0"
+        pod
+        for pod in pods
+        if role_of(pod) == "worker"
+        and first_label(pod, names.LABEL_REPLICA_INDEX, names.LABEL_OLD_TF_INDEX) == "0"
     ]
     return newest_not_pending(chiefs or workers)
 
@@ -71,7 +85,11 @@ def roles_of(spec: JobSpec) -> dict[str, RoleSpec]:
         resources = {**alone.resources, **spec.chief.resources}
         limits = {**alone.limits, **spec.chief.limits}
         chief = msgspec.structs.replace(
-            alone, resources=resources, limits=limits, port=spec.chief.port or alone.port, selector=spec.chief.selector or alone.selector
+            alone,
+            resources=resources,
+            limits=limits,
+            port=spec.chief.port or alone.port,
+            selector=spec.chief.selector or alone.selector,
         )
         return {"Chief": chief, **_present(Evaluator=spec.evaluator)}
     return _present(PS=spec.ps, Worker=spec.worker, Chief=spec.chief, Evaluator=spec.evaluator)
@@ -98,7 +116,10 @@ def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = 
     if spec.success_policy == "AllWorkers":
         body["successPolicy"] = "AllWorkers"
     size = sum(role.replicas for role in roles.values())
-    body["tfReplicaSpecs"] = {title: _role(spec, gpus, title, role, size, has_chief="Chief" in roles) for title, role in roles.items()}
+    body["tfReplicaSpecs"] = {
+        title: _role(spec, gpus, title, role, size, has_chief="Chief" in roles)
+        for title, role in roles.items()
+    }
     job = job_manifest(spec, TYPE, KIND, f"{GROUP}/{version}", gpus, body)
     annotations = job["metadata"]["annotations"]
     if _is_alone(spec):
@@ -116,7 +137,9 @@ def _present(**roles: RoleSpec) -> dict[str, RoleSpec]:
     return {title: role for title, role in roles.items() if role.replicas}
 
 
-def _role(spec: JobSpec, gpus: int, title: str, role: RoleSpec, size: int, *, has_chief: bool) -> Manifest:
+def _role(
+    spec: JobSpec, gpus: int, title: str, role: RoleSpec, size: int, *, has_chief: bool
+) -> Manifest:
     part = Part(
         type=TYPE,
         container="tensorflow",

@@ -104,5 +104,7 @@ def _task(spec: JobSpec, options: VolcanoOptions, gpus: int, index: int) -> Mani
     template = pod_template(spec, _MAKER, gpus, part)
     template["spec"]["restartPolicy"] = "Never"
     if options.port:
-        template["spec"]["containers"][0]["ports"] = [{"name": f"job-port-{index}", "containerPort": options.port}]
+        template["spec"]["containers"][0]["ports"] = [
+            {"name": f"job-port-{index}", "containerPort": options.port}
+        ]
     return {"name": name, "replicas": spec.worker.replicas, "template": template}

@@ -7,7 +7,12 @@ from typing import Final
 
 from msgspec import Struct
 
-EXPORTER_CONTAINERS: Final = ("fairlead-gpu-exporter", "nvidia-dcgm-exporter", "dcgm-exporter", "exporter")
+EXPORTER_CONTAINERS: Final = (
+    "fairlead-gpu-exporter",
+    "nvidia-dcgm-exporter",
+    "dcgm-exporter",
+    "exporter",
+)
 """Container names of GPU exporters: Fairlead's, the GPU operator's, those of dcgm-exporter's
 manifests.
 

@@ -40,7 +40,9 @@ class Chip(Struct, frozen=True, gc=False):
         no arithmetic.
         """
         order = {FP64: 0, FP32: 1, FP16: 2, TENSOR: 3}
-        return None if self.tflops is None or field not in order else self.tflops[order[field]] * 1e12
+        return (
+            None if self.tflops is None or field not in order else self.tflops[order[field]] * 1e12
+        )
 
 
 class LoadCard(Struct, frozen=True, gc=False):
@@ -54,7 +56,9 @@ class LoadCard(Struct, frozen=True, gc=False):
 
 CHIPS: Final[Mapping[str, Chip]] = {
     "NVIDIA H200": Chip(2048, 132, 233472, (9, 0), 6144, 3_201_000, (34.0, 67.0, 134.0, 989.0)),
-    "NVIDIA A100-SXM4-80GB": Chip(2048, 108, 167936, (8, 0), 5120, 1_593_000, (9.7, 19.5, 78.0, 312.0)),
+    ("NVIDIA A100-SXM4-80GB"): Chip(
+        2048, 108, 167936, (8, 0), 5120, 1_593_000, (9.7, 19.5, 78.0, 312.0)
+    ),
     "NVIDIA A10": Chip(1536, 72, 102400, (8, 6), 384, 6_251_000, (0.976, 31.2, 31.2, 125.0)),
     "Tesla V100-SXM2-16GB": Chip(2048, 80, 98304, (7, 0), 4096, 877_000, (7.8, 15.7, 31.4, 125.0)),
     "Tesla T4": Chip(1024, 40, 65536, (7, 5), 256, 5_001_000, (0.254, 8.1, 16.2, 65.0)),

@@ -18,7 +18,11 @@ PCIE_TX, PCIE_RX, NVLINK_TX, NVLINK_RX = 1009, 1010, 1011, 1012
 
 NVLINK_FIELDS: Final = (NVLINK_TX, NVLINK_RX)
 WITHOUT_NVLINK: Final = tuple(range(GRAPHICS, NVLINK_TX))
-FIELD_GROUPS: Final[Mapping[str, tuple[int, ...]]] = {"all": WITHOUT_NVLINK, "nonvlink": WITHOUT_NVLINK, "nvlink": NVLINK_FIELDS}
+FIELD_GROUPS: Final[Mapping[str, tuple[int, ...]]] = {
+    "all": WITHOUT_NVLINK,
+    "nonvlink": WITHOUT_NVLINK,
+    "nvlink": NVLINK_FIELDS,
+}
 TESTED: Final = frozenset((*WITHOUT_NVLINK, *NVLINK_FIELDS))
 RISING: Final = frozenset((GRAPHICS, SM, OCCUPANCY))
 """Tests whose load rises during the test; with `--target-max-value` it is full from the start."""
@@ -26,7 +30,15 @@ DEFAULT_SECONDS: Final = 30.0
 
 _AT_WORK: Final = 0.98
 """Graphics engine activity during the test of the tensor cores, from document 002."""
-_REACHED: Final[Mapping[int, float]] = {TENSOR: 0.87, DRAM: 0.93, FP64: 0.95, FP32: 0.95, FP16: 0.95, PCIE_TX: 0.93, PCIE_RX: 0.93}
+_REACHED: Final[Mapping[int, float]] = {
+    TENSOR: 0.87,
+    DRAM: 0.93,
+    FP64: 0.95,
+    FP32: 0.95,
+    FP16: 0.95,
+    PCIE_TX: 0.93,
+    PCIE_RX: 0.93,
+}
 _REACHED_BY_LINKS: Final = 0.93
 _ONE_THREAD: Final = 1 / 64
 """The part of an SM's warps that is used by blocks with one thread."""
@@ -109,4 +121,6 @@ class SimulatedLoad(Struct, frozen=True, gc=False):
     node: str = ""
 
     def is_for(self, node: str, index: int, uuid: str) -> bool:
-        return self.node in ("", node) and (not self.gpus or uuid in self.gpus or str(index) in self.gpus)
+        return self.node in ("", node) and (
+            not self.gpus or uuid in self.gpus or str(index) in self.gpus
+        )

@@ -62,27 +62,43 @@ _OF_DEVICES: Final[Mapping[Bounds, str]] = {
     _MEBIBYTES: "FB_TOTAL FB_FREE FB_USED FB_RESERVED BAR1_TOTAL BAR1_USED BAR1_FREE",
     _BYTES: "FB_TOTAL_BYTES FB_FREE_BYTES FB_USED_BYTES FB_RESERVED_BYTES",
     _RATIO: "FB_USED_PERCENT",
-    _CELSIUS: "GPU_TEMP MEMORY_TEMP SLOWDOWN_TEMP SHUTDOWN_TEMP MEM_MAX_OP_TEMP GPU_MAX_OP_TEMP GPU_TEMP_LIMIT",
+    _CELSIUS: (
+        "GPU_TEMP MEMORY_TEMP SLOWDOWN_TEMP SHUTDOWN_TEMP MEM_MAX_OP_TEMP GPU_MAX_OP_TEMP "
+        "GPU_TEMP_LIMIT"
+    ),
     _WATTS: (
-        "POWER_USAGE POWER_USAGE_INSTANT POWER_MGMT_LIMIT POWER_MGMT_LIMIT_MIN POWER_MGMT_LIMIT_MAX POWER_MGMT_LIMIT_DEF"
+        "POWER_USAGE POWER_USAGE_INSTANT POWER_MGMT_LIMIT POWER_MGMT_LIMIT_MIN "
+        "POWER_MGMT_LIMIT_MAX POWER_MGMT_LIMIT_DEF"
         " ENFORCED_POWER_LIMIT"
     ),
-    _MEGAHERTZ: "SM_CLOCK MEM_CLOCK VIDEO_CLOCK MAX_SM_CLOCK MAX_MEM_CLOCK MAX_VIDEO_CLOCK APP_SM_CLOCK APP_MEM_CLOCK",
+    _MEGAHERTZ: (
+        "SM_CLOCK MEM_CLOCK VIDEO_CLOCK MAX_SM_CLOCK MAX_MEM_CLOCK MAX_VIDEO_CLOCK APP_SM_CLOCK "
+        "APP_MEM_CLOCK"
+    ),
     _XID: "XID_ERRORS",
     _FLAG: (
-        "ECC_CURRENT ECC_PENDING RETIRED_PENDING ROW_REMAP_FAILURE ROW_REMAP_PENDING MIG_MODE PERSISTENCE_MODE AUTOBOOST GPM_SUPPORT"
+        "ECC_CURRENT ECC_PENDING RETIRED_PENDING ROW_REMAP_FAILURE ROW_REMAP_PENDING MIG_MODE "
+        "PERSISTENCE_MODE AUTOBOOST GPM_SUPPORT"
         " THRESHOLD_SRM"
     ),
     _NUMBER: (
-        "PSTATE PCIE_LINK_GEN PCIE_LINK_WIDTH PCIE_MAX_LINK_GEN PCIE_MAX_LINK_WIDTH VGPU_LICENSE_STATUS GPU_RECOVERY_ACTION MINOR_NUMBER"
+        "PSTATE PCIE_LINK_GEN PCIE_LINK_WIDTH PCIE_MAX_LINK_GEN PCIE_MAX_LINK_WIDTH "
+        "VGPU_LICENSE_STATUS GPU_RECOVERY_ACTION MINOR_NUMBER"
         " NVLINK_LINK_COUNT "
         + " ".join(f"NVLINK_STATE_L{link}" for link in range(18))
-        + " NVML_INDEX COMPUTE_MODE VIRTUAL_MODE MIG_MAX_SLICES FABRIC_MANAGER_STATUS FABRIC_HEALTH_SUMMARY"
+        + (
+            " NVML_INDEX COMPUTE_MODE VIRTUAL_MODE MIG_MAX_SLICES FABRIC_MANAGER_STATUS "
+            "FABRIC_HEALTH_SUMMARY"
+        )
     ),
     _PER_SECOND: " ".join(
         [
             "PCIE_TX_THROUGHPUT PCIE_RX_THROUGHPUT",
-            *(f"NVLINK_{way}BANDWIDTH_{link}" for way in ("", "TX_", "RX_") for link in ("TOTAL", *(f"L{n}" for n in range(18)))),
+            *(
+                f"NVLINK_{way}BANDWIDTH_{link}"
+                for way in ("", "TX_", "RX_")
+                for link in ("TOTAL", *(f"L{n}" for n in range(18)))
+            ),
         ]
     ),
 }
@@ -110,7 +126,11 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "fairlead_container_gpu_memory_used_bytes": _BYTES,
     "fairlead_container_gpu_memory_limit_bytes": _BYTES,
     "fairlead_container_gpu_utilization_ratio": _RATIO,
-    **{f"{_DEVICE}{name}": bounds for bounds, names in _OF_DEVICES.items() for name in names.split()},
+    **{
+        f"{_DEVICE}{name}": bounds
+        for bounds, names in _OF_DEVICES.items()
+        for name in names.split()
+    },
     f"{_PROFILE}GR_ENGINE_ACTIVE": _RATIO,
     "DCGM_CUSTOM_PROCESS_MEM_USED": _MEBIBYTES,
     "nvidia_gpu_duty_cycle": _PERCENT,
@@ -135,7 +155,9 @@ BLANK_TEXT: Final = "<<<NULL>>>"
 """
 
 
-_QUICK: Final[Mapping[str, Bounds]] = {name: (low, min(high, _BLANK_INT32.start - 1.0)) for name, (low, high) in BOUNDS.items()}
+_QUICK: Final[Mapping[str, Bounds]] = {
+    name: (low, min(high, _BLANK_INT32.start - 1.0)) for name, (low, high) in BOUNDS.items()
+}
 _QUICK_OF_OTHERS: Final[Bounds] = (0.0, 1.0)
 """Values within these narrower bounds need no further check."""
 _USED_BYTES, _TOTAL_BYTES = f"{_DEVICE}FB_USED_BYTES", f"{_DEVICE}FB_TOTAL_BYTES"
@@ -173,7 +195,9 @@ def bounds(metric: str) -> Bounds:
     return _TOTAL if metric.startswith(_DEVICE) else (float("-inf"), float("inf"))
 
 
-def sound_values(fields: Mapping[str, int | float]) -> tuple[Mapping[str, int | float], dict[str, BadLine]]:
+def sound_values(
+    fields: Mapping[str, int | float],
+) -> tuple[Mapping[str, int | float], dict[str, BadLine]]:
     """The plausible fields of a card (`fields` itself if all are), and the reason for each other
     field.
 
@@ -188,12 +212,23 @@ def sound_values(fields: Mapping[str, int | float]) -> tuple[Mapping[str, int | 
         if not low <= value <= high and (why := bad_value(name, value)) is not None:
             bad[name] = why
     used, total = fields.get(_USED_BYTES), fields.get(_TOTAL_BYTES)
-    if used is not None and total is not None and not {_USED_BYTES, _TOTAL_BYTES} & bad.keys() and used > total + _MIB:
+    if (
+        used is not None
+        and total is not None
+        and not {_USED_BYTES, _TOTAL_BYTES} & bad.keys()
+        and used > total + _MIB
+    ):
         bad |= {name: BadLine.OVER_TOTAL for name in _USED if name in fields}
-    return ({name: value for name, value in fields.items() if name not in bad}, bad) if bad else (fields, bad)
+    return (
+        ({name: value for name, value in fields.items() if name not in bad}, bad)
+        if bad
+        else (fields, bad)
+    )
 
 
 def _is_blank(value: float, *, is_long: bool) -> bool:
     if value >= _BLANK_INT64:
         return True
-    return not is_long and (value in _BLANK_INT32 or _BLANK_FLOAT <= value < _BLANK_FLOAT + _BLANK_FLOATS)
+    return not is_long and (
+        value in _BLANK_INT32 or _BLANK_FLOAT <= value < _BLANK_FLOAT + _BLANK_FLOATS
+    )

@@ -1,7 +1,7 @@
 """The clauses of a quota plan's reasons: each has a code, values, and its English.
 
-A row of the plan carries its clauses beside the sentence. The sentence goes into conditions and Events of
-pods; pages translate the clauses by their codes (`web/src/i18n`, `sentence.told-CODE`).
+A row of the plan carries its clauses beside the sentence. The sentence goes into conditions and
+Events of pods; pages translate the clauses by their codes (`web/src/i18n`, `sentence.told-CODE`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ CLAUSES: Final[Mapping[str, str]] = {
     "freest": "the freest of {nodes} nodes, {node}, has {free}",
     "only-node": "the only node, {node}, has {free}",
     "room-for": "the cluster's nodes have room for {there} of them",
-    "kept": "{unit} could take room on {node} that is kept for {claimant}, until the pods that make it have stopped",
+    "kept": (
+        "{unit} could take room on {node} that is kept for {claimant}, until the pods that make "
+        "it have stopped"
+    ),
     "cap": "{user} uses {used} of {cap} allowed in {leaf}",
     "firm": "non-preemptible pods use {used} of guaranteed {min} of {leaf}",
     "label": "label preemptible=true to borrow",
@@ -38,7 +41,9 @@ CLAUSES: Final[Mapping[str, str]] = {
     "queued": "waits behind {unit}, which is first in the strict queue of {leaf}",
     "gang-first": "gang {gang} has its {pods} pods first",
     "gang-missing": "gang {gang}: {there}/{size} pods exist",
-    "gated": "scheduling gate {gate} holds it, and it asks for nothing until only Fairlead's is left",
+    "gated": (
+        "scheduling gate {gate} holds it, and it asks for nothing until only Fairlead's is left"
+    ),
     "claims": "guaranteed by {leaf} (uses {used} of {min} {resource}, asks {asks})",
     "tree-invalid": "the quota tree is invalid: {fault}",
     "until-gone": "waiting for {victims} to stop",
@@ -47,24 +52,42 @@ CLAUSES: Final[Mapping[str, str]] = {
     "at-max": "{node} uses {used} of max {max}",
     "at-max-promised": "{node} uses {used} of max {max}, {claimed} promised",
     "at-nodes": "{node} uses {used} of the {there} that the cluster's nodes have",
-    "at-nodes-promised": "{node} uses {used} of the {there} that the cluster's nodes have, {claimed} promised",
+    "at-nodes-promised": (
+        "{node} uses {used} of the {there} that the cluster's nodes have, {claimed} promised"
+    ),
     "not-lent": "{kept} {resource} are kept back by lend limits",
     "counts": "configured {configured}, available {there}, so {least} counts as {counts}",
     "room-made": "room is being made in {leaf} (uses {used} of {min} {resource}, asks {asks})",
     "in-use": "{node} {used}/{max} in use",
     "in-use-there": "{node} {used}/{max} in use, the cluster's nodes have {there}",
     "in-use-promised": "{node} {used}/{max} in use, {claimed} promised",
-    "in-use-there-promised": "{node} {used}/{max} in use, the cluster's nodes have {there}, {claimed} promised",
+    "in-use-there-promised": (
+        "{node} {used}/{max} in use, the cluster's nodes have {there}, {claimed} promised"
+    ),
     "below-min": "{leaf} uses {used} of guaranteed {min}, and no pod above min may be evicted",
-    "below-min-stopping": "{leaf} uses {used} of guaranteed {min}, {stopping} of it stopping, and no pod above min may be evicted",
+    "below-min-stopping": (
+        "{leaf} uses {used} of guaranteed {min}, {stopping} of it stopping, and no pod above min "
+        "may be evicted"
+    ),
     "may-borrow": "{leaf} uses {used} of guaranteed {min}, so it may only borrow idle quota",
-    "may-borrow-of": "{leaf} uses {used} of guaranteed {min} {resource}, so it may only borrow idle quota",
-    "may-borrow-asks": "{leaf} uses {used} of guaranteed {min} {resource}, and {asks} more are over that, so it may only borrow idle quota",
-    "may-borrow-promised": "{leaf} uses {used} of guaranteed {min} {resource} and has promised {claimed}, so it may only borrow idle quota",
+    "may-borrow-of": (
+        "{leaf} uses {used} of guaranteed {min} {resource}, so it may only borrow idle quota"
+    ),
+    "may-borrow-asks": (
+        "{leaf} uses {used} of guaranteed {min} {resource}, and {asks} more are over that, so it "
+        "may only borrow idle quota"
+    ),
+    "may-borrow-promised": (
+        "{leaf} uses {used} of guaranteed {min} {resource} and has promised {claimed}, so it may "
+        "only borrow idle quota"
+    ),
     "borrowers": "biggest borrowers: {leaves}",
     "nobody-borrows": "no leaf borrows",
 }
-_FIELDS: Final = {code: tuple(name for _, name, _, _ in string.Formatter().parse(words) if name) for code, words in CLAUSES.items()}
+_FIELDS: Final = {
+    code: tuple(name for _, name, _, _ in string.Formatter().parse(words) if name)
+    for code, words in CLAUSES.items()
+}
 
 
 class Clause(Struct, frozen=True):

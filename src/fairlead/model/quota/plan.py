@@ -38,7 +38,9 @@ class Reason(StrEnum):
 
 
 class QuotaAdmission(Struct, frozen=True):
-    """`message`: what the leaf uses together with this pod; text of the pod's condition and Event."""
+    """`message`: what the leaf uses together with this pod; text
+    of the pod's condition and Event.
+    """
 
     pod: QuotaPod
     leaf: str
@@ -179,18 +181,26 @@ class QuotaWaiting(Struct, frozen=True):
     def priority(self) -> int:
         """The highest priority of its pods; for a suspended job, the priority that its pods had."""
         job = self.workload
-        return max((pod.priority for pod in self.pods), default=job.priority if job is not None else 0)
+        return max(
+            (pod.priority for pod in self.pods), default=job.priority if job is not None else 0
+        )
 
     @property
     def since(self) -> Moment | None:
         """When its oldest pod, or the job that waits without pods, was created."""
         made = [pod.created_at for pod in self.pods if pod.created_at]
-        return min(made, default=(self.workload.created_at if self.workload is not None else 0.0) or None)
+        return min(
+            made, default=(self.workload.created_at if self.workload is not None else 0.0) or None
+        )
 
     @property
     def reason_since(self) -> Moment | None:
         """Since when its pods' conditions have its reason; None = they do not have it (yet)."""
-        times = [pod.condition_since for pod in self.pods if pod.condition_reason == self.reason and pod.condition_since is not None]
+        times = [
+            pod.condition_since
+            for pod in self.pods
+            if pod.condition_reason == self.reason and pod.condition_since is not None
+        ]
         return min(times, default=None)
 
     @property

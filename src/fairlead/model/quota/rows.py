@@ -135,10 +135,19 @@ def scaled(job: Workload, parallelism: int, own_parallelism: int = 0) -> Workloa
     pods = min(parallelism, most)
     request = {name: pods * amount for name, amount in job.each.items()} if pods else NOTHING
     held = most - pods if own_parallelism else 0
-    return replace(job, parallelism=parallelism, own_parallelism=own_parallelism, pods=pods, held=held, request=request)
+    return replace(
+        job,
+        parallelism=parallelism,
+        own_parallelism=own_parallelism,
+        pods=pods,
+        held=held,
+        request=request,
+    )
 
 
-def stale_marks(annotations: Mapping[str, str | None], *, is_suspended: bool, own_parallelism: int = 0) -> tuple[str, ...]:
+def stale_marks(
+    annotations: Mapping[str, str | None], *, is_suspended: bool, own_parallelism: int = 0
+) -> tuple[str, ...]:
     """Fairlead's annotations that are no longer true of a job: it runs, or its `parallelism` has
     changed.
 
@@ -151,7 +160,8 @@ def stale_marks(annotations: Mapping[str, str | None], *, is_suspended: bool, ow
         ANNOTATION_SUSPENDED_FOR: is_suspended,
         ANNOTATION_PARALLELISM: bool(own_parallelism),
         ANNOTATION_LOWERED: bool(own_parallelism),
-        ANNOTATION_SUSPENDED_PRIORITY: bool(own_parallelism) or (is_suspended and bool(annotations.get(ANNOTATION_SUSPENDED_FOR))),
+        ANNOTATION_SUSPENDED_PRIORITY: bool(own_parallelism)
+        or (is_suspended and bool(annotations.get(ANNOTATION_SUSPENDED_FOR))),
     }
     return tuple(key for key, it_holds in holds.items() if key in annotations and not it_holds)
 
@@ -172,4 +182,6 @@ def preemptible(labels: Mapping[str, str]) -> bool | None:
     >>> [preemptible({LABELS_PREEMPTIBLE[0]: text}) for text in ("true", "false", "perhaps")]
     [True, False, None]
     """
-    return next((_SWITCH[labels[key]] for key in LABELS_PREEMPTIBLE if labels.get(key) in _SWITCH), None)
+    return next(
+        (_SWITCH[labels[key]] for key in LABELS_PREEMPTIBLE if labels.get(key) in _SWITCH), None
+    )

@@ -43,7 +43,11 @@ MAKERS: Final = ("CronJob", "Cron", "Workflow")
 """
 DEADLINE_KINDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "batch/v1": {"Job": ()},
-    "kubeflow.org/v1": {"TFJob": ("runPolicy",), "PyTorchJob": ("runPolicy",), "MPIJob": ("runPolicy",)},
+    "kubeflow.org/v1": {
+        "TFJob": ("runPolicy",),
+        "PyTorchJob": ("runPolicy",),
+        "MPIJob": ("runPolicy",),
+    },
     "kubeflow.org/v2beta1": {"MPIJob": ("runPolicy",)},
     "ray.io/v1": {"RayJob": ()},
 }
@@ -59,7 +63,11 @@ def job_part(obj: Any) -> Mapping[str, Any] | None:
     >>> job_part({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"runPolicy": {"suspend": True}}})
     {'suspend': True}
     """
-    place = DEADLINE_KINDS.get(str(obj.get("apiVersion")), {}).get(str(obj.get("kind"))) if isinstance(obj, dict) else None
+    place = (
+        DEADLINE_KINDS.get(str(obj.get("apiVersion")), {}).get(str(obj.get("kind")))
+        if isinstance(obj, dict)
+        else None
+    )
     if place is None:
         return None
     part = obj.get("spec")
@@ -74,10 +82,26 @@ def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, s
     if part is None:
         return Written(labels, annotations)
     owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
-    controller = next((str(each.get("kind", "")) for each in owners if isinstance(each, dict) and each.get("controller")), "")
+    controller = next(
+        (
+            str(each.get("kind", ""))
+            for each in owners
+            if isinstance(each, dict) and each.get("controller")
+        ),
+        "",
+    )
     kind, is_suspended = str(obj["kind"]), bool(part.get("suspend"))
-    deadline = bool(part.get("activeDeadlineSeconds")) and (kind != "RayJob" or is_suspendable_ray_job(part))
-    return Written(labels, annotations, kind=kind, controller=controller, is_suspended=is_suspended, has_deadline=deadline)
+    deadline = bool(part.get("activeDeadlineSeconds")) and (
+        kind != "RayJob" or is_suspendable_ray_job(part)
+    )
+    return Written(
+        labels,
+        annotations,
+        kind=kind,
+        controller=controller,
+        is_suspended=is_suspended,
+        has_deadline=deadline,
+    )
 
 
 def is_suspendable_ray_job(spec: Mapping[str, Any]) -> bool:

@@ -77,7 +77,9 @@ class PendingCalls(dict[str, Call]):
         self._refusal_is_final = refusal_is_final
 
     def ended(self, uid: str, outcome: Outcome, now: float, listing: int) -> bool:
-        """Take the outcome of a call. Whether it was certainly not carried out, and is forgotten."""
+        """Take the outcome of a call. Whether it was certainly
+        not carried out, and is forgotten.
+        """
         call = self[uid]
         call.is_in_flight = False
         call.repeat_at = None
@@ -97,7 +99,12 @@ class PendingCalls(dict[str, Call]):
     def repeats(self, now: float, without: Container[str] = ()) -> Iterator[Call]:
         """The calls that are to be sent again now; they are in flight from now on."""
         for uid, call in self.items():
-            if call.repeat_at is not None and call.repeat_at <= now and not call.is_in_flight and uid not in without:
+            if (
+                call.repeat_at is not None
+                and call.repeat_at <= now
+                and not call.is_in_flight
+                and uid not in without
+            ):
                 call.is_in_flight, call.repeat_at = True, None
                 yield call
 
@@ -105,7 +112,11 @@ class PendingCalls(dict[str, Call]):
         """A new listing has begun: the outcomes of calls in flight may never arrive."""
         for call in self.values():
             if call.is_in_flight:
-                call.is_in_flight, call.unknown_since, call.repeat_at = False, now, now + SETTLE_SECONDS
+                call.is_in_flight, call.unknown_since, call.repeat_at = (
+                    False,
+                    now,
+                    now + SETTLE_SECONDS,
+                )
 
     def shown(self, uid: str) -> None:
         """The watch shows the effect of the call, which another client may undo before the next
@@ -114,7 +125,9 @@ class PendingCalls(dict[str, Call]):
         if uid in self:
             self[uid].is_shown = True
 
-    def forget(self, now: float, listing: int, is_shown: Callable[[str, Call], bool]) -> list[tuple[str, Call]]:
+    def forget(
+        self, now: float, listing: int, is_shown: Callable[[str, Call], bool]
+    ) -> list[tuple[str, Call]]:
         """Forget the calls that the watch shows, or that a later listing disproves; return the
         shown ones.
         """
@@ -157,7 +170,11 @@ class Pauses:
         return uid in self._until and now < self._until[uid][0]
 
     def pause(self, uid: str, now: float) -> None:
-        pause = min(2 * self._until[uid][1], LONGEST_PAUSE_SECONDS) if uid in self._until else FIRST_PAUSE_SECONDS
+        pause = (
+            min(2 * self._until[uid][1], LONGEST_PAUSE_SECONDS)
+            if uid in self._until
+            else FIRST_PAUSE_SECONDS
+        )
         self._until[uid] = now + pause, pause
 
     def end(self, uid: str) -> None:
@@ -168,7 +185,9 @@ class Pauses:
 
     def forget(self, now: float) -> None:
         """Forget pauses that were over long ago."""
-        for uid in [uid for uid, (until, _) in self._until.items() if now >= until + LONGEST_PAUSE_SECONDS]:
+        for uid in [
+            uid for uid, (until, _) in self._until.items() if now >= until + LONGEST_PAUSE_SECONDS
+        ]:
             del self._until[uid]
 
     def step_back(self) -> None:

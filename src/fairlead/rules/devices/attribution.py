@@ -50,4 +50,6 @@ def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
     if any(process.pod != first.pod or process.namespace != first.namespace for process in holders):
         return NO_HOLDER
     is_one = all(process.container == first.container for process in holders)
-    return DeviceHolder(first.namespace, first.pod, first.container if is_one else "", first.pod_uid, first.claim)
+    return DeviceHolder(
+        first.namespace, first.pod, first.container if is_one else "", first.pod_uid, first.claim
+    )

@@ -54,7 +54,10 @@ def is_over(quiet_seconds: float, *, is_sticky: bool) -> bool:
 
 
 def standing_xids(
-    events: Iterable[XidEvent], now: float, reset_at: float | None = None, recovery_action: float | None = None
+    events: Iterable[XidEvent],
+    now: float,
+    reset_at: float | None = None,
+    recovery_action: float | None = None,
 ) -> frozenset[int]:
     """The codes that count against a card. Times are epoch seconds; an event later than `now`
     counts.
@@ -90,7 +93,12 @@ class CardHealths:
     those of applications. `sticky`: those that need a reset.
     """
 
-    def __init__(self, kept: Iterable[CardFault] = (), ignored: Collection[int] = (), sticky: Collection[int] = STICKY) -> None:
+    def __init__(
+        self,
+        kept: Iterable[CardFault] = (),
+        ignored: Collection[int] = (),
+        sticky: Collection[int] = STICKY,
+    ) -> None:
         self._faults = {fault.uuid: fault for fault in kept}
         self._ignored = frozenset(ignored)
         self._sticky = frozenset(sticky)
@@ -114,14 +122,18 @@ class CardHealths:
         for each in [uuid] if uuid is not None else list(self._faults):
             fault = self._faults.get(each, CardFault(each))
             text = fault.xid if fault.is_sticky and not is_sticky else xid
-            self._faults[each] = structs.replace(fault, xid=text, is_sticky=fault.is_sticky or is_sticky, quiet_seconds=0.0, at=now)
+            self._faults[each] = structs.replace(
+                fault, xid=text, is_sticky=fault.is_sticky or is_sticky, quiet_seconds=0.0, at=now
+            )
 
     def probed(self, uuid: str, answer: CardAnswer, now: float) -> None:
         """The result of a probe. A card that was reset since its XID is healthy at once."""
         known = self._faults.get(uuid, CardFault(uuid))
         if answer.fault:
             text, is_away = f"probe failed: {answer.fault}", known.is_away or answer.is_down
-            self._faults[uuid] = structs.replace(known, probe=text, quiet_seconds=0.0, at=now, is_away=is_away)
+            self._faults[uuid] = structs.replace(
+                known, probe=text, quiet_seconds=0.0, at=now, is_away=is_away
+            )
             return
         energy = known.energy_mj if answer.energy_mj is None else answer.energy_mj
         quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
@@ -129,18 +141,24 @@ class CardHealths:
         was_reset = is_reset(known.energy_mj, answer.energy_mj, was_away=known.is_away)
         if is_over(quiet, is_sticky=is_sticky) or (known.xid is not None and was_reset):
             known, quiet = CardFault(uuid, is_lost=known.is_lost), 0.0
-        self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now, energy_mj=energy, is_away=False)
+        self._faults[uuid] = structs.replace(
+            known, probe="", quiet_seconds=quiet, at=now, energy_mj=energy, is_away=False
+        )
 
     def was_reset(self, uuid: str | None) -> None:
         """The card was reset; None = all of them, the machine was booted."""
         for each in [uuid] if uuid is not None else list(self._faults):
-            self._faults[each] = CardFault(each, is_lost=self._faults.get(each, CardFault(each)).is_lost)
+            self._faults[each] = CardFault(
+                each, is_lost=self._faults.get(each, CardFault(each)).is_lost
+            )
 
     def kept(self) -> tuple[CardFault, ...]:
         """Faults for the next process."""
         return tuple(sorted(self._faults.values(), key=lambda fault: fault.uuid))
 
-    def judged(self, cards: Iterable[GpuSlot], withheld: Collection[int] = ()) -> tuple[GpuSlot, ...]:
+    def judged(
+        self, cards: Iterable[GpuSlot], withheld: Collection[int] = ()
+    ) -> tuple[GpuSlot, ...]:
         """The cards with health and reason. `withheld`: indexes that an operator took out of use.
 
         >>> healths = CardHealths()

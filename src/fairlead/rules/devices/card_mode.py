@@ -60,7 +60,12 @@ class CardPlan(Struct, frozen=True, gc=False):
     condition: Condition | None = None
 
 
-def card_holders(cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Sequence[Pod], given: Iterable[GivenShare]) -> CardHolders:
+def card_holders(
+    cards: Iterable[GpuSlot],
+    held: Sequence[HeldDevices],
+    pods: Sequence[Pod],
+    given: Iterable[GivenShare],
+) -> CardHolders:
     """Which cards of this node are held.
 
     `held`: the list of pod resources and the checkpoint. `pods`: those of this node. `given`: the
@@ -109,10 +114,17 @@ def card_plan(
     planned = card_modes(labels, cards, holders, is_foreign=is_foreign)
     if is_foreign:
         lists: dict[str, tuple[OfferedDevice, ...]] = {GPU_MEMORY: (), GPU_CORE: ()}
-        return CardPlan(is_shared, planned, lists, _foreign_condition() if is_shared or holders.parts else None)
+        return CardPlan(
+            is_shared, planned, lists, _foreign_condition() if is_shared or holders.parts else None
+        )
     if fault or not cards:
         unusable = Condition(SHARE_READY, "False", UNUSABLE, fault or "the driver shows no GPU")
-        return CardPlan(is_shared, planned, {GPU_MEMORY: (), GPU_CORE: (), NVIDIA_GPU: ()}, unusable if is_shared else None)
+        return CardPlan(
+            is_shared,
+            planned,
+            {GPU_MEMORY: (), GPU_CORE: (), NVIDIA_GPU: ()},
+            unusable if is_shared else None,
+        )
     draining = [card for card in planned if card.mode == _DRAINING]
     settled = [card for card in planned if card.mode != _DRAINING]
     parts, whole = (settled, draining) if is_shared else (draining, settled)
@@ -122,19 +134,32 @@ def card_plan(
         GPU_CORE: offered(GPU_CORE, parts) if has_core else (),
         NVIDIA_GPU: offered(NVIDIA_GPU, whole),
     }
-    ready = Condition(SHARE_READY, "True", SERVING, "the GPUs of this node are shared by Fairlead's device plugin")
+    ready = Condition(
+        SHARE_READY,
+        "True",
+        SERVING,
+        "the GPUs of this node are shared by Fairlead's device plugin",
+    )
     return CardPlan(is_shared, planned, lists, ready if is_shared else None)
 
 
 def card_modes(
-    labels: Mapping[str, str], cards: Iterable[GpuSlot], holders: CardHolders, *, is_foreign: bool = False
+    labels: Mapping[str, str],
+    cards: Iterable[GpuSlot],
+    holders: CardHolders,
+    *,
+    is_foreign: bool = False,
 ) -> tuple[GpuSlot, ...]:
     """The cards with the mode of each, without the lists that follow."""
     is_shared = share_mode(labels).is_shared
-    return tuple(structs.replace(card, mode=_mode(card, is_shared, holders, is_foreign)) for card in cards)
+    return tuple(
+        structs.replace(card, mode=_mode(card, is_shared, holders, is_foreign)) for card in cards
+    )
 
 
-def is_foreign_plugin(sockets: Iterable[str], allocatable: int, served: int, served_seconds: float) -> bool:
+def is_foreign_plugin(
+    sockets: Iterable[str], allocatable: int, served: int, served_seconds: float
+) -> bool:
     """Whether another plugin serves `nvidia.com/gpu` on this node.
 
     `sockets`: names of the live sockets in the plugin directory. `allocatable`: the node's amount
@@ -161,8 +186,10 @@ def _foreign_condition() -> Condition:
         SHARE_READY,
         "False",
         FOREIGN,
-        "another device plugin serves nvidia.com/gpu on this node, so no GPU memory is shared: keep it off this node"
-        " (GPU Operator: label nvidia.com/gpu.deploy.device-plugin=false; else a nodeSelector on its DaemonSet)",
+        "another device plugin serves nvidia.com/gpu on this node, so no GPU memory is "
+        "shared: keep it off this node"
+        " (GPU Operator: label nvidia.com/gpu.deploy.device-plugin=false; else a nodeSelector "
+        "on its DaemonSet)",
     )
 
 

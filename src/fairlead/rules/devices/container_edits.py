@@ -16,7 +16,13 @@ from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare, MountedFile
+from fairlead.model.devices.kubelet import (
+    CardLimit,
+    ContainerEdits,
+    ContainerLimits,
+    GivenShare,
+    MountedFile,
+)
 from fairlead.rules.devices.provider import Provider
 
 CONTROL_NODES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
@@ -45,7 +51,9 @@ class NodeFiles(Struct, frozen=True, gc=False):
     has_device_nodes: bool = True
 
 
-def shared_edits(given: ContainerGrant, cards: Collection[GpuSlot], provider: Provider, files: NodeFiles) -> ContainerEdits | DeviceRefusal:
+def shared_edits(
+    given: ContainerGrant, cards: Collection[GpuSlot], provider: Provider, files: NodeFiles
+) -> ContainerEdits | DeviceRefusal:
     """The edits of the container with this grant.
 
     For several cards `ALIYUN_COM_GPU_MEM_IDX` lists them and `…_DEV` is the sum of their units, so
@@ -64,44 +72,72 @@ def shared_edits(given: ContainerGrant, cards: Collection[GpuSlot], provider: Pr
     }
     if given.pod_units is not None:
         environment["ALIYUN_COM_GPU_MEM_POD"] = str(given.pod_units)
-    mounts = [MountedFile(files.limits, LIMITS_PATH), MountedFile(files.region, REGION_PATH, is_read_only=False)]
+    mounts = [
+        MountedFile(files.limits, LIMITS_PATH),
+        MountedFile(files.region, REGION_PATH, is_read_only=False),
+    ]
     match provider:
         case Provider.NONE:
             environment["CGPU_DISABLE"] = "true"
         case Provider.GUARD:
-            mounts += [MountedFile(files.guard, GUARD_PATH), MountedFile(files.preload, PRELOAD_PATH)]
+            mounts += [
+                MountedFile(files.guard, GUARD_PATH),
+                MountedFile(files.preload, PRELOAD_PATH),
+            ]
         case Provider.MPS:
             pipe = files.mps_pipes.get(given.cards[0].uuid)
             if len(given.cards) > 1:
-                reason = f"MPS on this node serves one GPU per container, the placement has {len(given.cards)}"
+                reason = (
+                    "MPS on this node serves one GPU per container, the placement has "
+                    f"{len(given.cards)}"
+                )
                 return DeviceRefusal(RefusalCode.FAILED_PRECONDITION, reason)
             if pipe is None:
-                return DeviceRefusal(RefusalCode.UNAVAILABLE, f"no MPS daemon serves GPU {given.cards[0].uuid}")
+                return DeviceRefusal(
+                    RefusalCode.UNAVAILABLE, (f"no MPS daemon serves GPU {given.cards[0].uuid}")
+                )
             environment |= _mps_environment(given.cards[0])
             mounts.append(MountedFile(pipe, MPS_PIPE_PATH, is_read_only=False))
-            mounts.append(MountedFile(files.mps_shared_memory, _SHARED_MEMORY_PATH, is_read_only=False))
+            mounts.append(
+                MountedFile(files.mps_shared_memory, _SHARED_MEMORY_PATH, is_read_only=False)
+            )
         case Provider.CGROUP:
             mib = str(min(grant.memory_mib or 0 for grant in given.cards))
             environment |= {"NVIDIA_GPU_MEMORY_REQUEST": mib, "NVIDIA_GPU_MEMORY_LIMIT": mib}
         case Provider.MIG:
             pass
     nodes = _device_nodes(slots, files.has_device_nodes)
-    return nodes if isinstance(nodes, DeviceRefusal) else ContainerEdits(environment, nodes, tuple(mounts))
+    return (
+        nodes
+        if isinstance(nodes, DeviceRefusal)
+        else ContainerEdits(environment, nodes, tuple(mounts))
+    )
 
 
-def whole_edits(cards: Sequence[GpuSlot], *, has_device_nodes: bool = True) -> ContainerEdits | DeviceRefusal:
+def whole_edits(
+    cards: Sequence[GpuSlot], *, has_device_nodes: bool = True
+) -> ContainerEdits | DeviceRefusal:
     """The edits of a container that has these cards for itself: its image chooses the driver
     libraries.
     """
     nodes = _device_nodes(cards, has_device_nodes)
-    return nodes if isinstance(nodes, DeviceRefusal) else ContainerEdits(_whole_environment(cards), nodes)
+    return (
+        nodes
+        if isinstance(nodes, DeviceRefusal)
+        else ContainerEdits(_whole_environment(cards), nodes)
+    )
 
 
 def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> ContainerLimits:
     """The content of the container's limits file. `context_mib`: by UUID, the memory of a program's
     context.
     """
-    cards = (CardLimit(grant.uuid, grant.memory_mib or 0, grant.core_percent, context_mib.get(grant.uuid, 0)) for grant in given.cards)
+    cards = (
+        CardLimit(
+            grant.uuid, grant.memory_mib or 0, grant.core_percent, context_mib.get(grant.uuid, 0)
+        )
+        for grant in given.cards
+    )
     return ContainerLimits(tuple(cards), REGION_PATH)
 
 
@@ -122,14 +158,25 @@ def _mps_environment(grant: Grant) -> dict[str, str]:
     """MPS numbers the cards that its client sees, so a client's one card is 0 whatever its index
     is.
     """
-    percent = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(grant.core_percent)} if grant.core_percent else {}
-    return {"CUDA_MPS_PIPE_DIRECTORY": MPS_PIPE_PATH, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={grant.memory_mib}M", **percent}
+    percent = (
+        {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(grant.core_percent)} if grant.core_percent else {}
+    )
+    return {
+        "CUDA_MPS_PIPE_DIRECTORY": MPS_PIPE_PATH,
+        "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={grant.memory_mib}M",
+        **percent,
+    }
 
 
-def _device_nodes(cards: Sequence[GpuSlot], has_device_nodes: bool) -> tuple[str, ...] | DeviceRefusal:
+def _device_nodes(
+    cards: Sequence[GpuSlot], has_device_nodes: bool
+) -> tuple[str, ...] | DeviceRefusal:
     if not has_device_nodes:
         return ()
     nameless = [card.uuid for card in cards if card.minor < 0]
     if nameless:
-        return DeviceRefusal(RefusalCode.UNAVAILABLE, f"the driver does not report the device node of GPU {nameless[0]}")
+        return DeviceRefusal(
+            RefusalCode.UNAVAILABLE,
+            f"the driver does not report the device node of GPU {nameless[0]}",
+        )
     return (*(f"/dev/nvidia{card.minor}" for card in cards), *CONTROL_NODES)

@@ -26,7 +26,9 @@ Homes = Mapping[int, ProcessHome]
 """By pid, without processes that have ended."""
 
 
-def container_use(containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess], homes: Homes) -> tuple[DeviceProcess, ...]:
+def container_use(
+    containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess], homes: Homes
+) -> tuple[DeviceProcess, ...]:
     """The containers of one card with what they use of it, and one row without a pod for all
     foreign processes.
 
@@ -39,7 +41,13 @@ def container_use(containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess
     >>> [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in used]
     [('p', 300, 40.0), ('', 100, None)]
     """
-    rows = [*(structs.replace(each, memory_used_bytes=0, sm_percent=0.0, processes=0, members=()) for each in containers), _NO_CONTAINER]
+    rows = [
+        *(
+            structs.replace(each, memory_used_bytes=0, sm_percent=0.0, processes=0, members=())
+            for each in containers
+        ),
+        _NO_CONTAINER,
+    ]
     for process in seen:
         home = homes.get(process.pid)
         if home is None:
@@ -64,11 +72,15 @@ def unknown_use(containers: Sequence[DeviceProcess]) -> tuple[DeviceProcess, ...
     0.
     """
     return tuple(
-        structs.replace(each, memory_used_bytes=None, sm_percent=None, processes=None, members=()) for each in containers if each.pod
+        structs.replace(each, memory_used_bytes=None, sm_percent=None, processes=None, members=())
+        for each in containers
+        if each.pod
     )
 
 
-def sole_holder_use(containers: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
+def sole_holder_use(
+    containers: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None
+) -> tuple[DeviceProcess, ...]:
     """If processes cannot be seen, a card's only holder uses what the card uses; of others nothing
     is known.
 
@@ -78,7 +90,10 @@ def sole_holder_use(containers: Sequence[DeviceProcess], used_bytes: float | Non
         return unknown_use(containers)
     return (
         structs.replace(
-            containers[0], memory_used_bytes=None if used_bytes is None else int(used_bytes), sm_percent=percent, processes=None
+            containers[0],
+            memory_used_bytes=None if used_bytes is None else int(used_bytes),
+            sm_percent=percent,
+            processes=None,
         ),
     )
 
@@ -88,7 +103,9 @@ def is_sole_holder(containers: Sequence[DeviceProcess]) -> bool:
     return len(containers) == 1 and containers[0].allocate_mode in _UNSHARED
 
 
-def filled_use(rows: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
+def filled_use(
+    rows: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None
+) -> tuple[DeviceProcess, ...]:
     """Fill in what `container_use` does not know of a card's only holder, from the card's own
     values.
 
@@ -99,12 +116,17 @@ def filled_use(rows: Sequence[DeviceProcess], used_bytes: float | None, percent:
     >>> [(each.memory_used_bytes, each.sm_percent) for each in filled_use([holder], 300 << 20, 40.0)]
     [(314572800, 40.0)]
     """
-    holders, strangers = [each for each in rows if each.pod], [each for each in rows if not each.pod]
+    holders, strangers = (
+        [each for each in rows if each.pod],
+        [each for each in rows if not each.pod],
+    )
     if not is_sole_holder(holders):
         return tuple(rows)
     holder, taken = holders[0], [each.memory_used_bytes for each in strangers]
     if holder.memory_used_bytes is None and used_bytes is not None and None not in taken:
-        holder = structs.replace(holder, memory_used_bytes=max(0, int(used_bytes) - sum(used or 0 for used in taken)))
+        holder = structs.replace(
+            holder, memory_used_bytes=max(0, int(used_bytes) - sum(used or 0 for used in taken))
+        )
     if holder.sm_percent is None:
         holder = structs.replace(holder, sm_percent=percent)
     return (holder, *strangers)
@@ -148,7 +170,9 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
         return len(containers)
     same = [index for index, each in enumerate(containers) if each.pod_uid == home.pod_uid]
     by_token = [index for index in same if home.token and containers[index].token == home.token]
-    by_name = [index for index in same if home.container and containers[index].container == home.container]
+    by_name = [
+        index for index in same if home.container and containers[index].container == home.container
+    ]
     if by_token or by_name or same:
         return (by_token or by_name or same)[0]
     unnamed = [index for index, each in enumerate(containers) if not each.pod_uid]

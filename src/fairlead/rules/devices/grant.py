@@ -62,7 +62,9 @@ def foreign_ids(device_ids: Iterable[str], cards: Iterable[GpuSlot]) -> DeviceRe
     return _foreign(device_id for device_id in device_ids if uuid_of(device_id) not in known)
 
 
-def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[GpuSlot, ...] | DeviceRefusal:
+def whole_cards(
+    device_ids: Collection[str], cards: Iterable[GpuSlot]
+) -> tuple[GpuSlot, ...] | DeviceRefusal:
     """The cards of ids of `nvidia.com/gpu`; each id is a whole card."""
     by_uuid = {card.uuid: card for card in cards}
     if refusal := _foreign(device_id for device_id in device_ids if device_id not in by_uuid):
@@ -78,7 +80,10 @@ def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[
 
 
 def granted(
-    device_ids: Collection[str], owner: IdsOwner, cards: Sequence[GpuSlot], whole: Collection[str] = ()
+    device_ids: Collection[str],
+    owner: IdsOwner,
+    cards: Sequence[GpuSlot],
+    whole: Collection[str] = (),
 ) -> ContainerGrant | DeviceRefusal:
     """The grant of the container that starts with these ids of `aliyun.com/gpu-mem`.
 
@@ -96,11 +101,16 @@ def granted(
             return given
         units = sum(grant.units for grant in given)
         if units != len(device_ids):
-            return DeviceRefusal(_WRONG, f"the kubelet gave {len(device_ids)} devices, container limit is {units}")
+            return DeviceRefusal(
+                _WRONG, (f"the kubelet gave {len(device_ids)} devices, container limit is {units}")
+            )
         found.append(given)
     together = _smallest(found)
     if together is None:
-        return DeviceRefusal(_LATER, f"containers {' and '.join(owner.containers)} have the same devices and other GPUs")
+        return DeviceRefusal(
+            _LATER,
+            f"containers {' and '.join(owner.containers)} have the same devices and other GPUs",
+        )
     return ContainerGrant(
         token=token(GPU_MEMORY, device_ids),
         units=len(device_ids),
@@ -136,10 +146,13 @@ def guarded_grant(
         for pod in pods
         if pod.is_holding and pod.deleted_at is None
         for part in (*pod.init_containers, *pod.containers)
-        if part.limits.get(GPU_MEMORY, 0) == len(device_ids) and (kubelet_uid(pod), part.name) not in served
+        if part.limits.get(GPU_MEMORY, 0) == len(device_ids)
+        and (kubelet_uid(pod), part.name) not in served
     ]
     if not waiting:
-        return DeviceRefusal(_LATER, f"no container of this node waits for {len(device_ids)} units of {GPU_MEMORY}")
+        return DeviceRefusal(
+            _LATER, (f"no container of this node waits for {len(device_ids)} units of {GPU_MEMORY}")
+        )
     found: list[tuple[Grant, ...]] = []
     for pod, part in waiting:
         given = container_grant(pod, part.name, cards, whole)
@@ -149,7 +162,10 @@ def guarded_grant(
     together = _smallest(found)
     if together is None or len({tuple(grant.memory_mib for grant in given) for given in found}) > 1:
         names = ", ".join(sorted(f"{pod.key}/{part.name}" for pod, part in waiting))
-        return DeviceRefusal(_LATER, f"containers of {len(device_ids)} units wait for different GPUs or memory: {names}")
+        return DeviceRefusal(
+            _LATER,
+            f"containers of {len(device_ids)} units wait for different GPUs or memory: {names}",
+        )
     asked = {pod.limits.get(GPU_MEMORY, 0) for pod, _ in waiting}
     return ContainerGrant(
         token=token(GPU_MEMORY, device_ids),
@@ -159,16 +175,28 @@ def guarded_grant(
     )
 
 
-def otherwise_answered(given: ContainerGrant, answered: Sequence[CardLimit]) -> DeviceRefusal | None:
+def otherwise_answered(
+    given: ContainerGrant, answered: Sequence[CardLimit]
+) -> DeviceRefusal | None:
     """Why a container may not start if it was answered before its owner was known (guarded mode).
 
     Its environment cannot be changed any more, so it will never start.
     """
-    was, is_now = [(each.uuid, each.memory_mib) for each in answered], [(grant.uuid, grant.memory_mib) for grant in given.cards]
+    was, is_now = (
+        [(each.uuid, each.memory_mib) for each in answered],
+        [(grant.uuid, grant.memory_mib) for grant in given.cards],
+    )
     if was == is_now:
         return None
-    answer, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) or "an unreadable one" for each in (was, is_now))
-    return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was given {answer}, the pod's placement is {placed}; delete the pod", is_final=True)
+    answer, placed = (
+        (" and ").join((f"{mib} MiB of GPU {uuid}") for uuid, mib in each) or ("an unreadable one")
+        for each in (was, is_now)
+    )
+    return DeviceRefusal(
+        _NO_PLACEMENT,
+        f"the kubelet was given {answer}, the pod's placement is {placed}; delete the pod",
+        is_final=True,
+    )
 
 
 def as_remembered(pod: Pod, given: Iterable[GivenShare]) -> Pod:
@@ -184,12 +212,17 @@ def as_remembered(pod: Pod, given: Iterable[GivenShare]) -> Pod:
     return structs.replace(pod, grants=grants) if grants else pod
 
 
-def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()) -> tuple[Grant, ...] | DeviceRefusal:
+def container_grant(
+    pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()
+) -> tuple[Grant, ...] | DeviceRefusal:
     """The grants of one container as its node can give them, by index, with their MiB."""
     part = next(each for each in (*pod.containers, *pod.init_containers) if each.name == name)
     given = _placement(pod).get(name)
     if not given:
-        reason = f"pod {pod.key} container {name} has no GPU placement; it must be scheduled by fairlead-scheduler"
+        reason = (
+            f"pod {pod.key} container {name} has no GPU placement; it must be scheduled by "
+            "fairlead-scheduler"
+        )
         return DeviceRefusal(_NO_PLACEMENT, reason)
     if refusal := _not_its_limit(part, given):
         return refusal
@@ -202,14 +235,24 @@ def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collec
         assert card is not None
         if card.uuid in checked:
             return DeviceRefusal(_WRONG, f"placement names GPU {card.uuid} twice")
-        mib = grant_mib(card.memory_mib or 0, grant.units, card.units) if grant.memory_mib is None else grant.memory_mib
-        checked[card.uuid] = structs.replace(grant, uuid=card.uuid, index=card.index, memory_mib=mib)
+        mib = (
+            grant_mib(card.memory_mib or 0, grant.units, card.units)
+            if grant.memory_mib is None
+            else grant.memory_mib
+        )
+        checked[card.uuid] = structs.replace(
+            grant, uuid=card.uuid, index=card.index, memory_mib=mib
+        )
     return tuple(sorted(checked.values(), key=lambda grant: grant.index))
 
 
 def _foreign(device_ids: Iterable[str]) -> DeviceRefusal | None:
     first = min(device_ids, default=None)
-    return None if first is None else DeviceRefusal(_WRONG, f"device {first} is of no GPU of this node", is_final=True)
+    return (
+        None
+        if first is None
+        else DeviceRefusal(_WRONG, (f"device {first} is of no GPU of this node"), is_final=True)
+    )
 
 
 def _placement(pod: Pod) -> GrantsByContainer:
@@ -229,23 +272,43 @@ def _not_its_limit(part: Container, given: Sequence[Grant]) -> DeviceRefusal | N
     if nothing := [grant.uuid or str(grant.index) for grant in given if grant.units < 1]:
         return DeviceRefusal(_WRONG, f"placement grants no units of GPU {nothing[0]}")
     if core != core_limit:
-        return DeviceRefusal(_WRONG, f"placement grants {core} core percent, container limit is {core_limit}")
+        return DeviceRefusal(
+            _WRONG, (f"placement grants {core} core percent, container limit is {core_limit}")
+        )
     return None
 
 
 def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> DeviceRefusal | None:
     """Why this card cannot give what the placement grants."""
     if card is None:
-        return DeviceRefusal(_NO_PLACEMENT, f"placement names GPU {grant.uuid or grant.index}, which is not on this node")
+        return DeviceRefusal(
+            _NO_PLACEMENT,
+            f"placement names GPU {grant.uuid or grant.index}, which is not on this node",
+        )
     if grant.index != card.index:
-        return DeviceRefusal(_WRONG, f"placement names GPU {card.uuid} as GPU {grant.index}, on this node it is GPU {card.index}")
+        return DeviceRefusal(
+            _WRONG,
+            (
+                f"placement names GPU {card.uuid} as GPU {grant.index}, on this node it is GPU "
+                f"{card.index}"
+            ),
+        )
     if not card.memory_mib:
         return DeviceRefusal(_LATER, f"the driver does not report the memory of GPU {card.uuid}")
     if grant.units > card.units:
-        return DeviceRefusal(_WRONG, f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}")
+        return DeviceRefusal(
+            _WRONG, (f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}")
+        )
     most = grant_mib(card.memory_mib, grant.units, card.units)
     if grant.memory_mib is not None and not 0 < grant.memory_mib <= most:
-        return DeviceRefusal(_WRONG, f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU {card.uuid} are {most} MiB")
+        return DeviceRefusal(
+            _WRONG,
+            (
+                f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU "
+                f"{card.uuid} are "
+                f"{most} MiB"
+            ),
+        )
     if card.mode == _EXCLUSIVE or card.uuid in whole:
         return DeviceRefusal(_LATER, f"GPU {card.uuid} is in exclusive use")
     # a card that an operator took out of use gets no new pods; pods that are placed on it may go on
@@ -262,7 +325,9 @@ def _smallest(found: Sequence[tuple[Grant, ...]]) -> tuple[Grant, ...] | None:
         return None
     return tuple(
         structs.replace(
-            same[0], memory_mib=min(grant.memory_mib or 0 for grant in same), core_percent=min(grant.core_percent for grant in same)
+            same[0],
+            memory_mib=min(grant.memory_mib or 0 for grant in same),
+            core_percent=min(grant.core_percent for grant in same),
         )
         for same in zip(*found, strict=True)
     )

@@ -60,7 +60,9 @@ def is_healthy(sample: DeviceSample, checks: Mapping[str, int]) -> bool:
 def _ecc(fields: Fields, seen: Set[int]) -> int | None:
     if seen & _ECC_XIDS or fields.get("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"):
         return FAIL
-    return WARN if seen & _SOFT_ECC_XIDS else OK if "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" in fields else None
+    return (
+        WARN if seen & _SOFT_ECC_XIDS else OK if "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" in fields else None
+    )
 
 
 def _remap(fields: Fields, seen: Set[int]) -> int | None:
@@ -93,5 +95,8 @@ def _narrowed(fields: Fields) -> int | None:
     """Whether a link has fewer lanes than it could have. Its generation drops by itself while the
     card is idle.
     """
-    width, most = fields.get("DCGM_FI_DEV_PCIE_LINK_WIDTH"), fields.get("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH")
+    width, most = (
+        fields.get("DCGM_FI_DEV_PCIE_LINK_WIDTH"),
+        fields.get("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH"),
+    )
     return None if width is None or most is None else WARN if width < most else OK

@@ -87,7 +87,9 @@ def unlistable(cards: Sequence[GpuSlot], unit: MemoryUnit) -> Refusal | None:
         if not card.uuid:
             return Refusal(f"GPU {card.index} has no UUID")
         if card.uuid in by_uuid:
-            return Refusal(f"GPU {by_uuid[card.uuid]} and GPU {card.index} have the same UUID {card.uuid}")
+            return Refusal(
+                f"GPU {by_uuid[card.uuid]} and GPU {card.index} have the same UUID {card.uuid}"
+            )
         by_uuid[card.uuid] = card.index
     count, size = 0, 0
     for card in cards:
@@ -97,7 +99,10 @@ def unlistable(cards: Sequence[GpuSlot], unit: MemoryUnit) -> Refusal | None:
     if size <= MOST_LIST_BYTES:
         return None
     hint = "use --memory-unit GiB" if unit == MIB else "share fewer GPUs"
-    summary = f"{'1 GPU' if len(cards) == 1 else f'{len(cards)} GPUs'} in {unit}: {count} device ids, a list of {size / (1 << 20):.1f} MiB"
+    summary = (
+        f"{'1 GPU' if len(cards) == 1 else f'{len(cards)} GPUs'} in {unit}: {count} device ids, a "
+        f"list of {size / (1 << 20):.1f} MiB"
+    )
     return Refusal(f"{summary}; at most {MOST_LIST_BYTES >> 20} MiB are sent to a kubelet: {hint}")
 
 

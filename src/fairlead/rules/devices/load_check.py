@@ -89,7 +89,9 @@ def measured_value(samples: Iterable[Sample], card: LoadCard, field: int) -> flo
     return None
 
 
-def check(field: int, reports: Sequence[Compared], tolerance: Tolerance, skipped_seconds: float) -> CheckResult:
+def check(
+    field: int, reports: Sequence[Compared], tolerance: Tolerance, skipped_seconds: float
+) -> CheckResult:
     """Check one card in one test. Nothing is compared in the first `skipped_seconds`, or
     `LAG_SECONDS`.
 
@@ -97,19 +99,36 @@ def check(field: int, reports: Sequence[Compared], tolerance: Tolerance, skipped
     """
     later = [report for report in reports if report.at >= max(skipped_seconds, LAG_SECONDS)]
     if not later:
-        return CheckResult(0, f"nothing was compared: the exporter is asked from second {max(skipped_seconds, LAG_SECONDS):g} on")
+        return CheckResult(
+            0,
+            (
+                "nothing was compared: the exporter is asked from second "
+                f"{max(skipped_seconds, LAG_SECONDS):g} on"
+            ),
+        )
     if all(report.measured is None for report in later):
         return CheckResult(0, f"the exporter has no {FIELD_NAMES[field]} of this card")
     for report in later:
         low, high = _range(report, reports, tolerance)
         if report.measured is not None and not low <= report.measured <= high:
-            return CheckResult(len(later), f"{report.measured:.3f} at second {report.at:g} is not from {low:.3f} to {high:.3f}")
+            return CheckResult(
+                len(later),
+                (
+                    f"{report.measured:.3f} at second {report.at:g} is not from {low:.3f} to "
+                    f"{high:.3f}"
+                ),
+            )
     return CheckResult(sum(report.measured is not None for report in later))
 
 
-def _range(report: Compared, reports: Sequence[Compared], tolerance: Tolerance) -> tuple[float, float]:
+def _range(
+    report: Compared, reports: Sequence[Compared], tolerance: Tolerance
+) -> tuple[float, float]:
     if tolerance.low is not None or tolerance.high is not None:
-        return (-float("inf") if tolerance.low is None else tolerance.low, float("inf") if tolerance.high is None else tolerance.high)
+        return (
+            -float("inf") if tolerance.low is None else tolerance.low,
+            float("inf") if tolerance.high is None else tolerance.high,
+        )
     made = [each.generated for each in reports if report.at - LAG_SECONDS <= each.at <= report.at]
     known = [each for each in made if each is not None]
     return tolerance.around(min(known), max(known)) if known else _EXPECTED

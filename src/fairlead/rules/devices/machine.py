@@ -1,19 +1,20 @@
-"""What a node's agent decides: lists of its resources, grants of containers, labels, marks and Events.
+"""What a node's agent decides: lists of its resources, grants of containers, labels, marks and
+Events.
 
-The agent stands between three sources that know different things. The API server has the node and its pods,
-with the grants that the scheduler extender wrote. The kubelet has the containers that hold devices, but
-learns of them only after it has given the devices out. The GPU driver has the cards and their health. Each
-source is late at times, and each may be away for a while.
+The agent stands between three sources that know different things. The API server has the node and
+its pods, with the grants that the scheduler extender wrote. The kubelet has the containers that
+hold devices, but learns of them only after it has given the devices out. The GPU driver has the
+cards and their health. Each source is late at times, and each may be away for a while.
 
-So facts are put in as they arrive (`observe`, `driver_…`, `kubelet_reports`), and a fact stands until its
-source reports another one: an API server that does not answer takes no pod away. `look` returns everything
-that follows for the node. `start` and `answer_now` return what one container gets. Nothing is decided before
-node, pods, cards and holders are known once (`missing`): a list that is too short would have the kubelet
-take devices away from containers that run.
+So facts are put in as they arrive (`observe`, `driver_…`, `kubelet_reports`), and a fact stands
+until its source reports another one: an API server that does not answer takes no pod away. `look`
+returns everything that follows for the node. `start` and `answer_now` return what one container
+gets. Nothing is decided before node, pods, cards and holders are known once (`missing`): a list
+that is too short would have the kubelet take devices away from containers that run.
 
-Nothing is carried out here. The driver (`apps/node_agent`) writes files, serves the kubelet and calls the
-API server. What was given to containers is kept here (`given`) and in files, so that an agent that starts
-again gives every container the same cards: see `remember` and `regain`.
+Nothing is carried out here. The driver (`apps/node_agent`) writes files, serves the kubelet and
+calls the API server. What was given to containers is kept here (`given`) and in files, so that an
+agent that starts again gives every container the same cards: see `remember` and `regain`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
 from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
-from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import (
+    CardLimit,
+    ContainerEdits,
+    ContainerLimits,
+    GivenShare,
+    HeldDevices,
+)
 from fairlead.model.keys import (
     ANNOTATION_GPU_ASSIGN_TIME,
     ANNOTATION_GPU_ASSIGNED,
@@ -41,9 +48,29 @@ from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUni
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.rules.devices.card_health import STICKY, CardHealths
-from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_modes, card_plan, is_foreign_plugin
-from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
-from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
+from fairlead.rules.devices.card_mode import (
+    CardHolders,
+    CardPlan,
+    card_holders,
+    card_modes,
+    card_plan,
+    is_foreign_plugin,
+)
+from fairlead.rules.devices.container_edits import (
+    NodeFiles,
+    container_limits,
+    given_shares,
+    shared_edits,
+    whole_edits,
+)
+from fairlead.rules.devices.grant import (
+    as_remembered,
+    foreign_ids,
+    granted,
+    guarded_grant,
+    otherwise_answered,
+    whole_cards,
+)
 from fairlead.rules.devices.ids import token, unlistable, uuid_of
 from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner, kubelet_uid
 from fairlead.rules.devices.provider import Provider, choose_provider
@@ -54,15 +81,17 @@ from fairlead.rules.nodes.status import CONFLICT, share_mode
 UNHEALTHY: Final = "GPUUnhealthy"
 REFUSED: Final = "GPUShareAllocateFailed"
 JUST_GIVEN_SECONDS: Final = 5.0
-"""A card that was just given out counts as held for this time, though the kubelet does not list it yet."""
+"""A card that was just given out counts as held for this time, though the kubelet does not list it
+yet.
+"""
 _ILL: Final = Health.UNHEALTHY
 
 
 class Prepared(Struct, frozen=True, gc=False):
     """What a container gets, and what is to be written before it starts.
 
-    `assigned`: the mark on its pod; None = the pod has it already. `shares`: rows of the grants file; none
-    where the asking container is not known yet.
+    `assigned`: the mark on its pod; None = the pod has it already. `shares`: rows of the grants
+    file; none where the asking container is not known yet.
     """
 
     given: ContainerGrant
@@ -75,8 +104,8 @@ class Prepared(Struct, frozen=True, gc=False):
 class Seen(Struct, frozen=True):
     """What follows from all that is known: cards and lists, and the provider in force.
 
-    `events` are new ones; `assigned`: marks that pods do not carry though their containers were given their
-    cards.
+    `events` are new ones; `assigned`: marks that pods do not carry though their containers were
+    given their cards.
     """
 
     plan: CardPlan
@@ -97,9 +126,16 @@ class _PlanFrom(Struct, frozen=True, gc=False):
 
 
 class NodeMachine:
-    """Of one node. `unit`: in which memory is shared out. `ignored`, `sticky`: see `CardHealths`."""
+    """Of one node. `unit`: in which memory is shared out.
+    `ignored`, `sticky`: see `CardHealths`.
+    """
 
-    def __init__(self, unit: MemoryUnit = GIB, ignored: Collection[int] = (), sticky: Collection[int] = STICKY) -> None:
+    def __init__(
+        self,
+        unit: MemoryUnit = GIB,
+        ignored: Collection[int] = (),
+        sticky: Collection[int] = STICKY,
+    ) -> None:
         self._unit = unit
         self._ignored, self._sticky = ignored, sticky
         self.healths = CardHealths((), ignored, sticky)
@@ -116,7 +152,7 @@ class NodeMachine:
         self._served: tuple[int, float] | None = None
         self._plan: tuple[_PlanFrom, CardPlan] | None = None
 
-    # --- facts ----------------------------------------------------------------------------------------------
+    # --- facts ------------------------------------------------------------------------------------
 
     def remember(self, faults: Iterable[CardFault], given: Iterable[GivenShare]) -> None:
         """What the process before has left."""
@@ -134,7 +170,9 @@ class NodeMachine:
         return found
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what the API server reported of this node, its pods, or what an operator took out."""
+        """Take what the API server reported of this node, its
+        pods, or what an operator took out.
+        """
         if changes.kind == KIND_NODES:
             self._observe_node(changes)
         elif changes.kind == KIND_PODS:
@@ -153,7 +191,10 @@ class NodeMachine:
     def _observe_pods(self, changes: Changes[Pod]) -> None:
         if changes.is_list:
             known = self.pods or {}
-            self.pods = {**{uid: known[uid] for uid in changes.unreadable if uid in known}, **changes.all_rows()}
+            self.pods = {
+                **{uid: known[uid] for uid in changes.unreadable if uid in known},
+                **changes.all_rows(),
+            }
         elif self.pods is not None:
             for uid, pod in changes.rows.items():
                 if pod is None:
@@ -172,13 +213,19 @@ class NodeMachine:
         """All cards that there are now, each with its memory."""
         shown = [self._in_units(card) for card in cards]
         uuids, indexes = {card.uuid for card in shown}, {card.index for card in shown}
-        lost = [card for card in self._cards or () if card.uuid not in uuids and card.index not in indexes]
+        lost = [
+            card
+            for card in self._cards or ()
+            if card.uuid not in uuids and card.index not in indexes
+        ]
         self._cards = tuple(sorted((*shown, *lost), key=lambda card: card.index))
         self.fault, self._means = "", means
         self.healths.shown(uuids)
 
     def driver_fails(self, why: str) -> None:
-        """There is no driver now. Cards that it showed before, or that the node still lists, are lost."""
+        """There is no driver now. Cards that it showed before, or that the node still lists, are
+        lost.
+        """
         self.fault = why
         if self._cards is None and self.node is not None:
             self._cards = self.node.gpus
@@ -202,7 +249,11 @@ class NodeMachine:
             return "the pods of the node are not known yet"
         if self._cards is None:
             return self.fault or "the driver was not asked yet"
-        return "" if self.held is not None else "the kubelet has not reported yet which containers hold devices"
+        return (
+            ""
+            if self.held is not None
+            else ("the kubelet has not reported yet which containers hold devices")
+        )
 
     def kubelet_reports(self, held: Iterable[HeldDevices]) -> None:
         """What both lists of the kubelet contain now."""
@@ -221,10 +272,12 @@ class NodeMachine:
         """Of all cards."""
         return [card.uuid for card in self._cards or ()]
 
-    # --- what follows ---------------------------------------------------------------------------------------
+    # --- what follows -----------------------------------------------------------------------------
 
     def look(self, now: float, sockets: Collection[str] = ()) -> Seen:
-        """Everything that is to be offered and written. `sockets`: names in the plugin directory."""
+        """Everything that is to be offered and written.
+        `sockets`: names in the plugin directory.
+        """
         node = self._known_node()
         holders = self._holders(now)
         judged = self.healths.judged(self._cards or (), self.withheld)
@@ -233,13 +286,19 @@ class NodeMachine:
         is_foreign = is_foreign_plugin(sockets, allocatable, served, now - since)
         bad = unlistable(judged, self._unit)
         fault = bad.reason if bad else self.fault if not judged else ""
-        plan = self._planned(_PlanFrom(node.labels, judged, holders, fault, is_foreign, bool(self._living(GPU_CORE))))
+        plan = self._planned(
+            _PlanFrom(node.labels, judged, holders, fault, is_foreign, bool(self._living(GPU_CORE)))
+        )
         count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
         if count != served:
             self._served = (count, now)
-        return Seen(plan, choose_provider(node.labels, self._means), self._events(plan), self._marks(now))
+        return Seen(
+            plan, choose_provider(node.labels, self._means), self._events(plan), self._marks(now)
+        )
 
-    def whole(self, ids: Collection[str], now: float, *, has_device_nodes: bool) -> ContainerEdits | DeviceRefusal:
+    def whole(
+        self, ids: Collection[str], now: float, *, has_device_nodes: bool
+    ) -> ContainerEdits | DeviceRefusal:
         """What a container gets that has these cards for itself."""
         cards = whole_cards(ids, self._cards_now(now)[0])
         if isinstance(cards, DeviceRefusal):
@@ -254,12 +313,16 @@ class NodeMachine:
         return foreign_ids(ids, self._cards or ())
 
     def start(
-        self, ids: Collection[str], now: float, files: NodeFiles, answered: Sequence[CardLimit] | None = None
+        self,
+        ids: Collection[str],
+        now: float,
+        files: NodeFiles,
+        answered: Sequence[CardLimit] | None = None,
     ) -> Prepared | DeviceRefusal:
         """What the container gets that starts with these ids of shared memory.
 
-        `answered`: what the kubelet got for it before (guarded mode); None = nothing. What is not known yet
-        may be known in a moment: a refusal that is not final may be asked for again.
+        `answered`: what the kubelet got for it before (guarded mode); None = nothing. What is not
+        known yet may be known in a moment: a refusal that is not final may be asked for again.
         """
         owner = find_owner(GPU_MEMORY, ids, self.held or (), list((self.pods or {}).values()))
         if isinstance(owner, DeviceRefusal):
@@ -273,11 +336,19 @@ class NodeMachine:
             return refusal
         return self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
 
-    def answer_now(self, ids: Collection[str], now: float, files: NodeFiles) -> Prepared | DeviceRefusal:
-        """What each container gets that may be asking with these ids, whose owner is not known yet."""
+    def answer_now(
+        self, ids: Collection[str], now: float, files: NodeFiles
+    ) -> Prepared | DeviceRefusal:
+        """What each container gets that may be asking with these
+        ids, whose owner is not known yet.
+        """
         cards, whole = self._cards_now(now)
         given = guarded_grant(ids, list((self.pods or {}).values()), self.held or (), cards, whole)
-        return given if isinstance(given, DeviceRefusal) else self._prepared(given, cards, files, (), None)
+        return (
+            given
+            if isinstance(given, DeviceRefusal)
+            else self._prepared(given, cards, files, (), None)
+        )
 
     def started(self, prepared: Prepared) -> None:
         """Its files are written: the rows of these containers are those."""
@@ -303,14 +374,18 @@ class NodeMachine:
         """The uid by which the API server knows the pod that the kubelet calls so."""
         return next((pod.uid for pod in (self.pods or {}).values() if kubelet_uid(pod) == uid), uid)
 
-    # --- cleaning -------------------------------------------------------------------------------------------
+    # --- cleaning ---------------------------------------------------------------------------------
 
     def forget(self) -> bool:
         """Drop what containers were given whose pods are over. Whether anything was dropped."""
         pods = {kubelet_uid(pod): pod for pod in (self.pods or {}).values()}
         names = {pod.key for pod in pods.values()}
         listed = {f"{each.namespace}/{each.pod}" for each in self.held or () if each.pod}
-        over = [seat for seat, shares in self.given.items() if _is_over(shares[0], pods.get(seat[0]), names, listed)]
+        over = [
+            seat
+            for seat, shares in self.given.items()
+            if _is_over(shares[0], pods.get(seat[0]), names, listed)
+        ]
         for seat in over:
             del self.given[seat]
         return bool(over)
@@ -318,7 +393,9 @@ class NodeMachine:
     def tokens(self) -> frozenset[str]:
         """Those whose files a container may still need."""
         rows = {share.token for share in self.rows}
-        return frozenset(rows | {token(each.resource, each.ids) for each in self._living(GPU_MEMORY)})
+        return frozenset(
+            rows | {token(each.resource, each.ids) for each in self._living(GPU_MEMORY)}
+        )
 
     def _living(self, resource: str) -> list[HeldDevices]:
         """Who holds this, without those that are over: the kubelet keeps them in its checkpoint."""
@@ -326,7 +403,7 @@ class NodeMachine:
         held = [(each, pods.holding(each)) for each in self.held or () if each.resource == resource]
         return [each for each, pod in held if (not pod.is_finished if pod else bool(each.pod))]
 
-    # --- pieces ---------------------------------------------------------------------------------------------
+    # --- pieces -----------------------------------------------------------------------------------
 
     def _known_node(self) -> Node:
         assert self.node is not None, "ask `missing` first"
@@ -342,24 +419,40 @@ class NodeMachine:
         return structs.replace(found, whole=found.whole | frozenset(self._whole))
 
     def _cards_now(self, now: float) -> tuple[tuple[GpuSlot, ...], frozenset[str]]:
-        """The cards as they are given out now, and those of them that a container holds as a whole."""
+        """The cards as they are given out now, and those of them
+        that a container holds as a whole.
+        """
         holders = self._holders(now)
         judged = self.healths.judged(self._cards or (), self.withheld)
         return card_modes(self._known_node().labels, judged, holders), holders.whole
 
     def _planned(self, base: _PlanFrom) -> CardPlan:
-        """The same value while nothing is different: lists are long, and most looks find nothing new."""
+        """The same value while nothing is different: lists are long, and most looks find nothing
+        new.
+        """
         if self._plan is None or base != self._plan[0]:
             plan = card_plan(
-                base.labels, base.cards, base.holders, fault=base.fault, is_foreign=base.is_foreign, is_core_held=base.is_core_held
+                base.labels,
+                base.cards,
+                base.holders,
+                fault=base.fault,
+                is_foreign=base.is_foreign,
+                is_core_held=base.is_core_held,
             )
             self._plan = base, plan
         return self._plan[1]
 
     def _prepared(
-        self, given: ContainerGrant, cards: Collection[GpuSlot], files: NodeFiles, shares: tuple[GivenShare, ...], mark: PatchObject | None
+        self,
+        given: ContainerGrant,
+        cards: Collection[GpuSlot],
+        files: NodeFiles,
+        shares: tuple[GivenShare, ...],
+        mark: PatchObject | None,
     ) -> Prepared | DeviceRefusal:
-        edits = shared_edits(given, cards, choose_provider(self._known_node().labels, self._means), files)
+        edits = shared_edits(
+            given, cards, choose_provider(self._known_node().labels, self._means), files
+        )
         if isinstance(edits, DeviceRefusal):
             return edits
         return Prepared(given, edits, container_limits(given, {}), shares, mark)
@@ -367,7 +460,11 @@ class NodeMachine:
     def _marks(self, now: float) -> tuple[PatchObject, ...]:
         """A mark that could not be written when its container started is written later."""
         uids = {uid for uid, _ in self.given}
-        marks = (_mark(pod, now) for pod in (self.pods or {}).values() if pod.is_holding and kubelet_uid(pod) in uids)
+        marks = (
+            _mark(pod, now)
+            for pod in (self.pods or {}).values()
+            if pod.is_holding and kubelet_uid(pod) in uids
+        )
         return tuple(mark for mark in marks if mark is not None)
 
     def _events(self, plan: CardPlan) -> tuple[RecordObjectEvent, ...]:
@@ -380,15 +477,28 @@ class NodeMachine:
             if card.health == _ILL:
                 message = f"GPU {card.index} ({card.uuid}) is Unhealthy: {card.reason}"
                 users = [_warning(_pod_ref(pod), UNHEALTHY, message) for pod in self._users(card)]
-                wrong[UNHEALTHY, card.uuid, card.reason] = [_warning(node_ref(node), UNHEALTHY, message), *users]
-        new = tuple(event for key, events in wrong.items() if key not in self._reported for event in events)
+                wrong[UNHEALTHY, card.uuid, card.reason] = [
+                    _warning(node_ref(node), UNHEALTHY, message),
+                    *users,
+                ]
+        new = tuple(
+            event for key, events in wrong.items() if key not in self._reported for event in events
+        )
         self._reported = set(wrong)
         return new
 
     def _users(self, card: GpuSlot) -> list[Pod]:
         pods = [pod for pod in (self.pods or {}).values() if pod.is_holding]
-        shared = {uid for (uid, _), shares in self.given.items() if any(share.grant.uuid == card.uuid for share in shares)}
-        whole = [each for each in self.held or () if each.resource == NVIDIA_GPU and card.uuid in map(uuid_of, each.ids)]
+        shared = {
+            uid
+            for (uid, _), shares in self.given.items()
+            if any(share.grant.uuid == card.uuid for share in shares)
+        }
+        whole = [
+            each
+            for each in self.held or ()
+            if each.resource == NVIDIA_GPU and card.uuid in map(uuid_of, each.ids)
+        ]
         known = KnownPods(pods)
         holding = {found.uid for each in whole if (found := known.holding(each)) is not None}
         return [pod for pod in pods if kubelet_uid(pod) in shared or pod.uid in holding]
@@ -403,7 +513,9 @@ def _by_seat(shares: Iterable[GivenShare]) -> dict[tuple[str, str], tuple[GivenS
     return found
 
 
-def _is_over(share: GivenShare, pod: Pod | None, names: Collection[str], listed: Collection[str]) -> bool:
+def _is_over(
+    share: GivenShare, pod: Pod | None, names: Collection[str], listed: Collection[str]
+) -> bool:
     """Whether neither the API server nor the kubelet has the pod any more.
 
     `names`: of all pods of the API server; `listed`: of those that the kubelet lists.
@@ -414,11 +526,18 @@ def _is_over(share: GivenShare, pod: Pod | None, names: Collection[str], listed:
     return key in names or key not in listed
 
 
-def node_changes(node: Node, labels: Mapping[str, str], annotations: Mapping[str, str]) -> PatchObject | None:
+def node_changes(
+    node: Node, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> PatchObject | None:
     """What the node does not have yet."""
     new_labels = {key: text for key, text in labels.items() if node.labels.get(key) != text}
-    new_annotations = {key: text for key, text in annotations.items() if node.annotations.get(key) != text}
-    meta = {**({"labels": new_labels} if new_labels else {}), **({"annotations": new_annotations} if new_annotations else {})}
+    new_annotations = {
+        key: text for key, text in annotations.items() if node.annotations.get(key) != text
+    }
+    meta = {
+        **({"labels": new_labels} if new_labels else {}),
+        **({"annotations": new_annotations} if new_annotations else {}),
+    }
     return PatchObject(node_ref(node), {"metadata": meta}) if meta else None
 
 
@@ -435,11 +554,23 @@ def refusal_event(pod: Pod, refusal: DeviceRefusal) -> RecordObjectEvent:
 def _mark(pod: Pod, now: float) -> PatchObject | None:
     """That the pod has its cards. When it was first given them is written once."""
     present = pod.annotations
-    wanted = {key: "true" for key in (ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED) if present.get(key) != "true"}
+    wanted = {
+        key: "true"
+        for key in (ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED)
+        if present.get(key) != "true"
+    }
     if not wanted:
         return None
-    at = present.get(ANNOTATION_GPU_ASSIGN_TIME) or present.get(ANNOTATION_REFERENCE_ASSIGN_TIME) or str(round(now * 1e9))
-    times = {key: at for key in (ANNOTATION_GPU_ASSIGN_TIME, ANNOTATION_REFERENCE_ASSIGN_TIME) if key not in present}
+    at = (
+        present.get(ANNOTATION_GPU_ASSIGN_TIME)
+        or present.get(ANNOTATION_REFERENCE_ASSIGN_TIME)
+        or str(round(now * 1e9))
+    )
+    times = {
+        key: at
+        for key in (ANNOTATION_GPU_ASSIGN_TIME, ANNOTATION_REFERENCE_ASSIGN_TIME)
+        if key not in present
+    }
     return PatchObject(_pod_ref(pod), {"metadata": {"annotations": {**wanted, **times}}})
 
 

@@ -32,11 +32,18 @@ def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> lis
     before = 0
     for sample in samples:
         parts = [each.gpu_instance for each in gpu_instances(sample)]
-        wanted = {part for number, part in enumerate(parts, before) if choice.instances is None or number in choice.instances}
+        wanted = {
+            part
+            for number, part in enumerate(parts, before)
+            if choice.instances is None or number in choice.instances
+        }
         before += len(parts)
         is_named = choice.cards is None or sample.index in choice.cards
         if choice.has_instances and len(wanted) < len(parts):
-            sample = structs.replace(sample, instances=tuple(each for each in sample.instances if each.gpu_instance in wanted))
+            sample = structs.replace(
+                sample,
+                instances=tuple(each for each in sample.instances if each.gpu_instance in wanted),
+            )
         if is_named or (choice.has_instances and wanted):
             found.append(sample)
     return found
@@ -53,10 +60,14 @@ def gpu_instances(sample: DeviceSample) -> list[MigInstance]:
     (2, '3g.71gb', 'MIG-a')
     """
     found: dict[int, MigInstance] = {}
-    for each in sorted(sample.instances, key=lambda each: (each.gpu_instance, each.compute_instance)):
+    for each in sorted(
+        sample.instances, key=lambda each: (each.gpu_instance, each.compute_instance)
+    ):
         first = found.get(each.gpu_instance)
         if first is None:
-            found[each.gpu_instance] = structs.replace(each, profile=_COMPUTE_SLICE.sub("", each.profile, count=1))
+            found[each.gpu_instance] = structs.replace(
+                each, profile=_COMPUTE_SLICE.sub("", each.profile, count=1)
+            )
         else:
             processes = merged_use(first.processes + each.processes, is_one_memory=True)
             found[each.gpu_instance] = structs.replace(first, processes=processes)

@@ -14,7 +14,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fairlead.model.devices.gpu import GpuSlot
-from fairlead.model.keys import LABEL_GPU_CARD_COUNT, LABEL_GPU_CARD_MEMORY, LABEL_GPU_MODEL, LABEL_ISOLATION
+from fairlead.model.keys import (
+    LABEL_GPU_CARD_COUNT,
+    LABEL_GPU_CARD_MEMORY,
+    LABEL_GPU_MODEL,
+    LABEL_ISOLATION,
+)
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.rules.devices.card_mode import CardPlan
 from fairlead.rules.devices.ids import uuid_of
@@ -24,7 +29,9 @@ _NO_LABEL_TEXT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_LABEL: Final = 63
 
 
-def missing_labels(cards: Sequence[GpuSlot], provider: Provider, present: Mapping[str, str]) -> Mapping[str, str]:
+def missing_labels(
+    cards: Sequence[GpuSlot], provider: Provider, present: Mapping[str, str]
+) -> Mapping[str, str]:
     """Labels that must be written on the node now.
 
     >>> card = GpuSlot(0, "GPU-a", model="Tesla T4", memory_mib=15079)
@@ -49,7 +56,9 @@ def gpu_counts(plan: CardPlan) -> tuple[int, int]:
     given away.
     """
     listed = plan.lists[GPU_MEMORY]
-    return len({uuid_of(each.id) for each in listed}), len({uuid_of(each.id) for each in listed if each.is_healthy})
+    return len({uuid_of(each.id) for each in listed}), len(
+        {uuid_of(each.id) for each in listed if each.is_healthy}
+    )
 
 
 def _label_text(text: str) -> str:

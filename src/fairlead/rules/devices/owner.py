@@ -53,29 +53,52 @@ class KnownPods:
 
     def holding(self, held: HeldDevices) -> Pod | None:
         """The pod that has these devices, if it is known."""
-        return self._by_uid.get(held.pod_uid) if held.pod_uid else self._by_name.get((held.namespace, held.pod))
+        return (
+            self._by_uid.get(held.pod_uid)
+            if held.pod_uid
+            else self._by_name.get((held.namespace, held.pod))
+        )
 
 
-def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]) -> IdsOwner | DeviceRefusal:
+def find_owner(
+    resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]
+) -> IdsOwner | DeviceRefusal:
     """The container that starts with exactly these ids.
 
     `held`: the list of pod resources and the checkpoint together. `pods`: those of this node. What
     is unknown now may be known a moment later, so none of these refusals is final.
     """
     wanted = set(device_ids)
-    same = [each for each in held if each.resource == resource and len(each.ids) == len(wanted) and set(each.ids) == wanted]
+    same = [
+        each
+        for each in held
+        if each.resource == resource and len(each.ids) == len(wanted) and set(each.ids) == wanted
+    ]
     if not same:
         return _not_yet(f"no container of this node has these {len(wanted)} devices of {resource}")
-    uids, names = {each.pod_uid for each in same if each.pod_uid}, {(each.namespace, each.pod) for each in same if each.pod}
+    uids, names = (
+        {each.pod_uid for each in same if each.pod_uid},
+        {(each.namespace, each.pod) for each in same if each.pod},
+    )
     living = [pod for pod in pods if not pod.is_finished]
-    found = [pod for pod in living if (kubelet_uid(pod) in uids if uids else (pod.namespace, pod.name) in names)]
+    found = [
+        pod
+        for pod in living
+        if (kubelet_uid(pod) in uids if uids else (pod.namespace, pod.name) in names)
+    ]
     if len(found) > 1:
         found = [pod for pod in found if pod.deleted_at is None] or found
     if not found:
-        names_text = ", ".join(sorted("/".join(name) for name in names)) or f"with uid {', '.join(sorted(uids))}"
-        return _not_yet(f"pod {names_text} has these devices and is not yet known to the node agent")
+        names_text = ", ".join(sorted("/".join(name) for name in names)) or (
+            f"with uid {', '.join(sorted(uids))}"
+        )
+        return _not_yet(
+            f"pod {names_text} has these devices and is not yet known to the node agent"
+        )
     if len(found) > 1 or (names and (found[0].namespace, found[0].name) not in names):
-        names_text = ", ".join(sorted({pod.key for pod in found} | {"/".join(name) for name in names}))
+        names_text = ", ".join(
+            sorted({pod.key for pod in found} | {"/".join(name) for name in names})
+        )
         return _not_yet(f"the kubelet names several pods for the same devices: {names_text}")
     pod = found[0]
     having = {each.container for each in same}

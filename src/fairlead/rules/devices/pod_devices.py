@@ -66,7 +66,11 @@ class NodeCards(Struct, frozen=True):
     by_mps: Collection[str] = ()
 
 
-def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = (), known: Mapping[str, int] = _NO_TOTALS) -> NodeCards:
+def node_cards(
+    samples: Sequence[DeviceSample],
+    by_mps: Collection[str] = (),
+    known: Mapping[str, int] = _NO_TOTALS,
+) -> NodeCards:
     """The cards of the node with their instances, and older names of the instances
     (docs/spec/telemetry.md#device-ids).
 
@@ -90,7 +94,9 @@ def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = (), kn
         for each in sample.instances:
             if each.uuid:
                 totals[each.uuid] = (-1, total(each))
-                aliases[f"MIG-{sample.uuid}/{each.gpu_instance}/{each.compute_instance}"] = each.uuid
+                aliases[f"MIG-{sample.uuid}/{each.gpu_instance}/{each.compute_instance}"] = (
+                    each.uuid
+                )
                 aliases.setdefault(f"nvidia{sample.index}/gi{each.gpu_instance}", each.uuid)
     return NodeCards(totals, aliases, by_mps)
 
@@ -116,7 +122,9 @@ def device_processes(
     uuids = {index: uuid for uuid, (index, _) in totals.items()}
     rows: dict[tuple[str, str, str, str], list[GivenShare]] = {}
     for share in given:
-        rows.setdefault((share.namespace, share.pod, share.container, share.token), []).append(share)
+        rows.setdefault((share.namespace, share.pod, share.container, share.token), []).append(
+            share
+        )
     found: dict[str, dict[tuple[str, str, str], DeviceProcess]] = {}
     held = tuple(held)
     uids = {(each.resource, each.ids): each.pod_uid for each in held if each.pod_uid}
@@ -133,35 +141,54 @@ def device_processes(
             if card is not None and card.uuid in totals:
                 mode = _MIG if card.uuid.startswith("MIG-") else _EXCLUSIVE
                 process = _process(*who, "", mode, totals[card.uuid][1])
-                found.setdefault(card.uuid, {})[who] = structs.replace(process, claim=_claim(each.claimed, card))
+                found.setdefault(card.uuid, {})[who] = structs.replace(
+                    process, claim=_claim(each.claimed, card)
+                )
         elif _names_cards(each.resource, more):
             for device_id in each.ids:
                 uuid, mode = _card_of(device_id, uuids, cards)
                 if uuid in totals:
-                    process = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
-                    found.setdefault(uuid, {})[who] = structs.replace(process, replica=_replica(device_id))
-    return {uuid: tuple(_known(process, pods) for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
+                    process = _process(
+                        *who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1]
+                    )
+                    found.setdefault(uuid, {})[who] = structs.replace(
+                        process, replica=_replica(device_id)
+                    )
+    return {
+        uuid: tuple(_known(process, pods) for _, process in sorted(by_name.items()))
+        for uuid, by_name in found.items()
+    }
 
 
 def _names_cards(resource: str, more: Collection[str]) -> bool:
     return resource in CARD_RESOURCES or resource in more or resource.startswith(_MIG_RESOURCE)
 
 
-def unnamed_cards(held: Iterable[HeldDevices], cards: NodeCards, more: Collection[str] = ()) -> Mapping[str, str]:
-    """UUIDs of cards and instances that containers have under a resource whose ids are not read; its name.
+def unnamed_cards(
+    held: Iterable[HeldDevices], cards: NodeCards, more: Collection[str] = ()
+) -> Mapping[str, str]:
+    """UUIDs of cards and instances that containers have under a resource whose ids are not read;
+    its name.
 
     Their holders are unknown. `more`: as in `device_processes`.
     """
     uuids = {index: uuid for uuid, (index, _) in cards.totals.items()}
     found: dict[str, str] = {}
     for each in held:
-        if each.pod and each.resource != GPU_MEMORY and each.claimed is None and not _names_cards(each.resource, more):
+        if (
+            each.pod
+            and each.resource != GPU_MEMORY
+            and each.claimed is None
+            and not _names_cards(each.resource, more)
+        ):
             named = (_card_of(device_id, uuids, cards)[0] for device_id in each.ids)
             found |= dict.fromkeys((uuid for uuid in named if uuid in cards.totals), each.resource)
     return found
 
 
-def unplaced(held: Iterable[HeldDevices], given: Iterable[GivenShare], pods: LocalPods = _NO_PODS) -> frozenset[str]:
+def unplaced(
+    held: Iterable[HeldDevices], given: Iterable[GivenShare], pods: LocalPods = _NO_PODS
+) -> frozenset[str]:
     """Containers with shared memory (`ns/pod/container`) on an unknown card."""
     rows = {(share.namespace, share.pod, share.container, share.token) for share in given}
     return frozenset(
@@ -182,9 +209,19 @@ def _annotated(held: HeldDevices, pods: LocalPods, uuids: Mapping[int, str]) -> 
     """The shares in a pod's annotations, as rows of the grants file; older annotations have indexes
     only.
     """
-    grants = [structs.replace(grant, uuid=grant.uuid or uuids.get(grant.index, "")) for grant in _grants(held, pods)]
-    uid, number = pods[held.namespace, held.pod].kubelet_uid if grants else "", token(GPU_MEMORY, held.ids)
-    return [GivenShare(held.namespace, held.pod, uid, held.container, grant, number) for grant in grants if grant.uuid]
+    grants = [
+        structs.replace(grant, uuid=grant.uuid or uuids.get(grant.index, ""))
+        for grant in _grants(held, pods)
+    ]
+    uid, number = (
+        pods[held.namespace, held.pod].kubelet_uid if grants else "",
+        token(GPU_MEMORY, held.ids),
+    )
+    return [
+        GivenShare(held.namespace, held.pod, uid, held.container, grant, number)
+        for grant in grants
+        if grant.uuid
+    ]
 
 
 def _known(process: DeviceProcess, pods: LocalPods) -> DeviceProcess:
@@ -198,7 +235,10 @@ def named_homes(homes: Mapping[int, ProcessHome], pods: LocalPods) -> Mapping[in
     names = {number: name for pod in pods.values() for number, name in pod.containers.items()}
     if not names:
         return homes
-    return {pid: structs.replace(home, container=names.get(home.container_id, "")) for pid, home in homes.items()}
+    return {
+        pid: structs.replace(home, container=names.get(home.container_id, ""))
+        for pid, home in homes.items()
+    }
 
 
 def homeless(homes: Mapping[int, ProcessHome], containers: Sequence[DeviceProcess]) -> set[int]:
@@ -229,7 +269,15 @@ def _card_of(device_id: str, uuids: Mapping[int, str], cards: NodeCards) -> tupl
 def _claim(device: ClaimedDevice, card: ClaimableCard) -> Mapping[str, str]:
     """The labels of DCGM's series for a claimed device."""
     instance = card.uuid if card.uuid.startswith("MIG-") else ""
-    values = (device.claim, device.claim_namespace, device.driver, device.pool, device.device, card.profile, instance)
+    values = (
+        device.claim,
+        device.claim_namespace,
+        device.driver,
+        device.pool,
+        device.device,
+        card.profile,
+        instance,
+    )
     return dict(zip(CLAIM_LABELS, values, strict=True))
 
 
@@ -247,11 +295,30 @@ def _shared(share: GivenShare) -> DeviceProcess:
     grant = share.grant
     core = grant.core_percent / 100 if grant.core_percent else None
     limit = None if grant.memory_mib is None else grant.memory_mib << 20
-    process = _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, limit, core)
+    process = _process(
+        share.namespace, share.pod, share.container, share.pod_uid, _SHARE, limit, core
+    )
     return structs.replace(process, token=share.token)
 
 
 def _process(
-    namespace: str, pod: str, container: str, uid: str, mode: GpuMode, limit_bytes: int | None, core: float | None = None
+    namespace: str,
+    pod: str,
+    container: str,
+    uid: str,
+    mode: GpuMode,
+    limit_bytes: int | None,
+    core: float | None = None,
 ) -> DeviceProcess:
-    return DeviceProcess(namespace, pod, container, uid, mode, None, limit_bytes, None, processes=None, core_limit_ratio=core)
+    return DeviceProcess(
+        namespace,
+        pod,
+        container,
+        uid,
+        mode,
+        None,
+        limit_bytes,
+        None,
+        processes=None,
+        core_limit_ratio=core,
+    )

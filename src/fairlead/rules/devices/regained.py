@@ -32,12 +32,18 @@ def regained_shares(
     `known`: pod uid and container of the rows that exist.
     """
     index = {card.uuid: card.index for card in cards}
-    ids_by_token = {token(GPU_MEMORY, each.ids): each.ids for each in held if each.resource == GPU_MEMORY}
+    ids_by_token = {
+        token(GPU_MEMORY, each.ids): each.ids for each in held if each.resource == GPU_MEMORY
+    }
     found: list[GivenShare] = []
     for name, allowed in limits.items():
         ids = ids_by_token.get(name, ())
         owner = find_owner(GPU_MEMORY, ids, held, pods)
-        if not ids or isinstance(owner, DeviceRefusal) or not all(each.memory_mib and each.uuid in index for each in allowed):
+        if (
+            not ids
+            or isinstance(owner, DeviceRefusal)
+            or not all(each.memory_mib and each.uuid in index for each in allowed)
+        ):
             continue
         pod = owner.pod
         for container in owner.containers:
@@ -45,7 +51,14 @@ def regained_shares(
                 continue
             units = _units(pod, container, allowed, len(ids))
             found += [
-                GivenShare(pod.namespace, pod.name, kubelet_uid(pod), container, _grant(each, index[each.uuid], units[each.uuid]), name)
+                GivenShare(
+                    pod.namespace,
+                    pod.name,
+                    kubelet_uid(pod),
+                    container,
+                    _grant(each, index[each.uuid], units[each.uuid]),
+                    name,
+                )
                 for each in allowed
                 if units
             ]
@@ -56,10 +69,18 @@ def _units(pod: Pod, container: str, allowed: Sequence[CardLimit], held: int) ->
     """Units by UUID; {} if they are unknown."""
     if len(allowed) == 1:
         return {allowed[0].uuid: held}
-    placed = {grant.uuid: grant.units for grant in (grants_in_full(pod) or pod.grants).get(container, ())}
+    placed = {
+        grant.uuid: grant.units for grant in (grants_in_full(pod) or pod.grants).get(container, ())
+    }
     is_same = placed.keys() == {each.uuid for each in allowed} and sum(placed.values()) == held
     return placed if is_same else {}
 
 
 def _grant(limit: CardLimit, index: int, units: int) -> Grant:
-    return Grant(uuid=limit.uuid, index=index, units=units, memory_mib=limit.memory_mib, core_percent=limit.core_percent)
+    return Grant(
+        uuid=limit.uuid,
+        index=index,
+        units=units,
+        memory_mib=limit.memory_mib,
+        core_percent=limit.core_percent,
+    )

@@ -21,7 +21,10 @@ from fairlead.rules.devices.health_checks import health_checks, is_healthy
 _BEATS_MISSED: Final = 3.0
 
 _LIMIT: Final = "DCGM_FI_DEV_ENFORCED_POWER_LIMIT"
-_OF_PROCESSES: Final = {"memory_bytes": "DCGM_FI_DEV_FB_USED_BYTES", "sm_percent": "DCGM_FI_DEV_GPU_UTIL"}
+_OF_PROCESSES: Final = {
+    "memory_bytes": "DCGM_FI_DEV_FB_USED_BYTES",
+    "sm_percent": "DCGM_FI_DEV_GPU_UTIL",
+}
 """Fields whose bounds apply to values of processes."""
 
 Fields = Mapping[str, int | float]
@@ -77,22 +80,31 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDe
             sample = _with_sound_parts(sample, refused)
         is_up = sample.up and is_fresh
         if not is_fresh:
-            sample = structs.replace(_without_use(sample), throttle_reasons=None, power_limit_watts=None)
+            sample = structs.replace(
+                _without_use(sample), throttle_reasons=None, power_limit_watts=None
+            )
         if fields is not sample.fields or is_up is not sample.up or sample.slower:
             sample = structs.replace(sample, fields=fields, slower=(), up=is_up)
         checks = health_checks(sample, now)
-        samples.append(structs.replace(sample, health_checks=checks, healthy=is_healthy(sample, checks)))
+        samples.append(
+            structs.replace(sample, health_checks=checks, healthy=is_healthy(sample, checks))
+        )
     return ShownDevices(tuple(samples), tuple(refused))
 
 
 def _sound(sample: DeviceSample, fields: Fields, refused: list[RefusedValue]) -> Fields:
     sound, bad = sound_values(fields)
-    refused += [RefusedValue(sample.node, str(sample.index), name, why, fields[name]) for name, why in bad.items()]
+    refused += [
+        RefusedValue(sample.node, str(sample.index), name, why, fields[name])
+        for name, why in bad.items()
+    ]
     return sound
 
 
 def _with_sound_parts(sample: DeviceSample, refused: list[RefusedValue]) -> DeviceSample:
-    """Checks what is stored beside the card's own fields: its limit, its instances, the processes."""
+    """Checks what is stored beside the card's own fields: its
+    limit, its instances, the processes.
+    """
     limit = sample.power_limit_watts
     if limit is not None and bad_value(_LIMIT, limit) is not None:
         sample = structs.replace(sample, power_limit_watts=None)  # the field is counted as refused
@@ -102,7 +114,11 @@ def _with_sound_parts(sample: DeviceSample, refused: list[RefusedValue]) -> Devi
     if not sample.instances:
         return sample
     instances = tuple(
-        structs.replace(each, fields=_sound(sample, each.fields, refused), seen=_sound_processes(sample, each.seen, refused))
+        structs.replace(
+            each,
+            fields=_sound(sample, each.fields, refused),
+            seen=_sound_processes(sample, each.seen, refused),
+        )
         for each in sample.instances
     )
     return structs.replace(sample, instances=instances)
@@ -113,23 +129,48 @@ def _sound_processes(sample: DeviceSample, seen: Seen, refused: list[RefusedValu
     for each in seen or ():
         for name, value in (("memory_bytes", each.memory_bytes), ("sm_percent", each.sm_percent)):
             if value is not None and (why := bad_value(_OF_PROCESSES[name], value)) is not None:
-                refused.append(RefusedValue(sample.node, str(sample.index), f"{name} of process {each.pid}", why, value))
+                refused.append(
+                    RefusedValue(
+                        sample.node,
+                        str(sample.index),
+                        f"{name} of process {each.pid}",
+                        why,
+                        value,
+                    )
+                )
                 each = structs.replace(each, **{name: None})
         found.append(each)
-    return seen if seen is None or all(one is other for one, other in zip(found, seen, strict=True)) else tuple(found)
+    return (
+        seen
+        if seen is None or all(one is other for one, other in zip(found, seen, strict=True))
+        else tuple(found)
+    )
 
 
 def _without_use(sample: DeviceSample) -> DeviceSample:
     """The holders of a card are known without its driver; what they use is as old as the other
     values.
     """
-    instances = tuple(structs.replace(each, fields={}, seen=None, processes=unknown_use(each.processes)) for each in sample.instances)
-    return structs.replace(sample, seen=None, processes=unknown_use(sample.processes), instances=instances, knows_foreign=False)
+    instances = tuple(
+        structs.replace(each, fields={}, seen=None, processes=unknown_use(each.processes))
+        for each in sample.instances
+    )
+    return structs.replace(
+        sample,
+        seen=None,
+        processes=unknown_use(sample.processes),
+        instances=instances,
+        knows_foreign=False,
+    )
 
 
 def _fresh(sample: DeviceSample, at: float) -> Fields:
     """Slower groups come first: what is read more often replaces them."""
-    groups = [group.fields for group in sample.slower if at - group.read_at <= stale_after(group.every_seconds)]
+    groups = [
+        group.fields
+        for group in sample.slower
+        if at - group.read_at <= stale_after(group.every_seconds)
+    ]
     if not groups or not sample.fields:
         return sample.fields
     merged: dict[str, int | float] = {}

@@ -73,12 +73,23 @@ class OverGrant(Struct, frozen=True, gc=False):
     @property
     def sentence(self) -> str:
         use = self.use
-        who = f"container {use.container}" if use.container else "a container that was granted nothing of it"
-        return f"{who} uses {use.used_mib:.0f} MiB of GPU {use.uuid}, its grant is {use.granted_mib:.0f} MiB"
+        who = (
+            f"container {use.container}"
+            if use.container
+            else ("a container that was granted nothing of it")
+        )
+        return (
+            f"{who} uses {use.used_mib:.0f} MiB of GPU {use.uuid}, its grant is "
+            f"{use.granted_mib:.0f} MiB"
+        )
 
 
 def memory_uses(
-    processes: Iterable[ProcessMemory], homes: Mapping[int, ProcessHome], given: Iterable[GivenShare], pods: Iterable[Pod], whole: Holders
+    processes: Iterable[ProcessMemory],
+    homes: Mapping[int, ProcessHome],
+    given: Iterable[GivenShare],
+    pods: Iterable[Pod],
+    whole: Holders,
 ) -> list[MemoryUse]:
     """What each container uses of each card, with its grant.
 
@@ -95,12 +106,16 @@ def memory_uses(
     granted: dict[tuple[str, str, str, str, str], float] = {}
     for process in processes:
         home = homes.get(process.pid, _NOWHERE)
-        shares = [share for share in rows.get(home.token, ()) if home.pod_uid in ("", share.pod_uid)]
+        shares = [
+            share for share in rows.get(home.token, ()) if home.pod_uid in ("", share.pod_uid)
+        ]
         pod = known.get(home.pod_uid)
         if shares:
             first = shares[0]
             seat = (first.namespace, first.pod, first.pod_uid, first.container, process.uuid)
-            granted[seat] = sum(each.grant.memory_mib or 0 for each in shares if _is_of(each, first, process.uuid))
+            granted[seat] = sum(
+                each.grant.memory_mib or 0 for each in shares if _is_of(each, first, process.uuid)
+            )
         elif pod is not None and pod.uid not in whole.get(process.uuid, ()):
             seat = (pod.namespace, pod.name, home.pod_uid, "", process.uuid)
             granted[seat] = 0.0
@@ -111,7 +126,10 @@ def memory_uses(
 
 
 def _is_of(share: GivenShare, first: GivenShare, uuid: str) -> bool:
-    return share.grant.uuid == uuid and (share.pod_uid, share.container) == (first.pod_uid, first.container)
+    return share.grant.uuid == uuid and (share.pod_uid, share.container) == (
+        first.pod_uid,
+        first.container,
+    )
 
 
 Seat = tuple[str, str, str]
@@ -124,7 +142,9 @@ class MemoryWatchdog:
     def __init__(self) -> None:
         self._periods: Mapping[Seat, int] = {}
 
-    def look(self, uses: Iterable[MemoryUse], allowance_mib: float, policy: OverGrantPolicy) -> list[OverGrant]:
+    def look(
+        self, uses: Iterable[MemoryUse], allowance_mib: float, policy: OverGrantPolicy
+    ) -> list[OverGrant]:
         """Containers over their grant in this period. Call it once a period, with all that could be
         counted.
 
@@ -144,6 +164,10 @@ class MemoryWatchdog:
                 continue
             seat = (use.pod_uid, use.container, use.uuid)
             count = periods[seat] = self._periods.get(seat, 0) + 1
-            found.append(OverGrant(use, count, count == 1, policy == OverGrantPolicy.EVICT and count >= EVICT_AFTER))
+            found.append(
+                OverGrant(
+                    use, count, count == 1, policy == OverGrantPolicy.EVICT and count >= EVICT_AFTER
+                )
+            )
         self._periods = periods
         return found

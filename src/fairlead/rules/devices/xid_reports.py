@@ -37,9 +37,16 @@ def joined_reports(reports: Iterable[XidReport], known: Iterable[XidReport] = ()
             continue
         others.append(report)
         fresh.append(report)
-    return JoinedXids(tuple(sorted(fresh, key=lambda each: each.at)), tuple(each for group in alone.values() for each in group))
+    return JoinedXids(
+        tuple(sorted(fresh, key=lambda each: each.at)),
+        tuple(each for group in alone.values() for each in group),
+    )
 
 
 def _is_same(one: XidReport, other: XidReport) -> bool:
     ends = [each.at if each.until is None else each.until for each in (one, other)]
-    return one.source != other.source and one.at - ends[1] <= SAME_SECONDS and other.at - ends[0] <= SAME_SECONDS
+    return (
+        one.source != other.source
+        and one.at - ends[1] <= SAME_SECONDS
+        and other.at - ends[0] <= SAME_SECONDS
+    )

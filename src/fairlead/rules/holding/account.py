@@ -16,7 +16,11 @@ from msgspec import Struct, structs
 
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, Grant
 from fairlead.model.devices.granted import GpuIdentity
-from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_GPU_IDENTITY, ANNOTATION_REFERENCE_ASSIGNED
+from fairlead.model.keys import (
+    ANNOTATION_GPU_ASSIGNED,
+    ANNOTATION_GPU_IDENTITY,
+    ANNOTATION_REFERENCE_ASSIGNED,
+)
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
@@ -111,7 +115,9 @@ class Tenant(Struct, frozen=True, gc=False):
         """The agent may still be asked for its containers: they have not been seen with their
         cards.
         """
-        return self.pod.deleted_at is None and (self.state == RESERVED or not _is_assigned(self.pod))
+        return self.pod.deleted_at is None and (
+            self.state == RESERVED or not _is_assigned(self.pod)
+        )
 
     @property
     def is_first_written(self) -> bool:
@@ -150,7 +156,9 @@ class CardAccount(Struct, gc=False):
         self.used += units
         self.core_used += core_percent
         self.free = max(0, self.units - self.used - self.aside) if not self.trouble else 0
-        self.core_free = max(0, self.core_total - self.core_used - self.core_aside) if not self.trouble else 0
+        self.core_free = (
+            max(0, self.core_total - self.core_used - self.core_aside) if not self.trouble else 0
+        )
 
     @property
     def overcommitted(self) -> int:
@@ -264,7 +272,11 @@ class NodeAccount(Struct, gc=False):
         """What the tenant holds, grant by grant."""
         if not tenant.booked:
             return ()
-        return [Seat(container, grant, self.card_of(grant)) for container, given in tenant.booked.items() for grant in given]
+        return [
+            Seat(container, grant, self.card_of(grant))
+            for container, given in tenant.booked.items()
+            for grant in given
+        ]
 
     def seats_of(self, pod: Pod) -> Sequence[Seat]:
         """What the pod holds here; nothing if it is no tenant, or its card is unknown."""
@@ -328,7 +340,11 @@ class NodeAccount(Struct, gc=False):
         It can only hold what no other tenant holds.
         """
         for card in self.cards:
-            here = [(each, count) for each, count in self.alike.items() if each.least <= card.units - card.used]
+            here = [
+                (each, count)
+                for each, count in self.alike.items()
+                if each.least <= card.units - card.used
+            ]
             card.aside = sum(each.units * count for each, count in here)
             card.core_aside = sum(each.core_percent * count for each, count in here)
             card.take(0, 0)
@@ -358,9 +374,14 @@ def account(
     """
     unit = node_unit(node, len(readings))
     core_total = 100 if counted(node.capacity, GPU_CORE) else 0
-    cards = [_card_account(card, core_total) for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)]
+    cards = [
+        _card_account(card, core_total)
+        for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)
+    ]
     is_guarded = node.annotations.get(ANNOTATION_GPU_IDENTITY) == GpuIdentity.GUARDED
-    found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards), is_guarded=is_guarded)
+    found = NodeAccount(
+        node.name, share_mode(node.labels), unit, cards, _places(cards), is_guarded=is_guarded
+    )
     found.seat_all(tenant_of(pod) for pod in pods)
     return found
 
@@ -368,11 +389,20 @@ def account(
 def tenant_of(pod: Pod) -> Tenant:
     """What a bound pod holds according to its own annotation."""
     booked = booked_grants(pod)
-    return Tenant(pod, pod.node, ASSIGNED if _is_assigned(pod) else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+    return Tenant(
+        pod,
+        pod.node,
+        ASSIGNED if _is_assigned(pod) else BOUND,
+        pod.grants if booked else _NO_GRANTS,
+        booked,
+    )
 
 
 def _is_assigned(pod: Pod) -> bool:
-    return "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
+    return "true" in (
+        pod.annotations.get(ANNOTATION_GPU_ASSIGNED),
+        pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED),
+    )
 
 
 def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
@@ -416,7 +446,11 @@ def _hidden(pod: Pod) -> Hidden:
     need = gpu_need(pod)
     if need.fault:  # another scheduler may have found cards for it
         return Hidden(1, counted(pod.limits, GPU_MEMORY), counted(pod.limits, GPU_CORE))
-    return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
+    return Hidden(
+        min(part.units for part in need.running) if need.is_split else need.units,
+        need.units,
+        need.core_percent,
+    )
 
 
 def _trouble(card: CardOccupancy) -> Trouble | None:

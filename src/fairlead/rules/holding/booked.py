@@ -32,12 +32,25 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
     grants = pod.grants
     if not grants:
         return _NONE
-    if not any(GPU_MEMORY in part.limits and part.limits[GPU_MEMORY] for part in (*pod.containers, *pod.init_containers)):
-        return grants if all(not each.units and not each.core_percent for given in grants.values() for each in given) else _NONE
+    if not any(
+        GPU_MEMORY in part.limits and part.limits[GPU_MEMORY]
+        for part in (*pod.containers, *pod.init_containers)
+    ):
+        return (
+            grants
+            if all(
+                not each.units and not each.core_percent
+                for given in grants.values()
+                for each in given
+            )
+            else _NONE
+        )
     full = grants_in_full(pod)
     if full is None:
         return _NONE
-    passing = {part.name for part in pod.init_containers if not part.restartable and part.name in full}
+    passing = {
+        part.name for part in pod.init_containers if not part.restartable and part.name in full
+    }
     return _without_what_ends(pod, full, passing) if passing else full
 
 
@@ -74,18 +87,26 @@ def _is_exactly(given: tuple[Grant, ...], units: int, core: int) -> bool:
         return given[0].units == units > 0 and given[0].core_percent == core
     if any(grant.units <= 0 or grant.core_percent < 0 for grant in given):
         return False
-    return sum(grant.units for grant in given) == units and sum(grant.core_percent for grant in given) == core
+    return (
+        sum(grant.units for grant in given) == units
+        and sum(grant.core_percent for grant in given) == core
+    )
 
 
 def _spread(units: int, cards: tuple[Grant, ...]) -> tuple[Grant, ...]:
     """This number of units over these cards, in equal parts; the first cards get the rest."""
     parts = _equal_parts(units, len(cards)) if cards else []
-    return tuple(Grant(card.uuid, card.index, part) for card, part in zip(cards, parts, strict=True) if part)
+    return tuple(
+        Grant(card.uuid, card.index, part) for card, part in zip(cards, parts, strict=True) if part
+    )
 
 
 def _with_core(given: tuple[Grant, ...], core: int) -> tuple[Grant, ...]:
     parts = _equal_parts(core, len(given))
-    return tuple(msgspec.structs.replace(grant, core_percent=part) for grant, part in zip(given, parts, strict=True))
+    return tuple(
+        msgspec.structs.replace(grant, core_percent=part)
+        for grant, part in zip(given, parts, strict=True)
+    )
 
 
 def _equal_parts(amount: int, count: int) -> list[int]:
@@ -98,15 +119,21 @@ def _equal_parts(amount: int, count: int) -> list[int]:
 
 
 def _without_what_ends(pod: Pod, full: GrantsByContainer, passing: set[str]) -> GrantsByContainer:
-    booked: dict[str, tuple[Grant, ...]] = {name: given for name, given in full.items() if name not in passing}
-    for card in dict.fromkeys(_card(grant) for name in full if name in passing for grant in full[name]):
+    booked: dict[str, tuple[Grant, ...]] = {
+        name: given for name, given in full.items() if name not in passing
+    }
+    for card in dict.fromkeys(
+        _card(grant) for name in full if name in passing for grant in full[name]
+    ):
         on_card = {name: _sum(card, given) for name, given in full.items()}
         for name, grant in _excess(pod, on_card, passing, card):
             booked[name] = (*booked.get(name, ()), grant)
     return booked
 
 
-def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Card) -> Iterator[tuple[str, Grant]]:
+def _excess(
+    pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Card
+) -> Iterator[tuple[str, Grant]]:
     """What a card holds beyond the end while init containers run.
 
     It is listed under the name of the init container that holds most of it.
@@ -115,7 +142,10 @@ def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Car
     moments = dict(_moments(pod.init_containers, on_card, card))
     by_units = max(moments, key=lambda name: moments[name].units)
     by_core = max(moments, key=lambda name: moments[name].core_percent)
-    units, core = max(0, moments[by_units].units - end.units), max(0, moments[by_core].core_percent - end.core_percent)
+    units, core = (
+        max(0, moments[by_units].units - end.units),
+        max(0, moments[by_core].core_percent - end.core_percent),
+    )
     mib, end_mib = moments[by_units].memory_mib, end.memory_mib
     more_mib = None if mib is None or end_mib is None else max(0, mib - end_mib) if units else 0
     if units and core and by_units == by_core:
@@ -127,7 +157,9 @@ def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Car
         yield by_core, Grant(*card, 0, None if more_mib is None else 0, core)
 
 
-def _moments(init_containers: Iterable[Container], on_card: Mapping[str, Grant], card: Card) -> Iterator[tuple[str, Grant]]:
+def _moments(
+    init_containers: Iterable[Container], on_card: Mapping[str, Grant], card: Card
+) -> Iterator[tuple[str, Grant]]:
     """Init containers that end, and what is held of the card while each of them runs: its own part
     and the parts of the sidecars before it.
     """

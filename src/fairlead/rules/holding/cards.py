@@ -17,7 +17,14 @@ from msgspec import structs
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, GpuSlot, Health
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MemoryUnit, counted, nvidia_gpus
+from fairlead.model.resources import (
+    ALIYUN_GPU,
+    GPU_COUNT,
+    GPU_MEMORY,
+    MemoryUnit,
+    counted,
+    nvidia_gpus,
+)
 from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_units, unit_of
 from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
@@ -39,7 +46,11 @@ def node_unit(node: Node, devices: int = 0) -> MemoryUnit:
     `devices`: number of reporting devices, used if the node has no count of GPUs.
     """
     offered = counted(node.capacity, GPU_MEMORY)
-    claimed = [min(slot.units, offered or slot.units) for slot in node.gpus if 0 < slot.units <= (slot.memory_mib or slot.units)]
+    claimed = [
+        min(slot.units, offered or slot.units)
+        for slot in node.gpus
+        if 0 < slot.units <= (slot.memory_mib or slot.units)
+    ]
     if claimed:
         return unit_of(node, max(claimed))
     count = counted(node.capacity, GPU_COUNT) or devices
@@ -60,7 +71,11 @@ def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
 
 
 def cards_of(
-    node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()
+    node: Node,
+    mode: GpuMode,
+    unit: MemoryUnit,
+    readings: Sequence[GpuReading] = (),
+    withheld: Collection[int] = (),
 ) -> list[CardOccupancy]:
     """The node's cards by index, without holders.
 
@@ -73,21 +88,40 @@ def cards_of(
     elif readings:
         cards = [_reported(node, mode, reading.index, reading) for reading in readings]
     else:
-        count = nvidia_gpus(node.capacity) or node.capacity.get(ALIYUN_GPU, 0) or node.capacity.get(GPU_COUNT, 0)
-        cards = [_reported(node, mode, index, None) for index in range(count)] if count <= MOST_CARDS else []
+        count = (
+            nvidia_gpus(node.capacity)
+            or node.capacity.get(ALIYUN_GPU, 0)
+            or node.capacity.get(GPU_COUNT, 0)
+        )
+        cards = (
+            [_reported(node, mode, index, None) for index in range(count)]
+            if count <= MOST_CARDS
+            else []
+        )
     cards.sort(key=lambda card: card.index)
     if mode == SHARE and not any(card.units for card in cards):
         cards = _in_equal_parts(node, unit, cards)
-    return [_taken_out(card) if card.index in withheld else card for card in cards] if withheld else cards
+    return (
+        [_taken_out(card) if card.index in withheld else card for card in cards]
+        if withheld
+        else cards
+    )
 
 
-def _from_inventory(node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
+def _from_inventory(
+    node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading]
+) -> list[CardOccupancy]:
     by_uuid = {reading.uuid: reading for reading in readings if reading.uuid}
     by_index = {reading.index: reading for reading in readings}
-    cards = [_from_slot(node, slot, unit, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot)) for slot in node.gpus]
+    cards = [
+        _from_slot(node, slot, unit, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot))
+        for slot in node.gpus
+    ]
     known = {slot.index for slot in node.gpus}
     more = [reading for reading in by_uuid.values() if reading.index not in known]
-    return cards + [_reported(node, mode, reading.index, reading, is_offered=False) for reading in more]
+    return cards + [
+        _reported(node, mode, reading.index, reading, is_offered=False) for reading in more
+    ]
 
 
 def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
@@ -102,16 +136,25 @@ def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupanc
         return []
     by_index = {reading.index: reading for reading in readings}
     cards = [_reported(node, SHARE, index, by_index.pop(index, None)) for index in range(count)]
-    return cards + [_reported(node, SHARE, reading.index, reading, is_offered=False) for reading in by_index.values()]
+    return cards + [
+        _reported(node, SHARE, reading.index, reading, is_offered=False)
+        for reading in by_index.values()
+    ]
 
 
 def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | None:
     """The reading at the slot's index, unless it names another card."""
     reading = by_index.get(slot.index)
-    return reading if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid) else None
+    return (
+        reading
+        if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid)
+        else None
+    )
 
 
-def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading | None) -> CardOccupancy:
+def _from_slot(
+    node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading | None
+) -> CardOccupancy:
     is_draining = slot.mode == _DRAINING
     offered = counted(node.capacity, GPU_MEMORY) if slot.mode == _SHARED else 0
     is_fit = slot.health == _HEALTHY or is_draining
@@ -134,7 +177,9 @@ def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading 
     )
 
 
-def _reported(node: Node, mode: GpuMode, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
+def _reported(
+    node: Node, mode: GpuMode, index: int, reading: GpuReading | None, *, is_offered: bool = True
+) -> CardOccupancy:
     """A card without an inventory, with the reading of its device, if there is one."""
     return CardOccupancy(
         node=node.name,
@@ -162,7 +207,9 @@ def _device_reason(reading: GpuReading | None) -> str:
     return f"XID {reading.last_xid}" if reading.last_xid else "the device reports a fault"
 
 
-def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
+def _in_equal_parts(
+    node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]
+) -> list[CardOccupancy]:
     """Each of the first cards, as many as the node shares, gets an equal part of the node's units.
 
     It gets an equal part of the memory, too, if its size is not known otherwise. Units are whole
@@ -174,7 +221,12 @@ def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]
     if total <= 0 or not cards:
         return list(cards)
     part_mib = total * MIB_PER_UNIT[unit] / count
-    shared = [structs.replace(card, units=total // count, memory_total_mib=card.memory_total_mib or part_mib) for card in cards[:count]]
+    shared = [
+        structs.replace(
+            card, units=total // count, memory_total_mib=card.memory_total_mib or part_mib
+        )
+        for card in cards[:count]
+    ]
     return shared + list(cards[count:])
 
 

@@ -15,7 +15,14 @@ from typing import Final
 from fairlead.model.keys import ANNOTATION_GPU_PLACEMENT, ANNOTATION_GPU_SPLIT
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, MemoryUnit, counted
-from fairlead.model.sharing import BINPACK, PLACEMENTS, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
+from fairlead.model.sharing import (
+    BINPACK,
+    PLACEMENTS,
+    SPREAD,
+    ContainerNeed,
+    GpuNeed,
+    name_shared_gpus,
+)
 from fairlead.rules.pods.devices import whole_gpus
 
 PER_CONTAINER: Final = "per-container"
@@ -47,7 +54,10 @@ def gpu_need(pod: Pod) -> GpuNeed:
         return GpuNeed(fault=fault)
     cards = int(pod.labels.get(GPU_COUNT, "1"))
     keep = (*pod.containers, *(part for part in pod.init_containers if part.restartable))
-    running, passing = tuple(_asked(pod, part, cards) for part in keep if _units(part)), tuple(_passing(pod, cards))
+    running, passing = (
+        tuple(_asked(pod, part, cards) for part in keep if _units(part)),
+        tuple(_passing(pod, cards)),
+    )
     units, core_percent = _peak(running, passing)
     return GpuNeed(
         units=units,
@@ -68,7 +78,9 @@ def units_for_bytes(units: int, unit: str = MemoryUnit.GIB) -> str:
     """
     if units < _BYTES_LEAST:
         return ""
-    return f"{GPU_MEMORY} counts {unit}, not bytes: write {-(-units // _UNIT_BYTES[MemoryUnit(unit)])}"
+    return (
+        f"{GPU_MEMORY} counts {unit}, not bytes: write {-(-units // _UNIT_BYTES[MemoryUnit(unit)])}"
+    )
 
 
 def peak_of(need: GpuNeed, names: Collection[str]) -> tuple[int, int]:
@@ -100,7 +112,11 @@ def _peak(running: Sequence[ContainerNeed], passing: Iterable[ContainerNeed]) ->
 def _asked(pod: Pod, part: Container, cards: int, beside: tuple[str, ...] = ()) -> ContainerNeed:
     wished = pod.memory_limits_mib.get(part.name)
     return ContainerNeed(
-        part.name, _units(part) // cards, _core(part) // cards, None if wished is None else max(1, wished // cards), beside
+        part.name,
+        _units(part) // cards,
+        _core(part) // cards,
+        None if wished is None else max(1, wished // cards),
+        beside,
     )
 
 
@@ -118,16 +134,24 @@ def _passing(pod: Pod, cards: int) -> Iterator[ContainerNeed]:
 
 def _fault(pod: Pod) -> str:
     """What is wrong with the request, so that no node can meet it; "" = nothing."""
-    placement, split = pod.annotations.get(ANNOTATION_GPU_PLACEMENT), pod.annotations.get(ANNOTATION_GPU_SPLIT)
+    placement, split = (
+        pod.annotations.get(ANNOTATION_GPU_PLACEMENT),
+        pod.annotations.get(ANNOTATION_GPU_SPLIT),
+    )
     if placement is not None and placement not in PLACEMENTS:
-        return f"annotation {ANNOTATION_GPU_PLACEMENT}={_short(placement)} is neither {BINPACK} nor {SPREAD}"
+        return (
+            f"annotation {ANNOTATION_GPU_PLACEMENT}={_short(placement)} is neither {BINPACK} nor "
+            f"{SPREAD}"
+        )
     if split not in (None, PER_CONTAINER):
         return f"annotation {ANNOTATION_GPU_SPLIT}={_short(split)} is not {PER_CONTAINER}"
     text = pod.labels.get(GPU_COUNT, "1")
     cards = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
     if cards < 1:
         return f"label {GPU_COUNT}={_short(text)} is not a number of GPUs"
-    if any(whole_gpus(part.limits) for part in _all(pod)) and any(_units(part) for part in _all(pod)):
+    if any(whole_gpus(part.limits) for part in _all(pod)) and any(
+        _units(part) for part in _all(pod)
+    ):
         return WHOLE_AND_SHARED
     return next((fault for part in _all(pod) if (fault := _part_fault(part, cards))), "")
 

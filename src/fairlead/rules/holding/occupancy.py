@@ -17,9 +17,24 @@ from msgspec import structs
 
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
-from fairlead.model.occupancy import BY_TURNS, CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
+from fairlead.model.occupancy import (
+    BY_TURNS,
+    CardHolder,
+    CardOccupancy,
+    GpuTotals,
+    NodeOccupancy,
+    PodUse,
+)
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU_SHARED, Amounts, counted, nvidia_gpus
+from fairlead.model.resources import (
+    ALIYUN_GPU,
+    GPU_COUNT,
+    GPU_MEMORY,
+    NVIDIA_GPU_SHARED,
+    Amounts,
+    counted,
+    nvidia_gpus,
+)
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT, grant_mib
@@ -36,14 +51,34 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     mode = gpu_mode(node, snapshot)
     if mode == NO_GPU:
         return NodeOccupancy(node, NO_GPU)
-    asking = [(pod, limits) for pod in snapshot.pods_on(node.name) if pod.is_holding and _asks_gpu(limits := pod.limits)]
+    asking = [
+        (pod, limits)
+        for pod in snapshot.pods_on(node.name)
+        if pod.is_holding and _asks_gpu(limits := pod.limits)
+    ]
     readings = snapshot.gpus_on(node.name)
-    held = account(node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode)
-    total = len(readings) or len(node.gpus) or nvidia_gpus(node.capacity) or counted(node.capacity, GPU_COUNT) or len(held.cards)
-    gpu_worth, mig_worth = _gpu_worth(node, readings, total), _mig_worth(mode, node, readings, total)
+    held = account(
+        node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode
+    )
+    total = (
+        len(readings)
+        or len(node.gpus)
+        or nvidia_gpus(node.capacity)
+        or counted(node.capacity, GPU_COUNT)
+        or len(held.cards)
+    )
+    gpu_worth, mig_worth = (
+        _gpu_worth(node, readings, total),
+        _mig_worth(mode, node, readings, total),
+    )
     holders, placed = _holders(held, mig_worth)
-    cards = tuple(_occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards)
-    used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
+    cards = tuple(
+        _occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards
+    )
+    used, ratios = (
+        _known(reading.memory_used_mib for reading in readings),
+        _known(reading.utilization_ratio for reading in readings),
+    )
     units_total = counted(node.capacity, GPU_MEMORY)
     return NodeOccupancy(
         node=node,
@@ -58,7 +93,9 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         memory_total_mib=_memory_total(node, cards, total, units_total * MIB_PER_UNIT[held.unit]),
         memory_allocated_mib=_memory_allocated(mode, cards, asking),
         memory_used_mib=sum(used) if used else None,
-        memory_used_of_mib=_sum_if_known(card.memory_total_mib for card in cards if _reports_memory(card)),
+        memory_used_of_mib=_sum_if_known(
+            card.memory_total_mib for card in cards if _reports_memory(card)
+        ),
         utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
         cards=cards,
         unplaced=tuple(pod for pod, _ in asking if pod.key not in placed),
@@ -146,7 +183,15 @@ def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float
     else:
         ratio = min(_WHOLE, mib / total)
     return CardHolder(
-        pod, seen.container, seen.mode, ratio, 0, 0, mib, memory_used_mib=seen.memory_used_mib, utilization_ratio=seen.utilization_ratio
+        pod,
+        seen.container,
+        seen.mode,
+        ratio,
+        0,
+        0,
+        mib,
+        memory_used_mib=seen.memory_used_mib,
+        utilization_ratio=seen.utilization_ratio,
     )
 
 
@@ -155,14 +200,23 @@ def _compute_slices(card: CardOccupancy, seen: GpuHolder) -> int:
     who = (seen.namespace, seen.pod, seen.container)
     instances = card.reading.instances if card.reading else ()
     return sum(
-        each.compute_slices for each in instances for holder in each.holders if (holder.namespace, holder.pod, holder.container) == who
+        each.compute_slices
+        for each in instances
+        for holder in each.holders
+        if (holder.namespace, holder.pod, holder.container) == who
     )
 
 
 def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | None:
-    """The exporter's measurement for the seat; a grant to the whole pod ("") uses the pod's first."""
+    """The exporter's measurement for the seat; a grant to the
+    whole pod ("") uses the pod's first.
+    """
     for holder in reading.holders if reading else ():
-        if holder.pod == pod.name and holder.namespace == pod.namespace and container in ("", holder.container):
+        if (
+            holder.pod == pod.name
+            and holder.namespace == pod.namespace
+            and container in ("", holder.container)
+        ):
             return holder
     return None
 
@@ -171,7 +225,12 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
     """The card with its holders; on a node whose labels allow no pod, nothing is free."""
     return structs.replace(
         booked.gpu,
-        holders=tuple(sorted(holders, key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))),
+        holders=tuple(
+            sorted(
+                holders,
+                key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container),
+            )
+        ),
         units_free=booked.free if is_shared else 0,
         core_total=booked.core_total,
         core_used=booked.core_used,
@@ -180,7 +239,12 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
 
 
 def _gpus_allocated(
-    mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float, total: int
+    mode: GpuMode,
+    cards: Sequence[CardOccupancy],
+    asking: Sequence[tuple[Pod, Amounts]],
+    gpu_worth: float,
+    mig_worth: float,
+    total: int,
 ) -> float:
     """In cards: what its pods hold together (`ClusterOccupancy.use`), shared cards by granted
     parts.
@@ -194,7 +258,9 @@ def _gpus_allocated(
     return min(held, total) if total else held
 
 
-def _limits_worth(asking: Iterable[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float) -> float:
+def _limits_worth(
+    asking: Iterable[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float
+) -> float:
     whole = sum(whole_gpus(limits) for _, limits in asking)
     slices = sum(mig_compute(limits) for _, limits in asking) if mig_worth else 0
     return whole * gpu_worth + (slices * mig_worth if slices else 0)
@@ -212,7 +278,11 @@ def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
         return 1
     modes = {holder.mode for reading in readings for holder in reading.holders}
     is_renamed = counted(node.capacity, NVIDIA_GPU_SHARED) == offered
-    by_turns = is_renamed or not modes.isdisjoint(BY_TURNS) or (EXCLUSIVE not in modes and offered % total == 0)
+    by_turns = (
+        is_renamed
+        or not modes.isdisjoint(BY_TURNS)
+        or (EXCLUSIVE not in modes and offered % total == 0)
+    )
     return total / offered if by_turns else 1
 
 
@@ -226,7 +296,14 @@ def _mig_worth(mode: GpuMode, node: Node, readings: Sequence[GpuReading], total:
     return divided / offered if offered else 0.0
 
 
-def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int, gpu_worth: float, mig_worth: float) -> int:
+def _gpus_unhealthy(
+    mode: GpuMode,
+    node: Node,
+    cards: Sequence[CardOccupancy],
+    total: int,
+    gpu_worth: float,
+    mig_worth: float,
+) -> int:
     """The larger of what the device plugin withholds and what devices report.
 
     Of a card with time slices or instances the plugin withholds several parts: they are one card.
@@ -235,7 +312,10 @@ def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], t
     """
     draining = sum(card.is_draining for card in cards)
     if mode == SHARE:
-        capacity, allocatable = counted(node.capacity, GPU_MEMORY), counted(node.allocatable, GPU_MEMORY)
+        capacity, allocatable = (
+            counted(node.capacity, GPU_MEMORY),
+            counted(node.allocatable, GPU_MEMORY),
+        )
         withheld = total * max(0, capacity - allocatable) // capacity if capacity else 0
     else:
         count = nvidia_gpus if nvidia_gpus(node.capacity) else _aliyun_gpus
@@ -249,7 +329,9 @@ def _aliyun_gpus(amounts: Amounts) -> int:
     return counted(amounts, ALIYUN_GPU)
 
 
-def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offered_mib: int) -> float | None:
+def _memory_total(
+    node: Node, cards: Sequence[CardOccupancy], total: int, offered_mib: int
+) -> float | None:
     known = _known(card.memory_total_mib for card in cards)
     if known and len(known) == len(cards):
         return sum(known)
@@ -258,7 +340,9 @@ def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offere
     return float(offered_mib) if offered_mib else None
 
 
-def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
+def _memory_allocated(
+    mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]
+) -> float | None:
     """Shared: the grants. Exclusive: the full memory of the held cards, and the held instances of
     divided ones.
 
@@ -277,7 +361,9 @@ def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Seq
         return None if asking or not cards else 0.0
     wanted = sum(whole_gpus(limits) for _, limits in asking)
     seated = [card.memory_total_mib or 0.0 for card in whole if card.allocated_ratio > 0]
-    held = sum(seated) if len(seated) == wanted else min(sum(sizes), wanted * sum(sizes) / len(sizes))
+    held = (
+        sum(seated) if len(seated) == wanted else min(sum(sizes), wanted * sum(sizes) / len(sizes))
+    )
     return held + (_memory_of_slices(divided) or 0.0)
 
 
@@ -311,7 +397,9 @@ class ClusterOccupancy:
         """MiB of one unit of `aliyun.com/gpu-mem`, for a pod without a node (a cluster has one
         unit).
         """
-        return next((MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB])
+        return next(
+            (MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB]
+        )
 
     def seats(self, pod: Pod) -> list[HeldSeat]:
         """The cards that the pod is known to be on."""
@@ -341,27 +429,45 @@ class ClusterOccupancy:
         if len(seats) == 1:  # nearly every pod: nothing to add up
             used, ratio = seat_used(*seats[0]), seat_utilization(*seats[0])
         else:
-            used, ratio = _sum_known(seat_used(*seat) for seat in seats), _mean_known(seat_utilization(*seat) for seat in seats)
-        used_of = _sum_if_known(holder.memory_granted_mib for card, holder in seats if seat_used(card, holder) is not None)
+            used, ratio = (
+                _sum_known(seat_used(*seat) for seat in seats),
+                _mean_known(seat_utilization(*seat) for seat in seats),
+            )
+        used_of = _sum_if_known(
+            holder.memory_granted_mib
+            for card, holder in seats
+            if seat_used(card, holder) is not None
+        )
         return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio, used_of)
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:
-        """A job's use: sums over its pods, and the mean utilization of the cards its pods sit on."""
+        """A job's use: sums over its pods, and the mean
+        utilization of the cards its pods sit on.
+        """
         held = [pod for pod in pods if pod.is_holding]
         uses = [self.use(pod) for pod in held]
         return PodUse(
             gpus=sum(use.gpus for use in uses),
             memory_allocated_mib=_sum_known(use.memory_allocated_mib for use in uses),
             memory_used_mib=_sum_known(use.memory_used_mib for use in uses),
-            utilization_ratio=_mean_known(seat_utilization(*seat) for pod in held for seat in self.seats(pod)),
-            memory_used_of_mib=_sum_if_known(use.memory_used_of_mib for use in uses if use.memory_used_mib is not None),
+            utilization_ratio=_mean_known(
+                seat_utilization(*seat) for pod in held for seat in self.seats(pod)
+            ),
+            memory_used_of_mib=_sum_if_known(
+                use.memory_used_of_mib for use in uses if use.memory_used_mib is not None
+            ),
         )
 
     def totals(self) -> GpuTotals:
         """Sums over all GPU nodes. Memory sums omit nodes with unknown memory; None if it is
         unknown on all.
         """
-        ratios = [card.reading.utilization_ratio for each in self.nodes for card in each.cards if card.reading]
+        ratios = [
+            card.reading.utilization_ratio
+            for each in self.nodes
+            for card in each.cards
+            if card.reading
+        ]
         return GpuTotals(
             nodes=len(self.nodes),
             nodes_allocated=sum(each.is_allocated for each in self.nodes),
@@ -374,12 +480,18 @@ class ClusterOccupancy:
             memory_total_mib=_sum_known(each.memory_total_mib for each in self.nodes),
             memory_allocated_mib=_sum_known(each.memory_allocated_mib for each in self.nodes),
             memory_used_mib=_sum_known(each.memory_used_mib for each in self.nodes),
-            memory_used_of_mib=_sum_if_known(each.memory_used_of_mib for each in self.nodes if each.memory_used_mib is not None),
+            memory_used_of_mib=_sum_if_known(
+                each.memory_used_of_mib for each in self.nodes if each.memory_used_mib is not None
+            ),
             utilization_ratio=_mean_known(ratios),
         )
 
     def _memory_allocated(self, pod: Pod, seats: Sequence[HeldSeat], whole: int) -> float | None:
-        known = [holder.memory_granted_mib for _, holder in seats if holder.memory_granted_mib is not None]
+        known = [
+            holder.memory_granted_mib
+            for _, holder in seats
+            if holder.memory_granted_mib is not None
+        ]
         if seats and len(known) == len(seats) and len(seats) >= whole:
             return sum(known)
         node = self.by_node.get(pod.node)
@@ -395,7 +507,9 @@ def cluster_occupancy(snapshot: ClusterSnapshot) -> ClusterOccupancy:
 
 
 def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
-    """The container's own use; on a card that it has alone, the device's (with the driver's part)."""
+    """The container's own use; on a card that it has alone, the
+    device's (with the driver's part).
+    """
     if holder.memory_used_mib is not None:
         return holder.memory_used_mib
     return card.reading.memory_used_mib if card.reading and holder.mode == EXCLUSIVE else None

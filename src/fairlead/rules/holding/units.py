@@ -52,12 +52,16 @@ def believable_units(claimed: int, memory_mib: int | None, unit: MemoryUnit, off
     >>> believable_units(139, None, GIB, 28)
     28
     """
-    limits = (card_units(memory_mib, unit) if memory_mib else claimed, offered if offered > 0 else claimed)
+    limits = (
+        card_units(memory_mib, unit) if memory_mib else claimed,
+        offered if offered > 0 else claimed,
+    )
     return max(0, min(claimed, *limits))
 
 
 def grant_mib(memory_mib: int, units: int, card_units: int) -> int:
-    """MiB of `units` of a card, in proportion. All grants of a card together are never more than its memory.
+    """MiB of `units` of a card, in proportion. All grants of a card together are never more than
+    its memory.
 
     >>> grant_mib(16130, 4, 15), grant_mib(15079, 4, 14), grant_mib(143150, 4, 139)
     (4301, 4308, 4119)

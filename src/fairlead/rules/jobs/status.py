@@ -37,7 +37,14 @@ _IN_ORDER: Final = (
     ("Queuing", QUEUING),
     ("Created", PENDING),
 )
-_RAW_AT_WORK: Final = ("SUCCEEDING", "FAILING", "Restarting", "Completing", "Aborting", "Terminating")
+_RAW_AT_WORK: Final = (
+    "SUCCEEDING",
+    "FAILING",
+    "Restarting",
+    "Completing",
+    "Aborting",
+    "Terminating",
+)
 _RAW_ENDED: Final = ("MAX_WAIT_TIME_EXCEEDED", "STOPPED", "SUBMISSION_FAILED", "Terminated")
 """Words of controllers that are shown as they are: of Ray, Spark (capitals) and Volcano.
 
@@ -55,7 +62,9 @@ def job_status(job: Job, pods: Iterable[Pod]) -> str:
     word, pods = _word_of(job), tuple(pods)
     if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
         return PENDING
-    if word == RUNNING and any(pod.phase == _POD_PENDING and pod.deleted_at is None for pod in pods):
+    if word == RUNNING and any(
+        pod.phase == _POD_PENDING and pod.deleted_at is None for pod in pods
+    ):
         return PENDING
     return word
 
@@ -72,7 +81,11 @@ def _word_of(job: Job) -> str:
     true = {condition.type for condition in job.conditions if condition.status == "True"}
     for type_, word in _IN_ORDER:
         if type_ in true:
-            return QUEUING if word == SUSPENDED and job.annotations.get(ANNOTATION_SUSPEND) == "true" else word
+            return (
+                QUEUING
+                if word == SUSPENDED and job.annotations.get(ANNOTATION_SUSPEND) == "true"
+                else word
+            )
     return PENDING
 
 
@@ -125,7 +138,11 @@ def queue_wait(job: Job, pods: Iterable[Pod], now: float) -> float | None:
     if not is_over(job) and board_state(job_status(job, pods)) == PENDING:
         return max(0.0, now - job.created_at)
     starts = [pod.started_at for pod in pods if pod.started_at is not None]
-    running = [c.at for c in job.conditions if c.type == "Running" and c.status == "True" and c.at is not None]
+    running = [
+        c.at
+        for c in job.conditions
+        if c.type == "Running" and c.status == "True" and c.at is not None
+    ]
     began = min(running, default=None) if running else max(starts, default=None)
     return None if began is None else max(0.0, began - job.created_at)
 
@@ -148,7 +165,10 @@ def requested_memory_units(job: Job) -> int:
 
 def requested_resources(job: Job) -> Amounts:
     """What its pods ask for together, over all roles, from the spec."""
-    return sum_of({name: amount * role.replicas for name, amount in role.requests.items()} for role in job.roles)
+    return sum_of(
+        {name: amount * role.replicas for name, amount in role.requests.items()}
+        for role in job.roles
+    )
 
 
 def held_requests(pods: Iterable[Pod]) -> Amounts:
@@ -170,8 +190,14 @@ def instance_age(pod: Pod, now: float) -> float:
     if pod.phase == _POD_PENDING:
         return max(0.0, now - pod.created_at) if pod.created_at is not None else 0.0
     starts = [status.started_at for status in pod.statuses if status.started_at is not None]
-    start = min(starts) if starts else pod.started_at if pod.started_at is not None else pod.created_at
-    ends = [status.finished_at for status in pod.statuses if status.state == _TERMINATED and status.finished_at is not None]
+    start = (
+        min(starts) if starts else pod.started_at if pod.started_at is not None else pod.created_at
+    )
+    ends = [
+        status.finished_at
+        for status in pod.statuses
+        if status.state == _TERMINATED and status.finished_at is not None
+    ]
     has_ended = bool(pod.statuses) and len(ends) == len(pod.statuses)
     end = max(ends) if has_ended else now
     return max(0.0, end - start) if start is not None else 0.0

@@ -13,7 +13,13 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
-from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, FIRST_ADMISSION, NO_NODE, QUOTA_CONDITION, QUOTA_GATE
+from fairlead.model.keys import (
+    ANNOTATION_SUSPENDED_FOR,
+    FIRST_ADMISSION,
+    NO_NODE,
+    QUOTA_CONDITION,
+    QUOTA_GATE,
+)
 from fairlead.model.pod import ContainerState, Pod, PodPhase
 from fairlead.rules.jobs.status import RUNNING, board_state, is_over, job_status
 
@@ -43,10 +49,15 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
             text = "the job is suspended until its quota has room for it, because it has a deadline"
             return Wait("QuotaSuspended", text, "suspended-at-first")
         if claimant == NO_NODE:
-            text = "the job is suspended because no node took its pods; it resumes when one has room"
+            text = (
+                "the job is suspended because no node took its pods; it resumes when one has room"
+            )
             return Wait("QuotaReturned", text, "suspended-no-node")
         if claimant:
-            text = f"the job is suspended to give quota back to {claimant}; it resumes when there is room again"
+            text = (
+                f"the job is suspended to give quota back to {claimant}; it resumes when there is "
+                "room again"
+            )
             return Wait("QuotaSuspended", text, "suspended-for", {"claimant": claimant})
         return Wait("Suspended", "the job is suspended", "suspended")
     for pod in pods:
@@ -58,15 +69,25 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
             return _end_of(pod)
     desired = sum(role.replicas for role in job.roles)
     if len(pods) < desired:
-        text = f"{len(pods)} of {desired} pods exist; the job's controller has not created the others yet"
+        text = (
+            f"{len(pods)} of {desired} pods exist; the job's controller has not created the "
+            "others yet"
+        )
         return Wait("PodsMissing", text, "pods-missing", {"there": len(pods), "desired": desired})
     running = _count(pods, PodPhase.RUNNING)
-    return Wait("Starting", f"{running} of {len(pods)} pods run", "starting", {"running": running, "pods": len(pods)})
+    return Wait(
+        "Starting",
+        f"{running} of {len(pods)} pods run",
+        "starting",
+        {"running": running, "pods": len(pods)},
+    )
 
 
 def is_suspended(job: Job) -> bool:
     """Whether it is suspended, by its spec or by its status."""
-    return job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions)
+    return job.suspended or any(
+        condition.type == "Suspended" and condition.status == "True" for condition in job.conditions
+    )
 
 
 def why_no_pod(job: Job) -> str:
@@ -91,26 +112,51 @@ def why_pod_waits(pod: Pod) -> Wait | None:
     """
     if pod.is_finished:
         return None
-    return (_before_its_node(pod) if pod.phase == PodPhase.PENDING else None) or _why_container_waits(pod)
+    return (
+        _before_its_node(pod) if pod.phase == PodPhase.PENDING else None
+    ) or _why_container_waits(pod)
 
 
 def _before_its_node(pod: Pod) -> Wait | None:
     if QUOTA_GATE in pod.gates:
-        text = f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` shows why"
-        return _condition(pod, QUOTA_CONDITION) or Wait("QuotaGated", text, "quota-gated", {"pod": pod.name, "key": pod.key})
+        text = (
+            f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` "
+            "shows why"
+        )
+        return _condition(pod, QUOTA_CONDITION) or Wait(
+            "QuotaGated", text, "quota-gated", {"pod": pod.name, "key": pod.key}
+        )
     if pod.gates:
         gates = ", ".join(pod.gates)
-        return Wait("SchedulingGated", f"pod {pod.name} waits for {gates}", "gated", {"pod": pod.name, "gates": gates})
+        return Wait(
+            "SchedulingGated",
+            f"pod {pod.name} waits for {gates}",
+            "gated",
+            {"pod": pod.name, "gates": gates},
+        )
     return _condition(pod, "PodScheduled")
 
 
 def _why_container_waits(pod: Pod) -> Wait | None:
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.WAITING and status.reason not in _QUIET:
-            of, where = f"container {status.name} of pod {pod.name}", {"container": status.name, "pod": pod.name}
+            of, where = (
+                f"container {status.name} of pod {pod.name}",
+                {"container": status.name, "pod": pod.name},
+            )
             if status.message:
-                return Wait(status.reason, f"{of}: {status.message}", "container-said", {**where, "said": status.message})
-            return Wait(status.reason, f"{of} waits: {status.reason}", "container", {**where, "reason": status.reason})
+                return Wait(
+                    status.reason,
+                    f"{of}: {status.message}",
+                    "container-said",
+                    {**where, "said": status.message},
+                )
+            return Wait(
+                status.reason,
+                f"{of} waits: {status.reason}",
+                "container",
+                {**where, "reason": status.reason},
+            )
     return None
 
 
@@ -120,17 +166,36 @@ def _end_of(pod: Pod) -> Wait:
     """
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.TERMINATED and status.exit_code:
-            of, where = f"container {status.name} of pod {pod.name}", {"container": status.name, "pod": pod.name}
+            of, where = (
+                f"container {status.name} of pod {pod.name}",
+                {"container": status.name, "pod": pod.name},
+            )
             if status.message:
-                return Wait(status.reason or "Error", f"{of}: {status.message}", "container-said", {**where, "said": status.message})
+                return Wait(
+                    status.reason or "Error",
+                    f"{of}: {status.message}",
+                    "container-said",
+                    {**where, "said": status.message},
+                )
             text = f"{of}: it ended with exit code {status.exit_code}"
-            return Wait(status.reason or "Error", text, "container-exit", {**where, "exit": status.exit_code})
-    return Wait(pod.reason or "Failed", f"pod {pod.name} has failed", "pod-failed", {"pod": pod.name})
+            return Wait(
+                status.reason or "Error",
+                text,
+                "container-exit",
+                {**where, "exit": status.exit_code},
+            )
+    return Wait(
+        pod.reason or "Failed", (f"pod {pod.name} has failed"), "pod-failed", {"pod": pod.name}
+    )
 
 
 def _condition(pod: Pod, type_: str) -> Wait | None:
     for condition in pod.conditions:
-        if condition.type == type_ and condition.status == "False" and (condition.reason or condition.message):
+        if (
+            condition.type == type_
+            and condition.status == "False"
+            and (condition.reason or condition.message)
+        ):
             return Wait(condition.reason or type_, condition.message or condition.reason)
     return None
 

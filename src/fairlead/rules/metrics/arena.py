@@ -21,10 +21,28 @@ from fairlead.rules.reports.cluster import ClusterSummary, ReportedJob
 
 _MIB: Final = 1 << 20
 _UNKNOWN: Final = -1
-_N: Final = ("node_name", "node_ip", "node_role", "node_status", "gpu_mode", "total_gpus", "total_gpu_mem")
+_N: Final = (
+    "node_name",
+    "node_ip",
+    "node_role",
+    "node_status",
+    "gpu_mode",
+    "total_gpus",
+    "total_gpu_mem",
+)
 _J: Final = ("job_namespace", "job_name", "job_type", "job_status", "request_gpus")
 _I: Final = (*_J, "instance_name", "instance_status")
-_Q: Final = ("path", "user_group", "namespaces", "resource_name", "max", "min", "used", "sort_key", "user_name")
+_Q: Final = (
+    "path",
+    "user_group",
+    "namespaces",
+    "resource_name",
+    "max",
+    "min",
+    "used",
+    "sort_key",
+    "user_name",
+)
 
 
 def _gauge(name: str, labels: tuple[str, ...], help: str) -> MetricName:
@@ -34,25 +52,63 @@ def _gauge(name: str, labels: tuple[str, ...], help: str) -> MetricName:
 TOTAL_GPUS: Final = _gauge("total_gpus_of_cluster", (), "GPUs of the cluster")
 ALLOCATED_GPUS: Final = _gauge("allocated_gpus_of_cluster", (), "Allocated GPUs of the cluster")
 UNHEALTHY_GPUS: Final = _gauge("unhealthy_gpus_of_cluster", (), "Unhealthy GPUs of the cluster")
-TOTAL_MEMORY: Final = _gauge("total_gpu_memory_of_cluster", (), "GPU memory of the cluster in bytes")
-ALLOCATED_MEMORY: Final = _gauge("allocated_gpu_memory_of_cluster", (), "Allocated GPU memory of the cluster in bytes")
-USED_MEMORY: Final = _gauge("used_gpu_memory_of_cluster", (), "Used GPU memory of the cluster in bytes")
+TOTAL_MEMORY: Final = _gauge(
+    "total_gpu_memory_of_cluster", (), ("GPU memory of the cluster in bytes")
+)
+ALLOCATED_MEMORY: Final = _gauge(
+    "allocated_gpu_memory_of_cluster", (), ("Allocated GPU memory of the cluster in bytes")
+)
+USED_MEMORY: Final = _gauge(
+    "used_gpu_memory_of_cluster", (), ("Used GPU memory of the cluster in bytes")
+)
 NODE_GPUS: Final = _gauge("used_gpus_of_node", _N, "Allocated GPUs of the node")
-NODE_UTILIZATION: Final = _gauge("gpu_utilization_of_node", _N, "Mean GPU utilization of the node in percent, -1 when unknown")
-NODE_ALLOCATED: Final = _gauge("allocated_gpu_memory_of_node", _N, "Allocated GPU memory of the node in bytes, -1 when unknown")
-NODE_USED: Final = _gauge("used_gpu_memory_of_node", _N, "Used GPU memory of the node in bytes, -1 when unknown")
-JOB_DURATION: Final = _gauge("duration_of_training_job", _J, "Duration of the training job in seconds")
-JOB_USED: Final = _gauge("used_gpu_memory_of_training_job", _J, "Used GPU memory of the training job in bytes, -1 when unknown")
+NODE_UTILIZATION: Final = _gauge(
+    "gpu_utilization_of_node", _N, ("Mean GPU utilization of the node in percent, -1 when unknown")
+)
+NODE_ALLOCATED: Final = _gauge(
+    "allocated_gpu_memory_of_node",
+    _N,
+    "Allocated GPU memory of the node in bytes, -1 when unknown",
+)
+NODE_USED: Final = _gauge(
+    "used_gpu_memory_of_node", _N, ("Used GPU memory of the node in bytes, -1 when unknown")
+)
+JOB_DURATION: Final = _gauge(
+    "duration_of_training_job", _J, ("Duration of the training job in seconds")
+)
+JOB_USED: Final = _gauge(
+    "used_gpu_memory_of_training_job",
+    _J,
+    "Used GPU memory of the training job in bytes, -1 when unknown",
+)
 JOB_ALLOCATED: Final = _gauge(
-    "allocated_gpu_memory_of_training_job", _J, "Allocated GPU memory of the training job in bytes, -1 when unknown"
+    "allocated_gpu_memory_of_training_job",
+    _J,
+    "Allocated GPU memory of the training job in bytes, -1 when unknown",
 )
 JOB_UTILIZATION: Final = _gauge(
-    "gpu_utilization_of_training_job", _J, "Mean GPU utilization of the training job in percent, -1 when unknown"
+    "gpu_utilization_of_training_job",
+    _J,
+    "Mean GPU utilization of the training job in percent, -1 when unknown",
 )
-POD_USED: Final = _gauge("used_gpu_memory_of_training_job_instance", _I, "Used GPU memory of the instance in bytes")
-POD_ALLOCATED: Final = _gauge("allocated_gpu_memory_of_training_job_instance", _I, "Allocated GPU memory of the instance in bytes")
-POD_UTILIZATION: Final = _gauge("gpu_utilization_of_training_job_instance", _I, "Mean GPU utilization of the instance in percent")
-QUOTA: Final = _gauge("elastic_resource_quota_tree", _Q, "1; the node of the elastic quota tree, its numbers in labels")
+POD_USED: Final = _gauge(
+    "used_gpu_memory_of_training_job_instance", _I, ("Used GPU memory of the instance in bytes")
+)
+POD_ALLOCATED: Final = _gauge(
+    "allocated_gpu_memory_of_training_job_instance",
+    _I,
+    "Allocated GPU memory of the instance in bytes",
+)
+POD_UTILIZATION: Final = _gauge(
+    "gpu_utilization_of_training_job_instance",
+    _I,
+    "Mean GPU utilization of the instance in percent",
+)
+QUOTA: Final = _gauge(
+    "elastic_resource_quota_tree",
+    _Q,
+    "1; the node of the elastic quota tree, its numbers in labels",
+)
 NAMES: Final = (
     TOTAL_GPUS,
     ALLOCATED_GPUS,
@@ -77,7 +133,13 @@ NAMES: Final = (
 
 def arena_families(summary: ClusterSummary) -> list[Family]:
     """All `arena_*` families of the cluster."""
-    return [*_cluster(summary), *_nodes(summary), *_jobs(summary.jobs), *_instances(summary.jobs), _quota(summary)]
+    return [
+        *_cluster(summary),
+        *_nodes(summary),
+        *_jobs(summary.jobs),
+        *_instances(summary.jobs),
+        _quota(summary),
+    ]
 
 
 def _cluster(summary: ClusterSummary) -> list[Family]:
@@ -100,9 +162,17 @@ def _nodes(summary: ClusterSummary) -> list[Family]:
     nodes, knows = summary.nodes, summary.knows_pods
     keys = [_node_key(each) for each in nodes]
     return [
-        Family(NODE_GPUS, keys, [rounded_gpus(each.gpus_allocated) if knows else _UNKNOWN for each in nodes]),
+        Family(
+            NODE_GPUS,
+            keys,
+            [rounded_gpus(each.gpus_allocated) if knows else _UNKNOWN for each in nodes],
+        ),
         Family(NODE_UTILIZATION, keys, [_percent(each.utilization_ratio) for each in nodes]),
-        Family(NODE_ALLOCATED, keys, [_or_unknown(each.memory_allocated_mib) if knows else _UNKNOWN for each in nodes]),
+        Family(
+            NODE_ALLOCATED,
+            keys,
+            [_or_unknown(each.memory_allocated_mib) if knows else _UNKNOWN for each in nodes],
+        ),
         Family(NODE_USED, keys, [_or_unknown(each.memory_used_mib) for each in nodes]),
     ]
 
@@ -125,7 +195,11 @@ def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
     return [
         Family(JOB_DURATION, keys, [row.duration_seconds for row in jobs]),
         Family(JOB_USED, keys, [_held(row.use, row.use.memory_used_mib, _UNKNOWN) for row in jobs]),
-        Family(JOB_ALLOCATED, keys, [_held(row.use, row.use.memory_allocated_mib, _UNKNOWN) for row in jobs]),
+        Family(
+            JOB_ALLOCATED,
+            keys,
+            [_held(row.use, row.use.memory_allocated_mib, _UNKNOWN) for row in jobs],
+        ),
         Family(JOB_UTILIZATION, keys, [_percent(row.use.utilization_ratio) for row in jobs]),
     ]
 
@@ -149,8 +223,19 @@ def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
             uses.append(instance.use)
     return [
         Family(POD_USED, keys, [_held(use, use.memory_used_mib, None) for use in uses]),
-        Family(POD_ALLOCATED, keys, [_held(use, use.memory_allocated_mib, None) or None for use in uses]),
-        Family(POD_UTILIZATION, keys, [None if use.utilization_ratio is None else _percent(use.utilization_ratio) for use in uses]),
+        Family(
+            POD_ALLOCATED,
+            keys,
+            [_held(use, use.memory_allocated_mib, None) or None for use in uses],
+        ),
+        Family(
+            POD_UTILIZATION,
+            keys,
+            [
+                None if use.utilization_ratio is None else _percent(use.utilization_ratio)
+                for use in uses
+            ],
+        ),
     ]
 
 

@@ -15,7 +15,17 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.metrics.gpu import MIB, allocated_ratio, foreign, granted
 
-_DEVICE: Final = ("DriverVersion", "NodeName", "NodePoolId", "PodSource", "SupportDCGM", "UUID", "device", "gpu", "modelName")
+_DEVICE: Final = (
+    "DriverVersion",
+    "NodeName",
+    "NodePoolId",
+    "PodSource",
+    "SupportDCGM",
+    "UUID",
+    "device",
+    "gpu",
+    "modelName",
+)
 _PROCESS: Final = (
     "AllocateMode",
     "ContainerName",
@@ -40,9 +50,13 @@ def _metric(name: str, labels: tuple[str, ...], help: str) -> MetricName:
     return MetricName(f"DCGM_CUSTOM_{name}", "gauge", labels, help)
 
 
-ALLOCATE_MODE: Final = _metric("ALLOCATE_MODE", _DEVICE, "How the GPU is allocated: 0 none, 1 exclusive, 2 share.")
+ALLOCATE_MODE: Final = _metric(
+    "ALLOCATE_MODE", _DEVICE, ("How the GPU is allocated: 0 none, 1 exclusive, 2 share.")
+)
 FB_TOTAL: Final = _metric("DEV_FB_TOTAL", _DEVICE, "Framebuffer memory in all (in MiB).")
-FB_ALLOCATED: Final = _metric("DEV_FB_ALLOCATED", _DEVICE, "Part of the framebuffer memory allocated (0 to 1).")
+FB_ALLOCATED: Final = _metric(
+    "DEV_FB_ALLOCATED", _DEVICE, ("Part of the framebuffer memory allocated (0 to 1).")
+)
 _WHAT: Final = {"": "the container's processes", "ILLEGAL_": "processes without a grant"}
 _HELP: Final = {
     "MEM_USED": "Framebuffer memory used by {} (in MiB).",
@@ -56,11 +70,22 @@ OF_PROCESSES: Final = {
     for kind, whose in _WHAT.items()
     for name, text in _HELP.items()
 }
-CONTAINER_MEM: Final = _metric("CONTAINER_MEM_ALLOCATED", _PROCESS, "Framebuffer memory granted to the container (in MiB).")
-CONTAINER_CP: Final = _metric(
-    "CONTAINER_CP_ALLOCATED", _PROCESS, "Part of the compute granted to the container (0 to 1); 0 where it is not limited."
+CONTAINER_MEM: Final = _metric(
+    "CONTAINER_MEM_ALLOCATED", _PROCESS, ("Framebuffer memory granted to the container (in MiB).")
 )
-NAMES: Final = (ALLOCATE_MODE, FB_TOTAL, FB_ALLOCATED, *OF_PROCESSES.values(), CONTAINER_MEM, CONTAINER_CP)
+CONTAINER_CP: Final = _metric(
+    "CONTAINER_CP_ALLOCATED",
+    _PROCESS,
+    "Part of the compute granted to the container (0 to 1); 0 where it is not limited.",
+)
+NAMES: Final = (
+    ALLOCATE_MODE,
+    FB_TOTAL,
+    FB_ALLOCATED,
+    *OF_PROCESSES.values(),
+    CONTAINER_MEM,
+    CONTAINER_CP,
+)
 
 _Row = tuple[DeviceSample, DeviceProcess, NamedProcess | None]
 """A device, the use of it by a container or a foreign process, and one process of it, None =
@@ -74,19 +99,32 @@ def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
     """
     devices = [_device_key(sample) for sample in samples]
     held = [(sample, process) for sample in samples for process in granted(sample)]
-    strangers = [(sample, process) for sample in samples for process in foreign(sample) if sample.knows_foreign]
+    strangers = [
+        (sample, process)
+        for sample in samples
+        for process in foreign(sample)
+        if sample.knows_foreign
+    ]
     rows = {"": _one_by_one(held), "ILLEGAL_": _one_by_one(strangers)}
     containers = [_process_key(sample, process, None) for sample, process in held]
     return [
         Family(ALLOCATE_MODE, devices, [_mode(sample) for sample in samples]),
-        Family(FB_TOTAL, devices, [sample.fields.get("DCGM_FI_DEV_FB_TOTAL") for sample in samples]),
+        Family(
+            FB_TOTAL, devices, [sample.fields.get("DCGM_FI_DEV_FB_TOTAL") for sample in samples]
+        ),
         Family(FB_ALLOCATED, devices, [_as_double(allocated_ratio(sample)) for sample in samples]),
         *(
-            Family(metric, [_process_key(*row) for row in rows[kind]], [_VALUES[name](*row[1:]) for row in rows[kind]])
+            Family(
+                metric,
+                [_process_key(*row) for row in rows[kind]],
+                [_VALUES[name](*row[1:]) for row in rows[kind]],
+            )
             for (kind, name), metric in OF_PROCESSES.items()
         ),
         Family(CONTAINER_MEM, containers, [_limit(process) for _, process in held]),
-        Family(CONTAINER_CP, containers, [float(process.core_limit_ratio or 0) for _, process in held]),
+        Family(
+            CONTAINER_CP, containers, [float(process.core_limit_ratio or 0) for _, process in held]
+        ),
     ]
 
 
@@ -96,7 +134,10 @@ def _one_by_one(found: Sequence[tuple[DeviceSample, DeviceProcess]]) -> list[_Ro
     """
     rows: list[_Row] = []
     for sample, process in found:
-        rows += [(sample, process, member) for member in sorted(process.members, key=lambda each: each.pid)]
+        rows += [
+            (sample, process, member)
+            for member in sorted(process.members, key=lambda each: each.pid)
+        ]
         rows += [] if process.members else [(sample, process, None)]
     return rows
 

@@ -30,8 +30,12 @@ _MIB: Final = 1 << 20
 _NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]] = {}
 _NO_NAMES: Final = SeriesNames()
 _OF_A_SHARE: Final[Mapping[str, Callable[[DeviceProcess], int | None]]] = {
-    "DCGM_FI_DEV_GPU_UTIL": lambda share: None if (percent := percent_of_whole(share)) is None else round(percent),
-    "DCGM_FI_DEV_FB_USED": lambda share: None if share.memory_used_bytes is None else share.memory_used_bytes // _MIB,
+    "DCGM_FI_DEV_GPU_UTIL": lambda share: (
+        None if (percent := percent_of_whole(share)) is None else round(percent)
+    ),
+    "DCGM_FI_DEV_FB_USED": lambda share: (
+        None if share.memory_used_bytes is None else share.memory_used_bytes // _MIB
+    ),
 }
 """Fields with a container's own value on a shared card; other fields repeat the card's value.
 
@@ -40,10 +44,27 @@ See docs/spec/telemetry.md#attribution-rules.
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 INSTANCE_FIELDS: Final = frozenset(
     [
-        *(f"DCGM_FI_DEV_{name}" for name in ("FB_TOTAL", "FB_FREE", "FB_USED", "FB_RESERVED", "FB_USED_PERCENT")),
+        *(
+            f"DCGM_FI_DEV_{name}"
+            for name in ("FB_TOTAL", "FB_FREE", "FB_USED", "FB_RESERVED", "FB_USED_PERCENT")
+        ),
         *(f"DCGM_FI_DEV_BAR1_{name}" for name in ("TOTAL", "USED", "FREE")),
-        *(f"DCGM_FI_PROF_{name}_ACTIVE" for name in ("GR_ENGINE", "SM", "PIPE_TENSOR", "DRAM", "PIPE_FP64", "PIPE_FP32", "PIPE_FP16")),
-        *(f"DCGM_FI_PROF_PIPE_{name}_ACTIVE" for name in ("TENSOR_IMMA", "TENSOR_HMMA", "TENSOR_DFMA", "INT")),
+        *(
+            f"DCGM_FI_PROF_{name}_ACTIVE"
+            for name in (
+                "GR_ENGINE",
+                "SM",
+                "PIPE_TENSOR",
+                "DRAM",
+                "PIPE_FP64",
+                "PIPE_FP32",
+                "PIPE_FP16",
+            )
+        ),
+        *(
+            f"DCGM_FI_PROF_PIPE_{name}_ACTIVE"
+            for name in ("TENSOR_IMMA", "TENSOR_HMMA", "TENSOR_DFMA", "INT")
+        ),
         "DCGM_FI_PROF_SM_OCCUPANCY",
     ]
 )
@@ -104,7 +125,11 @@ class DcgmLabels(Struct, frozen=True, gc=False):
     @property
     def pod(self) -> tuple[str, str, str]:
         """Names of the container, namespace and pod labels."""
-        return ("container_name", "pod_namespace", "pod_name") if self.has_old_names else ("container", "namespace", "pod")
+        return (
+            ("container_name", "pod_namespace", "pod_name")
+            if self.has_old_names
+            else ("container", "namespace", "pod")
+        )
 
 
 class _Entity(NamedTuple):
@@ -160,10 +185,18 @@ def dcgm_families(
     each of its instances instead. A card that several HPC jobs have is printed for each of them.
     """
     rows = sorted({counter.name: counter.field for counter in counters if counter.is_label}.items())
-    cards = _rows(_repeated([_Entity(sample) for sample in samples], labels, names), rows, labels, names)
+    cards = _rows(
+        _repeated([_Entity(sample) for sample in samples], labels, names), rows, labels, names
+    )
     divided = any(sample.instances for sample in samples)
-    parts = _rows(_repeated(_parts(samples), labels, names), rows, labels, names) if divided else cards
-    struck = _rows(_repeated(_parts(samples, _has_xid), labels, names), rows, labels, names) if divided else cards
+    parts = (
+        _rows(_repeated(_parts(samples), labels, names), rows, labels, names) if divided else cards
+    )
+    struck = (
+        _rows(_repeated(_parts(samples, _has_xid), labels, names), rows, labels, names)
+        if divided
+        else cards
+    )
     families = []
     for counter in counters:
         if counter.is_label:
@@ -181,13 +214,18 @@ def dcgm_families(
         if level == Level.LINK:
             printed, keys = _of_link(of, counter.field)
         if counter.field == _XID_FIELD:
-            worded = [{**given, **_xid_words(value)} for given, value in zip(of.attributes, values, strict=True)]
+            worded = [
+                {**given, **_xid_words(value)}
+                for given, value in zip(of.attributes, values, strict=True)
+            ]
             printed, keys = _joined(of.base_names, of.base, worded)
         families.append(Family(_metric(counter, printed), keys, values, omits_empty=True))
     return families
 
 
-def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[MadeRow]]) -> Family:
+def _made(
+    counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[MadeRow]]
+) -> Family:
     found = [
         (base, {**given, **row.labels}, row.value)
         for entity, base, given in zip(cards.entities, cards.base, cards.attributes, strict=True)
@@ -196,10 +234,15 @@ def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequenc
     names = dict.fromkeys(name for _, given, _ in found for name in given)
     whole = [{**dict.fromkeys(names, ""), **given} for _, given, _ in found]
     labels, keys = _joined(cards.base_names, [base for base, _, _ in found], whole)
-    return Family(_metric(counter, labels), keys, [value for _, _, value in found], omits_empty=True)
+    return Family(
+        _metric(counter, labels), keys, [value for _, _, value in found], omits_empty=True
+    )
 
 
-def _parts(samples: Sequence[DeviceSample], is_also_whole: Callable[[DeviceSample], bool] = lambda sample: False) -> list[_Entity]:
+def _parts(
+    samples: Sequence[DeviceSample],
+    is_also_whole: Callable[[DeviceSample], bool] = lambda sample: False,
+) -> list[_Entity]:
     """The instances of divided cards, and the cards that are not divided or `is_also_whole`."""
     found: list[_Entity] = []
     for sample in samples:
@@ -217,10 +260,18 @@ def _repeated(entities: Sequence[_Entity], labels: DcgmLabels, names: SeriesName
     """Each entity once per HPC job, followed by the parts of the containers that share it."""
     found: list[_Entity] = []
     for each in entities:
-        jobs = names.jobs.get(f"{each.sample.index}.{each.instance.gpu_instance}" if each.instance else str(each.sample.index)) or ("",)
+        jobs = names.jobs.get(
+            f"{each.sample.index}.{each.instance.gpu_instance}"
+            if each.instance
+            else str(each.sample.index)
+        ) or ("",)
         found += [each._replace(job=job) for job in jobs]
         if labels.has_virtual_gpus and labels.has_pods:
-            shares = [process for process in each.processes if process.pod and process.allocate_mode not in WHOLE_ENTITY]
+            shares = [
+                process
+                for process in each.processes
+                if process.pod and process.allocate_mode not in WHOLE_ENTITY
+            ]
             found += [each._replace(share=share) for share in sorted(shares, key=_share_name)]
     return found
 
@@ -229,26 +280,39 @@ def _share_name(share: DeviceProcess) -> tuple[str, str, str]:
     return share.namespace, share.pod, share.container
 
 
-def _rows(entities: Sequence[_Entity], rows: Sequence[tuple[str, str]], labels: DcgmLabels, names: SeriesNames) -> _Rows:
+def _rows(
+    entities: Sequence[_Entity],
+    rows: Sequence[tuple[str, str]],
+    labels: DcgmLabels,
+    names: SeriesNames,
+) -> _Rows:
     attributes = [_attributes(entity, labels, names) for entity in entities]
     pods = [_pod_labels(entity, labels, names) for entity in entities]
     of_pods = set().union(*pods) - {name for name, _ in rows}
     last = sorted([*rows, *((name, "") for name in of_pods)])
     base_names = _base_names(tuple(name for name, _ in last), labels)
-    base = [_base_key(entity, last, labels, given) for entity, given in zip(entities, pods, strict=True)]
+    base = [
+        _base_key(entity, last, labels, given) for entity, given in zip(entities, pods, strict=True)
+    ]
     printed, keys = _joined(base_names, base, attributes)
     return _Rows(entities, base_names, base, attributes, printed, keys)
 
 
 def _pod_labels(entity: _Entity, labels: DcgmLabels, names: SeriesNames) -> Mapping[str, str]:
     holder = _holder(entity)
-    found = names.pods.get((holder.namespace, holder.pod)) if labels.has_pods and holder.pod else None
+    found = (
+        names.pods.get((holder.namespace, holder.pod)) if labels.has_pods and holder.pod else None
+    )
     return found.labels if found else {}
 
 
 def _holder(entity: _Entity) -> DeviceHolder:
     share = entity.share
-    return device_holder(entity.processes) if share is None else DeviceHolder(share.namespace, share.pod, share.container, share.pod_uid)
+    return (
+        device_holder(entity.processes)
+        if share is None
+        else DeviceHolder(share.namespace, share.pod, share.container, share.pod_uid)
+    )
 
 
 def _metric(counter: Counter, labels: tuple[str, ...]) -> MetricName:
@@ -256,11 +320,16 @@ def _metric(counter: Counter, labels: tuple[str, ...]) -> MetricName:
 
 
 def _base_names(last: tuple[str, ...], labels: DcgmLabels) -> tuple[str, ...]:
-    card, instance = ("gpu", labels.uuid, "pci_bus_id", "device", "modelName"), ("GPU_I_PROFILE", "GPU_I_ID")
+    card, instance = (
+        ("gpu", labels.uuid, "pci_bus_id", "device", "modelName"),
+        ("GPU_I_PROFILE", "GPU_I_ID"),
+    )
     return (*card, *instance, *labels.hostnames, *last)
 
 
-def _base_key(entity: _Entity, last: Sequence[tuple[str, str]], labels: DcgmLabels, pod: Mapping[str, str]) -> Key:
+def _base_key(
+    entity: _Entity, last: Sequence[tuple[str, str]], labels: DcgmLabels, pod: Mapping[str, str]
+) -> Key:
     """`last`: by name, label rows with their fields and labels of pods with ""."""
     sample, instance = entity.sample, entity.instance
     return (
@@ -318,7 +387,12 @@ def _xid_words(value: float | None) -> dict[str, str]:
     return {"err_code": str(code), "err_msg": xid_text(code)}
 
 
-def _joined(base_names: tuple[str, ...], base: Sequence[Key], attributes: Sequence[dict[str, str]]) -> tuple[tuple[str, ...], list[Key]]:
+def _joined(
+    base_names: tuple[str, ...], base: Sequence[Key], attributes: Sequence[dict[str, str]]
+) -> tuple[tuple[str, ...], list[Key]]:
     """Base labels, then the attributes sorted by name."""
     extra = tuple(sorted(attributes[0])) if attributes else ()
-    return (*base_names, *extra), [(*key, *(given[name] for name in extra)) for key, given in zip(base, attributes, strict=True)]
+    return (*base_names, *extra), [
+        (*key, *(given[name] for name in extra))
+        for key, given in zip(base, attributes, strict=True)
+    ]

@@ -159,17 +159,33 @@ class ClockEventCounts:
         return _counted(self._counts, card, now, "clock_event", CLOCK_EVENTS.__getitem__)
 
 
-def _counted(counts: WindowCounts, card: str, now: float, label: str, word: Callable[[int], str]) -> list[MadeRow]:
+def _counted(
+    counts: WindowCounts, card: str, now: float, label: str, word: Callable[[int], str]
+) -> list[MadeRow]:
     found = counts.counts(card, now)
     if found is None:
         return []
     window = {_WINDOW_LABEL: str(counts.window_ms)}
-    return [MadeRow({**window, label: word(what)}, found[what]) for what in sorted(found)] or [MadeRow(window, 0)]
+    return [MadeRow({**window, label: word(what)}, found[what]) for what in sorted(found)] or [
+        MadeRow(window, 0)
+    ]
 
 
 # --- health ---------------------------------------------------------------------------------------
 
-WATCHES: Final = ("PCIE", "NVLINK", "PMU", "MCU", "MEM", "SM", "INFOROM", "THERMAL", "POWER", "DRIVER", "ALL")
+WATCHES: Final = (
+    "PCIE",
+    "NVLINK",
+    "PMU",
+    "MCU",
+    "MEM",
+    "SM",
+    "INFOROM",
+    "THERMAL",
+    "POWER",
+    "DRIVER",
+    "ALL",
+)
 _STATUS: Final = {OK: 0, WARN: 10, FAIL: 20}
 _CHECKS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "PCIE": ("pcie", "lost"),
@@ -226,7 +242,13 @@ def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
     [('OK', '1', 0), ('TNS', '3', 3)]
     """
     return [
-        MadeRow({"link_status": LINK_STATUS[status] if 0 <= status < len(LINK_STATUS) else "U", "peer_gpu": str(peer)}, status)
+        MadeRow(
+            {
+                "link_status": LINK_STATUS[status] if 0 <= status < len(LINK_STATUS) else "U",
+                "peer_gpu": str(peer),
+            },
+            status,
+        )
         for peer, status in sorted(links.items())
     ]
 
@@ -241,11 +263,18 @@ class MadeMetrics:
         self._xids = XidCounts(xid_window_ms)
         self._clocks = ClockEventCounts(clock_window_ms)
 
-    def of(self, samples: Sequence[DeviceSample], at: float, now: float) -> dict[str, dict[tuple[str, str], list[MadeRow]]]:
+    def of(
+        self, samples: Sequence[DeviceSample], at: float, now: float
+    ) -> dict[str, dict[tuple[str, str], list[MadeRow]]]:
         """Rows by field and card (node, uuid). `at`: the time of the snapshot; `now`: the same
         instant in epoch seconds.
         """
-        made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {XID_COUNT: {}, CLOCK_COUNT: {}, HEALTH_STATUS: {}, P2P_STATUS: {}}
+        made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {
+            XID_COUNT: {},
+            CLOCK_COUNT: {},
+            HEALTH_STATUS: {},
+            P2P_STATUS: {},
+        }
         cards = {f"{sample.node}/{sample.uuid}": sample for sample in samples}
         for card, sample in cards.items():
             self._xids.told(card, (), at)

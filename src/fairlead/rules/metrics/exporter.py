@@ -57,42 +57,88 @@ def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
     return MetricName(f"fairlead_exporter_{name}", type, ("node_name", *labels), help)
 
 
-BUILD_INFO: Final = _metric("build_info", "gauge", "1; the version that runs, and where its devices come from.", "version", "backend")
+BUILD_INFO: Final = _metric(
+    "build_info",
+    "gauge",
+    "1; the version that runs, and where its devices come from.",
+    "version",
+    "backend",
+)
 NVML_UP: Final = _metric("nvml_up", "gauge", "1 when the driver answers on this node.")
-COLLECTOR_SUCCESS: Final = _metric("collector_success", "gauge", "1 when the collector's last run succeeded.", "collector", "gpu")
-COLLECTOR_SECONDS: Final = _metric("collector_duration_seconds", "gauge", "How long the collector's last run took.", "collector", "gpu")
+COLLECTOR_SUCCESS: Final = _metric(
+    "collector_success", "gauge", ("1 when the collector's last run succeeded."), "collector", "gpu"
+)
+COLLECTOR_SECONDS: Final = _metric(
+    "collector_duration_seconds",
+    "gauge",
+    "How long the collector's last run took.",
+    "collector",
+    "gpu",
+)
 COLLECTOR_LAST: Final = _metric(
-    "collector_last_success_timestamp_seconds", "gauge", "When the collector last succeeded.", "collector", "gpu"
+    "collector_last_success_timestamp_seconds",
+    "gauge",
+    "When the collector last succeeded.",
+    "collector",
+    "gpu",
 )
 COLLECTOR_ERRORS: Final = _metric(
     "collector_errors_total",
     "counter",
-    "Failed runs by collector and error; of `values`: values left out because no card can have them, by why.",
+    (
+        "Failed runs by collector and error; of `values`: values left out because no card can "
+        "have them, by why."
+    ),
     "collector",
     "gpu",
     "error",
 )
-CYCLE: Final = _metric("cycle_duration_seconds", "gauge", "How long the last sample of all devices took.")
-SAMPLE_AGE: Final = _metric("sample_age_seconds", "gauge", "Age of the device's last values when the page was made.", "gpu")
-STUCK: Final = _metric("stuck_calls", "gauge", "Calls of the driver that have not come back in time, one per GPU at most.")
-RELOAD: Final = _metric("config_last_reload_success", "gauge", "1 when the counters file was last read without error.")
-REJECTED: Final = _metric("config_rows_rejected", "gauge", "Rows of the counters file that were not understood.")
+CYCLE: Final = _metric(
+    "cycle_duration_seconds", "gauge", ("How long the last sample of all devices took.")
+)
+SAMPLE_AGE: Final = _metric(
+    "sample_age_seconds",
+    "gauge",
+    "Age of the device's last values when the page was made.",
+    "gpu",
+)
+STUCK: Final = _metric(
+    "stuck_calls",
+    "gauge",
+    "Calls of the driver that have not come back in time, one per GPU at most.",
+)
+RELOAD: Final = _metric(
+    "config_last_reload_success", "gauge", ("1 when the counters file was last read without error.")
+)
+REJECTED: Final = _metric(
+    "config_rows_rejected", "gauge", ("Rows of the counters file that were not understood.")
+)
 SCRAPES: Final = _metric("scrapes_total", "counter", "Answered scrapes.")
-SCRAPE_SECONDS: Final = _metric("scrape_duration_seconds", "gauge", "How long the last scrape before this page took.")
-PAGE_BYTES: Final = _metric("page_bytes", "gauge", "Size of the page before this one, uncompressed.")
-POD_MAP_AGE: Final = _metric("pod_map_age_seconds", "gauge", "Since when the kubelet has not told who has the cards.")
-POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers with devices, as the kubelet told last.")
+SCRAPE_SECONDS: Final = _metric(
+    "scrape_duration_seconds", "gauge", ("How long the last scrape before this page took.")
+)
+PAGE_BYTES: Final = _metric(
+    "page_bytes", "gauge", ("Size of the page before this one, uncompressed.")
+)
+POD_MAP_AGE: Final = _metric(
+    "pod_map_age_seconds", "gauge", ("Since when the kubelet has not told who has the cards.")
+)
+POD_MAP_CONTAINERS: Final = _metric(
+    "pod_map_containers", "gauge", ("Containers with devices, as the kubelet told last.")
+)
 POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total",
     "counter",
-    "How often it was not found out who has the cards: kubelet, grants; placement: nobody says on which card a container with"
+    "How often it was not found out who has the cards: kubelet, grants; placement: nobody "
+    "says on which card a container with"
     " shared memory is; no_host_pid: processes are not seen.",
     "reason",
 )
 LABELS_LEFT_OUT: Final = _metric(
     "pod_labels_left_out",
     "gauge",
-    "Labels of pods on this node that are not printed: owned by the exporter, Prometheus or a scrape target; collision with another"
+    "Labels of pods on this node that are not printed: owned by the exporter, Prometheus or a "
+    "scrape target; collision with another"
     " label of the pod.",
     "reason",
 )
@@ -136,7 +182,11 @@ def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float
     return [
         Family(BUILD_INFO, [(state.node, state.version, state.backend)], [1]),
         Family(NVML_UP, [(node,) for node in nodes], [int(snapshot.is_driver_up)] * len(nodes)),
-        Family(COLLECTOR_SUCCESS, keys, [None if run.is_good is None else int(run.is_good) for _, run in runs]),
+        Family(
+            COLLECTOR_SUCCESS,
+            keys,
+            [None if run.is_good is None else int(run.is_good) for _, run in runs],
+        ),
         Family(COLLECTOR_SECONDS, keys, [run.seconds for _, run in runs]),
         Family(COLLECTOR_LAST, keys, [_epoch(run, snapshot.at, now) for _, run in runs]),
         _errors(runs, state),
@@ -155,7 +205,9 @@ def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float
 
 def _ages(snapshot: DeviceSnapshot) -> Family:
     keys: list[Key] = [(sample.node, str(sample.index)) for sample in snapshot.devices]
-    return Family(SAMPLE_AGE, keys, [max(0.0, snapshot.at - sample.sampled_at) for sample in snapshot.devices])
+    return Family(
+        SAMPLE_AGE, keys, [max(0.0, snapshot.at - sample.sampled_at) for sample in snapshot.devices]
+    )
 
 
 def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
@@ -163,7 +215,11 @@ def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
 
 
 def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> Family:
-    found: dict[Key, int] = {(node, run.collector, run.gpu, kind): count for node, run in runs for kind, count in run.errors.items()}
+    found: dict[Key, int] = {
+        (node, run.collector, run.gpu, kind): count
+        for node, run in runs
+        for kind, count in run.errors.items()
+    }
     found |= {(node, VALUES, gpu, why): count for node, gpu, why, count in state.refused}
     found |= {(state.node, PAGE, "", kind): count for kind, count in state.faults}
     return Family(COLLECTOR_ERRORS, list(found), list(found.values()))
@@ -185,7 +241,17 @@ def _pod_map_runs(state: ExporterState, at: float) -> list[CollectorRun]:
 
 def _labels(state: ExporterState) -> list[Family]:
     told = state.labels_left_out
-    return [Family(LABELS_LEFT_OUT, [(state.node, reason) for reason, _ in told], [count for _, count in told])] if told else []
+    return (
+        [
+            Family(
+                LABELS_LEFT_OUT,
+                [(state.node, reason) for reason, _ in told],
+                [count for _, count in told],
+            )
+        ]
+        if told
+        else []
+    )
 
 
 def _pod_map(state: ExporterState) -> list[Family]:
@@ -196,5 +262,9 @@ def _pod_map(state: ExporterState) -> list[Family]:
     return [
         Family(POD_MAP_AGE, own, [pods.age_seconds]),
         Family(POD_MAP_CONTAINERS, own, [pods.containers]),
-        Family(POD_MAP_ERRORS, [(state.node, reason) for reason, _ in pods.errors], [count for _, count in pods.errors]),
+        Family(
+            POD_MAP_ERRORS,
+            [(state.node, reason) for reason, _ in pods.errors],
+            [count for _, count in pods.errors],
+        ),
     ]

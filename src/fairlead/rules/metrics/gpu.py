@@ -73,7 +73,9 @@ def _part(value: str, field: str, scale: int = 1, per: int = 1) -> _Part:
     return _Part(value, _PREFIX + field, scale, per)
 
 
-def _one(name: str, help: str, field: str, scale: int = 1, per: int = 1, type: str = "gauge") -> _Scaled:
+def _one(
+    name: str, help: str, field: str, scale: int = 1, per: int = 1, type: str = "gauge"
+) -> _Scaled:
     return _Scaled(f"fairlead_gpu_{name}", type, help, (_part("", field, scale, per),))
 
 
@@ -85,7 +87,10 @@ INSTANCE_BUSY: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 """How busy a MIG instance is, 0..1; the driver reports utilization only for undivided cards."""
 _INSTANCE_PARTS: Final = {
     "utilization_ratio": _Part("", INSTANCE_BUSY),
-    **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}_BYTES") for name in ("TOTAL", "USED", "FREE", "RESERVED")},
+    **{
+        f"memory_{name.lower()}_bytes": _part("", f"FB_{name}_BYTES")
+        for name in ("TOTAL", "USED", "FREE", "RESERVED")
+    },
 }
 """Fields that a MIG instance reports instead of its card."""
 
@@ -100,14 +105,40 @@ def _labels(table: _Scaled) -> tuple[str, ...]:
 
 
 _TABLE: Final = (
-    _one("utilization_ratio", "Share of time in which the GPU ran at least one kernel.", "GPU_UTIL", per=100),
-    _one("memory_bandwidth_utilization_ratio", "Share of time in which device memory was read or written.", "MEM_COPY_UTIL", per=100),
-    _one("encoder_utilization_ratio", "Share of time in which the video encoder was busy.", "ENC_UTIL", per=100),
-    _one("decoder_utilization_ratio", "Share of time in which the video decoder was busy.", "DEC_UTIL", per=100),
+    _one(
+        "utilization_ratio",
+        "Share of time in which the GPU ran at least one kernel.",
+        "GPU_UTIL",
+        per=100,
+    ),
+    _one(
+        "memory_bandwidth_utilization_ratio",
+        "Share of time in which device memory was read or written.",
+        "MEM_COPY_UTIL",
+        per=100,
+    ),
+    _one(
+        "encoder_utilization_ratio",
+        "Share of time in which the video encoder was busy.",
+        "ENC_UTIL",
+        per=100,
+    ),
+    _one(
+        "decoder_utilization_ratio",
+        "Share of time in which the video decoder was busy.",
+        "DEC_UTIL",
+        per=100,
+    ),
     _one("memory_total_bytes", "Device memory in all.", "FB_TOTAL_BYTES"),
-    _one("memory_used_bytes", "Device memory in use, the driver's reserve left out.", "FB_USED_BYTES"),
+    _one(
+        "memory_used_bytes",
+        "Device memory in use, the driver's reserve left out.",
+        "FB_USED_BYTES",
+    ),
     _one("memory_free_bytes", "Device memory not in use.", "FB_FREE_BYTES"),
-    _one("memory_reserved_bytes", "Device memory the driver keeps for itself.", "FB_RESERVED_BYTES"),
+    _one(
+        "memory_reserved_bytes", ("Device memory the driver keeps for itself."), "FB_RESERVED_BYTES"
+    ),
     _many(
         "temperature_celsius",
         "Temperature by sensor.",
@@ -115,7 +146,11 @@ _TABLE: Final = (
         _part("gpu", "GPU_TEMP"),
         _part("memory", "MEMORY_TEMP"),
     ),
-    _one("temperature_slowdown_celsius", "Temperature of the chip at which the hardware slows the card down.", "SLOWDOWN_TEMP"),
+    _one(
+        "temperature_slowdown_celsius",
+        "Temperature of the chip at which the hardware slows the card down.",
+        "SLOWDOWN_TEMP",
+    ),
     _one("power_watts", "Power draw of the board.", "POWER_USAGE"),
     _many(
         "clock_hertz",
@@ -129,10 +164,19 @@ _TABLE: Final = (
     _one("retired_pages_pending", "1 when retired pages wait for a reset.", "RETIRED_PENDING"),
     _one(
         "recovery_action",
-        "What the driver asks for: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset, 5 IMEX, 6 bus reset, 7 system reboot.",
+        (
+            "What the driver asks for: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset, "
+            "5 IMEX, 6 bus reset, 7 system reboot."
+        ),
         "GPU_RECOVERY_ACTION",
     ),
-    _one("energy_joules_total", "Energy used since the driver was loaded.", "TOTAL_ENERGY_CONSUMPTION", per=1000, type="counter"),
+    _one(
+        "energy_joules_total",
+        "Energy used since the driver was loaded.",
+        "TOTAL_ENERGY_CONSUMPTION",
+        per=1000,
+        type="counter",
+    ),
     _many(
         "pcie_bytes_total",
         "Bytes over PCIe by direction.",
@@ -184,9 +228,15 @@ _TABLE: Final = (
     ),
     _many(
         "nvlink_errors_total",
-        "NVLink errors of all links, by type; which types there are depends on the generation of the links.",
+        (
+            "NVLink errors of all links, by type; which types there are depends on the generation "
+            "of the links."
+        ),
         "type",
-        *(_part(kind, f"NVLINK_{kind.upper()}_ERROR_COUNT_TOTAL") for kind in ("crc_flit", "crc_data", "replay", "recovery")),
+        *(
+            _part(kind, f"NVLINK_{kind.upper()}_ERROR_COUNT_TOTAL")
+            for kind in ("crc_flit", "crc_data", "replay", "recovery")
+        ),
         *(
             _part(kind, f"NVLINK_COUNT_{field}")
             for kind, field in {
@@ -200,11 +250,27 @@ _TABLE: Final = (
         type="counter",
     ),
     _one("pcie_replays_total", "PCIe retries.", "PCIE_REPLAY_COUNTER", type="counter"),
-    _one("pcie_link_generation", "PCIe generation of the card's link now; it falls by itself while the card rests.", "PCIE_LINK_GEN"),
-    _one("pcie_link_generation_max", "Highest PCIe generation that the card and its slot have.", "PCIE_MAX_LINK_GEN"),
+    _one(
+        "pcie_link_generation",
+        "PCIe generation of the card's link now; it falls by itself while the card rests.",
+        "PCIE_LINK_GEN",
+    ),
+    _one(
+        "pcie_link_generation_max",
+        "Highest PCIe generation that the card and its slot have.",
+        "PCIE_MAX_LINK_GEN",
+    ),
     _one("pcie_link_width", "PCIe lanes of the card's link now.", "PCIE_LINK_WIDTH"),
-    _one("pcie_link_width_max", "Most PCIe lanes that the card and its slot have.", "PCIE_MAX_LINK_WIDTH"),
-    _one("ecc_mode", "1 when the card's memory is protected by ECC, 0 when ECC is off.", "ECC_CURRENT"),
+    _one(
+        "pcie_link_width_max",
+        "Most PCIe lanes that the card and its slot have.",
+        "PCIE_MAX_LINK_WIDTH",
+    ),
+    _one(
+        "ecc_mode",
+        "1 when the card's memory is protected by ECC, 0 when ECC is off.",
+        "ECC_CURRENT",
+    ),
     _one("ecc_mode_pending", "The ECC mode that the next reset brings.", "ECC_PENDING"),
 )
 
@@ -214,28 +280,61 @@ def _device(name: str, help: str, *extra: str, type: str = "gauge") -> MetricNam
 
 
 INFO: Final = _device(
-    "info", "1; what the card is.", "minor_number", "pci_bus_id", "serial", "driver_version", "cuda_version", "vbios_version", "mig_mode"
+    "info",
+    "1; what the card is.",
+    "minor_number",
+    "pci_bus_id",
+    "serial",
+    "driver_version",
+    "cuda_version",
+    "vbios_version",
+    "mig_mode",
 )
 UP: Final = _device("up", "1 when the device answered its last sample.")
 HEALTHY: Final = _device("healthy", "1 when the device may take work.")
-HEALTH_CHECK: Final = _device("health_check", "Health by check: 0 ok, 1 warning, 2 failed.", "check")
-ALLOCATED: Final = _device("allocated_ratio", "Part of the device, or of the MIG instance, given to containers, 0 to 1.", *MIG_LABELS)
+HEALTH_CHECK: Final = _device(
+    "health_check", ("Health by check: 0 ok, 1 warning, 2 failed."), "check"
+)
+ALLOCATED: Final = _device(
+    "allocated_ratio",
+    "Part of the device, or of the MIG instance, given to containers, 0 to 1.",
+    *MIG_LABELS,
+)
 CONTAINERS: Final = _device("containers", "Containers that hold a part of the device.")
 GRANTABLE: Final = _device(
     "memory_grantable_bytes",
-    "Device memory that containers can be given: what the driver leaves; all of it where it is held whole or by turns.",
+    (
+        "Device memory that containers can be given: what the driver leaves; all of it where it "
+        "is held whole or by turns."
+    ),
 )
-FOREIGN: Final = _device("foreign_processes", "Processes on the device that no container was granted.")
-FOREIGN_MEMORY: Final = _device("memory_foreign_bytes", "Device memory of processes without a grant.")
+FOREIGN: Final = _device(
+    "foreign_processes", ("Processes on the device that no container was granted.")
+)
+FOREIGN_MEMORY: Final = _device(
+    "memory_foreign_bytes", ("Device memory of processes without a grant.")
+)
 UNATTRIBUTED_MEMORY: Final = _device(
-    "memory_unattributed_bytes", "Device memory in use that belongs to no container and no foreign process."
+    "memory_unattributed_bytes",
+    "Device memory in use that belongs to no container and no foreign process.",
 )
 POWER_LIMIT: Final = _device("power_limit_watts", "Power limit in force.")
 THROTTLED: Final = _device("throttled", "1 when this reason holds clocks down now.", "reason")
-XID_LAST: Final = _device("xid_last_timestamp_seconds", "When the driver last reported this XID error.", "xid")
-XID_ERRORS: Final = _device("xid_errors_total", "XID errors reported by the driver since the exporter started.", "xid", type="counter")
-ECC_ERRORS: Final = _device("ecc_errors_total", "ECC errors by severity and scope.", "severity", "scope", type="counter")
-NVLINK_UP: Final = _device("nvlink_up", "1 when the NVLink is active or asleep, 0 when it is down.", "link")
+XID_LAST: Final = _device(
+    "xid_last_timestamp_seconds", ("When the driver last reported this XID error."), "xid"
+)
+XID_ERRORS: Final = _device(
+    "xid_errors_total",
+    "XID errors reported by the driver since the exporter started.",
+    "xid",
+    type="counter",
+)
+ECC_ERRORS: Final = _device(
+    "ecc_errors_total", ("ECC errors by severity and scope."), "severity", "scope", type="counter"
+)
+NVLINK_UP: Final = _device(
+    "nvlink_up", ("1 when the NVLink is active or asleep, 0 when it is down."), "link"
+)
 _LINKS_UP: Final = (1, 2)
 _LINK_STATES: Final = {str(link): f"{_PREFIX}NVLINK_STATE_L{link}" for link in range(18)}
 _ECC: Final = (
@@ -246,7 +345,9 @@ _ECC: Final = (
 )
 
 
-_FIELD_NAMES: Final = tuple(MetricName(each.name, each.type, _labels(each), each.help) for each in _TABLE)
+_FIELD_NAMES: Final = tuple(
+    MetricName(each.name, each.type, _labels(each), each.help) for each in _TABLE
+)
 
 
 def device_key(sample: DeviceSample) -> Key:
@@ -254,23 +355,37 @@ def device_key(sample: DeviceSample) -> Key:
     return (sample.node, str(sample.index), sample.uuid, sample.model)
 
 
-def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None, unnamed: Sequence[UnnamedCard] = ()) -> list[Family]:
+def gpu_families(
+    samples: Sequence[DeviceSample],
+    only: Container[str] | None = None,
+    unnamed: Sequence[UnnamedCard] = (),
+) -> list[Family]:
     """All device families, or `only` those of these names; series by (node, GPU).
 
     XIDs of `unnamed` cards have the PCI address as their `gpu`, and no uuid and no model, so that
     an alert names the card.
     """
     keys = [device_key(sample) for sample in samples]
-    families = [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
+    families = [
+        make(metric, samples, keys)
+        for metric, make in _MAKERS
+        if only is None or metric.name in only
+    ]
     return [_with_unnamed(family, unnamed) for family in families] if unnamed else families
 
 
 def _with_unnamed(family: Family, unnamed: Sequence[UnnamedCard]) -> Family:
     if family.metric not in (XID_LAST, XID_ERRORS):
         return family
-    found = [((card.node, card.pci_bus_id, "", "", str(event.xid)), event) for card in unnamed for event in card.xids]
+    found = [
+        ((card.node, card.pci_bus_id, "", "", str(event.xid)), event)
+        for card in unnamed
+        for event in card.xids
+    ]
     values = [event.last_at if family.metric == XID_LAST else event.count for _, event in found]
-    return structs.replace(family, keys=[*family.keys, *(key for key, _ in found)], values=[*family.values, *values])
+    return structs.replace(
+        family, keys=[*family.keys, *(key for key, _ in found)], values=[*family.values, *values]
+    )
 
 
 def granted(sample: DeviceSample) -> list[DeviceProcess]:
@@ -309,7 +424,11 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
         return 0
     grantable = grantable_bytes(sample)
     limits = [process.memory_limit_bytes for process in holders]
-    return min(1.0, sum(limit or 0 for limit in limits) / grantable) if grantable and None not in limits else None
+    return (
+        min(1.0, sum(limit or 0 for limit in limits) / grantable)
+        if grantable and None not in limits
+        else None
+    )
 
 
 def _is_given(instance: MigInstance) -> int:
@@ -348,7 +467,11 @@ def _facts(sample: DeviceSample) -> Key:
 
 
 def _info(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
-    return Family(metric, [(*key, *_facts(sample)) for key, sample in zip(keys, samples, strict=True)], [1] * len(samples))
+    return Family(
+        metric,
+        [(*key, *_facts(sample)) for key, sample in zip(keys, samples, strict=True)],
+        [1] * len(samples),
+    )
 
 
 def _each(value: Value) -> _Make:
@@ -361,12 +484,16 @@ def _fields(table: _Scaled) -> _Make:
 
     def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
         labelled = [(*key, part.value) for key in keys for part in table.parts]
-        return Family(metric, labelled, [_field(sample, part) for sample in samples for part in table.parts])
+        return Family(
+            metric, labelled, [_field(sample, part) for sample in samples for part in table.parts]
+        )
 
     return make
 
 
-def _of_instances(of_card: Value, of_instance: Callable[[DeviceSample, MigInstance], float | int | None]) -> _Make:
+def _of_instances(
+    of_card: Value, of_instance: Callable[[DeviceSample, MigInstance], float | int | None]
+) -> _Make:
     """A family with series of MIG instances instead of the card, if the card has instances."""
 
     def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
@@ -406,18 +533,32 @@ def _scaled(value: float | None, part: _Part) -> float | int | None:
 def _labelled(values: Sequence[str], value: Callable[[DeviceSample, str], int | None]) -> _Make:
     def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
         labelled = [(*key, each) for key in keys for each in values]
-        return Family(metric, labelled, [value(sample, each) for sample in samples for each in values])
+        return Family(
+            metric, labelled, [value(sample, each) for sample in samples for each in values]
+        )
 
     return make
 
 
 def _throttled(sample: DeviceSample, reason: str) -> int | None:
-    return None if sample.throttle_reasons is None else int(bool(sample.throttle_reasons & THROTTLE_REASONS[reason]))
+    return (
+        None
+        if sample.throttle_reasons is None
+        else int(bool(sample.throttle_reasons & THROTTLE_REASONS[reason]))
+    )
 
 
 def _xid_last(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
-    found = [(key, event) for key, sample in zip(keys, samples, strict=True) for event in sorted(sample.xids, key=lambda event: event.xid)]
-    return Family(metric, [(*key, str(event.xid)) for key, event in found], [event.last_at for _, event in found])
+    found = [
+        (key, event)
+        for key, sample in zip(keys, samples, strict=True)
+        for event in sorted(sample.xids, key=lambda event: event.xid)
+    ]
+    return Family(
+        metric,
+        [(*key, str(event.xid)) for key, event in found],
+        [event.last_at for _, event in found],
+    )
 
 
 def _xid_errors(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
@@ -433,7 +574,9 @@ def _xid_errors(metric: MetricName, samples: Sequence[DeviceSample], keys: list[
 
 def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
     labelled = [(*key, severity, scope) for key in keys for severity, scope, _ in _ECC]
-    return Family(metric, labelled, [sample.fields.get(field) for sample in samples for _, _, field in _ECC])
+    return Family(
+        metric, labelled, [sample.fields.get(field) for sample in samples for _, _, field in _ECC]
+    )
 
 
 def _links(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
@@ -471,7 +614,11 @@ def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
 
 def _maker(table: _Scaled) -> _Make:
     part = _instance_part(table)
-    return _fields(table) if part is None else _of_instances(partial(_field, part=table.parts[0]), partial(_own, part))
+    return (
+        _fields(table)
+        if part is None
+        else _of_instances(partial(_field, part=table.parts[0]), partial(_own, part))
+    )
 
 
 _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
@@ -479,8 +626,17 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (UP, _each(lambda sample: int(sample.up))),
     (HEALTHY, _each(lambda sample: None if sample.healthy is None else int(sample.healthy))),
     (HEALTH_CHECK, _labelled(CHECKS, lambda sample, check: sample.health_checks.get(check))),
-    (ALLOCATED, _of_instances(allocated_ratio, lambda sample, each: _is_given(each) if sample.up and sample.knows_holders else None)),
-    (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up and sample.knows_holders else None)),
+    (
+        ALLOCATED,
+        _of_instances(
+            allocated_ratio,
+            lambda sample, each: _is_given(each) if sample.up and sample.knows_holders else None,
+        ),
+    ),
+    (
+        CONTAINERS,
+        _each(lambda sample: len(granted(sample)) if sample.up and sample.knows_holders else None),
+    ),
     (FOREIGN, _each(_foreign_processes)),
     (GRANTABLE, _each(grantable_bytes)),
     *((metric, _maker(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),

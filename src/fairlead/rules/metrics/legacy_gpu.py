@@ -16,19 +16,44 @@ from fairlead.rules.devices.attribution import WHOLE_ENTITY, device_holder
 from fairlead.rules.devices.container_use import percent_of_whole
 from fairlead.rules.metrics.gpu import granted
 
-_LABELS: Final = ("allocate_mode", "container_name", "minor_number", "name", "namespace_name", "node_name", "pod_name", "uuid")
+_LABELS: Final = (
+    "allocate_mode",
+    "container_name",
+    "minor_number",
+    "name",
+    "namespace_name",
+    "node_name",
+    "pod_name",
+    "uuid",
+)
 
 DUTY_CYCLE: Final = MetricName(
     "nvidia_gpu_duty_cycle",
     "gauge",
     _LABELS,
-    "Percent of time over the past sample period during which one or more kernels were executing on the GPU device",
+    (
+        "Percent of time over the past sample period during which one or more kernels were "
+        "executing on the GPU device"
+    ),
 )
-MEMORY_TOTAL: Final = MetricName("nvidia_gpu_memory_total_bytes", "gauge", _LABELS, "Total memory of the GPU device in bytes")
-MEMORY_USED: Final = MetricName("nvidia_gpu_memory_used_bytes", "gauge", _LABELS, "Memory used of the GPU device in bytes")
-POWER: Final = MetricName("nvidia_gpu_power_usage_milliwatts", "gauge", _LABELS, "Power usage of the GPU device in milliwatts")
-TEMPERATURE: Final = MetricName("nvidia_gpu_temperature_celsius", "gauge", _LABELS, "Temperature of the GPU device in celsius")
-NUM_DEVICES: Final = MetricName("nvidia_gpu_num_devices", "gauge", ("node_name",), "Number of GPU devices")
+MEMORY_TOTAL: Final = MetricName(
+    "nvidia_gpu_memory_total_bytes", "gauge", _LABELS, ("Total memory of the GPU device in bytes")
+)
+MEMORY_USED: Final = MetricName(
+    "nvidia_gpu_memory_used_bytes", "gauge", _LABELS, ("Memory used of the GPU device in bytes")
+)
+POWER: Final = MetricName(
+    "nvidia_gpu_power_usage_milliwatts",
+    "gauge",
+    _LABELS,
+    "Power usage of the GPU device in milliwatts",
+)
+TEMPERATURE: Final = MetricName(
+    "nvidia_gpu_temperature_celsius", "gauge", _LABELS, ("Temperature of the GPU device in celsius")
+)
+NUM_DEVICES: Final = MetricName(
+    "nvidia_gpu_num_devices", "gauge", ("node_name",), ("Number of GPU devices")
+)
 NAMES: Final = (DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, NUM_DEVICES)
 
 
@@ -38,7 +63,11 @@ def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
     A device that does not answer has no series, but counts in `num_devices`.
     """
     devices = [(_device_key(sample), sample) for sample in samples if sample.fields]
-    shares = [(_share_key(sample, process), sample, process) for _, sample in devices for process in _sharing(sample)]
+    shares = [
+        (_share_key(sample, process), sample, process)
+        for _, sample in devices
+        for process in _sharing(sample)
+    ]
     keys = [key for key, _ in devices]
     all_keys = keys + [key for key, _, _ in shares]
     totals = [_scaled(sample, "FB_TOTAL_BYTES", 1) for _, sample in devices]
@@ -49,10 +78,15 @@ def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
         counts[sample.node] = counts.get(sample.node, 0) + 1
     return [
         Family(
-            DUTY_CYCLE, all_keys, [_scaled(s, "GPU_UTIL", 1) for _, s in devices] + [percent_of_whole(process) for _, _, process in shares]
+            DUTY_CYCLE,
+            all_keys,
+            [_scaled(s, "GPU_UTIL", 1) for _, s in devices]
+            + [percent_of_whole(process) for _, _, process in shares],
         ),
         Family(MEMORY_TOTAL, all_keys, totals + share_totals),
-        Family(MEMORY_USED, all_keys, used + [process.memory_used_bytes for _, _, process in shares]),
+        Family(
+            MEMORY_USED, all_keys, used + [process.memory_used_bytes for _, _, process in shares]
+        ),
         Family(POWER, keys, [_scaled(sample, "POWER_USAGE", 1000) for _, sample in devices]),
         Family(TEMPERATURE, keys, [_scaled(sample, "GPU_TEMP", 1) for _, sample in devices]),
         Family(NUM_DEVICES, [(node,) for node in counts], list(counts.values())),
@@ -64,7 +98,16 @@ def _device_key(sample: DeviceSample) -> Key:
     mode = GpuMode.EXCLUSIVE if holder.container else GpuMode.NONE
     if mode == GpuMode.NONE:
         return (mode, "", str(sample.minor), sample.model, "", sample.node, "", sample.uuid)
-    return (mode, holder.container, str(sample.minor), sample.model, holder.namespace, sample.node, holder.pod, sample.uuid)
+    return (
+        mode,
+        holder.container,
+        str(sample.minor),
+        sample.model,
+        holder.namespace,
+        sample.node,
+        holder.pod,
+        sample.uuid,
+    )
 
 
 def _share_key(sample: DeviceSample, process: DeviceProcess) -> Key:

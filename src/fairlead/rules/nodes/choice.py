@@ -21,22 +21,33 @@ def may_use(choice: NodeChoice, node: Node) -> bool:
 
     A cordoned node has kube-scheduler's taint for it; PreferNoSchedule forbids nothing.
     """
-    return may_use_labelled(choice, node.name, node.labels, (*node.taints, CORDONED) if node.unschedulable else node.taints)
+    return may_use_labelled(
+        choice,
+        node.name,
+        node.labels,
+        (*node.taints, CORDONED) if node.unschedulable else node.taints,
+    )
 
 
-def may_use_labelled(choice: NodeChoice, name: str, labels: Mapping[str, str], taints: Iterable[Taint]) -> bool:
+def may_use_labelled(
+    choice: NodeChoice, name: str, labels: Mapping[str, str], taints: Iterable[Taint]
+) -> bool:
     """The same for a node of which only these are known."""
     if any(labels.get(key) != value for key, value in choice.selector):
         return False
     if choice.terms is not None and not any(_holds(term, name, labels) for term in choice.terms):
         return False
-    return all(taint.effect == "PreferNoSchedule" or _is_tolerated(taint, choice) for taint in taints)
+    return all(
+        taint.effect == "PreferNoSchedule" or _is_tolerated(taint, choice) for taint in taints
+    )
 
 
 def _holds(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(holds_for(each, labels) for each in term.labels) and all(holds_for(each, {"metadata.name": name}) for each in term.fields)
+    return all(holds_for(each, labels) for each in term.labels) and all(
+        holds_for(each, {"metadata.name": name}) for each in term.fields
+    )
 
 
 def holds_for(asked: Expression, held: Mapping[str, str]) -> bool:
@@ -69,8 +80,14 @@ def _is_tolerated(taint: Taint, choice: NodeChoice) -> bool:
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in ("", taint.effect) or (toleration.key and toleration.key != taint.key):
+    if toleration.effect not in ("", taint.effect) or (
+        toleration.key and toleration.key != taint.key
+    ):
         return False
     if toleration.operator == "Exists":
         return True
-    return toleration.operator in ("", "Equal") and bool(toleration.key) and toleration.value == taint.value
+    return (
+        toleration.operator in ("", "Equal")
+        and bool(toleration.key)
+        and toleration.value == taint.value
+    )

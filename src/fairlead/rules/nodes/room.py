@@ -18,7 +18,17 @@ from msgspec import Struct
 from fairlead.model.node import Node
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Pod
-from fairlead.model.resources import CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, NVIDIA_GPU_SHARED, PODS, Amounts, is_gpu_resource, sum_of
+from fairlead.model.resources import (
+    CPU,
+    GPU_MEMORY,
+    MEMORY,
+    NVIDIA_GPU,
+    NVIDIA_GPU_SHARED,
+    PODS,
+    Amounts,
+    is_gpu_resource,
+    sum_of,
+)
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.nodes.choice import may_use
 
@@ -60,9 +70,15 @@ class NoNodeFits(Struct, frozen=True):
         match self.kind:
             case "barred":
                 of = "its node" if self.nodes == 1 else f"any of {self.nodes} nodes"
-                return f"may not use {of}: {self._barrier or 'selector, affinity or taints rule them out'}"
+                return (
+                    f"may not use {of}: "
+                    f"{self._barrier or 'selector, affinity or taints rule them out'}"
+                )
             case "absent":
-                return f"needs {amount_words(self.resource, self.asked)}; no node that it may use offers any"
+                return (
+                    f"needs {amount_words(self.resource, self.asked)}; no node that it may use "
+                    "offers any"
+                )
             case "never":
                 return f"{need}; the largest of {self.nodes}, {self.best}, has {had}"
             case "full":
@@ -73,8 +89,21 @@ class NoNodeFits(Struct, frozen=True):
     def _barrier(self) -> str:
         if self.labels:
             return f"none has the label {self.labels[0]}"
-        reasons = [f"they have taints that it does not tolerate ({', '.join(self.taints)})"] if self.taints else []
-        return " and ".join([*reasons, *([f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned"] if self.cordoned else [])])
+        reasons = (
+            [(f"they have taints that it does not tolerate ({', '.join(self.taints)})")]
+            if self.taints
+            else []
+        )
+        return (" and ").join(
+            [
+                *reasons,
+                *(
+                    [(f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned")]
+                    if self.cordoned
+                    else []
+                ),
+            ]
+        )
 
 
 def amount_words(resource: str, amount: float) -> str:
@@ -102,7 +131,9 @@ def spoken_amount(resource: str, amount: float) -> float:
 
 
 class NodeRooms:
-    """`why` for many pods at one moment: equal needs have one answer, and nodes are summed up once."""
+    """`why` for many pods at one moment: equal needs have one
+    answer, and nodes are summed up once.
+    """
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
@@ -130,16 +161,24 @@ class NodeRooms:
         if node.name not in self._left:
             held = [pod for pod in self._snapshot.pods_on(node.name) if pod.is_holding]
             taken = {**sum_of(pod.requests for pod in held), PODS: len(held)}
-            self._left[node.name] = {name: amount - taken.get(name, 0) for name, amount in node.allocatable.items()}
+            self._left[node.name] = {
+                name: amount - taken.get(name, 0) for name, amount in node.allocatable.items()
+            }
         return self._left[node.name]
 
 
-def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]) -> NoNodeFits | None:
+def _why(
+    asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]
+) -> NoNodeFits | None:
     usable = [(node, left) for node, left in free if may_use(choice, node)]
     if not usable:
         return _barred(choice, [node for node, _ in free]) if free else None
     where = tuple(f"{key}={value}" for key, value in choice.selector)
-    short = [name for name in sorted(asked, key=_rank) if all(left.get(name, 0) < asked[name] for _, left in usable)]
+    short = [
+        name
+        for name in sorted(asked, key=_rank)
+        if all(left.get(name, 0) < asked[name] for _, left in usable)
+    ]
     if short:
         return _short_of(short[0], asked[short[0]], usable, where)
     if any(_fits(asked, left) for _, left in usable):
@@ -147,29 +186,58 @@ def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]
     return _not_together(asked, usable, where)
 
 
-def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: tuple[str, ...]) -> NoNodeFits:
+def _short_of(
+    resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: tuple[str, ...]
+) -> NoNodeFits:
     offering = [(node, left) for node, left in usable if node.allocatable.get(resource, 0) > 0]
     if not offering:
         return NoNodeFits("absent", resource, asked)
     largest = max((node for node, _ in offering), key=lambda node: node.allocatable[resource])
     if largest.allocatable[resource] < asked:
-        return NoNodeFits("never", resource, asked, len(offering), largest.name, largest.allocatable[resource], where)
+        return NoNodeFits(
+            "never",
+            resource,
+            asked,
+            len(offering),
+            largest.name,
+            largest.allocatable[resource],
+            where,
+        )
     node, left = max(offering, key=lambda each: each[1].get(resource, 0))
-    return NoNodeFits("full", resource, asked, len(offering), node.name, max(0, left.get(resource, 0)), where)
+    return NoNodeFits(
+        "full", resource, asked, len(offering), node.name, max(0, left.get(resource, 0)), where
+    )
 
 
-def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]) -> NoNodeFits:
+def _not_together(
+    asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]
+) -> NoNodeFits:
     """The scarcest resource is free on some node, but not beside the others: what is missing on
     those nodes.
     """
     first = min(asked, key=_rank)
     able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
-    missing = next(name for name in sorted(asked, key=_rank) if any(left.get(name, 0) < asked[name] for _, left in able))
+    missing = next(
+        name
+        for name in sorted(asked, key=_rank)
+        if any(left.get(name, 0) < asked[name] for _, left in able)
+    )
     node, left = max(able, key=lambda each: each[1].get(missing, 0))
-    if left.get(missing, 0) >= asked[missing]:  # enough on one of them, so a third resource is missing
+    # enough on one of them, so a third resource is missing
+    if left.get(missing, 0) >= asked[missing]:
         others = [each for each in able if each[1].get(missing, 0) >= asked[missing]]
-        return _not_together({name: amount for name, amount in asked.items() if name != missing}, others, where)
-    return NoNodeFits("together", missing, asked[missing], len(able), node.name, max(0, left.get(missing, 0)), where)
+        return _not_together(
+            {name: amount for name, amount in asked.items() if name != missing}, others, where
+        )
+    return NoNodeFits(
+        "together",
+        missing,
+        asked[missing],
+        len(able),
+        node.name,
+        max(0, left.get(missing, 0)),
+        where,
+    )
 
 
 def _fits(asked: Amounts, left: Mapping[str, int]) -> bool:
@@ -178,7 +246,9 @@ def _fits(asked: Amounts, left: Mapping[str, int]) -> bool:
 
 def _rank(resource: str) -> tuple[int, str]:
     """Sort key: GPUs are the resource that people look for first, then cores, then memory."""
-    return (0 if is_gpu_resource(resource) else 1 if resource == CPU else 2 if resource == MEMORY else 3), resource
+    return (
+        0 if is_gpu_resource(resource) else 1 if resource == CPU else 2 if resource == MEMORY else 3
+    ), resource
 
 
 def _barred(choice: NodeChoice, nodes: Sequence[Node]) -> NoNodeFits:
@@ -188,6 +258,8 @@ def _barred(choice: NodeChoice, nodes: Sequence[Node]) -> NoNodeFits:
             return NoNodeFits("barred", nodes=len(nodes), labels=(f"{key}={value}",))
     if any(may_use(NodeChoice(tolerations=choice.tolerations), node) for node in nodes):
         return NoNodeFits("barred", nodes=len(nodes))
-    taints = sorted({taint.key for node in nodes for taint in node.taints if taint.effect != "PreferNoSchedule"})
+    taints = sorted(
+        {taint.key for node in nodes for taint in node.taints if taint.effect != "PreferNoSchedule"}
+    )
     cordoned = sum(node.unschedulable for node in nodes)
     return NoNodeFits("barred", nodes=len(nodes), taints=tuple(taints[:3]), cordoned=cordoned)

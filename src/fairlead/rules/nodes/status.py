@@ -46,7 +46,11 @@ def node_roles(node: Node) -> tuple[str, ...]:
     >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
     ('gpu', 'worker')
     """
-    roles = {label.removeprefix(LABEL_ROLE_PREFIX) for label in node.labels if label.startswith(LABEL_ROLE_PREFIX)}
+    roles = {
+        label.removeprefix(LABEL_ROLE_PREFIX)
+        for label in node.labels
+        if label.startswith(LABEL_ROLE_PREFIX)
+    }
     roles.add(node.labels.get(LABEL_ROLE, ""))
     return tuple(sorted(roles - {""}))
 
@@ -116,7 +120,11 @@ def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
     """
     if node.labels.get(LABEL_GPU_SCHEDULE) != TOPOLOGY_SCHEDULE:
         return False
-    return snapshot is None or node.name in snapshot.topologies or not snapshot.was_read(GPU_TOPOLOGIES)
+    return (
+        snapshot is None
+        or node.name in snapshot.topologies
+        or not snapshot.was_read(GPU_TOPOLOGIES)
+    )
 
 
 def arena_mode(mode: GpuMode) -> GpuMode:
@@ -144,8 +152,19 @@ def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
 CONFLICT: Final = "GPUModeConflict"
 """Reason of the Warning event about a `ShareMode.conflict`."""
 _SWITCH: Final = {"true": True, "false": False}
-_SCHEDULE: Final = {"cgpu": True, "core_mem": True, "share": True, "mps": True, "default": False, "topology": False}
-_MEANINGS: Final = {LABEL_SHARED: _SWITCH, LABEL_GPU_SCHEDULE: _SCHEDULE, LABEL_SHARED_ALIAS: _SWITCH}
+_SCHEDULE: Final = {
+    "cgpu": True,
+    "core_mem": True,
+    "share": True,
+    "mps": True,
+    "default": False,
+    "topology": False,
+}
+_MEANINGS: Final = {
+    LABEL_SHARED: _SWITCH,
+    LABEL_GPU_SCHEDULE: _SCHEDULE,
+    LABEL_SHARED_ALIAS: _SWITCH,
+}
 
 
 class ShareMode(Struct, frozen=True, gc=False):
@@ -167,12 +186,20 @@ def share_mode(labels: Mapping[str, str]) -> ShareMode:
     >>> share_mode({"cgpu": "false", "gpushare": "true"}).conflict
     'label cgpu=false overrides gpushare=true: the GPUs of this node are exclusive'
     """
-    known = [(key, labels[key], meaning[labels[key]]) for key, meaning in _MEANINGS.items() if labels.get(key) in meaning]
+    known = [
+        (key, labels[key], meaning[labels[key]])
+        for key, meaning in _MEANINGS.items()
+        if labels.get(key) in meaning
+    ]
     placement = PLACEMENTS.get(labels.get(LABEL_GPU_PLACEMENT, ""))
     if not known:
         return ShareMode(False, placement)
     key, value, is_shared = known[0]
     beaten = [f"{other}={text}" for other, text, wanted in known[1:] if wanted is not is_shared]
     mode = "shared" if is_shared else "exclusive"
-    conflict = f"label {key}={value} overrides {' and '.join(beaten)}: the GPUs of this node are {mode}" if beaten else ""
+    conflict = (
+        f"label {key}={value} overrides {' and '.join(beaten)}: the GPUs of this node are {mode}"
+        if beaten
+        else ""
+    )
     return ShareMode(is_shared, placement, conflict)

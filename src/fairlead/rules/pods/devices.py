@@ -8,7 +8,14 @@ from typing import Final
 
 from fairlead.model.devices.gpu import GpuInstance, GpuMode
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, Amounts, counted, nvidia_gpus
+from fairlead.model.resources import (
+    ALIYUN_GPU,
+    GPU_MEMORY,
+    MIG_PREFIX,
+    Amounts,
+    counted,
+    nvidia_gpus,
+)
 
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 _SHARE: Final = GpuMode.SHARE
@@ -51,7 +58,11 @@ def mig_compute(amounts: Amounts) -> int:
     >>> mig_compute({"nvidia.com/mig-1g.18gb": 2, "nvidia.com/mig-3g.71gb": 1, "cpu": 1})
     5
     """
-    parts = ((name.removeprefix(MIG_PREFIX), counted(amounts, name)) for name in amounts if name.startswith(MIG_PREFIX))
+    parts = (
+        (name.removeprefix(MIG_PREFIX), counted(amounts, name))
+        for name in amounts
+        if name.startswith(MIG_PREFIX)
+    )
     return sum(count * GpuInstance(0, profile).compute_slices for profile, count in parts)
 
 

@@ -44,10 +44,18 @@ def named_owner(pod: Pod, workloads: Mapping[str, Workload] = _NO_WORKLOADS) -> 
         return None
     if owner.kind == "Job":
         name = _schedule_of(owner, pod, workloads)
-        return Owner("CronJob", name, "", controller=True, api_version="batch/v1") if name else owner
+        return (
+            Owner("CronJob", name, "", controller=True, api_version="batch/v1") if name else owner
+        )
     suffix = f"-{pod.labels.get(_HASH, '')}"
     if owner.kind == "ReplicaSet" and len(suffix) > 1 and owner.name.endswith(suffix):
-        return Owner("Deployment", owner.name.removesuffix(suffix), "", controller=True, api_version="apps/v1")
+        return Owner(
+            "Deployment",
+            owner.name.removesuffix(suffix),
+            "",
+            controller=True,
+            api_version="apps/v1",
+        )
     return owner
 
 

@@ -26,7 +26,9 @@ def pod_status(pod: Pod) -> str:
     word = pod.reason or ("SchedulingGated" if pod.gates else pod.phase)
     for status in reversed(pod.statuses):
         word = _container_word(status) or word
-    if word == "Completed" and any(status.ready and status.state == _RUNNING for status in pod.statuses):
+    if word == "Completed" and any(
+        status.ready and status.state == _RUNNING for status in pod.statuses
+    ):
         return "Running" if is_ready(pod) else "NotReady"
     return word
 
@@ -41,7 +43,9 @@ def _init_word(pod: Pod) -> str | None:
             continue
         if status.name in restartable and status.started:
             continue
-        if status.state == _TERMINATED or (status.state == _WAITING and status.reason not in ("", "PodInitializing")):
+        if status.state == _TERMINATED or (
+            status.state == _WAITING and status.reason not in ("", "PodInitializing")
+        ):
             return f"Init:{_container_word(status)}"
         return f"Init:{place}/{len(pod.init_containers)}"
     return None
@@ -62,7 +66,17 @@ def node_wait(pod: Pod, now: float) -> float | None:
         return None
     if not pod.node:
         return None if pod.is_finished else max(0.0, now - pod.created_at)
-    bound = next((each.at for each in pod.conditions if each.type == "PodScheduled" and each.status == "True"), None) or pod.started_at
+    bound = (
+        next(
+            (
+                each.at
+                for each in pod.conditions
+                if each.type == "PodScheduled" and each.status == "True"
+            ),
+            None,
+        )
+        or pod.started_at
+    )
     return None if bound is None else max(0.0, bound - pod.created_at)
 
 
@@ -74,4 +88,6 @@ def ended_at(pod: Pod) -> float | None:
 
 def is_ready(pod: Pod) -> bool:
     """According to its kubelet."""
-    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.conditions)
+    return any(
+        condition.type == "Ready" and condition.status == "True" for condition in pod.conditions
+    )

@@ -119,7 +119,12 @@ class QuotaAccount:
     leaf, what its non-preemptible pods use.
     """
 
-    def __init__(self, tree: QuotaNode, settings: QuotaSettings | None = None, capacity: Amounts | None = None) -> None:
+    def __init__(
+        self,
+        tree: QuotaNode,
+        settings: QuotaSettings | None = None,
+        capacity: Amounts | None = None,
+    ) -> None:
         self.settings = settings or QuotaSettings()
         self.budgets: Mapping[str, int] = {}
         self.user_caps: Mapping[tuple[str, str], Amounts] = {}
@@ -144,7 +149,9 @@ class QuotaAccount:
     # --- input ------------------------------------------------------------------------------------
 
     def set_tree(self, tree: QuotaNode, capacity: Amounts | None = None) -> None:
-        """Replace the tree and read everything anew. Without `capacity` it follows from the nodes."""
+        """Replace the tree and read everything anew. Without
+        `capacity` it follows from the nodes.
+        """
         self.tree, self._given = tree, capacity
         self.index = index = TreeIndex(tree)
         width = len(index.resources)
@@ -152,7 +159,8 @@ class QuotaAccount:
         self.live = [[0] * width for _ in index.nodes]
         self.demand = Sums(index).own  # what is not lent counts as demand, too
         self.full: list[set[int]] = [
-            {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most} for place, own in enumerate(self.demand)
+            {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most}
+            for place, own in enumerate(self.demand)
         ]
         self.is_full_changed = True
         self.contested: list[tuple[int, ...]] = [()] * len(index.nodes)
@@ -244,16 +252,31 @@ class QuotaAccount:
         if self.is_full_changed:
             self._find_contested()
 
-    def add(self, leaf: int, vector: Vector, sign: int = 1, *, now: bool = True, after: bool = True, claim: bool = False) -> None:
+    def add(
+        self,
+        leaf: int,
+        vector: Vector,
+        sign: int = 1,
+        *,
+        now: bool = True,
+        after: bool = True,
+        claim: bool = False,
+    ) -> None:
         """Charge what a plan decided, until the next `settle`."""
-        for sums in (self.sums, *((self.after,) if after else ()), *((self.claims,) if claim else ())) if now else (self.after,):
+        for sums in (
+            (self.sums, *((self.after,) if after else ()), *((self.claims,) if claim else ()))
+            if now
+            else (self.after,)
+        ):
             sums.add(leaf, vector, sign)
             self.undo.append((sums, leaf, vector, sign))
         self.dirty.add(leaf)
 
     def kept(self) -> dict[str, dict[str, int]]:
         """Amounts kept in each leaf for pods that are created only when others of their job run."""
-        return self._by_leaf((place, vector) for place, book in self.books.items() for vector in book.late)
+        return self._by_leaf(
+            (place, vector) for place, book in self.books.items() for vector in book.late
+        )
 
     def promised(self) -> dict[str, dict[str, int]]:
         """The same with what claimants were promised, as their conditions show."""
@@ -264,7 +287,14 @@ class QuotaAccount:
         return [
             (place, vector)
             for place, book in self.books.items()
-            for vector in (*book.late, *(unit.vector for unit in book.units if unit.claim_since is not None and not unit.is_partial))
+            for vector in (
+                *book.late,
+                *(
+                    unit.vector
+                    for unit in book.units
+                    if unit.claim_since is not None and not unit.is_partial
+                ),
+            )
         ]
 
     def _by_leaf(self, parts: Iterable[tuple[int, Vector]]) -> dict[str, dict[str, int]]:
@@ -273,7 +303,9 @@ class QuotaAccount:
             mine = sums.setdefault(place, [0] * len(vector))
             for k, amount in enumerate(vector):
                 mine[k] += amount
-        return {self.index.names[place]: self.index.amounts(vector) for place, vector in sums.items()}
+        return {
+            self.index.names[place]: self.index.amounts(vector) for place, vector in sums.items()
+        }
 
     def groups(self, leaf: int) -> list[VictimGroup]:
         book = self.books.get(leaf)
@@ -305,7 +337,11 @@ class QuotaAccount:
         return None if soonest == NEVER else soonest
 
     def _counted(self, book: LeafBook) -> list[QuotaPod]:
-        return [pod for pod in book.pods.values() if not (pod.is_stopping and is_lost(pod, self.now, self.settings))]
+        return [
+            pod
+            for pod in book.pods.values()
+            if not (pod.is_stopping and is_lost(pod, self.now, self.settings))
+        ]
 
     def _read(self, book: LeafBook) -> None:
         """Read a leaf as a whole."""
@@ -323,7 +359,11 @@ class QuotaAccount:
             counted.append(pod)
             if pod.gang and pod.owner:
                 gangs.setdefault(pod.owner, []).append(pod)
-            if pod.deployment and not pod.is_stopping and pod.revision > book.latest.get(pod.deployment, 0):
+            if (
+                pod.deployment
+                and not pod.is_stopping
+                and pod.revision > book.latest.get(pod.deployment, 0)
+            ):
                 book.latest[pod.deployment] = pod.revision
             if not pod.is_admitted:
                 is_any_waiting = True
@@ -338,7 +378,9 @@ class QuotaAccount:
             if pod.is_preemptible and not pod.is_stopping:
                 if pod.priority < book.lowest:
                     book.lowest = pod.priority
-                if pod.deployment and pod.revision < book.revisions.get(pod.deployment, pod.revision + 1):
+                if pod.deployment and pod.revision < book.revisions.get(
+                    pod.deployment, pod.revision + 1
+                ):
                     book.revisions[pod.deployment] = pod.revision
             if pod.user:
                 mine = book.users.setdefault(pod.user, [0] * width)
@@ -349,17 +391,27 @@ class QuotaAccount:
             if not pod.node and not pod.gated_by:
                 self._unbound(book, pod)
         if is_any_waiting:
-            book.units = waiting_units(index, [pod for pod in counted if not is_gated(pod)], self.workloads)
+            book.units = waiting_units(
+                index, [pod for pod in counted if not is_gated(pod)], self.workloads
+            )
             book.units += gated_units(index, counted)
         newest: dict[str, float] = {}
         for pod in counted if book.suspended else ():
             if not pod.is_admitted and pod.owner in book.suspended:
                 newest[pod.owner] = max(pod.created_at, newest.get(pod.owner, 0.0))
-        book.units += [unit for uid, job in book.suspended.items() for unit in units_held(index, job, newest.get(uid, 0.0))]
+        book.units += [
+            unit
+            for uid, job in book.suspended.items()
+            for unit in units_held(index, job, newest.get(uid, 0.0))
+        ]
         if index.nodes[book.place].is_strict:
             self._age_with_jobs(book)
         for owner, members in gangs.items():
-            late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
+            late = (
+                None
+                if owner in book.awaited
+                else late_part(index, members, self.workloads.get(owner))
+            )
             if late is not None and all(pod.is_admitted for pod in members):
                 book.late.append(late)
                 demand = [part + more for part, more in zip(demand, late, strict=True)]
@@ -378,7 +430,9 @@ class QuotaAccount:
             if self.capped(unit) is None:
                 demand = [part + more for part, more in zip(demand, unit.vector, strict=True)]
             for pod in unit.pods:
-                if pod.deployment and (not pod.waits_for_surge or book.latest.get(pod.deployment, 0) > pod.revision):
+                if pod.deployment and (
+                    not pod.waits_for_surge or book.latest.get(pod.deployment, 0) > pod.revision
+                ):
                     self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
         if hopeful:
             book.peak = tuple(map(max, zip(*(unit.vector for unit in hopeful), strict=True)))
@@ -412,7 +466,14 @@ class QuotaAccount:
         """
         if not book.unbound:
             return []
-        refused = max((pod.admitted_at for pod in self.pods.values() if pod.is_refused and pod.admitted_at < NEVER), default=-NEVER)
+        refused = max(
+            (
+                pod.admitted_at
+                for pod in self.pods.values()
+                if pod.is_refused and pod.admitted_at < NEVER
+            ),
+            default=-NEVER,
+        )
         answered = max(self.scheduled_at, refused)
         return [pod for pod in book.unbound if pod.admitted_at <= answered]
 
@@ -432,12 +493,18 @@ class QuotaAccount:
     def _enter(self, book: LeafBook, used: Vector, live: Vector, demand: Vector) -> None:
         """Store new sums of a leaf and carry them up."""
         if used != book.used:
-            self.sums.add(book.place, tuple(new - old for new, old in zip(used, book.used, strict=True)))
+            self.sums.add(
+                book.place, tuple(new - old for new, old in zip(used, book.used, strict=True))
+            )
         freed = tuple(a - b for a, b in zip(live, book.live, strict=True))
         if any(freed):
             self.after.add(book.place, freed)
         if (live, demand) != (book.live, book.demand):
-            self._carry(book.place, freed, tuple(new - old for new, old in zip(demand, book.demand, strict=True)))
+            self._carry(
+                book.place,
+                freed,
+                tuple(new - old for new, old in zip(demand, book.demand, strict=True)),
+            )
         book.used, book.live, book.demand = used, live, demand
 
     def _carry(self, leaf: int, live: Vector, demand: Vector) -> None:
@@ -448,7 +515,10 @@ class QuotaAccount:
 
         def part(place: int, k: int) -> int:
             most, own = index.max[place][k], self.demand[place][k]
-            return max(index.floor[place][k], own if most is None else max(min(own, most), self.live[place][k]))
+            return max(
+                index.floor[place][k],
+                own if most is None else max(min(own, most), self.live[place][k]),
+            )
 
         for k, (moved, asked) in enumerate(zip(live, demand, strict=True)):
             delta = asked
@@ -490,7 +560,9 @@ class QuotaAccount:
         if rooms is not None:
             for each in seats.values():
                 rooms.unseat(each)
-            if not rooms.follow(self.nodes, [(before, self.pods.get(uid)) for uid, before in moved.items()]):
+            if not rooms.follow(
+                self.nodes, [(before, self.pods.get(uid)) for uid, before in moved.items()]
+            ):
                 rooms = None
         self.rooms = rooms or Rooms(self.nodes, self.pods.values())
 
@@ -506,7 +578,9 @@ class QuotaAccount:
         if self._given is not None:
             capacity = tuple([self._given.get(each) for each in resources])
         elif self.rooms is not None:
-            capacity = self.rooms.capacity(resources, [pod for book in self.books.values() for pod in book.lost])
+            capacity = self.rooms.capacity(
+                resources, [pod for book in self.books.values() for pod in book.lost]
+            )
         if capacity == index.capacity and not index.scarce:
             return
         firm = {place: tuple(book.firm) for place, book in self.books.items() if any(book.firm)}
@@ -522,18 +596,32 @@ class QuotaAccount:
             return
         if index.floor != floor:
             self._sum_up()
-        full = {k for k, limit in enumerate(index.max[0]) if limit is not None and self.demand[0][k] > limit}
+        full = {
+            k
+            for k, limit in enumerate(index.max[0])
+            if limit is not None and self.demand[0][k] > limit
+        }
         if full != self.full[0]:
             self.full[0], self.is_full_changed = full, True
         is_unlimited = [each is None for each in index.max[0]] != [each is None for each in most]
-        lowest = [min((each for each in pair if each is not None), default=NEVER) for pair in zip(most, index.max[0], strict=True)]
+        lowest = [
+            min((each for each in pair if each is not None), default=NEVER)
+            for pair in zip(most, index.max[0], strict=True)
+        ]
         for place, book in self.books.items():
             self.after.version[place] += 1  # its share of the root's max is a different one
-            fills = any(own + asked > low for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True))
-            is_min_changed = list(index.least[place]) != list(index.min[place])  # the sentences of its waiting units name the capacity
+            fills = any(
+                own + asked > low
+                for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True)
+            )
+            # the sentences of its waiting units name the capacity
+            is_min_changed = list(index.least[place]) != list(index.min[place])
             if is_unlimited or fills or is_min_changed or least[place] != index.min[place]:
                 book.needs = None
-            is_too_much = any(limit is not None and asked > limit for asked, limit in zip(book.peak, index.max[0], strict=True))
+            is_too_much = any(
+                limit is not None and asked > limit
+                for asked, limit in zip(book.peak, index.max[0], strict=True)
+            )
             if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
                 self._read(book)
                 self.reread.append(place)
@@ -555,7 +643,8 @@ class QuotaAccount:
         self.after.version = version  # turns of an old version must not count as newer
         self.live, self.demand = [[0] * width for _ in index.nodes], Sums(index).own
         self.full = [
-            {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most} for place, own in enumerate(self.demand)
+            {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most}
+            for place, own in enumerate(self.demand)
         ]
         self.is_full_changed = True
         for book in self.books.values():
@@ -608,14 +697,22 @@ class QuotaAccount:
 
     def jobs_at(self, place: int) -> int:
         """Jobs with admitted pods below a node."""
-        return sum(len(book.owners) for leaf, book in self.books.items() if place in self.index.up[leaf])
+        return sum(
+            len(book.owners) for leaf, book in self.books.items() if place in self.index.up[leaf]
+        )
 
 
 def account_of(state: QuotaState, capacity: Amounts | None = None) -> QuotaAccount:
     """The account of a state. The order of its lists does not matter."""
-    account = QuotaAccount(state.tree, state.settings, state.capacity if capacity is None else capacity)
+    account = QuotaAccount(
+        state.tree, state.settings, state.capacity if capacity is None else capacity
+    )
     account.set_nodes(state.nodes)
-    account.budgets, account.user_caps, account.violations = state.budgets, state.user_caps, state.violations
+    account.budgets, account.user_caps, account.violations = (
+        state.budgets,
+        state.user_caps,
+        state.violations,
+    )
     account.scheduled_at = state.scheduled_at
     fill(account, state.pods, state.workloads.values())
     return account

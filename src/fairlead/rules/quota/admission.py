@@ -36,7 +36,13 @@ USERS: Final = "system:serviceaccount:kube-ai:"
 """Prefix of the accounts of Fairlead's users; the user's id follows."""
 ADMINS: Final = "system:masters"
 PREFIX: Final = "fairlead.io/"
-GUARDED_LABELS: Final = (*LABELS_PREEMPTIBLE, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, "scheduling.x-k8s.io/pod-group", LABEL_USER)
+GUARDED_LABELS: Final = (
+    *LABELS_PREEMPTIBLE,
+    LABEL_POD_GROUP,
+    LABEL_POD_GROUP_SIZE,
+    "scheduling.x-k8s.io/pod-group",
+    LABEL_USER,
+)
 """Labels that may not change, beside all that begin with `fairlead.io/`."""
 GANG_ANNOTATIONS: Final = (
     "gang.scheduling.koordinator.sh/name",
@@ -50,7 +56,9 @@ USER_POLICY: Final = "fairlead-quota-user"
 
 
 class Additions(Struct, frozen=True):
-    """What the injector adds to a new object. `gate`: "" = none; `labels` replace those of the same name."""
+    """What the injector adds to a new object. `gate`: "" = none; `labels` replace those of the same
+    name.
+    """
 
     gate: str = ""
     labels: Mapping[str, str] = {}
@@ -73,7 +81,9 @@ def additions(pod: Written, writer: Writer) -> Additions:
     """
     if is_exempt(writer):
         return Additions()
-    return Additions("" if QUOTA_GATE in pod.gates else QUOTA_GATE, {LABEL_MANAGED: "true", **stamp(writer)})
+    return Additions(
+        "" if QUOTA_GATE in pod.gates else QUOTA_GATE, {LABEL_MANAGED: "true", **stamp(writer)}
+    )
 
 
 def stamp(writer: Writer) -> Mapping[str, str]:
@@ -98,7 +108,9 @@ def begins_suspended(job: Written) -> bool:
 
 
 def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:
-    """The refusal if the pod, as injected, may not be created; `leaf` is the leaf of its namespace."""
+    """The refusal if the pod, as injected, may not be created;
+    `leaf` is the leaf of its namespace.
+    """
     if is_exempt(writer):
         return None
     if QUOTA_GATE not in pod.gates:
@@ -121,7 +133,9 @@ def refuse_change(before: Written, after: Written, writer: Writer, leaf: str) ->
     if is_exempt(writer):
         return None
     if QUOTA_GATE in before.gates and QUOTA_GATE not in after.gates and writer.user != CONTROLLER:
-        return Refusal(f"only Fairlead's quota controller takes the scheduling gate {QUOTA_GATE} away")
+        return Refusal(
+            f"only Fairlead's quota controller takes the scheduling gate {QUOTA_GATE} away"
+        )
     if before.labels.get(LABEL_QUOTA_NAME) != after.labels.get(LABEL_QUOTA_NAME):
         refusal = _refuse_foreign(after, leaf)
         if refusal is not None:
@@ -133,10 +147,14 @@ def refuse_binding(binding: Written, writer: Writer, leaf: str) -> Refusal | Non
     """The refusal if labels and annotations of a Binding may not be copied to its pod."""
     if is_exempt(writer):
         return None
-    return _refuse_foreign(binding, leaf) or _refuse_edit(Written(), binding, writer, may_join=False)
+    return _refuse_foreign(binding, leaf) or _refuse_edit(
+        Written(), binding, writer, may_join=False
+    )
 
 
-def refuse_resize(before: Written, after: Written, writer: Writer, managed: Collection[str]) -> Refusal | None:
+def refuse_resize(
+    before: Written, after: Written, writer: Writer, managed: Collection[str]
+) -> Refusal | None:
     """The refusal if the pod may not be resized; `managed`: the resources that the tree counts.
 
     >>> before, after = Written(requests={"cpu": 1000}), Written(requests={"cpu": 2000})
@@ -162,10 +180,15 @@ def _refuse_foreign(pod: Written, leaf: str) -> Refusal | None:
     named = pod.labels.get(LABEL_QUOTA_NAME, leaf)
     if named == leaf:
         return None
-    return Refusal(f"the label {LABEL_QUOTA_NAME} names {named}, and this namespace is on " + (leaf or "no leaf"))
+    return Refusal(
+        f"the label {LABEL_QUOTA_NAME} names {named}, and this namespace is on "
+        + (leaf or ("no leaf"))
+    )
 
 
-def _refuse_edit(before: Written, after: Written, writer: Writer, *, may_join: bool) -> Refusal | None:
+def _refuse_edit(
+    before: Written, after: Written, writer: Writer, *, may_join: bool
+) -> Refusal | None:
     """`may_join`: the pod has not been admitted, so it may still become a member of a gang."""
     if _is_trusted(writer):
         return None

@@ -19,7 +19,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, Result, ScaleJob
+from fairlead.model.actions import (
+    AdmitPod,
+    DeleteObject,
+    EvictPod,
+    Outcome,
+    PatchObject,
+    Result,
+    ScaleJob,
+)
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.quota.rows import Workload, scaled, suspended_priority
 from fairlead.model.quota.state import QuotaPod
@@ -59,7 +67,8 @@ class Calls:
     def __init__(self, feed: QuotaFeed) -> None:
         self._feed = feed
         self._listing = feed.listings
-        self.admitting: PendingCalls[QuotaCall] = PendingCalls(refusal_is_final=False)  # refused also when the gate is gone
+        # refused also when the gate is gone
+        self.admitting: PendingCalls[QuotaCall] = PendingCalls(refusal_is_final=False)
         self.stopping: PendingCalls[QuotaCall] = PendingCalls()
         self.turning: PendingCalls[QuotaCall] = PendingCalls()
         self.awaited: dict[str, float] = {}
@@ -78,7 +87,11 @@ class Calls:
             pod = replace(pod, is_stopping=True, stopping_at=stopping.sent_at)
         turning = self.turning.get(pod.owner)
         if turning is not None and not pod.is_stopping and pod.is_admitted:
-            is_going = pod.uid in turning.victims if isinstance(turning.action, ScaleJob) else bool(turning.for_unit)
+            is_going = (
+                pod.uid in turning.victims
+                if isinstance(turning.action, ScaleJob)
+                else bool(turning.for_unit)
+            )
             pod = replace(pod, is_stopping=True) if is_going else pod
         if pod.uid in self.refused_at:
             pod = replace(pod, refused_at=self.refused_at[pod.uid])
@@ -114,14 +127,26 @@ class Calls:
     @property
     def touched(self) -> set[str]:
         """Uids of the pods that look different with them."""
-        of_jobs = [uid for uid, pod in self._feed.known.items() if pod.owner in self.turning] if self.turning else ()
+        of_jobs = (
+            [uid for uid, pod in self._feed.known.items() if pod.owner in self.turning]
+            if self.turning
+            else ()
+        )
         return {*self.admitting, *self.stopping, *self.refused_at, *self.ghosts, *of_jobs}
 
     # --- their lives ------------------------------------------------------------------------------
 
-    def send(self, action: CallAction, now: float, for_unit: str = "", victims: frozenset[str] = frozenset()) -> CallAction:
+    def send(
+        self,
+        action: CallAction,
+        now: float,
+        for_unit: str = "",
+        victims: frozenset[str] = frozenset(),
+    ) -> CallAction:
         pod = self._feed.known.get(action.target.uid) if isinstance(action, AdmitPod) else None
-        self._book(action)[action.target.uid] = QuotaCall(now, action=action, for_unit=for_unit, victims=victims, pod=pod)
+        self._book(action)[action.target.uid] = QuotaCall(
+            now, action=action, for_unit=for_unit, victims=victims, pod=pod
+        )
         return action
 
     def going_though_admitted(self, uid: str) -> QuotaPod | None:
@@ -130,9 +155,16 @@ class Calls:
         It is charged until the watch shows what happened to it.
         """
         call = self.admitting.get(uid)
-        if call is None or call.pod is None or uid in self._feed.known or uid not in self._feed.rows:
+        if (
+            call is None
+            or call.pod is None
+            or uid in self._feed.known
+            or uid not in self._feed.rows
+        ):
             return None
-        return replace(call.pod, is_admitted=True, is_stopping=True, admitted_at=call.sent_at, claim_since=None)
+        return replace(
+            call.pod, is_admitted=True, is_stopping=True, admitted_at=call.sent_at, claim_since=None
+        )
 
     def ended(self, action: CallAction, outcome: Outcome, now: float) -> QuotaCall | None:
         """The call, if it is one of these. A call that was certainly not carried out is forgotten,
@@ -163,17 +195,31 @@ class Calls:
             for book in self._books():
                 book.cut_off(now)
         self.admitting.forget(now, listing, self._is_admission_shown)
-        self.stopping.forget(now, listing, lambda uid, _: uid not in known or known[uid].is_stopping)
+        self.stopping.forget(
+            now, listing, lambda uid, _: uid not in known or known[uid].is_stopping
+        )
         for uid, call in self.turning.forget(now, listing, self._is_turn_shown):
             if uid in feed.workload_of and _brings_pods(call):
                 self.awaited[uid] = now + RESUME_SECONDS
-        self.ghosts |= {pod.uid: (replace(pod, is_stopping=True), now + LOST_SECONDS) for pod in feed.fallen}
+        self.ghosts |= {
+            pod.uid: (replace(pod, is_stopping=True), now + LOST_SECONDS) for pod in feed.fallen
+        }
         feed.fallen.clear()
-        for uid in [uid for uid, (pod, until) in self.ghosts.items() if now >= until or not self._is_awaited(pod.owner)]:
+        for uid in [
+            uid
+            for uid, (pod, until) in self.ghosts.items()
+            if now >= until or not self._is_awaited(pod.owner)
+        ]:
             del self.ghosts[uid]
-        for uid in [uid for uid, until in self.awaited.items() if now >= until or not self._is_awaited(uid)]:
+        for uid in [
+            uid for uid, until in self.awaited.items() if now >= until or not self._is_awaited(uid)
+        ]:
             del self.awaited[uid]
-        for uid in [uid for uid, at in self.refused_at.items() if now >= at + feed.settings.refusal_seconds or uid not in known]:
+        for uid in [
+            uid
+            for uid, at in self.refused_at.items()
+            if now >= at + feed.settings.refusal_seconds or uid not in known
+        ]:
             del self.refused_at[uid]
         self.pauses.forget(now)
 
@@ -222,8 +268,12 @@ class Calls:
         uid = action.target.uid
         if isinstance(action, EvictPod | DeleteObject):
             self.refused_at[uid] = now
-        elif isinstance(action, PatchObject) or (isinstance(action, ScaleJob) and action.count < action.before):
-            self.refused_at.update({pod.uid: now for pod in self._feed.known.values() if pod.owner == uid})
+        elif isinstance(action, PatchObject) or (
+            isinstance(action, ScaleJob) and action.count < action.before
+        ):
+            self.refused_at.update(
+                {pod.uid: now for pod in self._feed.known.values() if pod.owner == uid}
+            )
         self.pauses.pause(uid, now)
 
 
@@ -231,10 +281,17 @@ def _is_turned(job: Workload, call: QuotaCall) -> bool:
     """Whether the watch shows the effect of the call, or what another client did instead."""
     action = call.action
     if isinstance(action, ScaleJob):
-        return (job.parallelism, job.is_suspended and action.is_resumed) != (action.before, action.is_resumed)
+        return (job.parallelism, job.is_suspended and action.is_resumed) != (
+            action.before,
+            action.is_resumed,
+        )
     return job.is_suspended == bool(call.for_unit)
 
 
 def _brings_pods(call: QuotaCall) -> bool:
     action = call.action
-    return action.is_resumed or action.count > action.before if isinstance(action, ScaleJob) else not call.for_unit
+    return (
+        action.is_resumed or action.count > action.before
+        if isinstance(action, ScaleJob)
+        else not call.for_unit
+    )

@@ -1,7 +1,8 @@
-"""What quota knows of the cluster: what the API server's lists and watches report, object by object.
+"""What quota knows of the cluster: what the API server's lists and watches report, object by
+object.
 
-A pod is kept twice: as a lean row, and as quota sees it (`QuotaPod`), which follows from its owners and
-budgets, too, and is made again when those change.
+A pod is kept twice: as a lean row, and as quota sees it (`QuotaPod`), which follows from its owners
+and budgets, too, and is made again when those change.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, Changes
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+    Changes,
+)
 from fairlead.model.keys import (
     ANNOTATION_LOWERED,
     ANNOTATION_PARALLELISM,
@@ -55,12 +63,12 @@ class QuotaFeed:
 
     `is_rebuilt`: each kind was listed since the last `rebuild`.
 
-    By uid: `known` pods; `waiting`: the place of the gate among the gates of those that have it; `restless`:
-    those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended without an eviction.
-    `pods_of` counts pods by owner. `version` grows with every change that quota can see, `listings` with
-    every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
-    `stale`: jobs by uid with marks of this controller that do not
-    hold any more. `scheduled_at`: when any pod of the cluster came to a node, last.
+    By uid: `known` pods; `waiting`: the place of the gate among the gates of those that have it;
+    `restless`: those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended
+    without an eviction. `pods_of` counts pods by owner. `version` grows with every change that
+    quota can see, `listings` with every `rebuild`. What is `touched` has changed since the last
+    plan, which takes it away. `stale`: jobs by uid with marks of this controller that do not hold
+    any more. `scheduled_at`: when any pod of the cluster came to a node, last.
     """
 
     def __init__(self, workload_kinds: Collection[str] = ()) -> None:
@@ -111,10 +119,14 @@ class QuotaFeed:
         self._missing = set(self._kinds)
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what the API server reported of one kind; ValueError for a kind that quota does not follow."""
+        """Take what the API server reported of one kind; ValueError for a kind that quota does not
+        follow.
+        """
         kept = self._kinds.get(changes.kind)
         if kept is None:
-            raise ValueError(f"quota does not follow `{changes.kind}`, only {', '.join(self._kinds)}")
+            raise ValueError(
+                f"quota does not follow `{changes.kind}`, only {', '.join(self._kinds)}"
+            )
         if changes.is_list:
             kept.unreadable = frozenset(changes.unreadable)
             kept.replace(changes.all_rows())
@@ -136,7 +148,7 @@ class QuotaFeed:
     def changed(self) -> None:
         self.version += 1
 
-    # --- pods as quota sees them ----------------------------------------------------------------------------
+    # --- pods as quota sees them ------------------------------------------------------------------
 
     def put_pod(self, uid: str, row: Pod) -> bool:
         """Whether that changed anything that quota sees."""
@@ -152,7 +164,9 @@ class QuotaFeed:
         if is_job_pod(row) and (owner := row.controller) is not None:
             self._of_job[owner.uid].add(uid)
             self._doubted_jobs.add(owner.uid)
-        if row.node and (before is None or before.node != row.node or before.containers != row.containers):
+        if row.node and (
+            before is None or before.node != row.node or before.containers != row.containers
+        ):
             self._on_node[row.node].add(uid)
             self.touched_nodes.add(row.node)
         return self._see(uid, row)
@@ -213,7 +227,9 @@ class QuotaFeed:
         self._doubted_spaces.add(namespace)
 
     def settle(self) -> None:
-        """Look again at pods whose owners or budgets have changed, or of whose Job others go now."""
+        """Look again at pods whose owners or budgets have
+        changed, or of whose Job others go now.
+        """
         for uid in self._doubted_jobs:
             self._follow_job(uid)
         self._doubted_jobs.clear()
@@ -224,7 +240,9 @@ class QuotaFeed:
             for uid in self._in_namespace[space] if space not in self._doubted_spaces else ():
                 row, known = self.rows[uid], self.known.get(uid)
                 controller = row.controller
-                if (controller is not None and controller.uid in owners) or (known is not None and known.owner in owners):
+                if (controller is not None and controller.uid in owners) or (
+                    known is not None and known.owner in owners
+                ):
                     self._see(uid, row)
         self._doubted_spaces.clear()
         self._doubted_owners.clear()
@@ -232,12 +250,16 @@ class QuotaFeed:
     def active_of(self, job: str) -> list[Pod]:
         """The pods of a batch Job that its controller keeps, the first to be removed first."""
         surplus = self.sight.surplus
-        return in_removal_order(self.rows[uid] for uid in self._of_job.get(job, ()) if uid not in surplus)
+        return in_removal_order(
+            self.rows[uid] for uid in self._of_job.get(job, ()) if uid not in surplus
+        )
 
     def _follow_job(self, job: str) -> None:
         uids = self._of_job.get(job)
         before = self._surplus_of.pop(job, set())
-        found = surplus_in([self.rows[uid] for uid in uids], self.workload_of.get(job)) if uids else []
+        found = (
+            surplus_in([self.rows[uid] for uid in uids], self.workload_of.get(job)) if uids else []
+        )
         now = {pod.uid for pod in found}
         if uids is not None and not uids:
             del self._of_job[job]
@@ -248,7 +270,7 @@ class QuotaFeed:
             if uid in self.rows:
                 self._see(uid, self.rows[uid])
 
-    # --- the cluster around them ----------------------------------------------------------------------------
+    # --- the cluster around them ------------------------------------------------------------------
 
     def rooms(self, leaf_spaces: frozenset[str], now: float) -> tuple[NodeRoom, ...]:
         """The nodes; what pods ask that quota does not count is taken.
@@ -269,7 +291,11 @@ class QuotaFeed:
                 self._doubted_nodes.discard(name)
                 continue
             bound = [self.rows[uid] for uid in self._on_node[name]]
-            strange = [pod for pod in bound if pod.namespace not in leaf_spaces or pod.uid not in self.known]
+            strange = [
+                pod
+                for pod in bound
+                if pod.namespace not in leaf_spaces or pod.uid not in self.known
+            ]
             room = node_room(node, taken_by(strange), holes_of(node, bound), now)
             if self._rooms.get(name) != room:  # who compares rooms by identity need not look
                 self._rooms[name] = room
@@ -289,7 +315,10 @@ class QuotaFeed:
     def tree(self) -> QuotaTree | None:
         """The one that counts; under another tool's definition there may be others."""
         found = self.trees.rows.values()
-        return next((tree for tree in found if (tree.namespace, tree.name) == (TREE_NAMESPACE, TREE_NAME)), None)
+        return next(
+            (tree for tree in found if (tree.namespace, tree.name) == (TREE_NAMESPACE, TREE_NAME)),
+            None,
+        )
 
     def follow_settings(self) -> None:
         """Those of the tree that is there; pods may be other victims by them."""
@@ -410,7 +439,9 @@ class _Pods:
         self.unreadable: frozenset[str] = frozenset()
 
     def replace(self, rows: dict[str, Pod]) -> None:
-        for uid in [uid for uid in self._feed.rows if uid not in rows and uid not in self.unreadable]:
+        for uid in [
+            uid for uid in self._feed.rows if uid not in rows and uid not in self.unreadable
+        ]:
             self.drop(uid)
         for uid, pod in rows.items():
             self.put(uid, pod)
@@ -423,22 +454,41 @@ class _Pods:
 
 
 def _without_stale(job: Workload, before: Collection[str]) -> Workload:
-    """A mark that was seen not to hold does not hold again, though the job may look as if it did by now: its
-    owner has suspended it himself, or has written the number that we had written.
+    """A mark that was seen not to hold does not hold again, though the job may look as if it did by
+    now: its owner has suspended it himself, or has written the number that we had written.
     """
     stale = list(job.stale)
-    if ANNOTATION_SUSPENDED_FOR in before and job.suspended_for and ANNOTATION_SUSPENDED_FOR not in stale:
+    if (
+        ANNOTATION_SUSPENDED_FOR in before
+        and job.suspended_for
+        and ANNOTATION_SUSPENDED_FOR not in stale
+    ):
         stale += [ANNOTATION_SUSPENDED_FOR]
         job = replace(job, suspended_for="")
     if ANNOTATION_PARALLELISM in before and job.own_parallelism:
         stale += [ANNOTATION_PARALLELISM, ANNOTATION_LOWERED]
         job = replace(job, own_parallelism=0, held=0)
-    if ANNOTATION_SUSPENDED_PRIORITY in before and job.priority and not job.suspended_for and not job.own_parallelism:
+    if (
+        ANNOTATION_SUSPENDED_PRIORITY in before
+        and job.priority
+        and not job.suspended_for
+        and not job.own_parallelism
+    ):
         stale += [ANNOTATION_SUSPENDED_PRIORITY]
     return replace(job, stale=tuple(dict.fromkeys(stale)))
 
 
 def _looks(node: Node) -> tuple[object, ...]:
     """The parts of a node that quota reads; most changes are heartbeats."""
-    conditions = tuple((each.type, each.status, each.at) for each in node.conditions if each.type == "Ready")
-    return node.labels, node.taints, node.capacity, node.allocatable, node.unschedulable, conditions, node.gpus
+    conditions = tuple(
+        (each.type, each.status, each.at) for each in node.conditions if each.type == "Ready"
+    )
+    return (
+        node.labels,
+        node.taints,
+        node.capacity,
+        node.allocatable,
+        node.unschedulable,
+        conditions,
+        node.gpus,
+    )

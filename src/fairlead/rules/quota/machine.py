@@ -56,7 +56,15 @@ from fairlead.model.actions import (
 )
 from fairlead.model.changes import Changes
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
-from fairlead.model.quota.plan import EvictionMethod, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
+from fairlead.model.quota.plan import (
+    EvictionMethod,
+    QuotaEviction,
+    QuotaNodeUse,
+    QuotaPlan,
+    QuotaReturn,
+    QuotaWaiting,
+    Reason,
+)
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
@@ -64,7 +72,13 @@ from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import CallAction, Calls
 from fairlead.rules.quota.feed import QuotaFeed
 from fairlead.rules.quota.jobs.removal import left_without
-from fairlead.rules.quota.jobs.turning import disown_action, lower_action, raise_action, resume_action, suspend_action
+from fairlead.rules.quota.jobs.turning import (
+    disown_action,
+    lower_action,
+    raise_action,
+    resume_action,
+    suspend_action,
+)
 from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses, promised_by_leaf
 from fairlead.rules.quota.plan import Planned, plan_account
@@ -86,7 +100,9 @@ and of a job's stale annotations.
 """
 TRIAL_SECONDS: Final = 5.0
 """How long the result of a trial is valid."""
-NO_TREE: Final = "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
+NO_TREE: Final = (
+    "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
+)
 
 _EVICT: Final = EvictionMethod.EVICT
 _JOB: Final = "Job"
@@ -232,7 +248,12 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self._alarm, self.telling.next_after(now), self._status.next_after(now)]
+        times = [
+            self._calls_due,
+            self._alarm,
+            self.telling.next_after(now),
+            self._status.next_after(now),
+        ]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         if self._untold:
@@ -257,7 +278,9 @@ class QuotaMachine:
         self.feed.settle()
         tree = self.feed.tree
         violations = self._violations(tree)
-        root = tree.root if tree is not None and not any(each.stops for each in violations) else None
+        root = (
+            tree.root if tree is not None and not any(each.stops for each in violations) else None
+        )
         if tree is None or root is None:
             self._break(tree, violations, now)
             return
@@ -278,27 +301,43 @@ class QuotaMachine:
         yield from self._enforce(now)
         self._uncounted |= set(account.reread)
         self._recounted |= told.keys()
-        self._status.want(tree, self._node_uses, violations, self._not_enforced(), now, self._charged)
+        self._status.want(
+            tree, self._node_uses, violations, self._not_enforced(), now, self._charged
+        )
 
     @property
     def plan(self) -> QuotaPlan:
         """The latest plan."""
         if self._plan is None:
-            self._plan = QuotaPlan() if self._planned is None else replace(self._planned.plan(), nodes=self._node_uses())
+            self._plan = (
+                QuotaPlan()
+                if self._planned is None
+                else replace(self._planned.plan(), nodes=self._node_uses())
+            )
         return self._plan
 
-    def _tell(self, account: QuotaAccount, planned: Planned, now: float) -> dict[int, Sequence[QuotaWaiting]]:
+    def _tell(
+        self, account: QuotaAccount, planned: Planned, now: float
+    ) -> dict[int, Sequence[QuotaWaiting]]:
         """Pass the plan's rows to `telling`; return those of the leaves that the plan looked at.
 
         The conditions of these leaves follow every plan. In other leaves only sentences may have
         changed: their rows are passed on at most every `LOOK_SECONDS`, a few leaves in each look.
         """
         places, names = planned.looked_at(), account.index.names
-        rows: dict[int, Sequence[QuotaWaiting]] = {place: planned.waiting_in(place) for place in places}
+        rows: dict[int, Sequence[QuotaWaiting]] = {
+            place: planned.waiting_in(place) for place in places
+        }
         self._is_all_told = self._is_all_told and not account.reread
         if self._listing != (listing := (self.feed.listings, account)):
             self._listing, self._told_at, self._is_all_told, self._untold = listing, now, True, {}
-            self.telling.want({names[place]: rows.get(place) or planned.waiting_in(place) for place in account.books}, now)
+            self.telling.want(
+                {
+                    names[place]: rows.get(place) or planned.waiting_in(place)
+                    for place in account.books
+                },
+                now,
+            )
             return rows
         for place in places:
             self._untold.pop(place, None)
@@ -329,7 +368,12 @@ class QuotaMachine:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._recounted = set()
-            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces if name not in PROTECTED}
+            self._leaf_of = {
+                name: leaf.name
+                for leaf in root.leaves()
+                for name in leaf.namespaces
+                if name not in PROTECTED
+            }
             self._marks_version, self._strays, self._admitting = -1, set(), set()
             changed, turned = set(feed.known), set(feed.workload_of)
         calls = self.calls
@@ -337,7 +381,9 @@ class QuotaMachine:
         others = {*calls.stopping, *calls.refused_at, *self.telling.touched}
         # pending admissions may be thousands: each is laid over once
         admitting = set() if calls.turning else calls.admitting.keys() - others
-        for uid in (changed | overlaid | self._overlaid) - ((admitting & self._admitting) - changed):
+        for uid in (changed | overlaid | self._overlaid) - (
+            (admitting & self._admitting) - changed
+        ):
             self._keep_pod(account, uid)
         self._overlaid, self._admitting = overlaid, admitting
         turning = {*self.calls.turning, *self.calls.awaited}
@@ -348,7 +394,11 @@ class QuotaMachine:
             elif account.workloads.get(uid) != (laid := self.calls.over_workload(job)):
                 account.put_workload(laid)
             self._stray_jobs.discard(uid)
-            if job is not None and job.namespace not in self._leaf_of and (job.own_parallelism or (job.is_suspended and job.suspended_for)):
+            if (
+                job is not None
+                and job.namespace not in self._leaf_of
+                and (job.own_parallelism or (job.is_suspended and job.suspended_for))
+            ):
                 self._stray_jobs.add(uid)
         self._turned = turning
         account.budgets, account.scheduled_at = feed.sight.allowed(), feed.scheduled_at
@@ -388,14 +438,26 @@ class QuotaMachine:
 
     def _charged(self) -> list[QuotaPod]:
         """Admitted pods of all leaves."""
-        return [pod for pod in self._account.pods.values() if pod.is_admitted] if self._account is not None else []
+        return (
+            [pod for pod in self._account.pods.values() if pod.is_admitted]
+            if self._account is not None
+            else []
+        )
 
     def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:
         """Violations of the tree, found again only if it or the set of namespaces changed."""
         spaces = self.feed.namespaces
-        if self._validated is None or self._validated[0] is not tree or self._validated[1] != spaces.version:
+        if (
+            self._validated is None
+            or self._validated[0] is not tree
+            or self._validated[1] != spaces.version
+        ):
             names = frozenset(space.name for space in spaces.rows.values())
-            self._validated = tree, spaces.version, validate(tree, tree, names) if tree is not None else ()
+            self._validated = (
+                tree,
+                spaces.version,
+                validate(tree, tree, names) if tree is not None else (),
+            )
         return self._validated[2]
 
     def _break(self, tree: QuotaTree | None, violations: tuple[Violation, ...], now: float) -> None:
@@ -409,7 +471,13 @@ class QuotaMachine:
         self._untold = {}
         self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
-            target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)
+            target = ObjectRef(
+                "scheduling.sigs.k8s.io/v1beta1",
+                "ElasticQuotaTree",
+                tree.name,
+                tree.namespace,
+                tree.uid,
+            )
             self.telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
         self._broken = sentence
         if tree is not None:
@@ -425,7 +493,9 @@ class QuotaMachine:
                     if written is not None:
                         yield written
 
-    def _evict(self, evictions: Sequence[QuotaEviction], rows: Mapping[str, QuotaWaiting], now: float) -> Iterator[QuotaAction]:
+    def _evict(
+        self, evictions: Sequence[QuotaEviction], rows: Mapping[str, QuotaWaiting], now: float
+    ) -> Iterator[QuotaAction]:
         """Evictions for units with a written claim; several victims only if a trial allowed all."""
         by_unit: defaultdict[str, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
@@ -443,10 +513,16 @@ class QuotaMachine:
             else:
                 yield from self._evict_all(unit, victims, now)
 
-    def _evict_all(self, unit: str, victims: Sequence[QuotaEviction], now: float) -> Iterator[QuotaAction]:
+    def _evict_all(
+        self, unit: str, victims: Sequence[QuotaEviction], now: float
+    ) -> Iterator[QuotaAction]:
         uids = frozenset(each.pod.uid for each in victims)
         trial = self._trials.get(unit)
-        if trial is None or trial.uids != uids or (not trial.left and now >= trial.at + TRIAL_SECONDS):
+        if (
+            trial is None
+            or trial.uids != uids
+            or (not trial.left and now >= trial.at + TRIAL_SECONDS)
+        ):
             self._trials[unit] = _Trial(uids, set(uids), now)
             yield from (EvictPod(pod_ref(each.pod), is_trial=True) for each in victims)
             return
@@ -464,7 +540,9 @@ class QuotaMachine:
             if workload is not None:
                 yield from self._take(workload, group, unit, now)
 
-    def _take(self, job: Workload, group: Sequence[QuotaEviction], unit: str, now: float) -> Iterator[QuotaAction]:
+    def _take(
+        self, job: Workload, group: Sequence[QuotaEviction], unit: str, now: float
+    ) -> Iterator[QuotaAction]:
         """Take pods of a job: lower its parallelism, or suspend it if all its pods must stop."""
         gone = [each.pod.uid for each in group]
         priority = max(each.pod.priority for each in group)
@@ -487,7 +565,11 @@ class QuotaMachine:
         job = eviction.workload
         if job is None:
             return False
-        return job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.pauses.is_paused(job.uid, now)
+        return (
+            job.uid in self.calls.turning
+            or job.uid in self.feed.stale
+            or self.calls.pauses.is_paused(job.uid, now)
+        )
 
     def _disown(self, now: float) -> Iterator[QuotaAction]:
         """Withdraw annotations of this controller that no longer hold: a later suspend or
@@ -498,7 +580,13 @@ class QuotaMachine:
         for uid in sorted(self.feed.stale):
             job = self.feed.workload_of.get(uid)
             is_asked = now < self._disowned.get(uid, -PATCH_SECONDS) + PATCH_SECONDS
-            if job is None or not job.stale or is_asked or uid in self.calls.turning or self.calls.pauses.is_paused(uid, now):
+            if (
+                job is None
+                or not job.stale
+                or is_asked
+                or uid in self.calls.turning
+                or self.calls.pauses.is_paused(uid, now)
+            ):
                 continue
             self._disowned[uid] = now
             yield disown_action(job)
@@ -511,14 +599,32 @@ class QuotaMachine:
     def _resume(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.resume:
             uid = each.workload.uid
-            if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.pauses.is_paused(uid, now):
-                action = raise_action(each.workload, each.pods) if each.pods else resume_action(each.workload)
+            if (
+                uid not in self.calls.turning
+                and uid not in self.feed.stale
+                and not self.calls.pauses.is_paused(uid, now)
+            ):
+                action = (
+                    raise_action(each.workload, each.pods)
+                    if each.pods
+                    else resume_action(each.workload)
+                )
                 yield self.calls.send(action, now)
         # the namespace of these jobs has left the tree: they get back what this controller took
         for uid in sorted(self._stray_jobs):
             job = self.feed.workload_of.get(uid)
-            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.pauses.is_paused(uid, now):
-                yield self.calls.send(raise_action(job, job.pods + job.held) if job.own_parallelism else resume_action(job), now)
+            if (
+                job is not None
+                and not job.is_finished
+                and uid not in self.calls.turning
+                and not self.calls.pauses.is_paused(uid, now)
+            ):
+                yield self.calls.send(
+                    raise_action(job, job.pods + job.held)
+                    if job.own_parallelism
+                    else resume_action(job),
+                    now,
+                )
 
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
@@ -542,7 +648,10 @@ class QuotaMachine:
             times = self._returns.get(pod.owner, 0)
             if each.is_event_only:
                 self._tell_unbound(each)
-            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.pauses.is_paused(pod.uid, now):
+            elif (
+                now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2** times
+                and not self.calls.pauses.is_paused(pod.uid, now)
+            ):
                 if not self._is_of_batch_job(pod):
                     yield self.calls.send(DeleteObject(pod_ref(pod)), now)
                 elif pod.owner in self.feed.workload_of:
@@ -552,19 +661,30 @@ class QuotaMachine:
         for uid, pods in of_jobs.items():
             yield from self._return_job(self.feed.workload_of[uid], pods, now)
 
-    def _return_job(self, job: Workload, pods: Sequence[QuotaPod], now: float) -> Iterator[QuotaAction]:
+    def _return_job(
+        self, job: Workload, pods: Sequence[QuotaPod], now: float
+    ) -> Iterator[QuotaAction]:
         """Return pods of a batch Job that were never bound. A deleted pod would count as failed, so
         the Job is lowered, or suspended: itself, or the training job whose launcher it is.
         """
         uid = job.uid
-        if uid in self.calls.turning or uid in self.feed.stale or self.calls.pauses.is_paused(uid, now) or job.is_suspended:
+        if (
+            uid in self.calls.turning
+            or uid in self.feed.stale
+            or self.calls.pauses.is_paused(uid, now)
+            or job.is_suspended
+        ):
             return
         gone = frozenset(pod.uid for pod in pods)
         left = left_without(self.feed.active_of(uid), list(gone)) if job.can_lower else 0
         size = max(pod.gang_size for pod in pods)
         if job.can_lower and left is not None and left >= max(1, size):
             yield self.calls.send(lower_action(job, left, pods[0].priority), now, NO_NODE, gone)
-        elif job.can_suspend and left is not None and not any(pod.owner == uid and pod.budgets for pod in self.feed.known.values()):
+        elif (
+            job.can_suspend
+            and left is not None
+            and not any(pod.owner == uid and pod.budgets for pod in self.feed.known.values())
+        ):
             yield self.calls.send(suspend_action(job, NO_NODE, pods[0].priority), now, NO_NODE)
         else:
             for pod in pods:
@@ -579,14 +699,22 @@ class QuotaMachine:
         pod = returned.pod
         if pod.uid not in self._told:
             self._told[pod.uid] = ""
-            self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {returned.leaf}, and no node has taken it", "Warning")
+            self.telling.event(
+                pod_ref(pod),
+                "QuotaReturned",
+                f"admitted by {returned.leaf}, and no node has taken it",
+                "Warning",
+            )
 
     def _enforce(self, now: float) -> Iterator[QuotaAction]:
         """Write the label and the annotation by which admission finds the namespaces of leaves."""
         spaces = self.feed.namespaces
         if self._marks_version != spaces.version:
             self._marks_version = spaces.version
-            patches = ((space, namespace_patch(space, self._leaf_of.get(space.name))) for space in spaces.rows.values())
+            patches = (
+                (space, namespace_patch(space, self._leaf_of.get(space.name)))
+                for space in spaces.rows.values()
+            )
             self._unmarked = [(space, patch) for space, patch in patches if patch]
         for space, patch in self._unmarked:
             if space.is_ending or self.calls.pauses.is_paused(space.uid, now):
@@ -643,7 +771,9 @@ class QuotaMachine:
                 pod = self.feed.known.get(uid)
                 if pod is not None:
                     self._returns[pod.owner] = self._returns.get(pod.owner, 0) + 1
-                    self._tell_owner(pod, "QuotaReturned", f"{pod.name} was admitted, and no node has taken it")
+                    self._tell_owner(
+                        pod, "QuotaReturned", (f"{pod.name} was admitted, and no node has taken it")
+                    )
 
     def _tell_victims(self, uid: str, unit: str, *, is_owner_told: bool = True) -> None:
         for each in self._victims.pop(uid, ()):
@@ -657,10 +787,19 @@ class QuotaMachine:
         job = self.feed.workload_of.get(uid)
         if job is None:
             return
-        said = f"; parallelism {action.before} is {action.count} now" if isinstance(action, ScaleJob) else ""
+        said = (
+            f"; parallelism {action.before} is {action.count} now"
+            if isinstance(action, ScaleJob)
+            else ""
+        )
         if unit == NO_NODE:
             self._returns[uid] = self._returns.get(uid, 0) + 1
-            self.telling.event(workload_ref(job), "QuotaReturned", f"pods were admitted, and no node has taken them{said}", "Warning")
+            self.telling.event(
+                workload_ref(job),
+                "QuotaReturned",
+                f"pods were admitted, and no node has taken them{said}",
+                "Warning",
+            )
         elif unit:
             reason = "QuotaReclaimed" if isinstance(action, ScaleJob) else "QuotaSuspended"
             self.telling.event(workload_ref(job), reason, f"makes room for {unit}{said}", "Warning")

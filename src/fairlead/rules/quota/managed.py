@@ -10,7 +10,13 @@ from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU
 from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
-PROTECTED: Final = ("kube-system", "kube-public", "kube-node-lease", SYSTEM_NAMESPACE, USERS_NAMESPACE)
+PROTECTED: Final = (
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    SYSTEM_NAMESPACE,
+    USERS_NAMESPACE,
+)
 """Namespaces that may be on no leaf. If a tree lists one nevertheless, quota ignores its pods."""
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """Resources for which the Quota board always has a table, in its order."""
@@ -29,7 +35,10 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
     named = {resource for node in root.walk() for resource in node.resources}
     if not named:
         return DEFAULT_RESOURCES
-    return (*(resource for resource in DEFAULT_RESOURCES if resource in named), *sorted(named - set(DEFAULT_RESOURCES)))
+    return (
+        *(resource for resource in DEFAULT_RESOURCES if resource in named),
+        *sorted(named - set(DEFAULT_RESOURCES)),
+    )
 
 
 def is_exempt(pod: Pod) -> bool:

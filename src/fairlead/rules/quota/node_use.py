@@ -34,12 +34,18 @@ def node_uses(
     """
     managed = frozenset(managed_resources(state.tree))
     leaves = list(state.tree.leaves())
-    sums = {id(leaf): _LeafSums(leaf) for leaf in leaves}  # names may occur twice in a tree that breaks its rules
+    # names may occur twice in a tree that breaks its rules
+    sums = {id(leaf): _LeafSums(leaf) for leaf in leaves}
     of_namespace = {name: sums[id(leaf)] for leaf in leaves for name in leaf.namespaces}
     of_leaf = {leaf.name: sums[id(leaf)] for leaf in leaves}
     for pod in state.pods:
         if (own := of_namespace.get(pod.namespace)) is not None:
-            own.count(pod, managed, is_lost=is_lost(pod, state.now, state.settings), is_claim_listed=promised is None)
+            own.count(
+                pod,
+                managed,
+                is_lost=is_lost(pod, state.now, state.settings),
+                is_claim_listed=promised is None,
+            )
     for name, amounts in (promised or {}).items():
         _add(of_leaf[name].claimed, amounts, managed)
     for name, count in (units or {}).items():
@@ -47,7 +53,9 @@ def node_uses(
     return tuple(_gather(state.tree, sums, counted or {})[1])
 
 
-def promised_by_leaf(claims: Iterable[QuotaClaim], kept: Mapping[str, Amounts]) -> dict[str, Amounts]:
+def promised_by_leaf(
+    claims: Iterable[QuotaClaim], kept: Mapping[str, Amounts]
+) -> dict[str, Amounts]:
     """What a plan promises, and what is kept for pods that are created only when others of their
     job run.
     """
@@ -67,7 +75,9 @@ class NodeUses:
         self._managed = frozenset(managed_resources(tree))
         self._nodes = list(tree.walk())
         self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
-        self._above: dict[int, QuotaNode] = {id(child): node for node in self._nodes for child in node.children}
+        self._above: dict[int, QuotaNode] = {
+            id(child): node for node in self._nodes for child in node.children
+        }
         self._units: dict[str, int] = {}
         self._counted: Mapping[str, Amounts] = {}
         self._sums = {id(leaf): _LeafSums(leaf) for leaf in self._leaves.values()}
@@ -81,7 +91,9 @@ class NodeUses:
         sums = _LeafSums(node)
         sums.waiting_units = self._units.get(leaf, 0)
         for pod in pods:
-            sums.count(pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_listed=False)
+            sums.count(
+                pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_listed=False
+            )
         self._sums[id(node)] = sums
         self._changed.add(leaf)
 
@@ -92,7 +104,9 @@ class NodeUses:
             self._sums[id(self._leaves[leaf])].waiting_units = units
             self._changed.add(leaf)
 
-    def rows(self, promised: Mapping[str, Amounts], counted: Mapping[str, Amounts] | None = None) -> tuple[QuotaNodeUse, ...]:
+    def rows(
+        self, promised: Mapping[str, Amounts], counted: Mapping[str, Amounts] | None = None
+    ) -> tuple[QuotaNodeUse, ...]:
         """Every node, parents before children in the order written; every leaf has been read.
 
         `promised`: by leaf. `counted`: by node, mins that count as less than is written.
@@ -116,14 +130,20 @@ class NodeUses:
                     own = self._sums[id(node)] = _LeafSums(node)
                     for child in node.children:
                         own.add(self._sums[id(child)])
-                self._rows[id(node)] = _row(node, self._sums[id(node)], counted.get(node.name, NOTHING))
+                self._rows[id(node)] = _row(
+                    node, self._sums[id(node)], counted.get(node.name, NOTHING)
+                )
         return tuple(self._rows[id(node)] for node in self._nodes)
 
 
 def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:
     """Whether the pod should have stopped long ago: it is shown, but no longer charged
     (docs/spec/quota.md#pods-that-are-counted)."""
-    return pod.is_stopping and pod.stopping_at is not None and now - pod.stopping_at >= settings.stuck_seconds
+    return (
+        pod.is_stopping
+        and pod.stopping_at is not None
+        and now - pod.stopping_at >= settings.stuck_seconds
+    )
 
 
 class _LeafSums:
@@ -143,7 +163,9 @@ class _LeafSums:
         self.by_namespace: dict[str, Sum] = {name: {} for name in node.namespaces}
         self.by_user: dict[str, Sum] = {}
 
-    def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_listed: bool) -> None:
+    def count(
+        self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_listed: bool
+    ) -> None:
         if not pod.is_admitted:
             self.waiting_pods[pod.condition_reason] += 1
             if pod.gated_by:
@@ -160,7 +182,11 @@ class _LeafSums:
             _add(self.lost, pod.request, managed)
         else:
             self.pods += 1
-            for total in (self.used, self.by_namespace[pod.namespace], self.by_user.setdefault(pod.user, {})):
+            for total in (
+                self.used,
+                self.by_namespace[pod.namespace],
+                self.by_user.setdefault(pod.user, {}),
+            ):
                 _add(total, pod.request, managed)
             if not pod.is_preemptible:
                 _add(self.firm_used, pod.request, managed)
@@ -183,7 +209,9 @@ class _LeafSums:
         self.waiting_pods.update(below.waiting_pods)
 
 
-def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums], counted: Mapping[str, Amounts]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
+def _gather(
+    node: QuotaNode, sums: Mapping[int, _LeafSums], counted: Mapping[str, Amounts]
+) -> tuple[_LeafSums, list[QuotaNodeUse]]:
     """The sums of the node, and the rows of the node and of all nodes below it."""
     if node.is_leaf:
         return sums[id(node)], [_row(node, sums[id(node)], counted.get(node.name, NOTHING))]
@@ -204,8 +232,16 @@ def _row(node: QuotaNode, own: _LeafSums, counted: Amounts) -> QuotaNodeUse:
         tuple(child.name for child in node.children),
         used=own.used,
         request=_sum(own.used, own.waiting),
-        guaranteed={name: least for name, amount in own.used.items() if (least := min(amount, mins.get(name, 0)))},
-        borrowed={name: over for name, amount in own.used.items() if (over := amount - mins.get(name, 0)) > 0},
+        guaranteed={
+            name: least
+            for name, amount in own.used.items()
+            if (least := min(amount, mins.get(name, 0)))
+        },
+        borrowed={
+            name: over
+            for name, amount in own.used.items()
+            if (over := amount - mins.get(name, 0)) > 0
+        },
         claimed=own.claimed,
         lost=own.lost,
         firm_used=own.firm_used,
@@ -216,7 +252,11 @@ def _row(node: QuotaNode, own: _LeafSums, counted: Amounts) -> QuotaNodeUse:
         waiting_by_reason=own.waiting_pods,
         waiting_by_resource=own.waiting_for,
         counted_min=counted,
-        over_max={name: own.used[name] - most for name, most in node.max.items() if own.used.get(name, 0) > most},
+        over_max={
+            name: own.used[name] - most
+            for name, most in node.max.items()
+            if own.used.get(name, 0) > most
+        },
         used_by_namespace=own.by_namespace if node.is_leaf else {},
         used_by_user=own.by_user,
     )

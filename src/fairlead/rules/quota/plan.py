@@ -76,16 +76,27 @@ _Turn = tuple[tuple[object, ...], Unit, Reason, Clauses]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
-    """The plan for this state; the order of its lists does not matter. Total for every tree, valid or not."""
+    """The plan for this state; the order of its lists does not matter. Total for every tree, valid
+    or not.
+    """
     account = account_of(state)
     planned = plan_account(account, state.now)
     plan = planned.plan()
     units: defaultdict[str, int] = defaultdict(int)
     for row in plan.waiting:
         units[row.leaf] += 1
-    nodes = node_uses(state, promised_by_leaf(plan.claims, account.kept()), units, account.index.counted())
+    nodes = node_uses(
+        state, promised_by_leaf(plan.claims, account.kept()), units, account.index.counted()
+    )
     return QuotaPlan(
-        plan.admit, plan.evict, plan.waiting, plan.claims, plan.returned, plan.resume, nodes=nodes, violations=state.violations
+        plan.admit,
+        plan.evict,
+        plan.waiting,
+        plan.claims,
+        plan.returned,
+        plan.resume,
+        nodes=nodes,
+        violations=state.violations,
     )
 
 
@@ -113,11 +124,20 @@ class Planned:
         self.evict = tuple(
             each
             for group, unit, key, why in planner.evicted
-            for each in _evictions(planner, group, key, why if unit is None else why_victim(group, unit, planner.lacking[unit]))
+            for each in _evictions(
+                planner,
+                group,
+                key,
+                why if unit is None else why_victim(group, unit, planner.lacking[unit]),
+            )
         )
         self.claims = tuple(
             QuotaClaim(
-                unit.key, names[unit.leaf], planner.index.amounts(unit.vector), unit.pods, any(pod.claim_since is None for pod in unit.pods)
+                unit.key,
+                names[unit.leaf],
+                planner.index.amounts(unit.vector),
+                unit.pods,
+                any(pod.claim_since is None for pod in unit.pods),
             )
             for unit in planner.claimed
         )
@@ -133,7 +153,11 @@ class Planned:
         over all leaves.
         """
         overall = self._planner.overall()
-        return tuple(row for book in self._planner.account.books.values() for row in self._planner.rows(book, overall))
+        return tuple(
+            row
+            for book in self._planner.account.books.values()
+            for row in self._planner.rows(book, overall)
+        )
 
     def waiting_in(self, place: int) -> tuple[QuotaWaiting, ...]:
         return self._planner.rows(self._planner.account.books[place])
@@ -142,12 +166,18 @@ class Planned:
         """Reason by unit, of the leaves that were looked at. Units of other leaves keep their
         reasons.
         """
-        return {unit.key: reason for place in self.looked_at() for unit, reason, _ in self._planner.verdicts(place)}
+        return {
+            unit.key: reason
+            for place in self.looked_at()
+            for unit, reason, _ in self._planner.verdicts(place)
+        }
 
     def looked_at(self) -> list[int]:
         """Leaves with at least one line that this plan tried, or whose pods changed."""
         planner = self._planner
-        return sorted(planner.seen | planner.woken | (planner.account.dirty & planner.account.books.keys()))
+        return sorted(
+            planner.seen | planner.woken | (planner.account.dirty & planner.account.books.keys())
+        )
 
     def waiting_units_in(self, place: int) -> int:
         """Number of units that wait in a leaf."""
@@ -155,7 +185,13 @@ class Planned:
 
     def plan(self) -> QuotaPlan:
         return QuotaPlan(
-            self.admit, self.evict, self.waiting(), self.claims, self.returned, self.resume, violations=self._planner.account.violations
+            self.admit,
+            self.evict,
+            self.waiting(),
+            self.claims,
+            self.returned,
+            self.resume,
+            violations=self._planner.account.violations,
         )
 
 
@@ -191,14 +227,20 @@ class _Planner:
         self.seen: set[int] = set(account.reread)
         self.woken: set[int] = set()
         self._standings: dict[tuple[int, Vector], tuple[bool, bool]] = {}
-        self._roomy: list[tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]] = []
+        self._roomy: list[
+            tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]
+        ] = []
         self._done: set[Unit] = set()
         self._heap: list[tuple[tuple[object, ...], int, Line]] = []
         self._count = 0
         self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
         self._kept: list[Line] = []
-        self._queues = {place: StrictQueue(self._place) for place in account.books if self.index.nodes[place].is_strict}
+        self._queues = {
+            place: StrictQueue(self._place)
+            for place in account.books
+            if self.index.nodes[place].is_strict
+        }
 
     def run(self) -> None:
         if self.is_stopped:
@@ -228,9 +270,13 @@ class _Planner:
     # --- which lines are looked at ----------------------------------------------------------------
 
     def _wake(self) -> None:
-        """All lines of leaves that changed; of others those for which there is room where there was none."""
+        """All lines of leaves that changed; of others those for which there is room where there was
+        none.
+        """
         account, own, most = self.account, self.account.sums.own, self.index.max
-        roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
+        roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = (
+            defaultdict(list)
+        )
         rooms: dict[tuple[int, int], int] = {}
         lowest: dict[tuple[int, int], int] = {}
         for leaf, book in account.books.items():
@@ -258,7 +304,9 @@ class _Planner:
                     spot, (most[spot[0]][spot[1]] or 0) - own[spot[0]][spot[1]]
                 ):
                     self._count += 1
-                    roomy[spot].append((line.turn if line.turn_at == at else self._turn(line), self._count, line))
+                    roomy[spot].append(
+                        (line.turn if line.turn_at == at else self._turn(line), self._count, line)
+                    )
                     if need < lowest.get(spot, need + 1):
                         lowest[spot] = need
         for ceiling, lines in roomy.items():
@@ -384,12 +432,22 @@ class _Planner:
         at = self._version(leaf)
         if line.turn_at != at or self.is_by_subtree:
             order = self._user_order(unit)
-            line.turn = 2, not self.is_guaranteed(unit), -unit.priority, self._shares(leaf, at), order, unit.age, unit.name
+            line.turn = (
+                2,
+                not self.is_guaranteed(unit),
+                -unit.priority,
+                self._shares(leaf, at),
+                order,
+                unit.age,
+                unit.name,
+            )
             line.turn_at = at
         return line.turn
 
     def _version(self, leaf: int) -> int:
-        """Grows with every change of the sums of the leaf and of its ancestors, the root excepted."""
+        """Grows with every change of the sums of the leaf and of
+        its ancestors, the root excepted.
+        """
         version, at = self.account.after.version, 0
         for place in self.index.up[leaf][:-1]:
             at += version[place]
@@ -401,12 +459,17 @@ class _Planner:
         See docs/spec/quota.md#contested-resources-and-guaranteed-units.
         """
         leaf, vector = unit.leaf, unit.vector
-        asked = [k for k in self.account.contested[leaf] if vector[k]] or [k for k, amount in enumerate(vector) if amount]
+        asked = [k for k in self.account.contested[leaf] if vector[k]] or [
+            k for k, amount in enumerate(vector) if amount
+        ]
         after = self.account.after
         if not self.is_by_subtree:
             own, least = after.own[leaf], self.index.min[leaf]
             return all(own[k] + vector[k] <= least[k] for k in asked)
-        return all(any(after.is_within(node, vector, [k]) for node in self.vouchers(unit, k)) for k in asked)
+        return all(
+            any(after.is_within(node, vector, [k]) for node in self.vouchers(unit, k))
+            for k in asked
+        )
 
     def vouchers(self, unit: Unit, k: int) -> Sequence[int]:
         """Nodes whose min may cover the unit: its leaf.
@@ -416,11 +479,22 @@ class _Planner:
         path = self.index.up[unit.leaf]
         if not self.is_by_subtree:
             return path[:1]
-        stake = next((place for place, each in self.account.sums.blocks(unit.leaf, unit.vector) if each == k), None)
+        stake = next(
+            (
+                place
+                for place, each in self.account.sums.blocks(unit.leaf, unit.vector)
+                if each == k
+            ),
+            None,
+        )
         if stake is None:
             over = [place for place in path[1:] if k in self.account.full[place]]
             stake = over[-1] if over else path[-1]
-        return [place for place in path[: max(1, path.index(stake))] if self.index.parent[place] >= 0 or place == unit.leaf]
+        return [
+            place
+            for place in path[: max(1, path.index(stake))]
+            if self.index.parent[place] >= 0 or place == unit.leaf
+        ]
 
     def _shares(self, leaf: int, at: int) -> tuple[int, ...]:
         """What each level borrows, from the root's child down, as a share of the root's max: the
@@ -431,7 +505,12 @@ class _Planner:
             scarce = [(k, index.weight[k]) for k in self.account.contested[leaf] if index.weight[k]]
             own, least = self.account.after.own, index.min
             levels = reversed(index.up[leaf][:-1])
-            book.shares = tuple([max([(own[n][k] - least[n][k]) * weight for k, weight in scarce], default=0) for n in levels])
+            book.shares = tuple(
+                [
+                    max([(own[n][k] - least[n][k]) * weight for k, weight in scarce], default=0)
+                    for n in levels
+                ]
+            )
             book.shares_at = at
         return book.shares
 
@@ -452,7 +531,8 @@ class _Planner:
         account, unit = self.account, line.first
         line.ceiling = None
         if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
-            line.reason = _IDLE  # it would join a gang that this plan has evicted, or one that waits again
+            # it would join a gang that this plan has evicted, or one that waits again
+            line.reason = _IDLE
             if unit.gang not in self.broken and unit.behind is not None:
                 self._behind[unit.behind].append(line)
             return
@@ -520,7 +600,11 @@ class _Planner:
                 return
             for group in chosen or ():
                 self.reclaim.spare(group)
-        clauses = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
+        clauses = (
+            self.sentences.no_fit(unit, self.seats.rooms_now())
+            if kept is None
+            else self.sentences.kept_from(unit, *kept)
+        )
         line.reason, line.clauses = Reason.NO_FIT_ON_NODES, clauses
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
@@ -529,10 +613,17 @@ class _Planner:
         """
         index, unit = self.index, line.first
         line.reason = _IDLE
-        if self.is_by_subtree or index.max_jobs or unit.behind is not None or unit.claim_since is not None:
+        if (
+            self.is_by_subtree
+            or index.max_jobs
+            or unit.behind is not None
+            or unit.claim_since is not None
+        ):
             return
         place, k = blocked[0]
-        if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
+        if not any(
+            index.floor[node][k] for node in index.up[unit.leaf]
+        ) and not self.reclaim.has_lower(unit):
             line.ceiling, line.need = (place, k), unit.vector[k]
 
     def _not_now(self, unit: Unit) -> tuple[Reason, Clauses] | None:
@@ -547,7 +638,9 @@ class _Planner:
             least = self.index.min[unit.leaf]
             for k, amount in enumerate(unit.vector):
                 if amount and book.firm[k] + amount > least[k] and self.index.max[0][k] is not None:
-                    return Reason.NON_PREEMPTIBLE_OVER_MIN, self.sentences.over_firm_min(unit, k, book.firm[k])
+                    return Reason.NON_PREEMPTIBLE_OVER_MIN, self.sentences.over_firm_min(
+                        unit, k, book.firm[k]
+                    )
         if self.index.max_jobs and unit.owner not in book.owners:
             for place in self.index.up[unit.leaf]:
                 most = self.index.max_jobs.get(place)
@@ -559,17 +652,27 @@ class _Planner:
     def _admit(self, line: Line) -> None:
         unit = line.first
         self.admitted.append((unit, self.is_guaranteed(unit)))
-        self.account.add(unit.leaf, unit.vector, claim=not unit.pods)  # a resumed job has no pods yet
+        # a resumed job has no pods yet
+        self.account.add(unit.leaf, unit.vector, claim=not unit.pods)
         self._tally(unit, 1)
         self._done.add(unit)
         line.next += 1
         if unit.leaf in self._queues and unit.claim_since is None:
             self._queues[unit.leaf].admitted.append(unit)
-        if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible and unit.pods:
+        if (
+            unit.claim_since is None
+            and not unit.was_displaced
+            and unit.is_preemptible
+            and unit.pods
+        ):
             is_gang = len(unit.pods) > 1
-            self.reclaim.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
+            self.reclaim.fresh[unit.leaf].append(
+                group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit)
+            )
         elif unit.is_partial:
-            self.reclaim.joined[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=False, unit=unit))
+            self.reclaim.joined[unit.leaf].append(
+                group_of(self.index, unit.leaf, unit.pods, is_gang=False, unit=unit)
+            )
         for waiting in self._behind.pop(unit, ()):
             waiting.reason = None
             self._push(waiting)
@@ -594,7 +697,9 @@ class _Planner:
         line.next += 1
 
     def _admit_late(self, line: Line) -> None:
-        """A claimant that left a node to another claimant, which may have a seat elsewhere by now."""
+        """A claimant that left a node to another claimant, which
+        may have a seat elsewhere by now.
+        """
         unit = line.first
         self.account.add(unit.leaf, unit.vector, -1, claim=True)
         if self.account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
@@ -612,7 +717,8 @@ class _Planner:
         undo = account.undo
         losing = {group.leaf for group in chosen}
         if unit.workload is not None and any(group.unit is None for group in chosen):
-            for group in chosen:  # evict nothing for a suspended job; its pods have rights once it is resumed
+            # evict nothing for a suspended job; its pods have rights once it is resumed
+            for group in chosen:
                 self.reclaim.spare(group)
             self._claim(line)
             return
@@ -670,8 +776,15 @@ class _Planner:
                 if place in self._queues:
                     self._queues[place].clear()
                 for line in [*book.lines, *self._displaced[place]]:
-                    if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
-                        if line.units[0].behind is not None and line.units[0].behind not in self._done:
+                    if (
+                        line.reason is not None
+                        and line.reason is not _CLAIMS
+                        and line.next < len(line.units)
+                    ):
+                        if (
+                            line.units[0].behind is not None
+                            and line.units[0].behind not in self._done
+                        ):
                             continue
                         line.reason, line.clauses, line.ceiling = None, (), None
                         self._push(line)
@@ -731,7 +844,11 @@ class _Planner:
         """Places from 1 of all waiting units, in one order over all leaves. It keeps the order of
         each leaf.
         """
-        turns = [(turn, place, at, unit) for place in self.account.books for at, (turn, unit, _, _) in enumerate(self._turns(place))]
+        turns = [
+            (turn, place, at, unit)
+            for place in self.account.books
+            for at, (turn, unit, _, _) in enumerate(self._turns(place))
+        ]
         turns.sort(key=lambda each: each[:3])
         return {unit: number for number, (*_, unit) in enumerate(turns, 1)}
 
@@ -743,7 +860,10 @@ class _Planner:
         if self.is_stopped:
             clauses = self.sentences.invalid()
             eldest = sorted(book.units, key=lambda unit: (unit.age, unit.name))
-            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, clauses) for unit in eldest]
+            return [
+                ((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, clauses)
+                for unit in eldest
+            ]
         shares = self._shares(place, self._version(place))
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
@@ -752,10 +872,22 @@ class _Planner:
                     reason, clauses = _QUEUED, self.sentences.queued(book.holder)
                 if reason is _CLAIMS or unit.claim_since is not None:
                     is_last = unit.is_partial and reason is not _CLAIMS
-                    turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
+                    turn: tuple[object, ...] = (
+                        int(is_last),
+                        self.account.now if unit.claim_since is None else unit.claim_since,
+                        unit.name,
+                    )
                 else:
                     is_late = place not in self._queues and not self._standing(unit)[0]
-                    turn = _USUAL, is_late, -unit.priority, shares, self._user_order(unit), unit.age, unit.name
+                    turn = (
+                        _USUAL,
+                        is_late,
+                        -unit.priority,
+                        shares,
+                        self._user_order(unit),
+                        unit.age,
+                        unit.name,
+                    )
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     clauses = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
@@ -765,7 +897,14 @@ class _Planner:
         if place in self._queues:
             found = self._in_line(found)
         for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
-            found.append(((_LAST, unit.age, unit.name), unit, reason, self.sentences.hopeless(unit, reason, at)))
+            found.append(
+                (
+                    (_LAST, unit.age, unit.name),
+                    unit,
+                    reason,
+                    self.sentences.hopeless(unit, reason, at),
+                )
+            )
         return found
 
     def _in_line(self, found: Iterable[_Turn]) -> list[_Turn]:
@@ -790,19 +929,32 @@ class _Planner:
         alike = unit.leaf, unit.vector
         known = self._standings.get(alike)
         if known is None:
-            known = self._standings[alike] = self.is_guaranteed(unit), self.sentences.own_ceiling(unit) is not None
+            known = self._standings[alike] = (
+                self.is_guaranteed(unit),
+                self.sentences.own_ceiling(unit) is not None,
+            )
         return known
 
     def count(self, book: LeafBook) -> int:
         if self.is_stopped:
             return len(book.units)
-        return sum(len(line.units) - line.next for line in [*book.lines, *self._displaced[book.place]]) + len(book.hopeless)
+        return sum(
+            len(line.units) - line.next for line in [*book.lines, *self._displaced[book.place]]
+        ) + len(book.hopeless)
 
-    def rows(self, book: LeafBook, overall: Mapping[Unit, int] = _NOT_ASKED) -> tuple[QuotaWaiting, ...]:
+    def rows(
+        self, book: LeafBook, overall: Mapping[Unit, int] = _NOT_ASKED
+    ) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]
         return tuple(
             self.sentences.waiting(
-                unit, leaf, reason, clauses, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
+                unit,
+                leaf,
+                reason,
+                clauses,
+                (position, overall.get(unit, 0)),
+                self.victims_of.get(unit, ()),
+                self._standing(unit)[0],
             )
             for position, (unit, reason, clauses) in enumerate(self.verdicts(book.place), 1)
         )
@@ -813,13 +965,27 @@ def _has_claim(unit: Unit) -> bool:
     return unit.claim_since is not None and not unit.is_partial
 
 
-def _evictions(planner: _Planner, group: VictimGroup, key: str, sentence: str) -> Iterable[QuotaEviction]:
+def _evictions(
+    planner: _Planner, group: VictimGroup, key: str, sentence: str
+) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
-    method = EvictionMethod.EVICT if group.workload is None else EvictionMethod.SUSPEND if group.is_whole else EvictionMethod.LOWER
+    method = (
+        EvictionMethod.EVICT
+        if group.workload is None
+        else EvictionMethod.SUSPEND
+        if group.is_whole
+        else EvictionMethod.LOWER
+    )
     for pod in group.pods:
-        frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
+        frees = {
+            name: amount
+            for name, amount in zip(index.resources, index.vector(pod.request), strict=True)
+            if amount
+        }
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
-        yield QuotaEviction(pod, index.names[group.leaf], key, method, group.workload, frees, grace, sentence)
+        yield QuotaEviction(
+            pod, index.names[group.leaf], key, method, group.workload, frees, grace, sentence
+        )
 
 
 def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:
@@ -830,6 +996,10 @@ def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:
         if job is None:
             continue
         before = found.get(job.uid)
-        more = (before.pods if before is not None else 0) + 1 if job.gives_singly or not job.is_suspended else 0
+        more = (
+            (before.pods if before is not None else 0) + 1
+            if job.gives_singly or not job.is_suspended
+            else 0
+        )
         found[job.uid] = QuotaResume(job, planner.index.names[unit.leaf], more)
     return tuple(found.values())

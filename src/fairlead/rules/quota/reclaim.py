@@ -84,14 +84,20 @@ class Reclaim:
         if self._stays_in_leaf(unit):
             return None
         if self.fresh.get(leaf):
-            found = self._choose(unit, lambda: self._yielding(unit, self._in_turn(unit, self._fresh(leaf))), is_now=True)
+            found = self._choose(
+                unit,
+                lambda: self._yielding(unit, self._in_turn(unit, self._fresh(leaf))),
+                is_now=True,
+            )
             if found:
                 return found
         if not self.has_lower(unit):
             return None
         return self._fewest(
             unit,
-            lambda with_gangs: self._yielding(unit, self._in_turn(unit, self.groups(leaf)), with_gangs=with_gangs),
+            lambda with_gangs: self._yielding(
+                unit, self._in_turn(unit, self.groups(leaf)), with_gangs=with_gangs
+            ),
             lambda: [(leaf, k) for _, k in self.account.after.blocks(leaf, unit.vector)],
             lambda group: self._gives_way(group, unit),
         )
@@ -106,17 +112,24 @@ class Reclaim:
         return self._has_predecessor(unit)
 
     def _has_predecessor(self, unit: Unit) -> bool:
-        """Whether a pod of an older revision of its Deployment runs in its leaf, which it may replace."""
+        """Whether a pod of an older revision of its Deployment runs in its leaf, which it may
+        replace.
+        """
         pod = unit.pods[0] if len(unit.pods) == 1 else None
         if pod is None or pod.waits_for_surge:
             return False
-        return self.account.books[unit.leaf].revisions.get(pod.deployment, pod.revision) < pod.revision
+        return (
+            self.account.books[unit.leaf].revisions.get(pod.deployment, pod.revision) < pod.revision
+        )
 
     def _stays_in_leaf(self, unit: Unit) -> bool:
         """Whether no pod of its leaf may be evicted for it: the leaf or the pod's own
         `preemptionPolicy` forbids it, or the pod will be replaced soon.
         """
-        if unit.never_preempts or self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
+        if (
+            unit.never_preempts
+            or self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never"
+        ):
             return True
         return self._is_outdated(unit)
 
@@ -126,7 +139,11 @@ class Reclaim:
         A predecessor that has just made room comes back so, and must not take the place of others.
         """
         pod = unit.pods[0] if len(unit.pods) == 1 else None
-        if pod is None or self.account.books[unit.leaf].latest.get(pod.deployment, pod.revision) <= pod.revision:
+        if (
+            pod is None
+            or self.account.books[unit.leaf].latest.get(pod.deployment, pod.revision)
+            <= pod.revision
+        ):
             return False
         return self.account.now - pod.created_at < self.account.settings.surge_wait_seconds
 
@@ -163,7 +180,9 @@ class Reclaim:
         return None
 
     def _descend_below(self, place: int, k: int, need: int) -> VictimGroup | None:
-        return self._descend(place, k, None, -1, lambda leaf: self._first(self.groups(leaf), k, need))
+        return self._descend(
+            place, k, None, -1, lambda leaf: self._first(self.groups(leaf), k, need)
+        )
 
     def take(self, group: VictimGroup) -> None:
         self.account.after.add(group.leaf, group.vector, -1)
@@ -182,7 +201,10 @@ class Reclaim:
         needs: defaultdict[str, int] = defaultdict(int)
         for pod in group.pods:
             if len(pod.budgets) > 1:
-                return f"{len(pod.budgets)} PodDisruptionBudgets select it, with which it cannot be evicted"
+                return (
+                    f"{len(pod.budgets)} PodDisruptionBudgets select it, with which it cannot be "
+                    "evicted"
+                )
             for budget in pod.budgets:
                 needs[budget] += 1
         for budget, count in sorted(needs.items()):
@@ -191,7 +213,10 @@ class Reclaim:
                 return f"PodDisruptionBudget {budget} allows {allowed}"
         account = self.account
         for pod in group.pods:
-            if pod.refused_at is not None and account.now - pod.refused_at < account.settings.refusal_seconds:
+            if (
+                pod.refused_at is not None
+                and account.now - pod.refused_at < account.settings.refusal_seconds
+            ):
                 return "its eviction was refused a moment ago"
         return ""
 
@@ -205,13 +230,19 @@ class Reclaim:
         return sorted(self.fresh.get(leaf, ()), key=lambda group: group.rank)
 
     def groups(self, leaf: int) -> list[VictimGroup]:
-        """Groups that may be evicted, the first victim first, with units that this plan admitted."""
+        """Groups that may be evicted, the first victim first,
+        with units that this plan admitted.
+        """
         fresh = self.fresh.get(leaf)
         groups = self.account.groups(leaf)
         return sorted([*groups, *fresh], key=lambda group: group.rank) if fresh else groups
 
     def _first(
-        self, groups: Iterable[VictimGroup], k: int, need: int, rest: Callable[[VictimGroup], bool] = _any_group
+        self,
+        groups: Iterable[VictimGroup],
+        k: int,
+        need: int,
+        rest: Callable[[VictimGroup], bool] = _any_group,
     ) -> VictimGroup | None:
         """The first single pod or surplus of a gang. Else, where `need` is not 0, a gang: the one
         that frees least beyond `need`, or most where none frees all; of equal ones the one with the
@@ -219,7 +250,12 @@ class Reclaim:
         """
         best: tuple[tuple[object, ...], VictimGroup] | None = None
         for group in groups:
-            if not group.vector[k] or (is_gang(group) and not need) or not self.may_go(group) or not rest(group):
+            if (
+                not group.vector[k]
+                or (is_gang(group) and not need)
+                or not self.may_go(group)
+                or not rest(group)
+            ):
                 continue
             if not is_gang(group):
                 return group
@@ -234,18 +270,30 @@ class Reclaim:
         """Whether the group is not taken yet and may be evicted."""
         if group.after is not None and group.after not in self._gone:
             return False  # its Job's controller would remove `after` first
-        return group not in self._gone and not any(self.why_not(each) for each in self.with_surplus(group))
+        return group not in self._gone and not any(
+            self.why_not(each) for each in self.with_surplus(group)
+        )
 
     def with_surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        """With a whole gang its surplus goes, too, and the members that this plan admitted to it."""
+        """With a whole gang its surplus goes, too, and the
+        members that this plan admitted to it.
+        """
         return [group, *self._surplus(group)]
 
     def _surplus(self, group: VictimGroup) -> list[VictimGroup]:
         if not group.is_whole or group.gang is None:
             return []
         leaf = group.leaf
-        there = (*(self.account.groups(leaf) if group.unit is None else ()), *self.fresh.get(leaf, ()), *self.joined.get(leaf, ()))
-        return [each for each in there if each.gang == group.gang and each is not group and each not in self._gone]
+        there = (
+            *(self.account.groups(leaf) if group.unit is None else ()),
+            *self.fresh.get(leaf, ()),
+            *self.joined.get(leaf, ()),
+        )
+        return [
+            each
+            for each in there
+            if each.gang == group.gang and each is not group and each not in self._gone
+        ]
 
     def _fewest(
         self,
@@ -278,7 +326,10 @@ class Reclaim:
         return found
 
     def _singles(
-        self, unit: Unit, lenders: Callable[[], Iterable[tuple[int, int]]], rest: Callable[[VictimGroup], bool]
+        self,
+        unit: Unit,
+        lenders: Callable[[], Iterable[tuple[int, int]]],
+        rest: Callable[[VictimGroup], bool],
     ) -> list[VictimGroup] | None:
         """Any set of single pods and surplus that makes enough room, taken; None after too many
         tries.
@@ -303,19 +354,34 @@ class Reclaim:
 
         return taken if is_enough() else None
 
-    def _kinds(self, lenders: Iterable[tuple[int, int]], rest: Callable[[VictimGroup], bool]) -> list[VictimGroup]:
+    def _kinds(
+        self, lenders: Iterable[tuple[int, int]], rest: Callable[[VictimGroup], bool]
+    ) -> list[VictimGroup]:
         """Of pods that count alike the first one; those that free most come first."""
         found: dict[tuple[object, ...], VictimGroup] = {}
         for leaf, k in lenders:
             for group in self.groups(leaf):
                 kind = leaf, group.vector, group.pods[0].budgets
-                if group.vector[k] and kind not in found and not is_gang(group) and self.may_go(group) and rest(group):
+                if (
+                    group.vector[k]
+                    and kind not in found
+                    and not is_gang(group)
+                    and self.may_go(group)
+                    and rest(group)
+                ):
                     found[kind] = group
-        return sorted(found.values(), key=lambda group: (tuple(-amount for amount in group.vector), group.rank))
+        return sorted(
+            found.values(),
+            key=lambda group: (tuple(-amount for amount in group.vector), group.rank),
+        )
 
     def _lenders(self, unit: Unit) -> list[tuple[int, int]]:
         """Leaves that the descent can reach, each with a resource that the unit lacks."""
-        index, after, path = self.account.index, self.account.after, self.account.index.up[unit.leaf]
+        index, after, path = (
+            self.account.index,
+            self.account.after,
+            self.account.index.up[unit.leaf],
+        )
         found: dict[tuple[int, int], None] = {}
         for place, k in after.blocks(unit.leaf, unit.vector):
             fence = self._fence(unit, k)
@@ -327,7 +393,9 @@ class Reclaim:
                     found[leaf, k] = None
         return list(found)
 
-    def _choose(self, unit: Unit, choose: Callable[[], VictimGroup | None], *, is_now: bool = False) -> list[VictimGroup] | None:
+    def _choose(
+        self, unit: Unit, choose: Callable[[], VictimGroup | None], *, is_now: bool = False
+    ) -> list[VictimGroup] | None:
         """Take one victim after the other until the unit fits, then spare each that is not needed,
         the most important first.
 
@@ -379,7 +447,9 @@ class Reclaim:
             sums.add(group.leaf, group.vector)
         return fits
 
-    def _yielding(self, unit: Unit, groups: Iterable[VictimGroup], *, with_gangs: bool = True) -> VictimGroup | None:
+    def _yielding(
+        self, unit: Unit, groups: Iterable[VictimGroup], *, with_gangs: bool = True
+    ) -> VictimGroup | None:
         place, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
         need = self.account.after.lacks(unit.leaf, unit.vector, place, k) if with_gangs else 0
         return self._first(groups, k, need, lambda group: self._gives_way(group, unit))
@@ -409,14 +479,20 @@ class Reclaim:
         """Whether a pod of lower priority in its leaf could make room for it now."""
         lacking = {k for _, k in self.account.after.blocks(unit.leaf, unit.vector)}
         return any(
-            group.priority < unit.priority and any(group.vector[k] for k in lacking) and self.may_go(group)
+            group.priority < unit.priority
+            and any(group.vector[k] for k in lacking)
+            and self.may_go(group)
             for group in self.groups(unit.leaf)
         )
 
-    def _lending(self, unit: Unit, source: Source, *, with_gangs: bool = True) -> VictimGroup | None:
+    def _lending(
+        self, unit: Unit, source: Source, *, with_gangs: bool = True
+    ) -> VictimGroup | None:
         place, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
         need = self.account.after.lacks(unit.leaf, unit.vector, place, k) if with_gangs else 0
-        return self._descend(place, k, unit, self._fence(unit, k), lambda leaf: self._first(source(leaf), k, need))
+        return self._descend(
+            place, k, unit, self._fence(unit, k), lambda leaf: self._first(source(leaf), k, need)
+        )
 
     def _fence(self, unit: Unit, k: int) -> int:
         """The lowest node whose min covers the unit: no pod below it is a victim.
@@ -426,13 +502,21 @@ class Reclaim:
         if not self.is_by_subtree:
             return unit.leaf
         after = self.account.after
-        return next((node for node in self._vouchers(unit, k) if after.is_within(node, unit.vector, [k])), unit.leaf)
+        return next(
+            (node for node in self._vouchers(unit, k) if after.is_within(node, unit.vector, [k])),
+            unit.leaf,
+        )
 
     def fences(self, unit: Unit) -> set[int]:
         """The fences of all resources that the unit asks for."""
-        return {unit.leaf, *(self._fence(unit, k) for k, amount in enumerate(unit.vector) if amount)}
+        return {
+            unit.leaf,
+            *(self._fence(unit, k) for k, amount in enumerate(unit.vector) if amount),
+        }
 
-    def _descend(self, place: int, k: int, unit: Unit | None, fence: int, first: First) -> VictimGroup | None:
+    def _descend(
+        self, place: int, k: int, unit: Unit | None, fence: int, first: First
+    ) -> VictimGroup | None:
         """The first victim below the node: from the child that is most above its min, and so on
         down.
 
@@ -451,7 +535,10 @@ class Reclaim:
             if over > 0 or child in path:
                 by_over[over].append(child)
         for over in sorted(by_over, reverse=True):
-            found = [(self._descend(child, k, unit, fence, first), index.names[child]) for child in by_over[over]]
+            found = [
+                (self._descend(child, k, unit, fence, first), index.names[child])
+                for child in by_over[over]
+            ]
             groups = [(-group.newest, name, group) for group, name in found if group is not None]
             if groups:
                 return min(groups, key=lambda each: each[:2])[2]
@@ -466,7 +553,9 @@ class Reclaim:
 
 
 def _precedes(group: VictimGroup, unit: Unit) -> bool:
-    """Whether it is a pod of an older revision of the same Deployment, which the unit may replace."""
+    """Whether it is a pod of an older revision of the same
+    Deployment, which the unit may replace.
+    """
     if len(unit.pods) != 1 or len(group.pods) != 1:
         return False
     new, old = unit.pods[0], group.pods[0]

@@ -30,7 +30,9 @@ _PLENTY: Final = ("memory", "cpu")
 _SHAPES_MAX: Final = 2_000
 
 
-def node_rooms(snapshot: ClusterSnapshot, counted_uids: Collection[str], now: Moment) -> tuple[NodeRoom, ...]:
+def node_rooms(
+    snapshot: ClusterSnapshot, counted_uids: Collection[str], now: Moment
+) -> tuple[NodeRoom, ...]:
     """The snapshot's nodes. `counted_uids`: pods that quota counts; the requests of all others are
     taken.
     """
@@ -38,12 +40,27 @@ def node_rooms(snapshot: ClusterSnapshot, counted_uids: Collection[str], now: Mo
     for node in snapshot.nodes:
         bound = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding]
         strange = [pod for pod in bound if pod.uid not in counted_uids]
-        rooms.append(node_room(node, taken_by(strange), holes_of(node, bound, snapshot.withheld.get(node.name, ())), now))
+        rooms.append(
+            node_room(
+                node,
+                taken_by(strange),
+                holes_of(node, bound, snapshot.withheld.get(node.name, ())),
+                now,
+            )
+        )
     return tuple(rooms)
 
 
 def node_room(node: Node, taken: Amounts, holes: tuple[int, ...], now: Moment) -> NodeRoom:
-    return NodeRoom(node.name, node.allocatable, taken, node.labels, node.taints, is_schedulable(node, now), holes)
+    return NodeRoom(
+        node.name,
+        node.allocatable,
+        taken,
+        node.labels,
+        node.taints,
+        is_schedulable(node, now),
+        holes,
+    )
 
 
 def taken_by(pods: Iterable[Pod]) -> Amounts:
@@ -111,7 +128,14 @@ class Rooms:
         ones, and take the first node that fits; a pod that fits nowhere takes none.
         """
         self._rooms = [
-            _Room(node, {name: amount - node.taken.get(name, 0) for name, amount in node.allocatable.items()}, list(node.holes))
+            _Room(
+                node,
+                {
+                    name: amount - node.taken.get(name, 0)
+                    for name, amount in node.allocatable.items()
+                },
+                list(node.holes),
+            )
             for node in sorted(nodes, key=lambda each: each.name)
         ]
         self._place = {room.node.name: place for place, room in enumerate(self._rooms)}
@@ -128,15 +152,24 @@ class Rooms:
             self._put(pod)
         self._seat_unbound()
 
-    def follow(self, nodes: Sequence[NodeRoom], moved: Iterable[tuple[QuotaPod | None, QuotaPod | None]]) -> bool:
+    def follow(
+        self, nodes: Sequence[NodeRoom], moved: Iterable[tuple[QuotaPod | None, QuotaPod | None]]
+    ) -> bool:
         """Follow the cluster: `moved` are the pods that changed, each as it was and as it is.
 
         Returns False if there are other nodes, or other resources on a node: then make it anew.
         """
-        changed = [node for node in nodes if (at := self._place.get(node.name)) is None or self._rooms[at].node is not node]
+        changed = [
+            node
+            for node in nodes
+            if (at := self._place.get(node.name)) is None or self._rooms[at].node is not node
+        ]
         if len(nodes) != len(self._rooms) or any(node.name not in self._place for node in changed):
             return False
-        if any(node.allocatable.keys() != self._rooms[self._place[node.name]].node.allocatable.keys() for node in changed):
+        if any(
+            node.allocatable.keys() != self._rooms[self._place[node.name]].node.allocatable.keys()
+            for node in changed
+        ):
             return False
         self.unseat(self._unbound_seats)
         for before, now in moved:
@@ -148,7 +181,9 @@ class Rooms:
         self._seat_unbound()
         return True
 
-    def capacity(self, resources: tuple[str, ...], lost: Iterable[QuotaPod] = ()) -> tuple[int | None, ...]:
+    def capacity(
+        self, resources: tuple[str, ...], lost: Iterable[QuotaPod] = ()
+    ) -> tuple[int | None, ...]:
         """What schedulable nodes have for pods that quota counts. None: no node offers the
         resource.
 
@@ -164,7 +199,9 @@ class Rooms:
         for place in self._unreckoned:
             room = self._rooms[place]
             gives = tuple([_gives(room, resource) for resource in resources])
-            for k, ((now, offers), (before, offered)) in enumerate(zip(gives, room.gives, strict=True)):
+            for k, ((now, offers), (before, offered)) in enumerate(
+                zip(gives, room.gives, strict=True)
+            ):
                 self._total[k] += now - before
                 self._offering[k] += offers - offered
             room.gives = gives
@@ -177,7 +214,10 @@ class Rooms:
             for k, resource in enumerate(resources):
                 less = sum(request.get(resource, 0) for request in requests)
                 total[k] += _gives(self._rooms[at], resource, less)[0] - self._rooms[at].gives[k][0]
-        return tuple(amount if offering else None for amount, offering in zip(total, self._offering, strict=True))
+        return tuple(
+            amount if offering else None
+            for amount, offering in zip(total, self._offering, strict=True)
+        )
 
     def fits(self, pods: Sequence[QuotaPod]) -> bool:
         """Whether all of these pods fit beside each other."""
@@ -221,13 +261,21 @@ class Rooms:
         room = self._rooms[self._place[node]].node
         if pod.card_units * len(room.holes) > room.allocatable.get(GPU_MEMORY, 0):
             return False
-        return all(amount <= room.allocatable.get(name, 0) - room.taken.get(name, 0) for name, amount in pod.request.items() if amount)
+        return all(
+            amount <= room.allocatable.get(name, 0) - room.taken.get(name, 0)
+            for name, amount in pod.request.items()
+            if amount
+        )
 
     def lack_on(self, pod: QuotaPod, node: str) -> Mapping[str, int]:
         """How much more room the pod needs on the node, by resource; empty: it fits."""
         room = self._rooms[self._place[node]]
         free = room.free
-        lack = {name: amount - free.get(name, 0) for name, amount in pod.request.items() if amount and amount > free.get(name, 0)}
+        lack = {
+            name: amount - free.get(name, 0)
+            for name, amount in pod.request.items()
+            if amount and amount > free.get(name, 0)
+        }
         if PODS in free and free[PODS] < 1:
             lack[PODS] = 1 - free[PODS]
         if not lack and pod.card_units and room.holes and max(room.holes) < pod.card_units:
@@ -271,7 +319,9 @@ class Rooms:
         free = self._rooms[place].free
         return all(
             amount <= free.get(name, 0) + sum(part_of(each, name) for each in without)
-            for name, amount in ((*pod.request.items(), (PODS, 1)) if PODS in free else pod.request.items())
+            for name, amount in (
+                (*pod.request.items(), (PODS, 1)) if PODS in free else pod.request.items()
+            )
             if amount
         )
 
@@ -290,16 +340,30 @@ class Rooms:
             return None
         free = {place: self._rooms[place].free for place in places}
         lack = {
-            place: sorted((name for name, amount in pod.request.items() if amount > free[place].get(name, 0)), reverse=True)
+            place: sorted(
+                (name for name, amount in pod.request.items() if amount > free[place].get(name, 0)),
+                reverse=True,
+            )
             for place in places
         }
-        best = min(places, key=lambda place: (len(lack[place]), -sum(free[place].get(name, 0) for name in lack[place])))
+        best = min(
+            places,
+            key=lambda place: (
+                len(lack[place]),
+                -sum(free[place].get(name, 0) for name in lack[place]),
+            ),
+        )
         if lack[best]:
             name = lack[best][0]
             return name, self._rooms[best].node.name, max(0, free[best].get(name, 0)), len(places)
         if pod.card_units:
             best = max(places, key=lambda place: max(self._rooms[place].holes, default=0))
-            return GPU_MEMORY, self._rooms[best].node.name, max((0, *self._rooms[best].holes)), len(places)
+            return (
+                GPU_MEMORY,
+                self._rooms[best].node.name,
+                max((0, *self._rooms[best].holes)),
+                len(places),
+            )
         return PODS, self._rooms[best].node.name, max(0, free[best].get(PODS, 0)), len(places)
 
     # --- the cluster's pods -----------------------------------------------------------------------
@@ -363,7 +427,8 @@ class Rooms:
         found = self._usable.get(choice)
         if found is None:
             found = self._usable[choice] = [
-                room.node.is_schedulable and may_use_labelled(choice, room.node.name, room.node.labels, room.node.taints)
+                room.node.is_schedulable
+                and may_use_labelled(choice, room.node.name, room.node.labels, room.node.taints)
                 for room in self._rooms
             ]
         return found
@@ -416,7 +481,11 @@ def part_of(pod: QuotaPod, resource: str) -> int:
 
 def _gives(room: _Room, resource: str, lost: int = 0) -> tuple[int, bool]:
     node = room.node
-    there = node.allocatable.get(resource, 0) - node.taken.get(resource, 0) if resource in node.allocatable else 0
+    there = (
+        node.allocatable.get(resource, 0) - node.taken.get(resource, 0)
+        if resource in node.allocatable
+        else 0
+    )
     held = there - room.free.get(resource, 0) - lost
     if not node.is_schedulable:
         return max(0, held), False

@@ -21,7 +21,12 @@ _Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], C
 """Shared by units that ask for the same in the same leaf: where they have no room, how much more
 they need, the borrowers, the clauses, and their sentence.
 """
-_FOR_ROOM = (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
+_FOR_ROOM = (
+    Reason.OVER_MAX,
+    Reason.WAITING_FOR_IDLE_QUOTA,
+    Reason.WAITING_FOR_EVICTIONS,
+    Reason.PDB_BLOCKED,
+)
 
 
 class Sentences:
@@ -55,33 +60,57 @@ class Sentences:
         resource, leaf = index.resources[k], index.names[unit.leaf]
         if group.leaf == unit.leaf:
             if group.priority >= unit.priority:
-                return f"{unit.key} is a newer revision of its Deployment and {leaf} has no room for both"
+                return (
+                    f"{unit.key} is a newer revision of its Deployment and {leaf} has no room for "
+                    "both"
+                )
             asks = f"{self._text(k, unit.vector[k])} {resource}"
-            return f"{unit.key} of priority {unit.priority} takes {asks} of {leaf}; this pod has priority {group.priority}"
+            return (
+                f"{unit.key} of priority {unit.priority} takes {asks} of {leaf}; this pod has "
+                f"priority {group.priority}"
+            )
         by = self._voucher(unit, k)
         by = unit.leaf if by is None else by
         least = f"{self._text(k, index.min[by][k])} {resource} guaranteed to {index.names[by]}"
         lender = index.names[group.leaf]
         used = self._text(k, self._used(group.leaf, k))
-        takes = f"{unit.key} takes back {self._text(k, unit.vector[k])} of the {least}{self._as_counted(by, k)}"
-        has = f"{lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}{self._as_counted(group.leaf, k)}"
-        return f"{takes}; {has}; of its pods the least important go first: lower priority, then not ready, then newer"
+        takes = (
+            f"{unit.key} takes back {self._text(k, unit.vector[k])} of the "
+            f"{least}{self._as_counted(by, k)}"
+        )
+        has = (
+            f"{lender} uses {used} of guaranteed "
+            f"{self._text(k, index.min[group.leaf][k])}{self._as_counted(group.leaf, k)}"
+        )
+        return (
+            f"{takes}; {has}; of its pods the least important go first: lower priority, then not "
+            "ready, then newer"
+        )
 
     def _for_victim_on_node(self, group: VictimGroup, unit: Unit) -> str:
         index, leaf = self._index, group.leaf
         k = max(
             range(len(index.resources)),
-            key=lambda k: (group.vector[k] > 0, (self._used(leaf, k) - index.min[leaf][k]) * index.weight[k], -k),
+            key=lambda k: (
+                group.vector[k] > 0,
+                (self._used(leaf, k) - index.min[leaf][k]) * index.weight[k],
+                -k,
+            ),
         )
         nodes = ", ".join(sorted({pod.node for pod in group.pods}))
         used, least = self._text(k, self._used(leaf, k)), self._text(k, index.min[leaf][k])
         takes = f"{unit.key} is guaranteed by {index.names[unit.leaf]} and needs room on {nodes}"
-        has = f"{index.names[leaf]} uses {used} of guaranteed {least} {index.resources[k]}{self._as_counted(leaf, k)}"
+        has = (
+            f"{index.names[leaf]} uses {used} of guaranteed {least} "
+            f"{index.resources[k]}{self._as_counted(leaf, k)}"
+        )
         return f"{takes}; {has}, and the fewest have to go there"
 
     def drained(self, place: int, k: int) -> str:
         most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]
-        return f"{self._index.names[place]} gives up what it uses above its max of {most} {resource}"
+        return (
+            f"{self._index.names[place]} gives up what it uses above its max of {most} {resource}"
+        )
 
     def admitted(self, unit: Unit) -> str:
         """For an admitted unit: of the resources it asks for, the one of which its leaf is most
@@ -95,7 +124,10 @@ class Sentences:
         k = max(asked, key=lambda k: ((self._used(leaf, k) - least[k]) * weight[k], -k))
         used, borrowed = self._used(leaf, k), max(0, self._used(leaf, k) - least[k])
         guaranteed = f"{self._text(k, used)} of guaranteed {self._text(k, least[k])} {resources[k]}"
-        return f"{self._index.names[leaf]} uses {guaranteed}, borrows {self._text(k, borrowed)}{self._as_counted(leaf, k)}"
+        return (
+            f"{self._index.names[leaf]} uses {guaranteed}, borrows "
+            f"{self._text(k, borrowed)}{self._as_counted(leaf, k)}"
+        )
 
     def _as_counted(self, place: int, k: int) -> str:
         """Why a min counts as less than is written; "" where it does not."""
@@ -117,7 +149,14 @@ class Sentences:
         `asks`: what the unit asks for, if it is not among the claims.
         """
         path = self._index.up[unit.leaf][:-1] if self._reclaim.is_by_subtree else ()
-        return next((place for place in path or (unit.leaf,) if self._account.after.over(place, k) + asks <= 0), None)
+        return next(
+            (
+                place
+                for place in path or (unit.leaf,)
+                if self._account.after.over(place, k) + asks <= 0
+            ),
+            None,
+        )
 
     def why_no_victims(self, unit: Unit) -> tuple[Reason, Clauses]:
         """For a guaranteed unit for which no pod can be evicted."""
@@ -164,7 +203,12 @@ class Sentences:
                     if group.vector[k] and (why := self._reclaim.why_not(group)):
                         found |= {pod.key: Spared(pod.key, why) for pod in group.pods}
                 for pod in self._account.books[leaf].pods.values():
-                    if pod.is_admitted and not pod.is_stopping and not pod.is_preemptible and index.vector(pod.request)[k]:
+                    if (
+                        pod.is_admitted
+                        and not pod.is_stopping
+                        and not pod.is_preemptible
+                        and index.vector(pod.request)[k]
+                    ):
                         found[pod.key] = Spared(pod.key, "it is not preemptible")
         return tuple(found[key] for key in sorted(found))
 
@@ -172,7 +216,9 @@ class Sentences:
         """What the leaves below use, as the table shows it: without promises and without what is
         not lent.
         """
-        return sum(self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves(place))
+        return sum(
+            self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves(place)
+        )
 
     def _leaves(self, place: int) -> list[int]:
         """The leaves below a node, found for the first sentence: most plans of a large tree write
@@ -204,8 +250,14 @@ class Sentences:
         most = self._index.max[place][k] if place else self._index.root_max[k]
         if most is not None and unit.vector[k] > most:
             return (asks, clause("max-is", node=node, max=self._text(k, most)), clause("never"))
-        firmly = clause("asks-firmly", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))
-        return (firmly, clause("min-is", node=node, min=self._text(k, self._index.least[place][k])), clause("never"))
+        firmly = clause(
+            "asks-firmly", resource=self._index.resources[k], asks=self._text(k, unit.vector[k])
+        )
+        return (
+            firmly,
+            clause("min-is", node=node, min=self._text(k, self._index.least[place][k])),
+            clause("never"),
+        )
 
     def no_fit(self, unit: Unit, rooms: Rooms | None) -> Clauses:
         """No node has room for the unit, or for one of its pods, or not for all of them."""
@@ -219,8 +271,20 @@ class Sentences:
         if freest is None:
             return (clause("no-node"),)
         resource, node, free, count = freest
-        asks = clause("asks-on-one", resource=resource, asks=amount_text(resource, pod.request.get(resource, 1)))
-        return (asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=amount_text(resource, free)))
+        asks = clause(
+            "asks-on-one",
+            resource=resource,
+            asks=amount_text(resource, pod.request.get(resource, 1)),
+        )
+        return (
+            asks,
+            clause(
+                "freest" if count > 1 else "only-node",
+                nodes=count,
+                node=node,
+                free=amount_text(resource, free),
+            ),
+        )
 
     def kept_from(self, unit: Unit, node: str, claimant: str) -> Clauses:
         """For a unit that has room, but may be bound where room is being made for another unit."""
@@ -228,26 +292,47 @@ class Sentences:
 
     def _no_fit_together(self, unit: Unit, rooms: Rooms) -> Clauses:
         """Each of the unit's pods alone would fit."""
-        there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
+        there = next(
+            count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count])
+        )
         asked = unit.pods[0].request
-        rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
-        asks = clause("asks-together", resource=rare, asks=amount_text(rare, asked.get(rare, 0)), pods=len(unit.pods))
+        rare = next(
+            (name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU
+        )
+        asks = clause(
+            "asks-together",
+            resource=rare,
+            asks=amount_text(rare, asked.get(rare, 0)),
+            pods=len(unit.pods),
+        )
         return (asks, clause("room-for", there=there))
 
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> Clauses:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
-        return (self._asks(unit, k), clause("cap", user=unit.user, used=self._text(k, used), cap=self._text(k, cap), leaf=leaf))
+        return (
+            self._asks(unit, k),
+            clause(
+                "cap", user=unit.user, used=self._text(k, used), cap=self._text(k, cap), leaf=leaf
+            ),
+        )
 
     def over_firm_min(self, unit: Unit, k: int, firm: int) -> Clauses:
         least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
         firmly = clause("firm", used=self._text(k, firm), min=least, leaf=leaf)
         return (self._asks(unit, k), firmly, *self._counts(unit.leaf, k), clause("label"))
 
-    def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> Clauses:
+    def protected(
+        self,
+        unit: Unit,
+        protected: Mapping[tuple[int, str], Sequence[VictimGroup]],
+        allowed: Mapping[str, int],
+    ) -> Clauses:
         (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
         count = sum(len(group.pods) for group in groups)
         code, names = "protected" if count > 1 else "protected-one", self._index.names
-        protecting = clause(code, count=count, leaf=names[leaf], budget=budget, allowed=allowed.get(budget, 0))
+        protecting = clause(
+            code, count=count, leaf=names[leaf], budget=budget, allowed=allowed.get(budget, 0)
+        )
         return (clause("owed", leaf=names[unit.leaf]), protecting)
 
     def behind(self, unit: Unit) -> Clauses:
@@ -279,7 +364,11 @@ class Sentences:
             blocked, lacks = self._blocked(unit, reason) if reason in _FOR_ROOM else ((), ())
             known = self._alike[alike] = blocked, lacks, self._borrowers(blocked), (), ""
         blocked, lacks, borrowers, known_clauses, message = known
-        spared = self._spared(unit, blocked) if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS else ()
+        spared = (
+            self._spared(unit, blocked)
+            if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS
+            else ()
+        )
         if not clauses and not victims:
             if not known_clauses:
                 known_clauses = self._clauses(unit, reason, blocked, borrowers, (), is_guaranteed)
@@ -287,7 +376,9 @@ class Sentences:
                 self._alike[alike] = blocked, lacks, borrowers, known_clauses, message
             clauses = known_clauses
         else:
-            clauses = clauses or self._clauses(unit, reason, blocked, borrowers, victims, is_guaranteed)
+            clauses = clauses or self._clauses(
+                unit, reason, blocked, borrowers, victims, is_guaranteed
+            )
             message = sentence_of(clauses)
         position, overall = places
         return QuotaWaiting(
@@ -306,7 +397,9 @@ class Sentences:
             clauses,
         )
 
-    def _blocked(self, unit: Unit, reason: Reason) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+    def _blocked(
+        self, unit: Unit, reason: Reason
+    ) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
         """Where the unit has no room, and how much more it needs there. A claimant's own claim does
         not count against it.
         """
@@ -331,8 +424,12 @@ class Sentences:
             )
             for place, k in spots
         )
-        lacks = [(place, k, self._now.lacks(unit.leaf, unit.vector, place, k)) for place, k in spots]
-        return blocked, tuple(Lacking("max", index.names[place], index.resources[k], more) for place, k, more in lacks)
+        lacks = [
+            (place, k, self._now.lacks(unit.leaf, unit.vector, place, k)) for place, k in spots
+        ]
+        return blocked, tuple(
+            Lacking("max", index.names[place], index.resources[k], more) for place, k, more in lacks
+        )
 
     def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
         """Leaves that use more than their min of a lacking resource, the one most above it first.
@@ -347,8 +444,14 @@ class Sentences:
     def _borrowing_of(self, k: int) -> tuple[Borrower, ...]:
         if k not in self._borrowing:
             index = self._index
-            overs = ((leaf, self._used(leaf, k) - index.min[leaf][k]) for leaf in self._account.books)
-            found = [Borrower(index.names[leaf], index.resources[k], over) for leaf, over in overs if over > 0]
+            overs = (
+                (leaf, self._used(leaf, k) - index.min[leaf][k]) for leaf in self._account.books
+            )
+            found = [
+                Borrower(index.names[leaf], index.resources[k], over)
+                for leaf, over in overs
+                if over > 0
+            ]
             self._borrowing[k] = tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
         return self._borrowing[k]
 
@@ -362,10 +465,18 @@ class Sentences:
         is_guaranteed: bool,
     ) -> Clauses:
         leaf = self._index.names[unit.leaf]
-        k = self._index.resources.index(blocked[0].resource) if blocked else next((k for k, amount in enumerate(unit.vector) if amount), 0)
+        k = (
+            self._index.resources.index(blocked[0].resource)
+            if blocked
+            else next((k for k, amount in enumerate(unit.vector) if amount), 0)
+        )
         resource = self._index.resources[k]
         if reason is Reason.WAITING_FOR_EVICTIONS:
-            gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
+            gone = ", ".join(
+                f"{pod.key} of {self._index.names[group.leaf]}"
+                for group in victims
+                for pod in group.pods
+            )
             rest = clause("until-gone", victims=gone) if gone else clause("until-stopped")
             return (*self._claiming(unit, k), rest)
         if not blocked:
@@ -374,10 +485,20 @@ class Sentences:
         if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
             place, k = ceiling
             return (self._asks(unit, k), *self._at_ceiling(place, k))
-        listed = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_LISTED_MAX] if each.resource == resource)
+        listed = ", ".join(
+            f"{each.leaf} +{self._text(k, each.over)}"
+            for each in borrowers[:_LISTED_MAX]
+            if each.resource == resource
+        )
         there = self._there(0, k) if first.node == self._index.names[0] else None
-        code = "in-use" + ("-there" if there is not None else "") + ("-promised" if first.claimed else "")
-        used, most, claimed = (self._text(k, amount) for amount in (first.used, first.max, first.claimed))
+        code = (
+            "in-use"
+            + ("-there" if there is not None else "")
+            + ("-promised" if first.claimed else "")
+        )
+        used, most, claimed = (
+            self._text(k, amount) for amount in (first.used, first.max, first.claimed)
+        )
         full = clause(code, node=first.node, used=used, max=most, there=there, claimed=claimed)
         place = self._index.names.index(first.node)
         right = self._owed(unit, k) if is_guaranteed else self._may_borrow(unit, k)
@@ -393,31 +514,67 @@ class Sentences:
         code = "room-made" if by is None else "claims"
         used, least = self._text(k, self._used(place, k)), self._text(k, self._index.min[place][k])
         asks, resource = self._text(k, unit.vector[k]), self._index.resources[k]
-        return [clause(code, leaf=self._index.names[place], used=used, min=least, resource=resource, asks=asks), *self._counts(place, k)]
+        return [
+            clause(
+                code,
+                leaf=self._index.names[place],
+                used=used,
+                min=least,
+                resource=resource,
+                asks=asks,
+            ),
+            *self._counts(place, k),
+        ]
 
     def _at_ceiling(self, place: int, k: int) -> list[Clause]:
         """A node whose max the unit's leaf reaches alone."""
-        node, used, claimed = self._index.names[place], self._text(k, self._used(place, k)), self._claimed(place, k)
+        node, used, claimed = (
+            self._index.names[place],
+            self._text(k, self._used(place, k)),
+            self._claimed(place, k),
+        )
         promised = "-promised" if claimed else ""
         if (there := self._there(place, k)) is not None:
-            first = clause(f"at-nodes{promised}", node=node, used=used, there=there, claimed=self._text(k, claimed))
+            first = clause(
+                f"at-nodes{promised}",
+                node=node,
+                used=used,
+                there=there,
+                claimed=self._text(k, claimed),
+            )
         else:
             most = self._text(k, self._index.max[place][k] or 0)
-            first = clause(f"at-max{promised}", node=node, used=used, max=most, claimed=self._text(k, claimed))
+            first = clause(
+                f"at-max{promised}", node=node, used=used, max=most, claimed=self._text(k, claimed)
+            )
         return [first, *self._not_lent(place, k)]
 
     def _not_lent(self, place: int, k: int) -> list[Clause]:
         kept = self._kept(place, k)
-        return [clause("not-lent", kept=self._text(k, kept), resource=self._index.resources[k])] if kept > 0 else []
+        return (
+            [clause("not-lent", kept=self._text(k, kept), resource=self._index.resources[k])]
+            if kept > 0
+            else []
+        )
 
     def _owed(self, unit: Unit, k: int) -> list[Clause]:
         """For a unit that a min covers, and for which no pod may be evicted."""
         by = self._voucher(unit, k, unit.vector[k])
         place = unit.leaf if by is None else by
-        index, used, stopping = self._index, self._used(place, k), self._now.own[place][k] - self._account.after.own[place][k]
+        index, used, stopping = (
+            self._index,
+            self._used(place, k),
+            self._now.own[place][k] - self._account.after.own[place][k],
+        )
         least = index.min[place][k]
-        code = "below-min-stopping" if stopping > 0 and used + unit.vector[k] > least else "below-min"
-        texts = {"used": self._text(k, used), "min": self._text(k, least), "stopping": self._text(k, stopping)}
+        code = (
+            "below-min-stopping" if stopping > 0 and used + unit.vector[k] > least else "below-min"
+        )
+        texts = {
+            "used": self._text(k, used),
+            "min": self._text(k, least),
+            "stopping": self._text(k, stopping),
+        }
         return [clause(code, leaf=index.names[place], **texts), *self._counts(place, k)]
 
     def _may_borrow(self, unit: Unit, k: int) -> list[Clause]:
@@ -427,13 +584,31 @@ class Sentences:
         index, place = self._index, unit.leaf
         asked = [each for each in self._account.contested[place] if unit.vector[each]]
         asked = asked or [each for each, amount in enumerate(unit.vector) if amount]
-        scarce = [each for each in asked if self._account.after.over(place, each) + unit.vector[each] > 0]
+        scarce = [
+            each for each in asked if self._account.after.over(place, each) + unit.vector[each] > 0
+        ]
         other = "" if k in scarce or not scarce else "-of"
         k = scarce[0] if other else k
         used, claimed, least = self._used(place, k), self._claimed(place, k), index.min[place][k]
-        texts = {"used": self._text(k, used), "min": self._text(k, least), "claimed": self._text(k, claimed)}
-        code = f"may-borrow{other}" if used >= least else "may-borrow-promised" if used + unit.vector[k] <= least else "may-borrow-asks"
-        borrow = clause(code, leaf=index.names[place], resource=index.resources[k], asks=self._text(k, unit.vector[k]), **texts)
+        texts = {
+            "used": self._text(k, used),
+            "min": self._text(k, least),
+            "claimed": self._text(k, claimed),
+        }
+        code = (
+            f"may-borrow{other}"
+            if used >= least
+            else "may-borrow-promised"
+            if used + unit.vector[k] <= least
+            else "may-borrow-asks"
+        )
+        borrow = clause(
+            code,
+            leaf=index.names[place],
+            resource=index.resources[k],
+            asks=self._text(k, unit.vector[k]),
+            **texts,
+        )
         return [borrow, *self._counts(place, k)]
 
     def _there(self, place: int, k: int) -> str | None:
@@ -442,7 +617,11 @@ class Sentences:
         """
         index = self._index
         there, most = index.capacity[k], index.root_max[k]
-        return self._text(k, there) if not place and there is not None and (most is None or there < most) else None
+        return (
+            self._text(k, there)
+            if not place and there is not None and (most is None or there < most)
+            else None
+        )
 
     def _asks(self, unit: Unit, k: int) -> Clause:
         return clause("asks", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))

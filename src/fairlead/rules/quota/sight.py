@@ -112,7 +112,11 @@ class QuotaSight:
         found: list[Workload] = []
         owner = pod.controller
         uid = owner.uid if owner else ""
-        while uid and len(found) < _HIGHEST_CHAIN and (workload := self.workloads.get(uid)) is not None:
+        while (
+            uid
+            and len(found) < _HIGHEST_CHAIN
+            and (workload := self.workloads.get(uid)) is not None
+        ):
             found.append(workload)
             uid = workload.owner
         return found
@@ -122,7 +126,11 @@ class QuotaSight:
         if pod.phase == _PENDING:
             return ()
         there = self._budgets_in.get(pod.namespace)
-        return tuple(sorted(budget.key for budget in there.values() if _selects(budget, pod))) if there else ()
+        return (
+            tuple(sorted(budget.key for budget in there.values() if _selects(budget, pod)))
+            if there
+            else ()
+        )
 
     def group_size(self, group: str, namespace: str, name: str) -> int:
         """How many pods of the group must run together according to its PodGroup; 0 = there is no
@@ -158,7 +166,9 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
         is_preemptible=_is_preemptible(pod, owners, around.settings),
         created_at=created_at,
         admitted_at=_admitted_at(condition, created_at) if is_admitted else 0.0,
-        claim_since=None if condition is None or is_admitted or condition.reason != _CLAIMS else condition.at or created_at,
+        claim_since=None
+        if condition is None or is_admitted or condition.reason != _CLAIMS
+        else condition.at or created_at,
         owner=_topmost(pod, owners),
         gang=gang,
         gang_size=gang_size,
@@ -189,11 +199,25 @@ def is_job_pod(pod: Pod) -> bool:
 
 def bound_at(pod: Pod) -> Moment:
     """When the pod was bound to its node; 0 = it is not bound."""
-    return next((each.at or 0.0 for each in pod.conditions if each.type == _BOUND and each.status == "True"), 0.0) if pod.node else 0.0
+    return (
+        next(
+            (
+                each.at or 0.0
+                for each in pod.conditions
+                if each.type == _BOUND and each.status == "True"
+            ),
+            0.0,
+        )
+        if pod.node
+        else 0.0
+    )
 
 
 def _is_refused(pod: Pod) -> bool:
-    return any(each.type == _BOUND and each.status == "False" and each.reason in _REFUSALS for each in pod.conditions)
+    return any(
+        each.type == _BOUND and each.status == "False" and each.reason in _REFUSALS
+        for each in pod.conditions
+    )
 
 
 def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
@@ -209,7 +233,12 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
     for budget in snapshot.budgets:
         around.put_budget(budget)
     around.surplus = surplus_of(snapshot.pods, around.workloads)
-    found = [quota_pod(pod, around) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name)]
+    found = [
+        quota_pod(pod, around)
+        for leaf in root.leaves()
+        for name in leaf.namespaces
+        for pod in snapshot.pods_in(name)
+    ]
     pods = tuple(pod for pod in found if pod is not None)
     return QuotaState(
         tree=root,
@@ -217,7 +246,9 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
         budgets=around.allowed(),
         now=now,
         settings=settings,
-        nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now) if snapshot.was_read("nodes") else None,
+        nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now)
+        if snapshot.was_read("nodes")
+        else None,
         workloads=around.workloads,
         user_caps=user_caps(root, pods),
         violations=validate(tree, tree, snapshot.namespace_names) if tree else (),
@@ -230,7 +261,11 @@ def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str]
     such a cap.
     """
     capped = {name: leaf for leaf in root.leaves() if leaf.user_cap for name in leaf.namespaces}
-    return {(leaf.name, pod.user): leaf.user_cap for pod in pods if pod.user and (leaf := capped.get(pod.namespace))}
+    return {
+        (leaf.name, pod.user): leaf.user_cap
+        for pod in pods
+        if pod.user and (leaf := capped.get(pod.namespace))
+    }
 
 
 # --- owner, user and gang -------------------------------------------------------------------------
@@ -250,7 +285,9 @@ def _topmost(pod: Pod, owners: list[Workload]) -> str:
             return uid
         uid = workload.uid
     last = owners[-1]
-    return last.owner if last.owner and not last.can_suspend and last.owner_kind not in MAKERS else uid
+    return (
+        last.owner if last.owner and not last.can_suspend and last.owner_kind not in MAKERS else uid
+    )
 
 
 def _is_suspended(owners: Iterable[Workload]) -> bool:
@@ -295,7 +332,11 @@ def _gang(pod: Pod, owners: list[Workload], around: QuotaSight) -> tuple[str, in
 
 def _sized(name: str, size: str) -> tuple[str, int]:
     """A malformed size makes no gang."""
-    return (name, int(size)) if size.isascii() and size.isdigit() and 0 < len(size) < 7 and int(size) else ("", 0)
+    return (
+        (name, int(size))
+        if size.isascii() and size.isdigit() and 0 < len(size) < 7 and int(size)
+        else ("", 0)
+    )
 
 
 # --- status ---------------------------------------------------------------------------------------
@@ -318,7 +359,9 @@ def _is_ready(pod: Pod) -> bool:
     """Whether the pod is ready. The reader drops a condition that is True and has neither reason
     nor message.
     """
-    return pod.phase == _RUNNING and all(each.type != "Ready" or each.status == "True" for each in pod.conditions)
+    return pod.phase == _RUNNING and all(
+        each.type != "Ready" or each.status == "True" for each in pod.conditions
+    )
 
 
 def _unseen(pod: Pod, owners: list[Workload]) -> str:
@@ -338,18 +381,26 @@ def _is_preemptible(pod: Pod, owners: list[Workload], settings: QuotaSettings) -
         return settings.are_bare_pods_preemptible
     if QUOTA_GATE not in pod.gates and _unseen(pod, owners) in _SUSPENDED:
         return False
-    return next((owner.is_preemptible for owner in owners if owner.is_preemptible is not None), True)
+    return next(
+        (owner.is_preemptible for owner in owners if owner.is_preemptible is not None), True
+    )
 
 
 def _card_units(pod: Pod) -> int:
     if not asks_share(pod):
         return 0
     need = gpu_need(pod)
-    return max((part.units for part in need.running), default=need.units) if need.is_split else need.units
+    return (
+        max((part.units for part in need.running), default=need.units)
+        if need.is_split
+        else need.units
+    )
 
 
 def _selects(budget: Budget, pod: Pod) -> bool:
-    return budget.selector is not None and all(holds_for(each, pod.labels) for each in budget.selector)
+    return budget.selector is not None and all(
+        holds_for(each, pod.labels) for each in budget.selector
+    )
 
 
 def _group_key(workload: Workload) -> tuple[str, str, str]:
@@ -358,6 +409,19 @@ def _group_key(workload: Workload) -> tuple[str, str, str]:
 
 def _parts_for_pods(workload: Workload) -> tuple[object, ...]:
     return (
-        *(workload.name, workload.owner, workload.owner_kind, workload.revision, workload.can_suspend),
-        *(workload.least, workload.is_preemptible, workload.user, workload.is_suspended, workload.can_lower, workload.pods),
+        *(
+            workload.name,
+            workload.owner,
+            workload.owner_kind,
+            workload.revision,
+            workload.can_suspend,
+        ),
+        *(
+            workload.least,
+            workload.is_preemptible,
+            workload.user,
+            workload.is_suspended,
+            workload.can_lower,
+            workload.pods,
+        ),
     )

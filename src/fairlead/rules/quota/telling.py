@@ -133,7 +133,13 @@ class Telling:
             return pod
         said = written.condition
         since = said.at if said.reason == CLAIMS and not pod.is_admitted else None
-        return replace(pod, condition_reason=said.reason, condition_message=said.message, condition_since=said.at, claim_since=since)
+        return replace(
+            pod,
+            condition_reason=said.reason,
+            condition_message=said.message,
+            condition_since=said.at,
+            claim_since=since,
+        )
 
     @property
     def touched(self) -> Iterable[str]:
@@ -220,7 +226,11 @@ class Telling:
 
     def _free(self, wanted: Iterable[str], now: float) -> list[str]:
         """The first of these pods whose condition may be written now."""
-        return list(islice((uid for uid in wanted if self._may_write(uid, now)), max(0, AT_ONCE - self._flying)))
+        return list(
+            islice(
+                (uid for uid in wanted if self._may_write(uid, now)), max(0, AT_ONCE - self._flying)
+            )
+        )
 
     def done(self, action: TellAction, outcome: Outcome, now: float) -> None:
         self._flying = max(0, self._flying - 1)
@@ -258,12 +268,19 @@ class Telling:
         """The clock was set back: no pause may last longer because of it."""
         self._pauses.clear()
         self._sentence_at.clear()
-        self._sentence_line = [(min(at, now), number, uid) for at, number, uid in self._sentence_line]
+        self._sentence_line = [
+            (min(at, now), number, uid) for at, number, uid in self._sentence_line
+        ]
         heapify(self._sentence_line)
-        self._owners = {key: owner._replace(due_at=min(owner.due_at, now)) for key, owner in self._owners.items()}
+        self._owners = {
+            key: owner._replace(due_at=min(owner.due_at, now))
+            for key, owner in self._owners.items()
+        }
         self._owner_line = [(owner.due_at, key) for key, owner in self._owners.items()]
         heapify(self._owner_line)
-        self._owner_told = {key: (min(at, now), pods) for key, (at, pods) in self._owner_told.items()}
+        self._owner_told = {
+            key: (min(at, now), pods) for key, (at, pods) in self._owner_told.items()
+        }
         self._owners_told = deque(sorted((at, key) for key, (at, _) in self._owner_told.items()))
         self._tokens_at = now
         for written in self._written.values():
@@ -273,7 +290,11 @@ class Telling:
 
     def _want(self, pod: QuotaPod, told: Told) -> None:
         written = self._written.get(pod.uid)
-        said = (pod.condition_reason, pod.condition_message) if written is None else (written.condition.reason, written.condition.message)
+        said = (
+            (pod.condition_reason, pod.condition_message)
+            if written is None
+            else (written.condition.reason, written.condition.message)
+        )
         if said[0] != told[0]:
             self._reasons[pod.uid] = pod, told
         elif said[1] != told[1]:
@@ -292,7 +313,13 @@ class Telling:
         known = self._owners.pop(key, None)
         if told is not None and told[1] == pods:
             return
-        due_at = known.due_at if known is not None else now + OWNER_PATIENCE_SECONDS if told is None else told[0] + OWNER_SECONDS
+        due_at = (
+            known.due_at
+            if known is not None
+            else now + OWNER_PATIENCE_SECONDS
+            if told is None
+            else told[0] + OWNER_SECONDS
+        )
         self._owners[key] = _Owner(due_at, pods, sentence)
         if known is None:
             heappush(self._owner_line, (due_at, key))
@@ -313,7 +340,9 @@ class Telling:
                 self.event(workload_ref(owner), "QuotaWaiting", told)
 
     def _next_sentences(self, now: float) -> Iterable[TellAction]:
-        self._tokens = min(SENTENCES_PER_SECOND, self._tokens + (now - self._tokens_at) * SENTENCES_PER_SECOND)
+        self._tokens = min(
+            SENTENCES_PER_SECOND, self._tokens + (now - self._tokens_at) * SENTENCES_PER_SECOND
+        )
         self._tokens_at = now
         line = self._sentence_line
         while line and line[0][0] <= now and self._tokens >= 1 and self._flying < AT_ONCE:
@@ -343,7 +372,9 @@ class Telling:
         is_admitted = reason == ADMITTED
         is_new = self.over(pod).condition_reason != reason
         since = float(int(now)) if is_new or pod.condition_since is None else pod.condition_since
-        condition = Condition(QUOTA_CONDITION, "True" if is_admitted else "False", reason, sentence, since)
+        condition = Condition(
+            QUOTA_CONDITION, "True" if is_admitted else "False", reason, sentence, since
+        )
         event = ("QuotaAdmitted" if is_admitted else "QuotaWaiting") if is_new else ""
         self._written[pod.uid] = _Written(condition, now, event)
         self._flying += 1
@@ -360,7 +391,11 @@ class Telling:
         for uid, written in list(self._written.items()):
             pod = known.get(uid)
             said = written.condition
-            is_seen = pod is None or (pod.condition_reason, pod.condition_message, pod.condition_since) == (
+            is_seen = pod is None or (
+                pod.condition_reason,
+                pod.condition_message,
+                pod.condition_since,
+            ) == (
                 said.reason,
                 said.message,
                 said.at,
@@ -370,7 +405,9 @@ class Telling:
         for uid in [uid for uid, until in self._pauses.items() if now >= until]:
             del self._pauses[uid]
         # the oldest first
-        while (uid := next(iter(self._sentence_at), "")) and now >= self._sentence_at[uid] + SENTENCE_SECONDS:
+        while (uid := next(iter(self._sentence_at), "")) and now >= self._sentence_at[
+            uid
+        ] + SENTENCE_SECONDS:
             del self._sentence_at[uid]
         while self._owners_told and now >= self._owners_told[0][0] + OWNER_SECONDS:
             _, key = self._owners_told.popleft()
@@ -391,4 +428,6 @@ def pod_ref(pod: QuotaPod) -> ObjectRef:
 
 
 def workload_ref(workload: Workload) -> ObjectRef:
-    return ObjectRef(workload.api_version, workload.kind, workload.name, workload.namespace, workload.uid)
+    return ObjectRef(
+        workload.api_version, workload.kind, workload.name, workload.namespace, workload.uid
+    )

@@ -51,7 +51,12 @@ class TreeStatus:
 
     def next(self, now: float) -> list[WriteTreeStatus]:
         wanted = self._wanted
-        if wanted is None or not self._may_be_news or now < self._free_at or now < self._is_flying_until:
+        if (
+            wanted is None
+            or not self._may_be_news
+            or now < self._free_at
+            or now < self._is_flying_until
+        ):
             return []
         if self._nodes is not None:
             wanted = self._wanted = self._with_nodes(wanted, tuple(self._nodes()))
@@ -65,14 +70,19 @@ class TreeStatus:
         self._free_at = now + WRITE_SECONDS
         return [wanted]
 
-    def _with_nodes(self, wanted: WriteTreeStatus, nodes: tuple[QuotaNodeUse, ...]) -> WriteTreeStatus:
+    def _with_nodes(
+        self, wanted: WriteTreeStatus, nodes: tuple[QuotaNodeUse, ...]
+    ) -> WriteTreeStatus:
         root = wanted.tree.root
         is_over = root is not None and any(use.over_max for use in nodes)
         over = over_max_now(root, nodes, self._pods()) if root is not None and is_over else ()
         return replace(wanted, nodes=nodes, violations=(*over, *wanted.violations))
 
     def step_back(self, now: float) -> None:
-        self._free_at, self._is_flying_until = min(self._free_at, now), min(self._is_flying_until, now + AGAIN_SECONDS)
+        self._free_at, self._is_flying_until = (
+            min(self._free_at, now),
+            min(self._is_flying_until, now + AGAIN_SECONDS),
+        )
 
     def done(self, outcome: Outcome, now: float) -> None:
         self._is_flying_until = 0.0

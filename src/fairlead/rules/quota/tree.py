@@ -41,16 +41,27 @@ class TreeIndex:
         self.parent = [number[node.parent] if node.parent else -1 for node in self.nodes]
         self.children = [[number[child.name] for child in node.children] for node in self.nodes]
         self.up = [self._up(place) for place in range(len(self.nodes))]
-        self.leaf_of = {name: number[leaf.name] for leaf in root.leaves() for name in leaf.namespaces}
+        self.leaf_of = {
+            name: number[leaf.name] for leaf in root.leaves() for name in leaf.namespaces
+        }
         self.min = [[node.min.get(each, 0) for each in self.resources] for node in self.nodes]
         self.max = [[node.max.get(each) for each in self.resources] for node in self.nodes]
-        self.max_jobs = {place: node.max[MAX_JOBS] for place, node in enumerate(self.nodes) if MAX_JOBS in node.max}
+        self.max_jobs = {
+            place: node.max[MAX_JOBS]
+            for place, node in enumerate(self.nodes)
+            if MAX_JOBS in node.max
+        }
         self.root_max: Capacity = tuple(self.max[0])
         self.least = self.min
         self._kept = [self._beyond_children(place) for place in range(len(self.nodes))]
         leaves = [place for place, below in enumerate(self.children) if not below]
-        self._promised = [sum(self.least[place][k] for place in leaves) for k in range(len(self.resources))]
-        self._kept_total = [sum(self._kept[place][k] for place in range(1, len(self.nodes))) for k in range(len(self.resources))]
+        self._promised = [
+            sum(self.least[place][k] for place in leaves) for k in range(len(self.resources))
+        ]
+        self._kept_total = [
+            sum(self._kept[place][k] for place in range(1, len(self.nodes)))
+            for k in range(len(self.resources))
+        ]
         self._vectors: dict[int, tuple[Amounts, Vector]] = {}
         self.bind((None,) * len(self.resources), {})
 
@@ -71,7 +82,11 @@ class TreeIndex:
         """By node name: mins that count as less than is written, with the amount that counts."""
         found: dict[str, Amounts] = {}
         for place, name in enumerate(self.names):
-            mine = {self.resources[k]: self.min[place][k] for k in self.scarce if self.min[place][k] != self.least[place][k]}
+            mine = {
+                self.resources[k]: self.min[place][k]
+                for k in self.scarce
+                if self.min[place][k] != self.least[place][k]
+            }
             if mine:
                 found[name] = mine
         return found
@@ -93,7 +108,10 @@ class TreeIndex:
     def _beyond_children(self, place: int) -> list[int]:
         """The part of an inner node's min that none of its children is guaranteed."""
         below = self.children[place]
-        return [max(0, least - sum(self.least[child][k] for child in below)) if below else 0 for k, least in enumerate(self.least[place])]
+        return [
+            max(0, least - sum(self.least[child][k] for child in below)) if below else 0
+            for k, least in enumerate(self.least[place])
+        ]
 
     def bind(self, capacity: Capacity, firm: Mapping[int, Vector]) -> None:
         """Limit the root to the cluster's capacity.
@@ -103,17 +121,26 @@ class TreeIndex:
         children's gets a share of the rest.
         """
         self.capacity = capacity
-        self.scarce = [k for k, there in enumerate(capacity) if there is not None and there < self._promised[k] + self._kept_total[k]]
+        self.scarce = [
+            k
+            for k, there in enumerate(capacity)
+            if there is not None and there < self._promised[k] + self._kept_total[k]
+        ]
         """Resources of which the mins guarantee more than the capacity."""
         pairs = zip(self.root_max, capacity, strict=True)
-        self.max[0] = [own if there is None else there if own is None else min(own, there) for own, there in pairs]
+        self.max[0] = [
+            own if there is None else there if own is None else min(own, there)
+            for own, there in pairs
+        ]
         self.min = [list(least) for least in self.least] if self.scarce else self.least
         for k in self.scarce:
             self._scale(k, capacity[k] or 0, firm)
         scale = lcm(*(most for most in self.max[0] if most))
         self.weight = [scale // most if most else 0 for most in self.max[0]]
         lent = (0,) * len(self.resources)
-        self.floor = [self._floor(place) if node.lend_limit else lent for place, node in enumerate(self.nodes)]
+        self.floor = [
+            self._floor(place) if node.lend_limit else lent for place, node in enumerate(self.nodes)
+        ]
 
     def _scale(self, k: int, there: int, firm: Mapping[int, Vector]) -> None:
         promised, counts = self._promised[k], 0
@@ -121,13 +148,17 @@ class TreeIndex:
             if not below:
                 least = self.least[place][k]
                 part = least * there // promised if there < promised else least
-                self.min[place][k] = max(part, min(least, firm[place][k])) if place in firm else part
+                self.min[place][k] = (
+                    max(part, min(least, firm[place][k])) if place in firm else part
+                )
                 counts += self.min[place][k]
         left, kept = max(0, there - counts), self._kept_total[k]
         for place in reversed(range(1, len(self.nodes))):  # children before parents
             if below := self.children[place]:
                 own = self._kept[place][k]
-                self.min[place][k] = sum([self.min[child][k] for child in below]) + (own * left // kept if left < kept else own)
+                self.min[place][k] = sum([self.min[child][k] for child in below]) + (
+                    own * left // kept if left < kept else own
+                )
         self.min[0][k] = min(self.least[0][k], there)
 
     def _floor(self, place: int) -> Vector:
@@ -181,7 +212,11 @@ class Sums:
                     found.append((height, k, place))
                 if floor := index.floor[place][k]:
                     delta = max(own + delta, floor) - max(own, floor)
-        return [(place, k) for _, k, place in sorted(found)] if len(found) > 1 else [(place, k) for _, k, place in found]
+        return (
+            [(place, k) for _, k, place in sorted(found)]
+            if len(found) > 1
+            else [(place, k) for _, k, place in found]
+        )
 
     def lacks(self, leaf: int, vector: Vector, place: int, k: int) -> int:
         """How much more room the vector needs at a node above its leaf; 0 or less = it fits."""
@@ -201,7 +236,11 @@ class Sums:
             own, ceiling = self.own[place][k], index.max[place][k]
             # what the node is charged anyway, by its lend limit, adds nothing above it
             above = None if most is None else most + max(0, index.floor[place][k] - own)
-            rooms = [each for each in (above, None if ceiling is None else ceiling - own) if each is not None]
+            rooms = [
+                each
+                for each in (above, None if ceiling is None else ceiling - own)
+                if each is not None
+            ]
             most = max(0, min(rooms)) if rooms else None
         return most
 

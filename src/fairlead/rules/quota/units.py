@@ -79,7 +79,11 @@ class Unit(Struct, eq=False):
     @property
     def owner(self) -> str:
         """The job that the unit is part of, for the count of jobs."""
-        return self.workload.uid if self.workload is not None else self.pods[0].owner or self.pods[0].key
+        return (
+            self.workload.uid
+            if self.workload is not None
+            else self.pods[0].owner or self.pods[0].key
+        )
 
 
 class Line(Struct, eq=False):
@@ -169,7 +173,9 @@ def units_held(index: TreeIndex, job: Workload, youngest: float = 0.0) -> list[U
     """
     leaf = index.leaf_of[job.namespace]
     if job.is_suspended and not job.gives_singly:
-        return [Unit(leaf, (), index.vector(job.request), job.priority, job.created_at, workload=job)]
+        return [
+            Unit(leaf, (), index.vector(job.request), job.priority, job.created_at, workload=job)
+        ]
     each, count = index.vector(job.each), job.held + (job.pods if job.is_suspended else 0)
     age = max(job.created_at, youngest + _AFTER) if youngest else job.created_at
     return [Unit(leaf, (), each, job.priority, age, workload=job) for _ in range(count)]
@@ -183,7 +189,12 @@ def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> lis
     lines: list[Line] = []
     alike: defaultdict[tuple[object, ...], list[Unit]] = defaultdict(list)
     for unit in units:
-        if len(unit.pods) != 1 or unit.claim_since is not None or unit.behind is not None or unit.pods[0].gang:
+        if (
+            len(unit.pods) != 1
+            or unit.claim_since is not None
+            or unit.behind is not None
+            or unit.pods[0].gang
+        ):
             lines.append(Line([unit]))
             continue
         pod = unit.pods[0]
@@ -197,7 +208,9 @@ def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> lis
             pod.waits_for_surge,
             pod.never_preempts,
         )
-        place = (pod.choice, pod.card_units, tuple(sorted(pod.request.items()))) if is_placed else ()
+        place = (
+            (pod.choice, pod.card_units, tuple(sorted(pod.request.items()))) if is_placed else ()
+        )
         alike[shape, place, unit.owner if index.max_jobs else ""].append(unit)
     for line in alike.values():
         line.sort(key=lambda unit: (unit.age, unit.name))
@@ -216,10 +229,14 @@ def late_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload | Non
 def missing_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload) -> Vector:
     """What the pods of this job ask for that do not exist yet."""
     there = _sum(index, [pod for pod in members if not pod.is_stopping])
-    return tuple(max(0, all_ - has) for all_, has in zip(index.vector(job.request), there, strict=True))
+    return tuple(
+        max(0, all_ - has) for all_, has in zip(index.vector(job.request), there, strict=True)
+    )
 
 
-def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads) -> list[Unit]:
+def _units_of_gang(
+    index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads
+) -> list[Unit]:
     """The missing members up to the gang's size are one unit; each member beyond that is a unit of
     its own.
     """
@@ -252,7 +269,14 @@ def _unit(index: TreeIndex, pods: Sequence[QuotaPod]) -> Unit:
     first = pods[0]
     leaf = index.leaf_of[first.namespace]
     if len(pods) == 1:
-        return Unit(leaf, (first,), index.vector(first.request), first.priority, first.created_at, first.claim_since)
+        return Unit(
+            leaf,
+            (first,),
+            index.vector(first.request),
+            first.priority,
+            first.created_at,
+            first.claim_since,
+        )
     claims = [pod.claim_since for pod in pods]
     return Unit(
         leaf,
@@ -279,9 +303,17 @@ def _sum(index: TreeIndex, pods: Sequence[QuotaPod]) -> Vector:
 
 
 def group_of(
-    index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None, workload: Workload | None = None
+    index: TreeIndex,
+    leaf: int,
+    pods: Sequence[QuotaPod],
+    *,
+    is_gang: bool,
+    unit: Unit | None = None,
+    workload: Workload | None = None,
 ) -> VictimGroup:
-    """The group of these pods. `rank`: the lower, the sooner a victim (docs/spec/quota.md#victims)."""
+    """The group of these pods. `rank`: the lower, the sooner a
+    victim (docs/spec/quota.md#victims).
+    """
     rank = (
         max(pod.priority for pod in pods),
         is_gang,
@@ -291,11 +323,15 @@ def group_of(
         min((pod.namespace, pod.name) for pod in pods),
     )
     first = pods[0]
-    gang = (first.namespace, first.gang or first.owner) if first.gang or workload is not None else None
+    gang = (
+        (first.namespace, first.gang or first.owner) if first.gang or workload is not None else None
+    )
     return VictimGroup(leaf, tuple(pods), _sum(index, pods), rank, unit, gang, is_gang, workload)
 
 
-def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: Workloads) -> list[VictimGroup]:
+def groups_of(
+    index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: Workloads
+) -> list[VictimGroup]:
     """Groups of one leaf that may be evicted, the first victim first, without stopping and
     non-preemptible pods.
 
@@ -330,7 +366,10 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
         if job is not None and job.can_lower:
             surplus = _one_by_one(index, leaf, members, job)[:beyond]
         else:
-            singles = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: group.rank)
+            singles = sorted(
+                (group_of(index, leaf, [pod], is_gang=False) for pod in members),
+                key=lambda group: group.rank,
+            )
             surplus = [group for group in singles if group.pods[0].is_preemptible][:beyond]
         gone = {group.pods[0].key for group in surplus}
         rest = [pod for pod in members if pod.key not in gone]
@@ -338,16 +377,25 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
             group.gang = (members[0].namespace, members[0].gang or members[0].owner)
         groups += surplus
         if rest and all(pod.is_preemptible for pod in rest):
-            groups.append(group_of(index, leaf, sorted(rest, key=lambda pod: pod.name), is_gang=True, workload=job))
+            groups.append(
+                group_of(
+                    index, leaf, sorted(rest, key=lambda pod: pod.name), is_gang=True, workload=job
+                )
+            )
     return sorted(groups, key=lambda group: group.rank)
 
 
-def _one_by_one(index: TreeIndex, leaf: int, members: Iterable[QuotaPod], job: Workload) -> list[VictimGroup]:
+def _one_by_one(
+    index: TreeIndex, leaf: int, members: Iterable[QuotaPod], job: Workload
+) -> list[VictimGroup]:
     """Pods of a batch Job in the order in which its controller removes them. No pod is ranked
     before one that is removed earlier, and no pod is listed behind one that may not be evicted.
     """
     groups: list[VictimGroup] = []
-    alone = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: (group.pods[0].removal, group.rank))
+    alone = sorted(
+        (group_of(index, leaf, [pod], is_gang=False) for pod in members),
+        key=lambda group: (group.pods[0].removal, group.rank),
+    )
     for group in alone:
         if not group.pods[0].is_preemptible:
             break

@@ -25,14 +25,22 @@ from fairlead.rules.quota.units import Unit
 _NOT_FOR_ROOM: Final = frozenset(
     reason.value
     for reason in Reason
-    if reason not in (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
+    if reason
+    not in (
+        Reason.OVER_MAX,
+        Reason.WAITING_FOR_IDLE_QUOTA,
+        Reason.WAITING_FOR_EVICTIONS,
+        Reason.PDB_BLOCKED,
+    )
 )
 """A pod whose condition has one of these reasons has room in the tree, or waits for something else.
 """
 
 
 def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
-    """Use of every quota node, parents before children in the order written; empty without a tree."""
+    """Use of every quota node, parents before children in the
+    order written; empty without a tree.
+    """
     return usage_of(quota_state(snapshot, snapshot.taken_at)) if snapshot.quota else ()
 
 
@@ -56,7 +64,9 @@ def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
     to what the cluster has. Amounts promised to others count as used. Empty while an invalid tree
     stops the plan.
     """
-    is_waited = not all(pod.is_admitted for pod in state.pods) or any(job.is_suspended for job in state.workloads.values())
+    is_waited = not all(pod.is_admitted for pod in state.pods) or any(
+        job.is_suspended for job in state.workloads.values()
+    )
     if not is_waited or any(each.stops for each in state.violations):
         return {}
     account = account_of(state)
@@ -76,7 +86,9 @@ def _for_room(account: QuotaAccount) -> Iterator[Unit]:
     for book in account.books.values():
         hopeless = {id(unit) for unit, _, _ in book.hopeless}
         for unit in book.units:
-            if id(unit) not in hopeless and not any(pod.condition_reason in _NOT_FOR_ROOM for pod in unit.pods):
+            if id(unit) not in hopeless and not any(
+                pod.condition_reason in _NOT_FOR_ROOM for pod in unit.pods
+            ):
                 yield unit
 
 
@@ -98,7 +110,9 @@ def borrowable(state: QuotaState) -> Mapping[str, Amounts]:
         rooms = {name: sums.room(leaf, k) for k, name in enumerate(index.resources)}
         owed = {name: max(0, -sums.over(leaf, k)) for k, name in enumerate(index.resources)}
         found[index.names[leaf]] = {
-            name: 0 if is_stopped else max(0, room - owed[name]) for name, room in rooms.items() if room is not None
+            name: 0 if is_stopped else max(0, room - owed[name])
+            for name, room in rooms.items()
+            if room is not None
         }
     return found
 
@@ -107,9 +121,17 @@ def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[
     index = account.index
     for unit in units:
         for k in {k for _, k in account.sums.blocks(unit.leaf, unit.vector)}:
-            of_leaf, resource, asked = found.setdefault(index.names[unit.leaf], {}), index.resources[k], unit.vector[k]
+            of_leaf, resource, asked = (
+                found.setdefault(index.names[unit.leaf], {}),
+                index.resources[k],
+                unit.vector[k],
+            )
             known = of_leaf.get(resource)
-            of_leaf[resource] = Lack(1, asked) if known is None else Lack(known.units + 1, min(known.smallest, asked))
+            of_leaf[resource] = (
+                Lack(1, asked)
+                if known is None
+                else Lack(known.units + 1, min(known.smallest, asked))
+            )
 
 
 class Scarce(Struct, frozen=True, gc=False):
@@ -124,7 +146,9 @@ class Scarce(Struct, frozen=True, gc=False):
 def scarce_resources(snapshot: ClusterSnapshot) -> Mapping[str, Scarce]:
     """Scarce resources by name; empty if the cluster has enough, or its capacity is not known."""
     index = _index(snapshot)
-    return {index.resources[k]: Scarce(index.promised(k), index.capacity[k] or 0) for k in index.scarce}
+    return {
+        index.resources[k]: Scarce(index.promised(k), index.capacity[k] or 0) for k in index.scarce
+    }
 
 
 def _index(snapshot: ClusterSnapshot) -> TreeIndex:
@@ -139,4 +163,8 @@ def node_limits(snapshot: ClusterSnapshot) -> Amounts:
     """
     index = _index(snapshot)
     pairs = zip(index.resources, index.capacity, index.root_max, strict=True)
-    return {name: there for name, there, most in pairs if there is not None and most is not None and there < most}
+    return {
+        name: there
+        for name, there, most in pairs
+        if there is not None and most is not None and there < most
+    }

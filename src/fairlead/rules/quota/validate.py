@@ -49,7 +49,17 @@ _PLACES: Final = {
     USER_CAP: "leaf",
     USER_ORDER: "leaf",
     QUEUE: "leaf",
-    **dict.fromkeys((SURGE_WAIT, REFUSED_VICTIM_WAIT, UNBOUND_RETURN, STUCK_AFTER, LONGEST_GRACE, BARE_PODS_PREEMPTIBLE), "root"),
+    **dict.fromkeys(
+        (
+            SURGE_WAIT,
+            REFUSED_VICTIM_WAIT,
+            UNBOUND_RETURN,
+            STUCK_AFTER,
+            LONGEST_GRACE,
+            BARE_PODS_PREEMPTIBLE,
+        ),
+        "root",
+    ),
 }
 _NAMED_MAX: Final = 5
 
@@ -89,7 +99,11 @@ def validate(
 def validate_deletion(old: QuotaTree, groups: Sequence[LeafGroup] = ()) -> tuple[Violation, ...]:
     """Why the tree may not be deleted."""
     leaves = old.root.leaves() if old.root else ()
-    return tuple(_bound_leaf(leaf, groups, "the tree is deleted") for leaf in leaves if _holds(leaf, groups))
+    return tuple(
+        _bound_leaf(leaf, groups, ("the tree is deleted"))
+        for leaf in leaves
+        if _holds(leaf, groups)
+    )
 
 
 def _error(path: str, code: ViolationCode, message: str) -> Violation:
@@ -103,7 +117,11 @@ def _warning(path: str, code: ViolationCode, message: str) -> Violation:
 def _identity(tree: QuotaTree) -> Iterator[Violation]:
     if (tree.namespace, tree.name) != (TREE_NAMESPACE, TREE_NAME):
         path = f"{tree.namespace}/{tree.name}"
-        yield _error(path, ViolationCode.NOT_THE_TREE, f"the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}")
+        yield _error(
+            path,
+            ViolationCode.NOT_THE_TREE,
+            f"the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}",
+        )
 
 
 def _names(root: QuotaNode) -> Iterator[Violation]:
@@ -113,7 +131,11 @@ def _names(root: QuotaNode) -> Iterator[Violation]:
     for name, above in parents.items():
         if len(above) > 1:
             places = ", ".join(f"under {parent}" if parent else "as root" for parent in _few(above))
-            yield _error(name, ViolationCode.DUPLICATE_NAME, f"{len(above)} nodes have this name ({places})")
+            yield _error(
+                name,
+                ViolationCode.DUPLICATE_NAME,
+                f"{len(above)} nodes have this name ({places})",
+            )
 
 
 def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Violation]:
@@ -122,21 +144,39 @@ def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Viol
         if node.children and node.namespaces:
             sentence = ", ".join(_few(node.namespaces))
             yield _error(
-                node.name, ViolationCode.PARENT_WITH_NAMESPACES, f"has children and namespaces ({sentence}); only a leaf has namespaces"
+                node.name,
+                ViolationCode.PARENT_WITH_NAMESPACES,
+                f"has children and namespaces ({sentence}); only a leaf has namespaces",
             )
         for namespace in node.namespaces:
             other = leaf_of.get(namespace)
             leaf_of[namespace] = node.name
             if other is not None:
-                sentence = f"is on {other} as well" if other != node.name else "is listed here twice"
-                yield _error(node.name, ViolationCode.NAMESPACE_IN_TWO_LEAVES, f"namespace {namespace} {sentence}")
-            if namespace in PROTECTED:
-                owner = "Fairlead's" if namespace in (SYSTEM_NAMESPACE, USERS_NAMESPACE) else "Kubernetes'"
+                sentence = (
+                    (f"is on {other} as well") if other != node.name else ("is listed here twice")
+                )
                 yield _error(
-                    node.name, ViolationCode.PROTECTED_NAMESPACE, f"namespace {namespace} is one of {owner} own and takes no quota"
+                    node.name,
+                    ViolationCode.NAMESPACE_IN_TWO_LEAVES,
+                    f"namespace {namespace} {sentence}",
+                )
+            if namespace in PROTECTED:
+                owner = (
+                    "Fairlead's"
+                    if namespace in (SYSTEM_NAMESPACE, USERS_NAMESPACE)
+                    else "Kubernetes'"
+                )
+                yield _error(
+                    node.name,
+                    ViolationCode.PROTECTED_NAMESPACE,
+                    f"namespace {namespace} is one of {owner} own and takes no quota",
                 )
             if there is not None and namespace not in there:
-                yield _warning(node.name, ViolationCode.NO_SUCH_NAMESPACE, f"namespace {namespace} does not exist yet")
+                yield _warning(
+                    node.name,
+                    ViolationCode.NO_SUCH_NAMESPACE,
+                    f"namespace {namespace} does not exist yet",
+                )
 
 
 def _amounts(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violation]:
@@ -154,7 +194,11 @@ def _amounts(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violation]:
         yield from _ceilings(node, above)
         if node.children:
             yield from _sums_of_min(node, is_root=node is root)
-            here = {**above, **{resource: (most, node.name) for resource, most in node.max.items()}} if node.max else above
+            here = (
+                {**above, **{resource: (most, node.name) for resource, most in node.max.items()}}
+                if node.max
+                else above
+            )
             ahead += [(child, here) for child in reversed(node.children)]
 
 
@@ -163,7 +207,10 @@ def _root_bounds(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violatio
         least = None if resource in root.unlimited_min else root.min.get(resource, 0)
         most = root.max.get(resource)
         if least != most:
-            sentence = f"min of {resource} is {_text(resource, least)} and max is {_text(resource, most)}; they must be equal at the root"
+            sentence = (
+                f"min of {resource} is {_text(resource, least)} and max is "
+                f"{_text(resource, most)}; they must be equal at the root"
+            )
             yield _error(root.name, ViolationCode.ROOT_MIN_NOT_MAX, sentence)
         if capacity is not None and most is not None and most > capacity.get(resource, 0):
             there = _text(resource, capacity.get(resource, 0))
@@ -176,19 +223,30 @@ def _known(node: QuotaNode, root: str, known: Collection[str], named: str) -> It
     tree.
     """
     for resource in sorted({*node.resources, *node.lend_limit, *node.user_cap}.difference(known)):
-        yield _error(node.name, ViolationCode.UNKNOWN_RESOURCE, f"names {resource}, which {root} does not; it names {named}")
+        yield _error(
+            node.name,
+            ViolationCode.UNKNOWN_RESOURCE,
+            f"names {resource}, which {root} does not; it names {named}",
+        )
 
 
 def _unlimited_min(node: QuotaNode) -> Iterator[Violation]:
     for resource in node.unlimited_min:
-        yield _error(node.name, ViolationCode.UNLIMITED_MIN, f"min of {resource} is unlimited; only the root's may be")
+        yield _error(
+            node.name,
+            ViolationCode.UNLIMITED_MIN,
+            f"min of {resource} is unlimited; only the root's may be",
+        )
 
 
 def _own_bounds(node: QuotaNode) -> Iterator[Violation]:
     for resource, least in node.min.items():
         most = node.max.get(resource)
         if most is not None and least > most:
-            sentence = f"min of {resource} is {_text(resource, least)}, more than its own max {_text(resource, most)}"
+            sentence = (
+                f"min of {resource} is {_text(resource, least)}, more than its own max "
+                f"{_text(resource, most)}"
+            )
             yield _error(node.name, ViolationCode.MIN_EXCEEDS_MAX, sentence)
 
 
@@ -196,7 +254,10 @@ def _ceilings(node: QuotaNode, above: Mapping[str, tuple[int, str]]) -> Iterator
     for resource, most in node.max.items():
         ceiling, owner = above.get(resource, (most, ""))
         if most > ceiling:
-            sentence = f"max of {resource} is {_text(resource, most)}, more than the max {_text(resource, ceiling)} of {owner}"
+            sentence = (
+                f"max of {resource} is {_text(resource, most)}, more than the max "
+                f"{_text(resource, ceiling)} of {owner}"
+            )
             yield _error(node.name, ViolationCode.MAX_EXCEEDS_PARENT, sentence)
 
 
@@ -209,11 +270,25 @@ def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
             continue
         own, promised = node.min.get(resource, 0), total[resource]
         if promised > own:
-            parts = [f"{child.name} {_text(resource, child.min[resource])}" for child in node.children if child.min.get(resource)]
-            sentence = f"children guarantee {_text(resource, promised)} {resource} ({', '.join(_few(parts))}), more than its own min"
-            yield _error(node.name, ViolationCode.SUM_OF_MIN_EXCEEDS_PARENT, f"{sentence} {_text(resource, own)}")
+            parts = [
+                f"{child.name} {_text(resource, child.min[resource])}"
+                for child in node.children
+                if child.min.get(resource)
+            ]
+            sentence = (
+                f"children guarantee {_text(resource, promised)} {resource} "
+                f"({', '.join(_few(parts))}), more than its own min"
+            )
+            yield _error(
+                node.name,
+                ViolationCode.SUM_OF_MIN_EXCEEDS_PARENT,
+                f"{sentence} {_text(resource, own)}",
+            )
         elif promised < own:
-            sentence = f"children guarantee {_text(resource, promised)} of its min {_text(resource, own)} {resource}"
+            sentence = (
+                f"children guarantee {_text(resource, promised)} of its min "
+                f"{_text(resource, own)} {resource}"
+            )
             left = f"{sentence}; no child can claim the other {_text(resource, own - promised)}"
             yield _warning(node.name, ViolationCode.SUM_OF_MIN_BELOW_PARENT, left)
 
@@ -223,20 +298,34 @@ def _attributes(root: QuotaNode) -> Iterator[Violation]:
         for key in node.attributes:
             place = _PLACES.get(key)
             if place is None:
-                yield _warning(node.name, ViolationCode.ATTRIBUTE_NOT_ENFORCED, f"attribute {key} is kept and not enforced")
+                yield _warning(
+                    node.name,
+                    ViolationCode.ATTRIBUTE_NOT_ENFORCED,
+                    f"attribute {key} is kept and not enforced",
+                )
             elif (place == "root" and node is not root) or (place == "leaf" and not node.is_leaf):
                 where = "on the root alone" if place == "root" else "on leaves alone"
-                yield _warning(node.name, ViolationCode.ATTRIBUTE_NOT_ENFORCED, f"attribute {key} is not enforced here; it counts {where}")
+                yield _warning(
+                    node.name,
+                    ViolationCode.ATTRIBUTE_NOT_ENFORCED,
+                    f"attribute {key} is not enforced here; it counts {where}",
+                )
 
 
 def _unused(root: QuotaNode, groups: Sequence[LeafGroup]) -> Iterator[Violation]:
     named = {group.leaf for group in groups}
     for leaf in root.leaves():
         if not leaf.namespaces and leaf.name not in named:
-            yield _warning(leaf.name, ViolationCode.LEAF_WITHOUT_NAMESPACE, "has no namespace and no group, so no pod can use it")
+            yield _warning(
+                leaf.name,
+                ViolationCode.LEAF_WITHOUT_NAMESPACE,
+                "has no namespace and no group, so no pod can use it",
+            )
 
 
-def _bound(root: QuotaNode, old: QuotaTree | None, groups: Sequence[LeafGroup]) -> Iterator[Violation]:
+def _bound(
+    root: QuotaNode, old: QuotaTree | None, groups: Sequence[LeafGroup]
+) -> Iterator[Violation]:
     before = old.root if old else None
     if before is None:
         return
@@ -244,7 +333,11 @@ def _bound(root: QuotaNode, old: QuotaTree | None, groups: Sequence[LeafGroup]) 
     fresh = _new_leaves(root, before)
     for leaf in before.leaves():
         now = nodes.get(leaf.name)
-        if not _holds(leaf, groups) or (now is not None and now.is_leaf) or (now is None and frozenset(leaf.namespaces) in fresh):
+        if (
+            not _holds(leaf, groups)
+            or (now is not None and now.is_leaf)
+            or (now is None and frozenset(leaf.namespaces) in fresh)
+        ):
             continue
         yield _bound_leaf(leaf, groups, "is removed" if now is None else "is given children")
 
@@ -254,7 +347,11 @@ def _new_leaves(root: QuotaNode, before: QuotaNode) -> dict[frozenset[str], str]
     name.
     """
     known = {node.name for node in before.walk()}
-    return {frozenset(leaf.namespaces): leaf.name for leaf in root.leaves() if leaf.namespaces and leaf.name not in known}
+    return {
+        frozenset(leaf.namespaces): leaf.name
+        for leaf in root.leaves()
+        if leaf.namespaces and leaf.name not in known
+    }
 
 
 def _holds(leaf: QuotaNode, groups: Sequence[LeafGroup]) -> bool:
@@ -264,7 +361,11 @@ def _holds(leaf: QuotaNode, groups: Sequence[LeafGroup]) -> bool:
 def _bound_leaf(leaf: QuotaNode, groups: Sequence[LeafGroup], what: str) -> Violation:
     parts = _few([f"namespace {name}" for name in leaf.namespaces])
     parts += [f"UserGroup {group.name}" for group in groups if group.leaf == leaf.name]
-    return _error(leaf.name, ViolationCode.LEAF_BOUND, f"{what} and still has {', '.join(parts)}; take that off the leaf first")
+    return _error(
+        leaf.name,
+        ViolationCode.LEAF_BOUND,
+        f"{what} and still has {', '.join(parts)}; take that off the leaf first",
+    )
 
 
 def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterator[Violation]:
@@ -278,11 +379,21 @@ def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterat
     is_adopted = tree.annotations.get(ANNOTATION_ADOPT_RUNNING) == "true"
     for namespace, (leaf, what) in moved.items():
         if names := running.get(namespace):
-            sentence = f"namespace {namespace} {what} while {len(names)} of its pods run ({', '.join(_few(sorted(names)))})"
+            sentence = (
+                f"namespace {namespace} {what} while {len(names)} of its pods run "
+                f"({', '.join(_few(sorted(names)))})"
+            )
             if is_adopted:
-                yield _warning(leaf, ViolationCode.NAMESPACE_BUSY, f"{sentence}; they are charged as they are")
+                yield _warning(
+                    leaf,
+                    ViolationCode.NAMESPACE_BUSY,
+                    f"{sentence}; they are charged as they are",
+                )
             else:
-                hint = f'wait until they have ended, or annotate the tree with {ANNOTATION_ADOPT_RUNNING}: "true"'
+                hint = (
+                    "wait until they have ended, or annotate the tree with "
+                    f'{ANNOTATION_ADOPT_RUNNING}: "true"'
+                )
                 yield _error(leaf, ViolationCode.NAMESPACE_BUSY, f"{sentence}; {hint}")
 
 
@@ -298,7 +409,9 @@ def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]
     fresh = _new_leaves(tree.root, old.root)
     names = {node.name for node in tree.root.walk()}
     renamed = {
-        leaf.name: fresh[key] for leaf in old.root.leaves() if leaf.name not in names and (key := frozenset(leaf.namespaces)) in fresh
+        leaf.name: fresh[key]
+        for leaf in old.root.leaves()
+        if leaf.name not in names and (key := frozenset(leaf.namespaces)) in fresh
     }
     before = {namespace: renamed.get(leaf, leaf) for namespace, leaf in _leaf_of(old.root).items()}
     moved: dict[str, tuple[str, str]] = {}
@@ -306,7 +419,11 @@ def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]
         was = before.get(namespace)
         if was != leaf:
             moved[namespace] = (leaf, "is added" if was is None else f"is moved here from {was}")
-    return moved | {namespace: (leaf, "is removed") for namespace, leaf in before.items() if namespace not in now}
+    return moved | {
+        namespace: (leaf, ("is removed"))
+        for namespace, leaf in before.items()
+        if namespace not in now
+    }
 
 
 def _leaf_of(root: QuotaNode) -> dict[str, str]:
@@ -319,7 +436,11 @@ def _text(resource: str, amount: int | None) -> str:
 
 def _few(parts: Sequence[str]) -> list[str]:
     """The first parts, and the number of the others."""
-    return [*parts] if len(parts) <= _NAMED_MAX else [*parts[:_NAMED_MAX], f"and {len(parts) - _NAMED_MAX} more"]
+    return (
+        [*parts]
+        if len(parts) <= _NAMED_MAX
+        else [*parts[:_NAMED_MAX], (f"and {len(parts) - _NAMED_MAX} more")]
+    )
 
 
 # --- bounds below what is used --------------------------------------------------------------------
@@ -332,7 +453,9 @@ def use_warnings(state: QuotaState, before: QuotaNode | None = None) -> Iterator
     A lowered min is only reported before the write: afterwards it shows as borrowed quota.
     """
     uses = node_uses(state)
-    pods = [pod for pod in state.pods if pod.is_admitted and not is_lost(pod, state.now, state.settings)]
+    pods = [
+        pod for pod in state.pods if pod.is_admitted and not is_lost(pod, state.now, state.settings)
+    ]
     yield from over_max_now(state.tree, uses, pods)
     old = {node.name: node for node in before.walk()} if before is not None else {}
     for node, use in zip(state.tree.walk(), uses, strict=True):
@@ -340,38 +463,67 @@ def use_warnings(state: QuotaState, before: QuotaNode | None = None) -> Iterator
         yield from _firm_over_min(node, use, pods)
 
 
-def over_max_now(root: QuotaNode, uses: Sequence[QuotaNodeUse], pods: Iterable[QuotaPod]) -> Iterator[Violation]:
+def over_max_now(
+    root: QuotaNode, uses: Sequence[QuotaNodeUse], pods: Iterable[QuotaPod]
+) -> Iterator[Violation]:
     """`uses`: of every node of the tree, parents before children; `pods`: the charged pods."""
     for node, use in zip(root.walk(), uses, strict=True):
         for resource in sorted(use.over_max):
-            used, most = amount_text(resource, use.used[resource]), amount_text(resource, node.max[resource])
-            sentence = f"uses {used} {resource}, more than its max {most} ({_concerned(node, resource, pods)}); nothing is admitted there"
+            used, most = (
+                amount_text(resource, use.used[resource]),
+                amount_text(resource, node.max[resource]),
+            )
+            sentence = (
+                f"uses {used} {resource}, more than its max {most} "
+                f"({_concerned(node, resource, pods)}); nothing is admitted there"
+            )
             if node.attributes.get(DRAIN_OVER_MAX) == "true":
                 sentence = f"{sentence}, and {DRAIN_OVER_MAX} evicts down to it"
             else:
-                sentence = f"{sentence} until it uses less, and a pod of higher priority may take the place of several"
+                sentence = (
+                    f"{sentence} until it uses less, and a pod of higher priority may take the "
+                    "place of several"
+                )
             yield _warning(node.name, ViolationCode.OVER_MAX_NOW, sentence)
 
 
-def _lowered_min(node: QuotaNode, use: QuotaNodeUse, old: QuotaNode | None, pods: Iterable[QuotaPod]) -> Iterator[Violation]:
+def _lowered_min(
+    node: QuotaNode, use: QuotaNodeUse, old: QuotaNode | None, pods: Iterable[QuotaPod]
+) -> Iterator[Violation]:
     """Use that was guaranteed and becomes borrowed."""
     for resource in sorted(old.min if old is not None else ()):
-        least, was, used = node.min.get(resource, 0), old.min[resource] if old is not None else 0, use.used.get(resource, 0)
+        least, was, used = (
+            node.min.get(resource, 0),
+            old.min[resource] if old is not None else 0,
+            use.used.get(resource, 0),
+        )
         lost = min(used, was) - least
         if lost > 0:
             texts = [amount_text(resource, amount) for amount in (was, least, used, lost)]
-            sentence = f"min of {resource} is lowered from {texts[0]} to {texts[1]} while {texts[2]} are used"
+            sentence = (
+                f"min of {resource} is lowered from {texts[0]} to {texts[1]} while {texts[2]} are "
+                "used"
+            )
             concerned = _concerned(node, resource, pods)
-            yield _warning(node.name, ViolationCode.UNDER_USE, f"{sentence} ({concerned}); {texts[3]} of that become borrowed")
+            yield _warning(
+                node.name,
+                ViolationCode.UNDER_USE,
+                f"{sentence} ({concerned}); {texts[3]} of that become borrowed",
+            )
 
 
-def _firm_over_min(node: QuotaNode, use: QuotaNodeUse, pods: Iterable[QuotaPod]) -> Iterator[Violation]:
+def _firm_over_min(
+    node: QuotaNode, use: QuotaNodeUse, pods: Iterable[QuotaPod]
+) -> Iterator[Violation]:
     """Use that can never be taken back from the leaf, although its min does not cover it."""
     for resource, used in sorted(use.firm_used.items() if node.is_leaf else ()):
         least = node.min.get(resource, 0)
         if used > least and resource not in node.unlimited_min:
             concerned = _concerned(node, resource, [pod for pod in pods if not pod.is_preemptible])
-            sentence = f"pods that are not preemptible use {amount_text(resource, used)} {resource}, more than its min"
+            sentence = (
+                f"pods that are not preemptible use {amount_text(resource, used)} {resource}, "
+                "more than its min"
+            )
             rest = f"{amount_text(resource, least)} ({concerned}); quota cannot take that back"
             yield _warning(node.name, ViolationCode.UNDER_USE, f"{sentence} {rest}")
 

@@ -18,7 +18,14 @@ from msgspec.structs import replace
 
 from fairlead.errors import UserError
 from fairlead.model.moment import Moment
-from fairlead.model.quota.plan import EvictionMethod, QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.plan import (
+    EvictionMethod,
+    QuotaAdmission,
+    QuotaEviction,
+    QuotaPlan,
+    QuotaWaiting,
+    Reason,
+)
 from fairlead.model.quota.rows import Workload, scaled
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.resources import Amounts
@@ -66,11 +73,28 @@ def with_pods(state: QuotaState, added: Iterable[AddedPods]) -> QuotaState:
     pods = list(state.pods)
     for number, asked in enumerate(added, start=1):
         if asked.namespace not in spaces:
-            sentence = f"the tree has {', '.join(sorted(spaces)[:10])}" if spaces else "the tree has no namespace at all"
-            raise UserError(f"namespace `{asked.namespace}` is on no leaf of the quota tree, so quota does not count its pods", sentence)
+            sentence = (
+                f"the tree has {', '.join(sorted(spaces)[:10])}"
+                if spaces
+                else ("the tree has no namespace at all")
+            )
+            raise UserError(
+                (
+                    f"namespace `{asked.namespace}` is on no leaf of the quota tree, so quota does "
+                    "not count its pods"
+                ),
+                sentence,
+            )
         gang = f"added-{number}" if asked.gang else ""
         for name in _new_names(asked, taken):
-            pod = QuotaPod(asked.namespace, name, f"added/{asked.namespace}/{name}", asked.request, asked.priority, created_at=state.now)
+            pod = QuotaPod(
+                asked.namespace,
+                name,
+                f"added/{asked.namespace}/{name}",
+                asked.request,
+                asked.priority,
+                created_at=state.now,
+            )
             pods.append(replace(pod, owner=f"added/{number}", gang=gang, gang_size=asked.gang))
             taken.add(pod.key)
     return replace(state, pods=tuple(pods))
@@ -82,7 +106,10 @@ def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
     """
     unknown = sorted(set(keys) - {pod.key for pod in state.pods})
     if unknown:
-        raise UserError(f"quota counts no pod `{unknown[0]}`", "write NAMESPACE/POD of an unfinished pod in a namespace of the quota tree")
+        raise UserError(
+            f"quota counts no pod `{unknown[0]}`",
+            "write NAMESPACE/POD of an unfinished pod in a namespace of the quota tree",
+        )
     return replace(state, pods=tuple(pod for pod in state.pods if pod.key not in keys))
 
 
@@ -93,7 +120,9 @@ def fate_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting |
     """
     planned = plan_account(account_of(replace(state, pods=(*state.pods, pod))), state.now)
     admitted = next((each for each in planned.admit if each.pod.uid == pod.uid), None)
-    return admitted or next((each for each in planned.waiting() if any(of.uid == pod.uid for of in each.pods)), None)
+    return admitted or next(
+        (each for each in planned.waiting() if any(of.uid == pod.uid for of in each.pods)), None
+    )
 
 
 def running_by_leaf(state: QuotaState) -> Mapping[str, int]:
@@ -129,7 +158,9 @@ def _is_idle(plan: QuotaPlan) -> bool:
     """Whether the plan changes nothing. A never bound bare pod is only reported by an Event, in
     every plan.
     """
-    return not (plan.admit or plan.evict or plan.resume) and all(each.is_event_only for each in plan.returned)
+    return not (plan.admit or plan.evict or plan.resume) and all(
+        each.is_event_only for each in plan.returned
+    )
 
 
 def _new_names(asked: AddedPods, taken: Collection[str]) -> list[str]:
@@ -156,10 +187,18 @@ class _Imagined:
         """Replacements of victims that are not admitted yet; their budgets count one pod less."""
 
     def state(self) -> QuotaState:
-        return replace(self._state, pods=tuple(self._pods.values()), budgets=dict(self._budgets), workloads=self._workloads, now=self._now)
+        return replace(
+            self._state,
+            pods=tuple(self._pods.values()),
+            budgets=dict(self._budgets),
+            workloads=self._workloads,
+            now=self._now,
+        )
 
     def next_plan(self) -> QuotaPlan:
-        """The next plan that does something, after the time that stopping pods and the clock need."""
+        """The next plan that does something, after the time that
+        stopping pods and the clock need.
+        """
         plan = plan_quota(self.state())
         while _is_idle(plan):
             if any(pod.is_stopping for pod in self._pods.values()):
@@ -211,7 +250,13 @@ class _Imagined:
         return last if last > self._now + _MOMENT else None
 
     def _admit(self, pod: QuotaPod) -> None:
-        self._pods[pod.key] = replace(self._pods[pod.key], is_admitted=True, is_ready=True, admitted_at=self._now, claim_since=None)
+        self._pods[pod.key] = replace(
+            self._pods[pod.key],
+            is_admitted=True,
+            is_ready=True,
+            admitted_at=self._now,
+            claim_since=None,
+        )
         if pod.key in self._missed:
             self._missed.discard(pod.key)
             for budget in pod.budgets:
@@ -269,11 +314,15 @@ class _Imagined:
         raised.
         """
         job = self._workloads.get(job.uid, job)
-        gone = [each for each in self._pods.values() if each.owner == job.uid and not each.is_admitted]
+        gone = [
+            each for each in self._pods.values() if each.owner == job.uid and not each.is_admitted
+        ]
         gone += [pod] if pod.key in self._pods else []
         count = max(0, job.pods - len(gone))
         self._workloads[job.uid] = scaled(job, count, job.own_parallelism or job.parallelism)
-        self._of_suspended[job.uid] += [self._leave(each) if each.is_admitted else self._pods.pop(each.key) for each in gone]
+        self._of_suspended[job.uid] += [
+            self._leave(each) if each.is_admitted else self._pods.pop(each.key) for each in gone
+        ]
 
     def _raise(self, job: Workload, more: int) -> None:
         job = self._workloads.get(job.uid, job)
@@ -281,12 +330,16 @@ class _Imagined:
         most = job.pods + job.held
         own = job.own_parallelism or job.parallelism
         job = replace(job, is_suspended=False, suspended_for="")
-        self._workloads[job.uid] = scaled(job, own) if running + more >= most else scaled(job, running + more, own)
+        self._workloads[job.uid] = (
+            scaled(job, own) if running + more >= most else scaled(job, running + more, own)
+        )
         away = self._of_suspended[job.uid]
         coming, self._of_suspended[job.uid] = away[:more], away[more:]
         for number in range(more - len(coming)):
             name = f"{job.name}-{running + number}"
-            coming.append(QuotaPod(job.namespace, name, f"{job.uid}/{name}", job.each, job.priority))
+            coming.append(
+                QuotaPod(job.namespace, name, f"{job.uid}/{name}", job.each, job.priority)
+            )
         for pod in coming:
             self._missed.add(self._come_back(replace(pod, owner=job.uid)))
 
@@ -304,7 +357,17 @@ def _pods_of(job: Workload) -> list[QuotaPod]:
     gang = f"{job.kind.lower()}/{job.name}" if job.least else ""
     pods = []
     for number in range(count):
-        request = {each: amount // count + (amount % count if number == 0 else 0) for each, amount in job.request.items()}
-        pod = QuotaPod(job.namespace, f"{job.name}-{number}", f"{job.uid}/{number}", request, job.priority, created_at=job.created_at)
+        request = {
+            each: amount // count + (amount % count if number == 0 else 0)
+            for each, amount in job.request.items()
+        }
+        pod = QuotaPod(
+            job.namespace,
+            f"{job.name}-{number}",
+            f"{job.uid}/{number}",
+            request,
+            job.priority,
+            created_at=job.created_at,
+        )
         pods.append(replace(pod, owner=job.uid, user=job.user, gang=gang, gang_size=job.least))
     return pods

@@ -114,15 +114,22 @@ class QuotaAnswer(Struct, frozen=True):
         return sorted({*self.use.used, *self.node.min, *self.node.max})
 
 
-def why_quota(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str, name: str) -> list[QuotaAnswer]:
+def why_quota(
+    snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str, name: str
+) -> list[QuotaAnswer]:
     """Answers for the pod and for each job of this name. Raises UserError with existing names if
     there is none.
     """
     asked = _Asked(snapshot, state, plan, namespace)
     answers = [asked.of_pod(pod) for pod in snapshot.pods_in(namespace) if pod.name == name]
-    answers += [asked.of_job(kind, name, uids) for kind, uids in _jobs(snapshot, state, namespace, name)]
+    answers += [
+        asked.of_job(kind, name, uids) for kind, uids in _jobs(snapshot, state, namespace, name)
+    ]
     if not answers:
-        raise UserError(f"there is no pod and no job `{namespace}/{name}`", _what_is_there(snapshot, state, namespace, name))
+        raise UserError(
+            f"there is no pod and no job `{namespace}/{name}`",
+            _what_is_there(snapshot, state, namespace, name),
+        )
     return answers
 
 
@@ -140,10 +147,21 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     parts = []
     for resource in resources:
         if resource in node.min or resource in node.max or resource in use.used:
-            used, least = use.used.get(resource, 0), use.counted_min.get(resource, node.min.get(resource, 0))
+            used, least = (
+                use.used.get(resource, 0),
+                use.counted_min.get(resource, node.min.get(resource, 0)),
+            )
             over = amount_text(resource, max(0, used - least))
-            parts.append(f"uses {amount_text(resource, used)} of guaranteed {amount_text(resource, least)} {resource}, borrows {over}")
-    return f"{node.name} {'; '.join(parts)}" if parts else f"{node.name} limits nothing that it asks for"
+            parts.append(
+                f"uses {amount_text(resource, used)} of guaranteed "
+                f"{amount_text(resource, least)} "
+                f"{resource}, borrows {over}"
+            )
+    return (
+        f"{node.name} {'; '.join(parts)}"
+        if parts
+        else (f"{node.name} limits nothing that it asks for")
+    )
 
 
 def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
@@ -165,7 +183,11 @@ def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
         if asked is None or code not in clauses:
             continue
         values, resource = clauses[code], asked["resource"]
-        amounts = {key: amount_of(resource, text) for key, text in {**asked, **values}.items() if key in _AMOUNTS}
+        amounts = {
+            key: amount_of(resource, text)
+            for key, text in {**asked, **values}.items()
+            if key in _AMOUNTS
+        }
         more = amounts["asks"] + amounts.get("used", 0) - amounts[has]
         return (Lacking(kind, values.get(at, ""), resource, more),) if more > 0 else ()
     return ()
@@ -186,12 +208,19 @@ _LACKING_CLAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
 class _Asked:
     """The plan, indexed by pod."""
 
-    def __init__(self, snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str) -> None:
+    def __init__(
+        self, snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str
+    ) -> None:
         self._snapshot = snapshot
         self._plan = plan
         self._pods = {pod.key: pod for pod in state.pods if pod.namespace == namespace}
-        self._leaf = next((leaf for leaf in state.tree.leaves() if namespace in leaf.namespaces), None)
-        self._use = next((use for use in plan.nodes if self._leaf is not None and use.name == self._leaf.name), None)
+        self._leaf = next(
+            (leaf for leaf in state.tree.leaves() if namespace in leaf.namespaces), None
+        )
+        self._use = next(
+            (use for use in plan.nodes if self._leaf is not None and use.name == self._leaf.name),
+            None,
+        )
         self._namespace = namespace
         self._waiting = {pod.key: each for each in plan.waiting for pod in each.pods}
         self._evicted = {each.pod.key: each for each in plan.evict}
@@ -204,14 +233,24 @@ class _Asked:
         if self._leaf is None:
             return QuotaAnswer("pod", pod.key, NOT_COUNTED, self._stranger())
         if pod.is_finished:
-            return QuotaAnswer("pod", pod.key, FINISHED, "it has ended, so it costs no quota", self._leaf.name)
+            return QuotaAnswer(
+                "pod", pod.key, FINISHED, ("it has ended, so it costs no quota"), self._leaf.name
+            )
         counted = self._pods.get(pod.key)
         if counted is None:
-            return QuotaAnswer("pod", pod.key, NOT_COUNTED, f"{_maker(pod)}, which quota does not count", self._leaf.name)
+            return QuotaAnswer(
+                "pod",
+                pod.key,
+                NOT_COUNTED,
+                f"{_maker(pod)}, which quota does not count",
+                self._leaf.name,
+            )
         reason, sentence = self._standing(counted)
         waiting = self._waiting.get(pod.key)
         uids = (pod.uid, counted.owner)
-        return self._answer("pod", pod.key, (reason, sentence), uids, [counted], [waiting] if waiting else [])
+        return self._answer(
+            "pod", pod.key, (reason, sentence), uids, [counted], [waiting] if waiting else []
+        )
 
     def of_job(self, kind: str, name: str, uids: Sequence[str]) -> QuotaAnswer:
         key = f"{self._namespace}/{name}"
@@ -220,7 +259,11 @@ class _Asked:
         made = {pod.key for uid in uids for pod in self._snapshot.pods_owned_by(uid)}
         pods = [pod for pod in self._pods.values() if pod.owner in uids or pod.key in made]
         mine = {pod.key for pod in pods}
-        waiting = [each for each in self._plan.waiting if _is_of(each.workload, uids) or any(pod.key in mine for pod in each.pods)]
+        waiting = [
+            each
+            for each in self._plan.waiting
+            if _is_of(each.workload, uids) or any(pod.key in mine for pod in each.pods)
+        ]
         if waiting:
             first = waiting[0]
             total = max(len(pods), first.workload.pods if first.workload else 0)
@@ -228,7 +271,13 @@ class _Asked:
             sentence = f"{missing} of {total} pods wait: {_condition_sentence(first, pods)}"
             return self._answer(kind, key, (str(first.reason), sentence), uids, pods, waiting)
         if not pods:
-            return QuotaAnswer(kind, key, FINISHED, "it has no unfinished pods, so it costs no quota", self._leaf.name)
+            return QuotaAnswer(
+                kind,
+                key,
+                FINISHED,
+                "it has no unfinished pods, so it costs no quota",
+                self._leaf.name,
+            )
         eldest = min(pods, key=lambda pod: (pod.is_admitted, pod.created_at, pod.name))
         return self._answer(kind, key, self._standing(eldest), uids, pods, [])
 
@@ -244,7 +293,11 @@ class _Asked:
         """`outcome`: reason and sentence; `uids`: of the object and of its owner."""
         assert self._leaf is not None
         reason, sentence = outcome
-        changed_at = [pod.condition_since for pod in pods if pod.condition_reason == reason and pod.condition_since is not None]
+        changed_at = [
+            pod.condition_since
+            for pod in pods
+            if pod.condition_reason == reason and pod.condition_since is not None
+        ]
         return QuotaAnswer(
             kind,
             key,
@@ -258,7 +311,9 @@ class _Asked:
             self._use,
             since=min((row.since for row in waiting if row.since is not None), default=None),
             reason_since=min(changed_at, default=None),
-            priority=max([*(row.priority for row in waiting), *(pod.priority for pod in pods)], default=0),
+            priority=max(
+                [*(row.priority for row in waiting), *(pod.priority for pod in pods)], default=0
+            ),
             evicted=self._taken(set(uids) - {""}, waiting),
         )
 
@@ -267,11 +322,19 @@ class _Asked:
         elsewhere = {
             leaf: count
             for leaf, rows in self._lines.items()
-            if leaf != row.leaf and (count := bisect_left(rows, row.overall, key=lambda each: each.overall))
+            if leaf != row.leaf
+            and (count := bisect_left(rows, row.overall, key=lambda each: each.overall))
         }
         before = line[: min(row.position - 1, AHEAD_MAX)]
         overall = PlaceInLine(row.overall, len(self._plan.waiting))
-        return Standing(row, PlaceInLine(row.position, len(line)), overall, tuple(before), elsewhere, what_must_be_free(row))
+        return Standing(
+            row,
+            PlaceInLine(row.position, len(line)),
+            overall,
+            tuple(before),
+            elsewhere,
+            what_must_be_free(row),
+        )
 
     def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> Evicted | None:
         """From Events about it and about its owner. A job that quota suspended was taken back at
@@ -279,12 +342,18 @@ class _Asked:
         """
         if not self._snapshot.was_read(_EVENTS):
             return None
-        found = [event for event in self._snapshot.events if event.object_uid in uids and event.reason in _TAKEN]
+        found = [
+            event
+            for event in self._snapshot.events
+            if event.object_uid in uids and event.reason in _TAKEN
+        ]
         counts = Counter[str]()  # by object: the pod's owner has an Event, too
         for event in found:
             if event.reason != _TAKEN[0] or not event.message.startswith(_OF_WHOLE):
                 counts[event.object_uid] += max(1, event.count)
-        is_suspended = any(row.workload is not None and row.workload.suspended_for for row in waiting)
+        is_suspended = any(
+            row.workload is not None and row.workload.suspended_for for row in waiting
+        )
         last = max((event.at for event in found if event.at is not None), default=None)
         return Evicted(max((int(is_suspended), *counts.values())), last)
 
@@ -295,24 +364,35 @@ class _Asked:
             return str(waiting.reason), _condition_sentence(waiting, [pod])
         if admission := self._new.get(pod.key):
             by = "guaranteed by" if admission.is_guaranteed else "with idle quota in"
-            return HAS_ROOM, f"it has room, {by} {admission.leaf}: the quota controller admits it next"
+            return HAS_ROOM, (
+                f"it has room, {by} {admission.leaf}: the quota controller admits it next"
+            )
         if pod.is_stopping:
             return STOPPING, f"it stops; until it is gone it counts in {self._leaf.name}"
         if eviction := self._evicted.get(pod.key):
             return RECLAIMED, _taken_back(eviction)
         if self._use is None:
             return ADMITTED, f"it is admitted in {self._leaf.name}"
-        return ADMITTED, admitted_sentence(self._leaf, self._use, [each for each, amount in pod.request.items() if amount])
+        return ADMITTED, admitted_sentence(
+            self._leaf, self._use, [each for each, amount in pod.request.items() if amount]
+        )
 
     def _stranger(self) -> str:
-        return f"namespace {self._namespace} is on no leaf of the quota tree, so quota does not count its pods"
+        return (
+            f"namespace {self._namespace} is on no leaf of the quota tree, so quota does not "
+            "count its pods"
+        )
 
 
 def _condition_sentence(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
     """The message of these pods' condition if it has the same reason; else the plan's sentence."""
     mine = {pod.key for pod in waiting.pods}
     return next(
-        (pod.condition_message for pod in pods if pod.key in mine and pod.condition_message and pod.condition_reason == waiting.reason),
+        (
+            pod.condition_message
+            for pod in pods
+            if pod.key in mine and pod.condition_message and pod.condition_reason == waiting.reason
+        ),
         waiting.message,
     )
 
@@ -330,20 +410,38 @@ def _maker(pod: Pod) -> str:
     owner = pod.controller
     if owner is not None and owner.kind == "DaemonSet":
         return f"it is a pod of DaemonSet {owner.name}"
-    return "it is a static pod of its node" if owner is not None and owner.kind == "Node" else "it is a pod"
+    return (
+        "it is a static pod of its node"
+        if owner is not None and owner.kind == "Node"
+        else ("it is a pod")
+    )
 
 
-def _jobs(snapshot: ClusterSnapshot, state: QuotaState, namespace: str, name: str) -> list[tuple[str, list[str]]]:
+def _jobs(
+    snapshot: ClusterSnapshot, state: QuotaState, namespace: str, name: str
+) -> list[tuple[str, list[str]]]:
     """Kind and uids of the jobs of this name: the possible topmost owners of a pod."""
     found: dict[str, list[str]] = {}
     rows = [row for row in state.workloads.values() if row.namespace == namespace]
     owners = [owner for pod in snapshot.pods_in(namespace) if (owner := pod.controller) is not None]
     named = [(row.kind, row.uid) for row in rows if row.name == name]
-    named += [(row.owner_kind, row.owner) for row in rows if row.owner_kind == "Deployment" and row.name.rpartition("-")[0] == name]
-    named += [(job.kind, job.uid) for job in snapshot.jobs if job.namespace == namespace and job.name == name]
+    named += [
+        (row.owner_kind, row.owner)
+        for row in rows
+        if row.owner_kind == "Deployment" and row.name.rpartition("-")[0] == name
+    ]
+    named += [
+        (job.kind, job.uid)
+        for job in snapshot.jobs
+        if job.namespace == namespace and job.name == name
+    ]
     named += [(owner.kind, owner.uid) for owner in owners if owner.name == name]
     if not named:  # a Deployment calls its ReplicaSets NAME-HASH
-        named = [("Deployment", owner.uid) for owner in owners if owner.kind == "ReplicaSet" and owner.name.rpartition("-")[0] == name]
+        named = [
+            ("Deployment", owner.uid)
+            for owner in owners
+            if owner.kind == "ReplicaSet" and owner.name.rpartition("-")[0] == name
+        ]
     for kind, uid in named:
         found.setdefault(kind, []).append(uid)
     return sorted(found.items())
@@ -359,4 +457,7 @@ def _what_is_there(snapshot: ClusterSnapshot, state: QuotaState, namespace: str,
         more = f" and {len(here) - _NAMES_MAX} more" if len(here) > _NAMES_MAX else ""
         return f"namespace {namespace} has {', '.join(here[:_NAMES_MAX])}{more}"
     spaces = sorted(space for leaf in state.tree.leaves() for space in leaf.namespaces)
-    return f"namespace {namespace} has no pods; the quota tree has the namespaces {', '.join(spaces[:_NAMES_MAX]) or '(none)'}"
+    return (
+        f"namespace {namespace} has no pods; the quota tree has the namespaces "
+        f"{', '.join(spaces[:_NAMES_MAX]) or '(none)'}"
+    )

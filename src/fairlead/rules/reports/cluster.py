@@ -32,7 +32,9 @@ class InstanceRow(Struct, frozen=True, gc=False):
 
 
 class ReportedJob(Struct, frozen=True, gc=False):
-    """`status` is the exact word; `use` sums over the pods (in its `gpus` shares count by their part)."""
+    """`status` is the exact word; `use` sums over the pods (in its `gpus` shares count by their
+    part).
+    """
 
     job: Job
     status: str
@@ -68,7 +70,9 @@ class ClusterSummary(Struct, frozen=True, gc=False):
         return self.occupancy.nodes
 
 
-def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: float, max_jobs: int = 5000) -> ClusterSummary:
+def summarize(
+    snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: float, max_jobs: int = 5000
+) -> ClusterSummary:
     """The rows behind a page.
 
     If there are more than `max_jobs` jobs, the newest are kept (all of them count in sums by
@@ -79,7 +83,9 @@ def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: floa
     quota = quota_state(snapshot, snapshot.taken_at) if knows_pods and snapshot.quota else None
     statuses: dict[tuple[str, str], list[str]] = {}
     for each in jobs:
-        statuses.setdefault((each.job.namespace, each.job.type), []).append(job_status(each.job, each.pods))
+        statuses.setdefault((each.job.namespace, each.job.type), []).append(
+            job_status(each.job, each.pods)
+        )
     return ClusterSummary(
         snapshot=snapshot,
         occupancy=occupancy,
@@ -98,7 +104,9 @@ def _once(uses: Iterable[QuotaUse]) -> tuple[QuotaUse, ...]:
     """Each (path, name) once: a tree that breaks its own rules must not repeat a series on the
     page.
     """
-    return tuple({(use.node.path, use.node.name): use for use in reversed(tuple(uses))}.values())[::-1]
+    return tuple({(use.node.path, use.node.name): use for use in reversed(tuple(uses))}.values())[
+        ::-1
+    ]
 
 
 def is_known(snapshot: ClusterSnapshot, source: str) -> bool:
@@ -107,7 +115,11 @@ def is_known(snapshot: ClusterSnapshot, source: str) -> bool:
     A snapshot without sources is whole.
     """
     found = snapshot.sources.get(source)
-    return found is None or found.is_ok or (found.state == SourceState.FAILING and found.good_at is not None)
+    return (
+        found is None
+        or found.is_ok
+        or (found.state == SourceState.FAILING and found.good_at is not None)
+    )
 
 
 def newest(jobs: Sequence[JobInstances], count: int) -> Iterable[JobInstances]:
@@ -126,6 +138,7 @@ def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> Rep
         gpus_requested=requested_gpus(each.job),
         use=occupancy.use_together(each.pods),
         instances=tuple(
-            InstanceRow(pod, role, pod_status(pod), occupancy.use(pod)) for pod, role in zip(each.pods, each.roles, strict=True)
+            InstanceRow(pod, role, pod_status(pod), occupancy.use(pod))
+            for pod, role in zip(each.pods, each.roles, strict=True)
         ),
     )

@@ -16,7 +16,13 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.moment import Moment
 from fairlead.model.pod import Pod, PodPhase
-from fairlead.rules.jobs.status import allocated_gpus, instance_age, job_duration, job_status, requested_gpus
+from fairlead.rules.jobs.status import (
+    allocated_gpus,
+    instance_age,
+    job_duration,
+    job_status,
+    requested_gpus,
+)
 from fairlead.rules.nodes.status import SHARE
 from fairlead.rules.pods.devices import whole_gpus
 from fairlead.rules.pods.status import pod_status
@@ -63,11 +69,17 @@ class JobReport(Struct, frozen=True, gc=False):
     @property
     def priority(self) -> str:
         """The priority class that the job names, else the one its pods got."""
-        named = (instance.pod.priority_class for instance in self.instances if instance.pod.priority_class)
+        named = (
+            instance.pod.priority_class
+            for instance in self.instances
+            if instance.pod.priority_class
+        )
         return self.job.priority_class or next(named, "")
 
 
-def report_jobs(found: Iterable[JobInstances], now: Moment, gpus: Sequence[GpuReading] = ()) -> list[JobReport]:
+def report_jobs(
+    found: Iterable[JobInstances], now: Moment, gpus: Sequence[GpuReading] = ()
+) -> list[JobReport]:
     """A report of each job, in the order given; `gpus` may contain cards of other jobs, too."""
     uses = _uses_by_pod(gpus)
     return [_report(each, now, uses) for each in found]
@@ -75,7 +87,15 @@ def report_jobs(found: Iterable[JobInstances], now: Moment, gpus: Sequence[GpuRe
 
 def newest_first(reports: Iterable[JobReport]) -> list[JobReport]:
     """The order of `list`: newest, then namespace, name and type."""
-    return sorted(reports, key=lambda report: (-(report.job.created_at or 0.0), report.job.namespace, report.job.name, report.job.type))
+    return sorted(
+        reports,
+        key=lambda report: (
+            -(report.job.created_at or 0.0),
+            report.job.namespace,
+            report.job.name,
+            report.job.type,
+        ),
+    )
 
 
 def hungriest_first(reports: Iterable[JobReport]) -> list[JobReport]:
@@ -83,7 +103,9 @@ def hungriest_first(reports: Iterable[JobReport]) -> list[JobReport]:
     return sorted(newest_first(reports), key=lambda report: -report.gpus_requested)
 
 
-def _report(found: JobInstances, now: Moment, uses: dict[tuple[str, str], list[GpuUse]]) -> JobReport:
+def _report(
+    found: JobInstances, now: Moment, uses: dict[tuple[str, str], list[GpuUse]]
+) -> JobReport:
     job, chief = found.job, found.chief
     instances = [
         InstanceReport(
@@ -125,7 +147,19 @@ def _uses_by_pod(gpus: Iterable[GpuReading]) -> dict[tuple[str, str], list[GpuUs
 def _use(reading: GpuReading, holder: GpuHolder) -> GpuUse:
     """A pod that shares its card is shown its own values, if they are known."""
     is_shared = holder.mode == SHARE
-    ratio = holder.utilization_ratio if is_shared and holder.utilization_ratio is not None else reading.utilization_ratio
-    used = holder.memory_used_mib if is_shared and holder.memory_used_mib is not None else reading.memory_used_mib
-    total = holder.memory_limit_mib if is_shared and holder.memory_limit_mib else reading.memory_total_mib
+    ratio = (
+        holder.utilization_ratio
+        if is_shared and holder.utilization_ratio is not None
+        else reading.utilization_ratio
+    )
+    used = (
+        holder.memory_used_mib
+        if is_shared and holder.memory_used_mib is not None
+        else reading.memory_used_mib
+    )
+    total = (
+        holder.memory_limit_mib
+        if is_shared and holder.memory_limit_mib
+        else reading.memory_total_mib
+    )
     return GpuUse(reading.index, None if ratio is None else ratio * 100, used, total)

@@ -19,11 +19,26 @@ from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.occupancy import rounded_gpus
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, nvidia_gpus
+from fairlead.model.resources import (
+    ALIYUN_GPU,
+    GPU_CORE,
+    GPU_COUNT,
+    GPU_MEMORY,
+    NVIDIA_GPU,
+    Amounts,
+    nvidia_gpus,
+)
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT
-from fairlead.rules.nodes.status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY, is_topology_node, share_mode
+from fairlead.rules.nodes.status import (
+    EXCLUSIVE,
+    NO_GPU,
+    SHARE,
+    TOPOLOGY,
+    is_topology_node,
+    share_mode,
+)
 
 NORMAL: Final = NO_GPU
 MODES: Final = (NORMAL, EXCLUSIVE, TOPOLOGY, SHARE)
@@ -96,7 +111,11 @@ class NodeReport(Struct, frozen=True, gc=False):
 def report_nodes(snapshot: ClusterSnapshot) -> tuple[NodeReport, ...]:
     """All nodes by mode (normal, exclusive, topology, share), then name in natural order."""
     reports = (_report(node, snapshot) for node in snapshot.nodes)
-    return tuple(sorted(reports, key=lambda report: (MODES.index(report.mode), natural_key(report.node.name))))
+    return tuple(
+        sorted(
+            reports, key=lambda report: (MODES.index(report.mode), natural_key(report.node.name))
+        )
+    )
 
 
 def node_mode(node: Node, snapshot: ClusterSnapshot) -> GpuMode:
@@ -121,9 +140,16 @@ def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
     if mode == NORMAL:
         return NodeReport(node, NORMAL)
     resource, readings = RESOURCE_OF_MODE[mode], tuple(snapshot.gpus_on(node.name))
-    pods = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding and _amount(pod.limits, resource) > 0]
+    pods = [
+        pod
+        for pod in snapshot.pods_on(node.name)
+        if pod.is_holding and _amount(pod.limits, resource) > 0
+    ]
     held = account(node, pods, readings, mode=mode)
-    holders = sorted((_holder(pod, resource, held) for pod in pods), key=lambda each: (each.pod.namespace, natural_key(each.pod.name)))
+    holders = sorted(
+        (_holder(pod, resource, held) for pod in pods),
+        key=lambda each: (each.pod.namespace, natural_key(each.pod.name)),
+    )
     if mode == SHARE:
         return _report_share(node, held, tuple(holders), readings)
     total = _amount(node.capacity, resource)
@@ -161,7 +187,12 @@ def _by_gpu(amounts: Iterable[tuple[Seat, int]]) -> Mapping[int, int]:
     return dict(sorted(total.items()))
 
 
-def _report_share(node: Node, held: NodeAccount, holders: tuple[HolderReport, ...], readings: tuple[GpuReading, ...]) -> NodeReport:
+def _report_share(
+    node: Node,
+    held: NodeAccount,
+    holders: tuple[HolderReport, ...],
+    readings: tuple[GpuReading, ...],
+) -> NodeReport:
     units, core = node.capacity.get(GPU_MEMORY, 0), node.capacity.get(GPU_CORE, 0)
     gpus = node.capacity.get(GPU_COUNT, 0) or len(readings)
     devices = _devices(node, held, gpus, units, core)
@@ -170,7 +201,9 @@ def _report_share(node: Node, held: NodeAccount, holders: tuple[HolderReport, ..
         SHARE,
         gpus=gpus,
         gpus_allocated=sum(each.units_allocated / each.units for each in devices if each.units > 0),
-        gpus_unhealthy=_faulty(node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units, is_shared=True),
+        gpus_unhealthy=_faulty(
+            node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units, is_shared=True
+        ),
         holders=holders,
         readings=readings,
         unit_bytes=MIB_PER_UNIT[held.unit] * _BYTES_PER_MIB,
@@ -192,9 +225,17 @@ def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
     return max(0, withheld - sum(slot.mode == CardMode.DRAINING for slot in node.gpus) * is_left)
 
 
-def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) -> tuple[DeviceReport, ...]:
-    """The node's GPUs: those that its inventory shares, else an equal part of the total for each."""
-    from_inventory = [card for card in held.cards if _is_shared(card)] if any(slot.units > 0 for slot in node.gpus) else []
+def _devices(
+    node: Node, held: NodeAccount, gpus: int, units: int, core: int
+) -> tuple[DeviceReport, ...]:
+    """The node's GPUs: those that its inventory shares, else an
+    equal part of the total for each.
+    """
+    from_inventory = (
+        [card for card in held.cards if _is_shared(card)]
+        if any(slot.units > 0 for slot in node.gpus)
+        else []
+    )
     shown = from_inventory or held.cards[:gpus]
     return tuple(
         DeviceReport(
@@ -222,7 +263,9 @@ def node_condition(node: Node) -> str:
     It differs from `rules/nodes/status.status_word`: arena shows a node with a silent kubelet
     (condition `Unknown`) as NotReady.
     """
-    ready = next((condition.status for condition in node.conditions if condition.type == "Ready"), None)
+    ready = next(
+        (condition.status for condition in node.conditions if condition.type == "Ready"), None
+    )
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if node.unschedulable else word
 
@@ -233,4 +276,7 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     >>> sorted(["node-10", "node-9", "Node"], key=natural_key)
     ['Node', 'node-9', 'node-10']
     """
-    return tuple((0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in _PIECES.split(name))
+    return tuple(
+        (0, int(piece), piece) if piece.isdecimal() else (1, 0, piece)
+        for piece in _PIECES.split(name)
+    )

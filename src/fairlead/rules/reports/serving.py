@@ -19,7 +19,11 @@ from fairlead.rules.pods.devices import memory_units, whole_gpus
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.reports.node import natural_key
 
-_PORT_TITLES: Final = {"grpc-serving": "GRPC", "http-serving": "RESTFUL", "restful-serving": "RESTFUL"}
+_PORT_TITLES: Final = {
+    "grpc-serving": "GRPC",
+    "http-serving": "RESTFUL",
+    "restful-serving": "RESTFUL",
+}
 """Titles of ports that answer requests to a model; a port for metrics is not among them.
 
 The last is the name of the second in arena before 0.9.
@@ -63,7 +67,9 @@ def report_servings(found: FoundServings) -> list[ServingReport]:
     return [report_serving(each, found.share_units, found.taken_at) for each in found.servings]
 
 
-def report_serving(serving: Serving, share_units: Mapping[str, float], now: Moment) -> ServingReport:
+def report_serving(
+    serving: Serving, share_units: Mapping[str, float], now: Moment
+) -> ServingReport:
     """The report at `now`. `share_units`: by node, units of gpu-mem of one of its cards."""
     instances = [_instance(pod, share_units.get(pod.node, 0.0), now) for pod in serving.pods]
     limits = [(worker.replicas, worker.limits) for worker in serving.workers]
@@ -114,7 +120,9 @@ def _instance(pod: Pod, card_units: float, now: Moment) -> ServingInstance:
         ready=sum(status.ready for status in pod.statuses),
         total=len(pod.containers),
         restarts=sum(status.restarts for status in pod.statuses),
-        gpus=instance_gpus(pod.limits, card_units) if pod.phase == PodPhase.RUNNING and pod.node else 0.0,
+        gpus=instance_gpus(pod.limits, card_units)
+        if pod.phase == PodPhase.RUNNING and pod.node
+        else 0.0,
     )
 
 

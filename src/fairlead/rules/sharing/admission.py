@@ -18,7 +18,10 @@ from fairlead.rules.holding.need import gpu_need
 
 SCHEDULER: Final = "fairlead-scheduler"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-GRANT_WRITERS: Final = frozenset(f"system:serviceaccount:fairlead-system:{name}" for name in ("fairlead-scheduler", "fairlead-node-agent"))
+GRANT_WRITERS: Final = frozenset(
+    f"system:serviceaccount:fairlead-system:{name}"
+    for name in ("fairlead-scheduler", "fairlead-node-agent")
+)
 """Accounts that may write grants: the extender beside the scheduler, and the node agent."""
 GRANT_POLICY: Final = "fairlead-gpu-grants"
 """Name of the ValidatingAdmissionPolicy and of its binding."""
@@ -50,7 +53,8 @@ def refuse_asking(pod: Pod) -> Refusal | None:
 
 
 def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:
-    """The refusal if `user` may not turn the annotations `before` of a pod into `after`; None if they may.
+    """The refusal if `user` may not turn the annotations `before` of a pod into `after`; None if
+    they may.
 
     >>> refuse_grants({}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice").reason
     'only Fairlead writes the annotation ALIYUN_COM_GPU_MEM_IDX'

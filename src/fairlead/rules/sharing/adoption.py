@@ -114,7 +114,9 @@ class Adoption:
                 if isinstance(grants, NotYet):
                     continue  # the node is touched when other containers have started
                 if isinstance(grants, Refusal):
-                    yield from self._tell(pod.uid, pod, NOT_PLACED, f"node {pod.node} has no room: {grants.reason}")
+                    yield from self._tell(
+                        pod.uid, pod, NOT_PLACED, (f"node {pod.node} has no room: {grants.reason}")
+                    )
                 elif grants:
                     self._unwritten[pod.uid] = pod
 
@@ -123,18 +125,25 @@ class Adoption:
             return
         ledger = self._feed.ledger
         tenant = ledger.tenants.get(pod.uid)
-        grants = ledger.adopt(tenant.pod) if tenant is not None and tenant.node == pod.node else None
+        grants = (
+            ledger.adopt(tenant.pod) if tenant is not None and tenant.node == pod.node else None
+        )
         if tenant is None or not grants or isinstance(grants, Refusal):
             self._unwritten.pop(pod.uid, None)
             return
         self._writing.add(pod.uid)
         self._written[pod.uid] = self._unwritten[pod.uid] = tenant.pod
-        yield WriteGrants(tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written)
+        yield WriteGrants(
+            tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written
+        )
 
     def _tell_no_room(self, pod: Pod, why: ShareWhy) -> Iterator[SharingAction]:
         if pod.node or pod.deleted_at is not None or pod.is_finished:
             return
-        if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
+        if any(
+            condition.type == "PodScheduled" and condition.reason == "Unschedulable"
+            for condition in pod.conditions
+        ):
             short = why(pod)
             yield from self._tell(pod.uid, pod, NO_ROOM, short.by_node if short else "")
 
@@ -142,7 +151,9 @@ class Adoption:
         if node is not None:
             yield from self._tell(node.name, node, CONFLICT, share_mode(node.labels).conflict)
 
-    def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[SharingAction]:
+    def _tell(
+        self, key: str, subject: Pod | Node, reason: str, message: str
+    ) -> Iterator[SharingAction]:
         """Record the Event once, until its message changes."""
         if self._told.get((key, reason), "") != message:
             self._told[key, reason] = message
@@ -152,7 +163,9 @@ class Adoption:
     def _forget(self) -> None:
         """Forget pods and nodes that no longer exist."""
         feed = self._feed
-        for key in [key for key in self._told if key[0] not in feed.pods and key[0] not in feed.nodes]:
+        for key in [
+            key for key in self._told if key[0] not in feed.pods and key[0] not in feed.nodes
+        ]:
             del self._told[key]
         for uid in [uid for uid in self._written if uid not in feed.pods]:
             del self._written[uid]

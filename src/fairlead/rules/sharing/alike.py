@@ -20,7 +20,16 @@ from fairlead.model.sharing import ContainerNeed, GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import CardAccount, NodeAccount
 from fairlead.rules.holding.booked import grants_in_full
 from fairlead.rules.holding.units import grant_mib
-from fairlead.rules.sharing.placement import CardGroup, Choice, NoCard, choose_cards, choose_for_each, first_fitting, grant_on, grants_of
+from fairlead.rules.sharing.placement import (
+    CardGroup,
+    Choice,
+    NoCard,
+    choose_cards,
+    choose_for_each,
+    first_fitting,
+    grant_on,
+    grants_of,
+)
 
 Allotment = tuple[tuple[str, int, int], ...]
 """For each card its key, the units and the MiB; sorted by key."""
@@ -46,13 +55,17 @@ def starting_on(account: NodeAccount, but: str = "") -> Starting:
     found: dict[int, set[Allotment]] = {}
     for uid, tenant in account.tenants.items():
         if uid != but and tenant.is_starting:
-            full = grants_in_full(structs.replace(tenant.pod, grants=tenant.grants)) or tenant.grants
+            full = (
+                grants_in_full(structs.replace(tenant.pod, grants=tenant.grants)) or tenant.grants
+            )
             for units, allotment in _allotments(account, full):
                 found.setdefault(units, set()).add(allotment)
     return found
 
 
-def choose_on(account: NodeAccount, need: GpuNeed, policy: Placement, starting: Starting = NONE_STARTING) -> Choice | None:
+def choose_on(
+    account: NodeAccount, need: GpuNeed, policy: Placement, starting: Starting = NONE_STARTING
+) -> Choice | None:
     """`choose_cards`; on a guarded node equal containers of the pod and those `starting` get equal
     cards.
     """
@@ -60,7 +73,11 @@ def choose_on(account: NodeAccount, need: GpuNeed, policy: Placement, starting: 
         return choose_cards(account, need, policy)
     groups = [_keys_for(account.cards, need, parts, starting) for parts in _groups(need)]
     choice = _choose_among(account.cards, need, policy, groups)
-    return choice if choice is not None and agrees(account, grants_of(choice, need), starting) else None
+    return (
+        choice
+        if choice is not None and agrees(account, grants_of(choice, need), starting)
+        else None
+    )
 
 
 def agrees(account: NodeAccount, grants: GrantsByContainer, starting: Starting) -> bool:
@@ -82,22 +99,32 @@ def never_alike(account: NodeAccount, need: GpuNeed, policy: Placement) -> Verdi
     sizes = [part.units * need.cards for part in (*need.running, *need.passing)]
     units = next(size for size in sizes if sizes.count(size) > 1)
     empty = account.without(list(account.tenants))
-    by_node = f"containers of {units} {account.unit} of one pod need one GPU and memory limit on a guarded node"
+    by_node = (
+        f"containers of {units} {account.unit} of one pod need one GPU and memory limit on a "
+        "guarded node"
+    )
     return Verdict(by_node, choose_on(empty, need, policy) is None)
 
 
 def not_yet(account: NodeAccount, need: GpuNeed, starting: Starting) -> NotYet:
     """The message for a pod that waits for other pods with containers of its size."""
-    sizes = sorted({part.units * need.cards for part in (*need.running, *need.passing)} & starting.keys())
+    sizes = sorted(
+        {part.units * need.cards for part in (*need.running, *need.passing)} & starting.keys()
+    )
     units = " and ".join(str(size) for size in sizes)
     return NotYet(
-        f"guarded node {account.name}: containers of {units} {account.unit} are starting there, on a GPU without room "
+        f"guarded node {account.name}: containers of {units} {account.unit} are starting "
+        "there, on a GPU without room "
         "for this pod or with another memory limit"
     )
 
 
 def _allotments(account: NodeAccount, grants: GrantsByContainer) -> Sequence[tuple[int, Allotment]]:
-    return [(sum(grant.units for grant in given), _allotment(account, given)) for given in grants.values() if any(g.units for g in given)]
+    return [
+        (sum(grant.units for grant in given), _allotment(account, given))
+        for given in grants.values()
+        if any(g.units for g in given)
+    ]
 
 
 def _allotment(account: NodeAccount, given: Sequence[Grant]) -> Allotment:
@@ -107,7 +134,13 @@ def _allotment(account: NodeAccount, given: Sequence[Grant]) -> Allotment:
         card, mib = account.card_of(grant), grant.memory_mib
         if mib is None and card is not None and card.units:
             mib = grant_mib(card.memory_mib, grant.units, card.units)
-        found.append((card.key if card is not None else grant.uuid or f"#{grant.index}", grant.units, mib or 0))
+        found.append(
+            (
+                card.key if card is not None else grant.uuid or f"#{grant.index}",
+                grant.units,
+                mib or 0,
+            )
+        )
     return tuple(sorted(found))
 
 
@@ -122,16 +155,24 @@ def _groups(need: GpuNeed) -> list[list[ContainerNeed]]:
     by_units: dict[int, list[ContainerNeed]] = {}
     with_first = {need.running[0].units, *(part.units for part in need.passing)}
     for part in (*need.running, *need.passing):
-        by_units.setdefault(need.running[0].units if part.units in with_first else part.units, []).append(part)
+        by_units.setdefault(
+            need.running[0].units if part.units in with_first else part.units, []
+        ).append(part)
     return list(by_units.values())
 
 
-def _keys_for(cards: Sequence[CardAccount], need: GpuNeed, parts: Sequence[ContainerNeed], starting: Starting) -> CardGroup:
+def _keys_for(
+    cards: Sequence[CardAccount], need: GpuNeed, parts: Sequence[ContainerNeed], starting: Starting
+) -> CardGroup:
     """The cards that the group may have: those of other containers of its sizes, else all that give
     equal units equal MiB.
     """
     names = tuple(part.name for part in parts if part not in need.passing)
-    given = {tuple(key for key, _, _ in each) for part in parts for each in starting.get(part.units * need.cards, ())}
+    given = {
+        tuple(key for key, _, _ in each)
+        for part in parts
+        for each in starting.get(part.units * need.cards, ())
+    }
     if given:
         keys = next(iter(given)) if len(given) == 1 else ()
         return CardGroup(names, frozenset(keys) if len(keys) == need.cards else frozenset())
@@ -140,13 +181,25 @@ def _keys_for(cards: Sequence[CardAccount], need: GpuNeed, parts: Sequence[Conta
 
 def _is_even(card: CardAccount, parts: Sequence[ContainerNeed]) -> bool:
     mib: dict[int, int | None] = {}
-    return all(mib.setdefault(part.units, given) == given for part in parts for given in (grant_on(card, part).memory_mib,))
+    return all(
+        mib.setdefault(part.units, given) == given
+        for part in parts
+        for given in (grant_on(card, part).memory_mib,)
+    )
 
 
-def _choose_among(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup]) -> Choice | None:
+def _choose_among(
+    cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup]
+) -> Choice | None:
     if need.is_split:
         choice = choose_for_each(cards, need, policy, groups)
         return None if isinstance(choice, NoCard) else choice
     keys = groups[0].keys or ()
-    found = first_fitting([card for card in cards if card.key in keys], need.units, need.core_percent, need.cards, policy)
+    found = first_fitting(
+        [card for card in cards if card.key in keys],
+        need.units,
+        need.core_percent,
+        need.cards,
+        policy,
+    )
     return None if found is None else {part.name: found for part in (*need.running, *need.passing)}

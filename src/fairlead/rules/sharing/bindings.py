@@ -126,7 +126,15 @@ class Bindings:
             return []
         if running is not None:
             self.results["refused"] += 1
-            return [AnswerBind(asked, f"pod {running.namespace}/{running.name} is being bound to node {running.node}")]
+            return [
+                AnswerBind(
+                    asked,
+                    (
+                        f"pod {running.namespace}/{running.name} is being "
+                        f"bound to node {running.node}"
+                    ),
+                )
+            ]
         self.under_way[asked.uid] = asked
         pod = self._feed.pods.get(asked.uid) or self._seen.get(asked.uid)
         return [ReadPod(asked)] if pod is None else self._try(asked, pod, now)
@@ -160,8 +168,12 @@ class Bindings:
         if read.unknown:
             if isinstance(found, Pod) and found.uid == read.asked.uid and found.node:
                 return self._already(read.asked, found)
-            where = f"pod {read.asked.namespace}/{read.asked.name} was bound to node {read.asked.node}"
-            return self._answer(read.asked, "unknown", f"whether {where} is not known yet: {read.unknown}")
+            where = (
+                f"pod {read.asked.namespace}/{read.asked.name} was bound to node {read.asked.node}"
+            )
+            return self._answer(
+                read.asked, "unknown", (f"whether {where} is not known yet: {read.unknown}")
+            )
         if isinstance(found, Refusal):
             return self._answer(read.asked, "refused", found.reason)
         if found is None:
@@ -179,7 +191,9 @@ class Bindings:
         for uid, waiting in list(self._waiting.items()):
             pod = self._feed.pods.get(uid) or self._seen.get(uid)
             if why_not or pod is None:
-                steps += self._answer(waiting.asked, "refused", why_not or f'pods "{waiting.asked.name}" not found')
+                steps += self._answer(
+                    waiting.asked, "refused", why_not or (f'pods "{waiting.asked.name}" not found')
+                )
             else:
                 steps += self._try(waiting.asked, pod, now)
         return steps
@@ -215,15 +229,25 @@ class Bindings:
 
     def _try(self, asked: BindAsked, pod: Pod, now: float) -> list[Step]:
         if (pod.uid, pod.namespace, pod.name) != (asked.uid, asked.namespace, asked.name):
-            told = f"pod {pod.key} has uid {pod.uid}, and asked was pod {asked.namespace}/{asked.name} with uid {asked.uid}"
+            told = (
+                f"pod {pod.key} has uid {pod.uid}, and asked was pod "
+                f"{asked.namespace}/{asked.name} with uid {asked.uid}"
+            )
             return self._answer(asked, "refused", told)
         if pod.node:
             return self._already(asked, pod)
         if not asks_share(pod):
-            return self._answer(asked, "refused", f"pod {pod.key} asks for nothing of shared GPUs: its scheduler binds it itself")
+            return self._answer(
+                asked,
+                "refused",
+                f"pod {pod.key} asks for nothing of shared GPUs: its scheduler binds it itself",
+            )
         ledger = self._feed.ledger
         grants = ledger.reserve(pod, asked.node)
-        if isinstance(grants, NotYet) and now < self._waiting.setdefault(asked.uid, _Waiting(asked, now + WAIT_SECONDS)).until:
+        if (
+            isinstance(grants, NotYet)
+            and now < self._waiting.setdefault(asked.uid, _Waiting(asked, now + WAIT_SECONDS)).until
+        ):
             return []
         if isinstance(grants, Refusal):
             return self._answer(asked, "refused", grants.reason)
@@ -233,7 +257,9 @@ class Bindings:
     def _already(self, asked: BindAsked, pod: Pod) -> list[Step]:
         if pod.node == asked.node:
             return self._answer(asked, "repeated")
-        return self._answer(asked, "refused", f"pod {pod.key} is already assigned to node {pod.node}")
+        return self._answer(
+            asked, "refused", (f"pod {pod.key} is already assigned to node {pod.node}")
+        )
 
     def _answer(self, asked: BindAsked, result: str, why: str = "") -> list[Step]:
         self.results[result] += 1

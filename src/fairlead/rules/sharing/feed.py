@@ -1,7 +1,8 @@
-"""The ledger as the API server's lists and watches report it: nodes, pods and ConfigMaps, one by one.
+"""The ledger as the API server's lists and watches report it: nodes, pods and ConfigMaps, one by
+one.
 
-A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a reservation is
-handed to `on_doubt`.
+A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a
+reservation is handed to `on_doubt`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from fairlead.rules.sharing.placement import SharePolicies
 class LedgerFeed:
     """`pods`: those that name a resource of shared GPUs, by uid.
 
-    `is_rebuilt`: all was listed since the last `rebuild`. `touched`: nodes whose tenants are to be looked at;
-    `news`: pods that changed; both in the order of happening, emptied by `Adoption`. `on_change` is called
-    after each change.
+    `is_rebuilt`: all was listed since the last `rebuild`. `touched`: nodes whose tenants are to be
+    looked at; `news`: pods that changed; both in the order of happening, emptied by `Adoption`.
+    `on_change` is called after each change.
     """
 
     def __init__(self, policies: SharePolicies, on_change: Callable[[], None]) -> None:
@@ -38,7 +39,11 @@ class LedgerFeed:
         self.on_change = on_change
         self.on_doubt: Callable[[Pod, str], None] = lambda _pod, _node: None
         self._withheld = _WithheldCards(self)
-        self._kinds: dict[str, _Kept] = {KIND_NODES: _Nodes(self), KIND_PODS: _Pods(self), GPU_WITHHELD: self._withheld}
+        self._kinds: dict[str, _Kept] = {
+            KIND_NODES: _Nodes(self),
+            KIND_PODS: _Pods(self),
+            GPU_WITHHELD: self._withheld,
+        }
         self._missing: set[str] | None = None
 
     def rebuild(self) -> None:
@@ -54,10 +59,14 @@ class LedgerFeed:
         self._missing = set(self._kinds)
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what the API server reported of one kind; ValueError for a kind that is not followed."""
+        """Take what the API server reported of one kind; ValueError for a kind that is not
+        followed.
+        """
         kept = self._kinds.get(changes.kind)
         if kept is None:
-            raise ValueError(f"the ledger does not follow `{changes.kind}`, only {', '.join(self._kinds)}")
+            raise ValueError(
+                f"the ledger does not follow `{changes.kind}`, only {', '.join(self._kinds)}"
+            )
         if changes.is_list:
             kept.replace(changes.all_rows(), changes.unreadable)
             self._listed(changes.kind)
@@ -128,7 +137,8 @@ class _Nodes:
 
     def drop(self, key: str) -> None:
         name = self._names.pop(key, None)
-        if name is not None and name not in self._names.values():  # a namesake may have come already
+        # a namesake may have come already
+        if name is not None and name not in self._names.values():
             self._feed.nodes.pop(name, None)
             self._feed.ledger.remove_node(name)
 
@@ -141,7 +151,11 @@ class _Pods:
 
     def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
         ledger = self._feed.ledger
-        for uid in [uid for uid in {**self._feed.pods, **ledger.tenants} if uid not in rows and uid not in unreadable]:
+        for uid in [
+            uid
+            for uid in {**self._feed.pods, **ledger.tenants}
+            if uid not in rows and uid not in unreadable
+        ]:
             tenant = ledger.tenants.get(uid)
             if tenant is not None and tenant.state == RESERVED:
                 self._feed.on_doubt(tenant.pod, tenant.node)
@@ -158,11 +172,19 @@ class _Pods:
         before = ledger.tenants.get(key)
         ledger.set_pod(row)
         after = ledger.tenants.get(key)
-        if before is None or after is None or before.booked != after.booked or not after.grants or after.is_misread:
+        if (
+            before is None
+            or after is None
+            or before.booked != after.booked
+            or not after.grants
+            or after.is_misread
+        ):
             for tenant in (before, after):
                 if tenant is not None:
                     feed.touch(tenant.node)
-        elif before.is_starting and not after.is_starting and ledger.is_guarded(after.node):  # who waits there may be given cards
+        elif (
+            before.is_starting and not after.is_starting and ledger.is_guarded(after.node)
+        ):  # who waits there may be given cards
             feed.touch(after.node)
         feed.on_change()
 
@@ -207,4 +229,11 @@ class _WithheldCards:
 
 def _looks(node: Node) -> tuple[object, ...]:
     """The parts of a node that the ledger reads; most changes are heartbeats and touch none."""
-    return node.labels, node.annotations, node.capacity, node.allocatable, node.gpus, node.card_memory_mib
+    return (
+        node.labels,
+        node.annotations,
+        node.capacity,
+        node.allocatable,
+        node.gpus,
+        node.card_memory_mib,
+    )

@@ -14,44 +14,77 @@ from typing import Final
 from msgspec import structs
 
 from fairlead.model.devices.gpu import CardMode, GpuReading, GpuSlot, Grant
-from fairlead.model.inspection import ContainerPart, DrainingCards, InspectedCard, InspectedNode, InspectedPod
+from fairlead.model.inspection import (
+    ContainerPart,
+    DrainingCards,
+    InspectedCard,
+    InspectedNode,
+    InspectedPod,
+)
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, counted
-from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant, Trouble
+from fairlead.rules.holding.account import (
+    DRAINING,
+    UNHEALTHY,
+    CardAccount,
+    NodeAccount,
+    Tenant,
+    Trouble,
+)
 from fairlead.rules.holding.units import grant_mib
 from fairlead.rules.nodes.status import node_ip, share_mode
 from fairlead.rules.sharing.isolation import isolation_of
 from fairlead.rules.sharing.ledger import Ledger
 
-_REASONS: Final[Mapping[Trouble | None, str]] = {UNHEALTHY: "taken out of use", DRAINING: "draining"}
+_REASONS: Final[Mapping[Trouble | None, str]] = {
+    UNHEALTHY: ("taken out of use"),
+    DRAINING: "draining",
+}
 Readings = Mapping[tuple[str, int], GpuReading]
 """Readings of exporters, by node and GPU index."""
 
 
-def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterable[GpuReading] = ()) -> list[InspectedNode]:
+def inspect_shares(
+    ledger: Ledger, names: Collection[str] = (), readings: Iterable[GpuReading] = ()
+) -> list[InspectedNode]:
     """Nodes that share GPUs, by name; only those in `names`, if any are given.
 
     `unknown_node` names one that does not exist.
     """
     wanted = sorted(set(names) & ledger.nodes.keys() if names else ledger.nodes)
     read = {(reading.node, reading.index): reading for reading in readings}
-    return [_inspected(ledger.nodes[name], node, read) for name in wanted if shares_gpus(node := ledger.node(name))]
+    return [
+        _inspected(ledger.nodes[name], node, read)
+        for name in wanted
+        if shares_gpus(node := ledger.node(name))
+    ]
 
 
-def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[Pod] = ()) -> list[DrainingCards]:
+def draining_cards(
+    ledger: Ledger, names: Collection[str] = (), pods: Iterable[Pod] = ()
+) -> list[DrainingCards]:
     """Nodes with cards that wait for pods of the old mode to stop, by name.
 
     `pods`: the pods that are searched for those.
     """
-    wanted = {name for name, account in ledger.nodes.items() if (not names or name in names) and _draining(ledger.node(name))}
+    wanted = {
+        name
+        for name, account in ledger.nodes.items()
+        if (not names or name in names) and _draining(ledger.node(name))
+    }
     holders: dict[str, list[str]] = {name: [] for name in wanted}
     for pod in pods:
         if pod.is_holding and pod.node in wanted:
             old = NVIDIA_GPU if ledger.nodes[pod.node].mode.is_shared else GPU_MEMORY
             holders[pod.node] += [pod.key] * (counted(pod.limits, old) > 0)
     return [
-        DrainingCards(name, _draining(ledger.node(name)), tuple(sorted(holders[name])), ledger.nodes[name].mode.is_shared)
+        DrainingCards(
+            name,
+            _draining(ledger.node(name)),
+            tuple(sorted(holders[name])),
+            ledger.nodes[name].mode.is_shared,
+        )
         for name in sorted(wanted)
     ]
 
@@ -66,7 +99,9 @@ def shares_gpus(node: Node) -> bool:
 
     An amount of 0 counts as absent.
     """
-    return counted(node.capacity, GPU_MEMORY) > 0 or (share_mode(node.labels).is_shared and bool(_draining(node)))
+    return counted(node.capacity, GPU_MEMORY) > 0 or (
+        share_mode(node.labels).is_shared and bool(_draining(node))
+    )
 
 
 def unknown_node(ledger: Ledger, names: Iterable[str]) -> str:
@@ -80,9 +115,17 @@ def unknown_node(ledger: Ledger, names: Iterable[str]) -> str:
 
 def _inspected(account: NodeAccount, node: Node, readings: Readings) -> InspectedNode:
     slots = {slot.index: slot for slot in node.gpus}
-    tenants = sorted(account.tenants.values(), key=lambda tenant: (tenant.pod.namespace, tenant.pod.name))
+    tenants = sorted(
+        account.tenants.values(), key=lambda tenant: (tenant.pod.namespace, tenant.pod.name)
+    )
     cards = tuple(
-        _card(account, card, slots.get(card.index, GpuSlot(card.index)), tenants, readings.get((node.name, card.index)))
+        _card(
+            account,
+            card,
+            slots.get(card.index, GpuSlot(card.index)),
+            tenants,
+            readings.get((node.name, card.index)),
+        )
         for card in account.cards
     )
     pending = tuple(pod for tenant in tenants if (pod := _pending_pod(account, tenant)) is not None)
@@ -90,9 +133,13 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
         name=node.name,
         address=node_ip(node),
         unit=account.unit,
-        mode=CardMode.DRAINING if not account.mode.is_shared or _is_all_draining(node) else CardMode.SHARED,
+        mode=CardMode.DRAINING
+        if not account.mode.is_shared or _is_all_draining(node)
+        else CardMode.SHARED,
         isolation=isolation_of(node),
-        total=sum(card.total for card in cards) if node.gpus else max(counted(node.capacity, GPU_MEMORY), 0),
+        total=sum(card.total for card in cards)
+        if node.gpus
+        else max(counted(node.capacity, GPU_MEMORY), 0),
         used=sum(card.used for card in cards) + sum(pod.used for pod in pending),
         overcommitted=account.overcommitted,
         cards=cards,
@@ -104,8 +151,18 @@ def _is_all_draining(node: Node) -> bool:
     return bool(node.gpus) and len(_draining(node)) == len(node.gpus)
 
 
-def _card(account: NodeAccount, card: CardAccount, slot: GpuSlot, tenants: Iterable[Tenant], reading: GpuReading | None) -> InspectedCard:
-    is_whole = card.trouble == DRAINING and not card.used and not (account.mode.is_shared and card.gpu.is_draining)
+def _card(
+    account: NodeAccount,
+    card: CardAccount,
+    slot: GpuSlot,
+    tenants: Iterable[Tenant],
+    reading: GpuReading | None,
+) -> InspectedCard:
+    is_whole = (
+        card.trouble == DRAINING
+        and not card.used
+        and not (account.mode.is_shared and card.gpu.is_draining)
+    )
     reason = slot.reason or _REASONS.get(card.trouble, "")
     return InspectedCard(
         index=card.index,
@@ -118,11 +175,17 @@ def _card(account: NodeAccount, card: CardAccount, slot: GpuSlot, tenants: Itera
         reason=reason,
         core_total=card.core_total,
         core_used=card.core_used,
-        pods=tuple(pod for tenant in tenants if (pod := _pod_on(account, card, tenant, reading)) is not None),
+        pods=tuple(
+            pod
+            for tenant in tenants
+            if (pod := _pod_on(account, card, tenant, reading)) is not None
+        ),
     )
 
 
-def _pod_on(account: NodeAccount, card: CardAccount, tenant: Tenant, reading: GpuReading | None) -> InspectedPod | None:
+def _pod_on(
+    account: NodeAccount, card: CardAccount, tenant: Tenant, reading: GpuReading | None
+) -> InspectedPod | None:
     """What the tenant holds of this card; None if nothing."""
     parts = _parts(account, tenant, card)
     return _pod(tenant, parts, _used_mib(reading, tenant.pod)) if parts else None
@@ -137,7 +200,9 @@ def _pending_pod(account: NodeAccount, tenant: Tenant) -> InspectedPod | None:
     return _pod(tenant, parts, None) if parts else None
 
 
-def _parts(account: NodeAccount, tenant: Tenant, card: CardAccount | None) -> dict[str, ContainerPart]:
+def _parts(
+    account: NodeAccount, tenant: Tenant, card: CardAccount | None
+) -> dict[str, ContainerPart]:
     """What each container holds of the card; for None, of cards that the node does not have."""
     parts: dict[str, ContainerPart] = {}
     for container, grants in tenant.booked.items():
@@ -158,7 +223,9 @@ def _plus(part: ContainerPart | None, grant: Grant, card: CardAccount | None) ->
     return ContainerPart(part.units + grant.units, both, part.core_percent + grant.core_percent)
 
 
-def _pod(tenant: Tenant, parts: Mapping[str, ContainerPart], used_mib: float | None) -> InspectedPod:
+def _pod(
+    tenant: Tenant, parts: Mapping[str, ContainerPart], used_mib: float | None
+) -> InspectedPod:
     pod = tenant.pod
     return InspectedPod(
         name=pod.name,
@@ -178,6 +245,7 @@ def _used_mib(reading: GpuReading | None, pod: Pod) -> float | None:
     known = [
         holder.memory_used_mib
         for holder in holders
-        if (holder.namespace, holder.pod) == (pod.namespace, pod.name) and holder.memory_used_mib is not None
+        if (holder.namespace, holder.pod) == (pod.namespace, pod.name)
+        and holder.memory_used_mib is not None
     ]
     return sum(known) if known else None

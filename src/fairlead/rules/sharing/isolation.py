@@ -32,7 +32,11 @@ def isolation_of(node: Node) -> Isolation:
     >>> isolation_of(Node("n")).provider
     'unknown'
     """
-    return isolation_by("none" if node.labels.get(LABEL_NO_ISOLATION) == "true" else node.labels.get(LABEL_ISOLATION, ""))
+    return isolation_by(
+        "none"
+        if node.labels.get(LABEL_NO_ISOLATION) == "true"
+        else node.labels.get(LABEL_ISOLATION, "")
+    )
 
 
 def isolation_by(provider: str) -> Isolation:
@@ -50,4 +54,8 @@ def isolation_text(isolation: Isolation) -> str:
     >>> isolation_text(Isolation("none", "none", "none", "none"))
     'none'
     """
-    return isolation.provider if isolation.memory in ("none", UNKNOWN) else f"{isolation.provider}({isolation.memory})"
+    return (
+        isolation.provider
+        if isolation.memory in ("none", UNKNOWN)
+        else f"{isolation.provider}({isolation.memory})"
+    )

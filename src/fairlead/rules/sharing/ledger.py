@@ -40,12 +40,27 @@ from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, TenantState, account, tenant_of
+from fairlead.rules.holding.account import (
+    RESERVED,
+    UNWRITTEN,
+    NodeAccount,
+    Tenant,
+    TenantState,
+    account,
+    tenant_of,
+)
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import unit_of_cluster
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.sharing.alike import NONE_STARTING, agrees, choose_on, not_yet, starting_on
-from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, first_fitting, gpu_policy, grants_of
+from fairlead.rules.sharing.placement import (
+    DEFAULT_POLICIES,
+    SharePolicies,
+    as_seen_by,
+    first_fitting,
+    gpu_policy,
+    grants_of,
+)
 from fairlead.rules.sharing.score import card_score, node_score
 from fairlead.rules.sharing.verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
 
@@ -67,7 +82,9 @@ class Filtered(Struct, frozen=True, gc=False):
 
 
 class Ledger:
-    """Nodes, tenants and promises (pods nominated for a node). `policies` are the cluster's settings."""
+    """Nodes, tenants and promises (pods nominated for a node). `policies` are the cluster's
+    settings.
+    """
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
         self.policies = policies
@@ -95,7 +112,9 @@ class Ledger:
         self._sources[node.name] = (node, frozenset(withheld))
         found = self.nodes[node.name] = account(node, withheld=withheld)
         found.seat_all(self._on.get(node.name, {}).values())
-        found.promised = {uid: pod for uid, pod in self._promises.items() if pod.nominated_node == node.name}
+        found.promised = {
+            uid: pod for uid, pod in self._promises.items() if pod.nominated_node == node.name
+        }
         self._refresh(found)
 
     def withhold(self, node: str, indexes: Collection[int]) -> None:
@@ -123,7 +142,8 @@ class Ledger:
             self._seat(self._bound(pod, before))
         else:
             self._promise(pod.uid, pod if pod.nominated_node else None)
-            if before is not None and before.state != RESERVED:  # a real API server never reports this: a pod does not leave its node
+            # a real API server never reports this: a pod does not leave its node
+            if before is not None and before.state != RESERVED:
                 self._unseat(pod.uid)
 
     def remove_pod(self, uid: str) -> None:
@@ -132,7 +152,9 @@ class Ledger:
         self._unseat(uid)
 
     def is_guarded(self, name: str) -> bool:
-        """Whether containers of equal units that are starting on the node must have equal grants."""
+        """Whether containers of equal units that are starting on
+        the node must have equal grants.
+        """
         account = self.nodes.get(name)
         return account is not None and account.is_guarded
 
@@ -150,7 +172,12 @@ class Ledger:
         answer, unit = Filtered([], {}, {}), self.policies.unit
         for name in names:
             account = self.nodes.get(name)
-            if account is not None and account.unit == unit and not account.promised and account.has_room(need):
+            if (
+                account is not None
+                and account.unit == unit
+                and not account.promised
+                and account.has_room(need)
+            ):
                 answer.passed.append(name)
             else:
                 _sort_in(answer, name, self.verdict_on(name, pod, need))
@@ -164,7 +191,9 @@ class Ledger:
         return verdict(account, gpu_need(pod) if need is None else need, pod, self.policies)
 
     def prioritize(self, pod: Pod, names: Iterable[str]) -> list[tuple[str, int]]:
-        """0..10 for each node, for the cards that bind would choose there; 0 where it would choose none."""
+        """0..10 for each node, for the cards that bind would choose
+        there; 0 where it would choose none.
+        """
         need = gpu_need(pod)
         if need.is_nothing or need.fault:
             return [(name, 0) for name in names]
@@ -174,7 +203,9 @@ class Ledger:
         for name in names:
             known = scores.get(name)
             score = known.get(key) if known is not None else None
-            answer.append((name, self._plain_score(name, pod, need, key) if score is None else score))
+            answer.append(
+                (name, self._plain_score(name, pod, need, key) if score is None else score)
+            )
         return answer
 
     def reserve(self, pod: Pod, node: str, *, is_plan: bool = False) -> GrantsByContainer | Refusal:
@@ -203,11 +234,18 @@ class Ledger:
         or by a person who wrote `nodeName`.
         """
         tenant = self.tenants.get(pod.uid)
-        if tenant is not None and tenant.grants and (not tenant.is_first_written or self._still_fits(tenant)):
+        if (
+            tenant is not None
+            and tenant.grants
+            and (not tenant.is_first_written or self._still_fits(tenant))
+        ):
             return tenant.grants
         self._unseat(pod.uid)
-        account = self.nodes.get(pod.node)  # it runs already, so promises to other pods do not matter
-        answer = self._choose(pod, pod.node, structs.replace(account, promised={}) if account else None, UNWRITTEN)
+        # it runs already, so promises to other pods do not matter
+        account = self.nodes.get(pod.node)
+        answer = self._choose(
+            pod, pod.node, structs.replace(account, promised={}) if account else None, UNWRITTEN
+        )
         if isinstance(answer, Refusal):
             self.set_pod(pod)
         return answer
@@ -223,7 +261,11 @@ class Ledger:
     def card_units(self, node: str, grants: GrantsByContainer) -> int:
         """Units of the largest card of these grants, 0 if none is known."""
         account = self.nodes.get(node)
-        cards = (account.card_of(grant) for given in grants.values() for grant in given) if account is not None else ()
+        cards = (
+            (account.card_of(grant) for given in grants.values() for grant in given)
+            if account is not None
+            else ()
+        )
         return max((card.units for card in cards if card is not None), default=0)
 
     def reserved(self) -> list[Tenant]:
@@ -232,7 +274,11 @@ class Ledger:
 
     def unplaced(self) -> Iterator[Tenant]:
         """Pods that run on a node with an unknown card: to be adopted, else shown as PENDING."""
-        return (tenant for tenant in self.tenants.values() if not tenant.grants and not gpu_need(tenant.pod).is_nothing)
+        return (
+            tenant
+            for tenant in self.tenants.values()
+            if not tenant.grants and not gpu_need(tenant.pod).is_nothing
+        )
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -259,18 +305,31 @@ class Ledger:
         account = self.nodes.get(name)
         if account is None:
             return 0
-        choice = choose_on(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies), starting_on(account))
+        choice = choose_on(
+            as_seen_by(account, pod),
+            need,
+            gpu_policy(need, account, self.policies),
+            starting_on(account),
+        )
         return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
 
-    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]) -> int:
+    def _plain_score(
+        self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]
+    ) -> int:
         """Kept until the account changes; on a node with promises it depends on the pod, and is not
         kept.
         """
         account = self.nodes.get(name)
         if account is None or account.promised or account.is_guarded:
             return self._score(name, pod, need)
-        cards = first_fitting(account.cards, need.units, 0, 1, gpu_policy(need, account, self.policies))
-        score = 0 if cards is None else card_score(cards[0], need.units, need.policy or self.policies.node)
+        cards = first_fitting(
+            account.cards, need.units, 0, 1, gpu_policy(need, account, self.policies)
+        )
+        score = (
+            0
+            if cards is None
+            else card_score(cards[0], need.units, need.policy or self.policies.node)
+        )
         known = self._scores.setdefault(name, {})
         if len(known) >= _SCORES_MOST:
             known.clear()
@@ -278,7 +337,13 @@ class Ledger:
         return score
 
     def _choose(
-        self, pod: Pod, node: str, account: NodeAccount | None, state: TenantState, *, is_plan: bool = False
+        self,
+        pod: Pod,
+        node: str,
+        account: NodeAccount | None,
+        state: TenantState,
+        *,
+        is_plan: bool = False,
     ) -> GrantsByContainer | Refusal:
         need = gpu_need(pod)
         no = UNKNOWN_NODE if account is None else verdict(account, need, pod, self.policies)
@@ -287,7 +352,9 @@ class Ledger:
         if need.is_nothing:
             return _NO_GRANTS
         starting = NONE_STARTING if is_plan else starting_on(account)
-        choice = choose_on(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies), starting)
+        choice = choose_on(
+            as_seen_by(account, pod), need, gpu_policy(need, account, self.policies), starting
+        )
         if choice is None:
             assert starting, "the verdict was positive"
             return not_yet(account, need, starting)
@@ -299,12 +366,18 @@ class Ledger:
         account = self.nodes.get(tenant.node)
         if account is None:
             return False
-        free = {card.key: (card.free, card.core_free) for card in account.without([tenant.pod.uid]).cards}
+        free = {
+            card.key: (card.free, card.core_free)
+            for card in account.without([tenant.pod.uid]).cards
+        }
         taken: dict[str, tuple[int, int]] = {}
         for seat in account.seats(tenant):
             units, core = taken.get(seat.key, (0, 0))
             taken[seat.key] = units + seat.grant.units, core + seat.grant.core_percent
-        return all(key in free and units <= free[key][0] and core <= free[key][1] for key, (units, core) in taken.items())
+        return all(
+            key in free and units <= free[key][0] and core <= free[key][1]
+            for key, (units, core) in taken.items()
+        )
 
     def _seat(self, tenant: Tenant) -> None:
         uid = tenant.pod.uid
@@ -331,8 +404,12 @@ class Ledger:
         """
         found = tenant_of(pod)
         known = before if before is not None and before.node == pod.node and before.booked else None
-        if known is not None and (not found.booked or (self._is_astray(found) and not self._is_astray(known))):
-            return structs.replace(known, pod=pod, state=UNWRITTEN if known.state == RESERVED else known.state)
+        if known is not None and (
+            not found.booked or (self._is_astray(found) and not self._is_astray(known))
+        ):
+            return structs.replace(
+                known, pod=pod, state=UNWRITTEN if known.state == RESERVED else known.state
+            )
         return found
 
     def _is_astray(self, tenant: Tenant) -> bool:
@@ -367,11 +444,20 @@ class Ledger:
     def _refresh(self, account: NodeAccount) -> None:
         self._scores.pop(account.name, None)
         cards = account.cards
-        is_odd = account.unit != self.policies.unit or not account.mode.is_shared or not cards or account.is_guarded
+        is_odd = (
+            account.unit != self.policies.unit
+            or not account.mode.is_shared
+            or not cards
+            or account.is_guarded
+        )
         if is_odd or account.promised or account.hidden or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)
         else:
-            self._plain[account.name] = (max(card.free for card in cards), max(card.units for card in cards), account.unit)
+            self._plain[account.name] = (
+                max(card.free for card in cards),
+                max(card.units for card in cards),
+                account.unit,
+            )
 
 
 def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies | None = None) -> Ledger:

@@ -86,7 +86,9 @@ class SharingMachine:
             case BindPod():
                 return self.bindings.called(step, outcome, now)
             case ReadPod():
-                found = outcome.found if isinstance(outcome, ReadOutcome) else Refusal(outcome.reason)
+                found = (
+                    outcome.found if isinstance(outcome, ReadOutcome) else Refusal(outcome.reason)
+                )
                 return self.bindings.read(step, found, now)
             case WriteGrants():
                 self.adoption.written(step, outcome)
@@ -108,5 +110,9 @@ class SharingMachine:
         tenant = self.ledger.tenants.get(pod.uid)
         if tenant is None or tenant.state != RESERVED:
             return self.ledger.filter(pod, names)
-        others = {name: f"pod is being bound to node {tenant.node}" for name in names if name != tenant.node}
+        others = {
+            name: (f"pod is being bound to node {tenant.node}")
+            for name in names
+            if name != tenant.node
+        }
         return Filtered([tenant.node] if tenant.node in names else [], others, {})

@@ -15,19 +15,47 @@ from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, NodeAccoun
 from fairlead.rules.sharing.ledger import Ledger
 
 UNITS: Final = MetricName(
-    "fairlead_gpushare_units", "gauge", ("node_name", "uuid", "state"), "Units of a shared GPU: total, free, reserved, bound, assigned."
+    "fairlead_gpushare_units",
+    "gauge",
+    ("node_name", "uuid", "state"),
+    "Units of a shared GPU: total, free, reserved, bound, assigned.",
 )
 OVERCOMMITTED: Final = MetricName(
-    "fairlead_gpushare_overcommitted_units", "gauge", ("node_name",), "Units that are granted and that the node does not have (any more)."
+    "fairlead_gpushare_overcommitted_units",
+    "gauge",
+    ("node_name",),
+    "Units that are granted and that the node does not have (any more).",
 )
-PENDING: Final = MetricName("fairlead_gpushare_unplaced_pods", "gauge", (), "Pods that run with shared GPU memory on an unknown card.")
-BINDS: Final = MetricName("fairlead_gpushare_bind_total", "counter", ("result",), "Bindings by result: bound, repeated, refused, unknown.")
-DOUBTS: Final = MetricName("fairlead_gpushare_unsettled_binds", "gauge", (), "Bindings that the watch has not confirmed yet.")
-LEADING: Final = MetricName("fairlead_gpushare_leading", "gauge", (), "1 when this extender holds the lease and may place pods.")
+PENDING: Final = MetricName(
+    "fairlead_gpushare_unplaced_pods",
+    "gauge",
+    (),
+    "Pods that run with shared GPU memory on an unknown card.",
+)
+BINDS: Final = MetricName(
+    "fairlead_gpushare_bind_total",
+    "counter",
+    ("result",),
+    "Bindings by result: bound, repeated, refused, unknown.",
+)
+DOUBTS: Final = MetricName(
+    "fairlead_gpushare_unsettled_binds",
+    "gauge",
+    (),
+    "Bindings that the watch has not confirmed yet.",
+)
+LEADING: Final = MetricName(
+    "fairlead_gpushare_leading",
+    "gauge",
+    (),
+    "1 when this extender holds the lease and may place pods.",
+)
 NAMES: Final = (UNITS, OVERCOMMITTED, PENDING, BINDS, DOUBTS, LEADING)
 
 
-def share_families(ledger: Ledger, binds: Mapping[str, int], *, is_leading: bool, doubts: int) -> list[Family]:
+def share_families(
+    ledger: Ledger, binds: Mapping[str, int], *, is_leading: bool, doubts: int
+) -> list[Family]:
     """All families, for nodes in shared mode.
 
     `binds`: bindings since the start, by result; `doubts`: bindings that the watch has not
@@ -37,7 +65,11 @@ def share_families(ledger: Ledger, binds: Mapping[str, int], *, is_leading: bool
     units = [line for account in shared for line in _units(account)]
     return [
         Family(UNITS, [key for key, _ in units], [count for _, count in units]),
-        Family(OVERCOMMITTED, [(account.name,) for account in shared], [account.overcommitted for account in shared]),
+        Family(
+            OVERCOMMITTED,
+            [(account.name,) for account in shared],
+            [account.overcommitted for account in shared],
+        ),
         Family(PENDING, NO_LABELS, [sum(1 for _ in ledger.unplaced())]),
         Family(BINDS, [(result,) for result in binds], list(binds.values())),
         Family(DOUBTS, NO_LABELS, [doubts]),

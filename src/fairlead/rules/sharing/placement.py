@@ -88,7 +88,9 @@ class CardGroup(Struct, frozen=True, gc=False):
     keys: frozenset[str] | None = None
 
 
-def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup] = ()) -> Choice | NoCard:
+def choose_for_each(
+    cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup] = ()
+) -> Choice | NoCard:
     """Cards for each container or group, the largest first. Init containers count for the first
     running one.
 
@@ -98,11 +100,22 @@ def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placeme
     left = dict(given)
     on: dict[str, list[str]] = {}
     chosen: dict[str, Sequence[CardAccount]] = {}
-    alone = {group: peak_of(need, group.names) for group in groups or [CardGroup((part.name,)) for part in need.running]}
+    alone = {
+        group: peak_of(need, group.names)
+        for group in groups or [CardGroup((part.name,)) for part in need.running]
+    }
     for group in sorted(alone, key=lambda each: -alone[each][0]):
         more = {key: _growth(need, there, group.names) for key, there in on.items()}
-        may_have = left.values() if group.keys is None else [card for card in left.values() if card.key in group.keys]
-        found = _in_order([card for card in may_have if _has_room(card, *more.get(card.key, alone[group]))], need.cards, policy)
+        may_have = (
+            left.values()
+            if group.keys is None
+            else [card for card in left.values() if card.key in group.keys]
+        )
+        found = _in_order(
+            [card for card in may_have if _has_room(card, *more.get(card.key, alone[group]))],
+            need.cards,
+            policy,
+        )
         if found is None:
             return NoCard(*alone[group], list(left.values()))
         cards_found = [given[card.key] for card in found]
@@ -135,7 +148,10 @@ def held_of_cards(choice: Choice, need: GpuNeed) -> dict[str, tuple[int, int]]:
     keys = dict.fromkeys(card.key for cards in choice.values() for card in cards)
     if not need.is_split:
         return dict.fromkeys(keys, (need.units, need.core_percent))
-    return {key: peak_of(need, [part.name for part in need.running if _is_on(choice[part.name], key)]) for key in keys}
+    return {
+        key: peak_of(need, [part.name for part in need.running if _is_on(choice[part.name], key)])
+        for key in keys
+    }
 
 
 def _is_on(cards: Iterable[CardAccount], key: str) -> bool:
@@ -146,7 +162,10 @@ def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
     """What bind writes for these cards: units, and MiB in proportion, or less if the pod asks for
     less.
     """
-    return {part.name: tuple(grant_on(card, part) for card in choice[part.name]) for part in (*need.running, *need.passing)}
+    return {
+        part.name: tuple(grant_on(card, part) for card in choice[part.name])
+        for part in (*need.running, *need.passing)
+    }
 
 
 Clear = Callable[[NodeAccount, Pod], NodeAccount]
@@ -155,7 +174,9 @@ Clear = Callable[[NodeAccount, Pod], NodeAccount]
 
 def cleared_for(account: NodeAccount, pod: Pod) -> NodeAccount:
     """See `Clear`."""
-    return account.without([uid for uid, tenant in account.tenants.items() if makes_way(tenant, pod)])
+    return account.without(
+        [uid for uid, tenant in account.tenants.items() if makes_way(tenant, pod)]
+    )
 
 
 def as_seen_by(account: NodeAccount, pod: Pod, clear: Clear = cleared_for) -> NodeAccount:
@@ -169,7 +190,8 @@ def as_seen_by(account: NodeAccount, pod: Pod, clear: Clear = cleared_for) -> No
     ahead = [
         other
         for uid, other in account.promised.items()
-        if uid != pod.uid and other.priority >= pod.priority and uid not in account.tenants  # a tenant is being bound here already
+        # a tenant is being bound here already
+        if uid != pod.uid and other.priority >= pod.priority and uid not in account.tenants
     ]
     if not ahead:
         return account
@@ -215,17 +237,29 @@ def makes_way(tenant: Tenant, pod: Pod) -> bool:
     return tenant.pod.deleted_at is not None or is_below(tenant, pod)
 
 
-def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement) -> list[CardAccount] | None:
+def first_fitting(
+    cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement
+) -> list[CardAccount] | None:
     """`count` cards with this much free: the smallest free first (best fit), or the largest
     (spread).
 
     Ties go to the lowest index: cards come in that order, and sorting is stable. None if there are
     too few.
     """
-    return _in_order([card for card in cards if card.free >= units and card.core_free >= core_percent and not card.trouble], count, policy)
+    return _in_order(
+        [
+            card
+            for card in cards
+            if card.free >= units and card.core_free >= core_percent and not card.trouble
+        ],
+        count,
+        policy,
+    )
 
 
-def _in_order(fitting: list[CardAccount], count: int, policy: Placement) -> list[CardAccount] | None:
+def _in_order(
+    fitting: list[CardAccount], count: int, policy: Placement
+) -> list[CardAccount] | None:
     if len(fitting) < count:
         return None
     if count == 1:

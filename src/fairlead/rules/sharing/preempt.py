@@ -18,7 +18,15 @@ from fairlead.rules.holding.account import RESERVED, Hidden, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.sharing.alike import choose_on
 from fairlead.rules.sharing.ledger import Ledger
-from fairlead.rules.sharing.placement import Clear, as_seen_by, cleared_for, gpu_policy, is_below, makes_way, with_own_cards
+from fairlead.rules.sharing.placement import (
+    Clear,
+    as_seen_by,
+    cleared_for,
+    gpu_policy,
+    is_below,
+    makes_way,
+    with_own_cards,
+)
 from fairlead.rules.sharing.verdict import verdict
 
 _Fits = Callable[[NodeAccount], bool]
@@ -34,7 +42,9 @@ class Victims(Struct, frozen=True, gc=False):
     violations: int = 0
 
 
-def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()) -> dict[str, Victims]:
+def plan_preemption(
+    ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()
+) -> dict[str, Victims]:
     """By node the victims that really make room on one card (or on M cards), without nodes where
     none do.
 
@@ -45,23 +55,39 @@ def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], s
     found = {}
     for node, victims in proposed.items():
         account = ledger.nodes.get(node)
-        uids = _victims_on(ledger, account, pod, need, victims.uids, spared) if account is not None else None
+        uids = (
+            _victims_on(ledger, account, pod, need, victims.uids, spared)
+            if account is not None
+            else None
+        )
         if uids:
             found[node] = Victims(tuple(uids), victims.violations)
     return found
 
 
 def _victims_on(
-    ledger: Ledger, account: NodeAccount, pod: Pod, need: GpuNeed, proposed: Sequence[str], spared: Collection[str]
+    ledger: Ledger,
+    account: NodeAccount,
+    pod: Pod,
+    need: GpuNeed,
+    proposed: Sequence[str],
+    spared: Collection[str],
 ) -> list[str] | None:
     no = verdict(account, need, pod, ledger.policies)
     if no is None:
-        return list(proposed)  # there is room already: kube-scheduler evicts them for another resource
+        # there is room already: kube-scheduler evicts them for another resource
+        return list(proposed)
     if no.is_final:
         return None
     strangers = [uid for uid in proposed if uid not in account.tenants]
-    may_go = [tenant for tenant in account.tenants.values() if tenant.state != RESERVED and tenant.pod.uid not in spared]
-    candidates = [tenant for tenant in may_go if is_below(tenant, pod) or tenant.pod.uid in proposed]
+    may_go = [
+        tenant
+        for tenant in account.tenants.values()
+        if tenant.state != RESERVED and tenant.pod.uid not in spared
+    ]
+    candidates = [
+        tenant for tenant in may_go if is_below(tenant, pod) or tenant.pod.uid in proposed
+    ]
     policy = gpu_policy(need, account, ledger.policies)
 
     cleared: dict[int, NodeAccount] = {}
@@ -70,7 +96,12 @@ def _victims_on(
     def fits(left: NodeAccount) -> bool:
         if left.promised and is_simple and choose_on(left, need, policy) is None:
             return False  # before promises are counted, which is slow and only takes room away
-        return choose_on(as_seen_by(left, pod, _clearing(account, left, candidates, cleared)), need, policy) is not None
+        return (
+            choose_on(
+                as_seen_by(left, pod, _clearing(account, left, candidates, cleared)), need, policy
+            )
+            is not None
+        )
 
     ranked = sorted(candidates, key=_importance)
     traces = _traces(account, ranked)
@@ -82,7 +113,14 @@ def _victims_on(
         on_cards = [tenant for tenant in ranked if traces[tenant.pod.uid] in here]
         who = tuple(tenant.pod.uid for tenant in on_cards)
         if who not in tried:
-            tried[who] = _fewest(on_cards, frozenset(proposed), account, fits, traces, 0 if need.is_split else need.units)
+            tried[who] = _fewest(
+                on_cards,
+                frozenset(proposed),
+                account,
+                fits,
+                traces,
+                0 if need.is_split else need.units,
+            )
         chosen = tried[who]
         if chosen is not None:
             plans.append((_cost(chosen), index, chosen))
@@ -91,7 +129,12 @@ def _victims_on(
     return [*strangers, *(tenant.pod.uid for tenant in min(plans, key=lambda plan: plan[:2])[2])]
 
 
-def _clearing(account: NodeAccount, left: NodeAccount, candidates: Sequence[Tenant], cleared: dict[int, NodeAccount]) -> Clear:
+def _clearing(
+    account: NodeAccount,
+    left: NodeAccount,
+    candidates: Sequence[Tenant],
+    cleared: dict[int, NodeAccount],
+) -> Clear:
     """A `cleared_for` for `left`, which is `account` without some of the candidates.
 
     If all candidates make way for the promised pod, the same tenants stay whichever candidates have
@@ -105,7 +148,9 @@ def _clearing(account: NodeAccount, left: NodeAccount, candidates: Sequence[Tena
             cleared[promised.priority] = cleared_for(account, promised)
         found = with_own_cards(cleared[promised.priority])
         for card, with_promises, without in zip(found.cards, seen.cards, left.cards, strict=True):
-            card.take(with_promises.used - without.used, with_promises.core_used - without.core_used)
+            card.take(
+                with_promises.used - without.used, with_promises.core_used - without.core_used
+            )
         found.seat_all(())  # promises narrow down where hidden tenants can be
         return found
 
@@ -140,7 +185,9 @@ def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _Trace
         held = tuple([(seat.key, seat.grant.units, seat.grant.core_percent) for seat in seats])
         key = sum(makes_way(tenant, other) for other in account.promised.values()), hidden, held
         if key not in found:
-            found[key] = _Trace(*key, sum(seat.grant.units for seat in seats) if hidden is None else hidden.units)
+            found[key] = _Trace(
+                *key, sum(seat.grant.units for seat in seats) if hidden is None else hidden.units
+            )
         traces[uid] = found[key]
     return traces
 
@@ -180,7 +227,9 @@ def _fewest(
     return needed
 
 
-def _spared(gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapping[str, _Trace]) -> set[str]:
+def _spared(
+    gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapping[str, _Trace]
+) -> set[str]:
     """Uids of those of `gone` that need not leave for the pod to fit; they take their seats again
     in `left`.
 
@@ -205,7 +254,9 @@ def _spared(gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapp
     return spared
 
 
-def _until_it_fits(order: Sequence[Tenant], account: NodeAccount, fits: _Fits, at_least: int) -> tuple[int, NodeAccount] | None:
+def _until_it_fits(
+    order: Sequence[Tenant], account: NodeAccount, fits: _Fits, at_least: int
+) -> tuple[int, NodeAccount] | None:
     """How many of the first of `order` must leave until the pod fits, and the account without them;
     None if it never fits.
 
@@ -237,12 +288,16 @@ def _until_it_fits(order: Sequence[Tenant], account: NodeAccount, fits: _Fits, a
     return enough, after
 
 
-def _at_least(order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str, _Trace], units: int) -> int:
+def _at_least(
+    order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str, _Trace], units: int
+) -> int:
     """A number of the first of `order`: with fewer gone, no card has `units` free. Never 0.
 
     Each tenant counts as if all that it frees were on the card with most free.
     """
-    missing = units - max((card.units - card.used - card.aside for card in account.usable()), default=0)
+    missing = units - max(
+        (card.units - card.used - card.aside for card in account.usable()), default=0
+    )
     for count, tenant in enumerate(order, 1):
         missing -= traces[tenant.pod.uid].most_units
         if missing <= 0:
@@ -250,7 +305,9 @@ def _at_least(order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str
     return len(order) + 1
 
 
-def _first_that_fits(uids: Sequence[str], account: NodeAccount, fits: _Fits) -> tuple[int, NodeAccount] | None:
+def _first_that_fits(
+    uids: Sequence[str], account: NodeAccount, fits: _Fits
+) -> tuple[int, NodeAccount] | None:
     """`_until_it_fits`, trying each number."""
     left = account.without(())
     for place, uid in enumerate(uids):
@@ -275,4 +332,8 @@ def _cost(victims: Sequence[Tenant]) -> tuple[int, int, int]:
     Pods that stop anyway cost nothing.
     """
     staying = [tenant.priority for tenant in victims if tenant.pod.deleted_at is None]
-    return max(staying, default=-(2**31)), sum(priority + 2**31 for priority in staying), len(staying)
+    return (
+        max(staying, default=-(2**31)),
+        sum(priority + 2**31 for priority in staying),
+        len(staying),
+    )

@@ -48,7 +48,9 @@ class RetryHints:
         if len(self._waiting) >= _REMEMBERED:
             del self._waiting[next(iter(self._waiting))]
         known = self._feed.nodes
-        self._waiting[pod.uid] = _Waiting(tuple(known[name].name for name in nodes if name in known), now)
+        self._waiting[pod.uid] = _Waiting(
+            tuple(known[name].name for name in nodes if name in known), now
+        )
 
     def passed(self, pod: Pod) -> None:
         self._waiting.pop(pod.uid, None)
@@ -64,12 +66,17 @@ class RetryHints:
         for uid, waiting in list(self._waiting.items()):
             if found == AT_ONCE:
                 return
-            if waiting.refused_at >= now - PATIENCE_SECONDS or self._waiting.get(uid) is not waiting:
+            if (
+                waiting.refused_at >= now - PATIENCE_SECONDS
+                or self._waiting.get(uid) is not waiting
+            ):
                 continue
             pod, tenant = self._feed.pods.get(uid), self._feed.ledger.tenants.get(uid)
             if pod is None or pod.node or pod.deleted_at is not None:
                 del self._waiting[uid]
-            elif (tenant is None or tenant.state != RESERVED) and self._feed.ledger.filter(pod, waiting.nodes).passed:
+            elif (tenant is None or tenant.state != RESERVED) and self._feed.ledger.filter(
+                pod, waiting.nodes
+            ).passed:
                 del self._waiting[uid]
                 found += 1
                 yield TouchPod(pod)

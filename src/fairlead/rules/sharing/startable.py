@@ -62,7 +62,9 @@ class NodeOffer(Struct, frozen=True):
     selector: tuple[tuple[str, str], ...]
 
 
-def node_offers(snapshot: ClusterSnapshot, rooms: NodeRooms, ledger: Ledger, free_cards: Mapping[str, int]) -> list[NodeOffer]:
+def node_offers(
+    snapshot: ClusterSnapshot, rooms: NodeRooms, ledger: Ledger, free_cards: Mapping[str, int]
+) -> list[NodeOffer]:
     """Offers, the largest first, whole cards before shared ones.
 
     `free_cards`: by node, whole cards that are neither unhealthy nor draining; kube-scheduler
@@ -75,15 +77,23 @@ def node_offers(snapshot: ClusterSnapshot, rooms: NodeRooms, ledger: Ledger, fre
                 if node.allocatable.get(resource, 0) > 0:
                     by_model.setdefault((resource, gpu_model(node, snapshot)), []).append(node)
     found = [
-        _whole(model, nodes, rooms, free_cards) if resource == NVIDIA_GPU else _shared(model, nodes, rooms, ledger)
+        _whole(model, nodes, rooms, free_cards)
+        if resource == NVIDIA_GPU
+        else _shared(model, nodes, rooms, ledger)
         for (resource, model), nodes in by_model.items()
     ]
     offers = [offer for offer in found if offer is not None]
-    return sorted(offers, key=lambda offer: (offer.resource == GPU_MEMORY, -offer.amount, offer.model))
+    return sorted(
+        offers, key=lambda offer: (offer.resource == GPU_MEMORY, -offer.amount, offer.model)
+    )
 
 
-def startable(offers: Sequence[NodeOffer], quota: QuotaState | None, namespace: str, user: str) -> Iterator[Startable]:
-    """What a pod of this user in this namespace could be given of each offer. `quota` None: no tree."""
+def startable(
+    offers: Sequence[NodeOffer], quota: QuotaState | None, namespace: str, user: str
+) -> Iterator[Startable]:
+    """What a pod of this user in this namespace could be given of each offer. `quota` None: no
+    tree.
+    """
     counts = quota is not None and any(namespace in leaf.namespaces for leaf in quota.tree.leaves())
     for offer in offers:
         if quota is None or not counts:
@@ -91,17 +101,37 @@ def startable(offers: Sequence[NodeOffer], quota: QuotaState | None, namespace: 
             continue
 
         @cache
-        def fate(amount: int, offer: NodeOffer = offer, state: QuotaState = quota) -> QuotaAdmission | QuotaWaiting | None:
+        def fate(
+            amount: int, offer: NodeOffer = offer, state: QuotaState = quota
+        ) -> QuotaAdmission | QuotaWaiting | None:
             return fate_of(state, _asking(offer, amount, namespace, user, state.now))
 
         most = _largest(offer.amount, lambda amount: isinstance(fate(amount), QuotaAdmission))
-        last, next_one = fate(most) if most else None, fate(most + 1) if most < offer.amount else None
+        last, next_one = (
+            fate(most) if most else None,
+            fate(most + 1) if most < offer.amount else None,
+        )
         sure = last.is_guaranteed if isinstance(last, QuotaAdmission) else None
         yield _of(offer, most, sure, next_one if isinstance(next_one, QuotaWaiting) else None)
 
 
-def _of(offer: NodeOffer, amount: int, is_guaranteed: bool | None = None, waiting: QuotaWaiting | None = None) -> Startable:
-    return Startable(offer.resource, offer.model, amount, offer.node, offer.nodes, offer.amount, offer.selector, is_guaranteed, waiting)
+def _of(
+    offer: NodeOffer,
+    amount: int,
+    is_guaranteed: bool | None = None,
+    waiting: QuotaWaiting | None = None,
+) -> Startable:
+    return Startable(
+        offer.resource,
+        offer.model,
+        amount,
+        offer.node,
+        offer.nodes,
+        offer.amount,
+        offer.selector,
+        is_guaranteed,
+        waiting,
+    )
 
 
 def _asking(offer: NodeOffer, amount: int, namespace: str, user: str, now: float) -> QuotaPod:
@@ -117,9 +147,13 @@ def _asking(offer: NodeOffer, amount: int, namespace: str, user: str, now: float
     )
 
 
-def _whole(model: str, nodes: Sequence[Node], rooms: NodeRooms, free_cards: Mapping[str, int]) -> NodeOffer | None:
+def _whole(
+    model: str, nodes: Sequence[Node], rooms: NodeRooms, free_cards: Mapping[str, int]
+) -> NodeOffer | None:
     free = {
-        node.name: min(rooms.left(node).get(NVIDIA_GPU, 0), free_cards.get(node.name, 0)) for node in nodes if _takes_a_pod(node, rooms)
+        node.name: min(rooms.left(node).get(NVIDIA_GPU, 0), free_cards.get(node.name, 0))
+        for node in nodes
+        if _takes_a_pod(node, rooms)
     }
     most = max(free.values(), default=0)
     if most < 1:
@@ -128,8 +162,14 @@ def _whole(model: str, nodes: Sequence[Node], rooms: NodeRooms, free_cards: Mapp
     return NodeOffer(NVIDIA_GPU, model, most, able[0].name, len(able), _selector(nodes, able[0]))
 
 
-def _shared(model: str, nodes: Sequence[Node], rooms: NodeRooms, ledger: Ledger) -> NodeOffer | None:
-    left = {node.name: rooms.left(node).get(GPU_MEMORY, 0) for node in nodes if _takes_a_pod(node, rooms)}
+def _shared(
+    model: str, nodes: Sequence[Node], rooms: NodeRooms, ledger: Ledger
+) -> NodeOffer | None:
+    left = {
+        node.name: rooms.left(node).get(GPU_MEMORY, 0)
+        for node in nodes
+        if _takes_a_pod(node, rooms)
+    }
 
     def able(units: int) -> list[str]:
         asked = {GPU_MEMORY: units}

@@ -19,13 +19,22 @@ from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
 from fairlead.rules.holding.need import units_for_bytes
 from fairlead.rules.sharing.alike import choose_on, never_alike
-from fairlead.rules.sharing.placement import NoCard, SharePolicies, as_seen_by, choose_cards, choose_for_each, gpu_policy
+from fairlead.rules.sharing.placement import (
+    NoCard,
+    SharePolicies,
+    as_seen_by,
+    choose_cards,
+    choose_for_each,
+    gpu_policy,
+)
 
 UNKNOWN_NODE: Final = Verdict("node not yet known to the GPU share scheduler", False)
 NOT_SHARED: Final = Verdict("node does not share GPUs (label cgpu=true missing)", True)
 
 
-def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolicies) -> Verdict | None:
+def verdict(
+    account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolicies
+) -> Verdict | None:
     """Why the node cannot take the pod; None if it can."""
     if need.fault:
         return Verdict(need.fault, True)
@@ -46,7 +55,11 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
     if account.is_guarded and choose_cards(seen, need, policy) is not None:
         return never_alike(seen, need, policy)
     no = _lacking(seen, need, policy)
-    return no if no.is_final or not account.hidden else Verdict(f"{no.reason} ({_set_aside(account)})", False)
+    return (
+        no
+        if no.is_final or not account.hidden
+        else Verdict((f"{no.reason} ({_set_aside(account)})"), False)
+    )
 
 
 @lru_cache(maxsize=4)
@@ -62,20 +75,33 @@ def other_unit(of_node: str, of_cluster: str) -> Verdict:
 @lru_cache(maxsize=4096)
 def lacking_memory(units: int, largest_free: int, unit: str) -> Verdict:
     """The verdict on nearly every full node."""
-    return Verdict(f"Insufficient {GPU_MEMORY} on one GPU: need {units} {unit}, largest free {largest_free} {unit}", False)
+    return Verdict(
+        (
+            f"Insufficient {GPU_MEMORY} on one GPU: need {units} {unit}, largest free "
+            f"{largest_free} "
+            f"{unit}"
+        ),
+        False,
+    )
 
 
 @lru_cache(maxsize=4096)
 def too_large(units: int, largest: int, unit: str) -> Verdict:
     hint = units_for_bytes(units, unit)
-    return Verdict(f"need {units} {unit} on one GPU, largest has {largest} {unit}{hint and f' ({hint})'}", True)
+    return Verdict(
+        f"need {units} {unit} on one GPU, largest has {largest} {unit}{hint and f' ({hint})'}",
+        True,
+    )
 
 
 def _nothing_usable(cards: Sequence[CardAccount]) -> Verdict:
     draining = [str(card.index) for card in cards if card.trouble == DRAINING]
     if draining:
         return Verdict(f"GPU {','.join(draining)} draining from exclusive use", False)
-    return Verdict(f"all {_gpus(len(cards))} unhealthy" if len(cards) > 1 else "the only GPU is unhealthy", True)
+    return Verdict(
+        (f"all {_gpus(len(cards))} unhealthy") if len(cards) > 1 else ("the only GPU is unhealthy"),
+        True,
+    )
 
 
 def _lacking(seen: NodeAccount, need: GpuNeed, policy: Placement) -> Verdict:
@@ -101,27 +127,41 @@ def _lacking_for(seen: NodeAccount, units: int, core: int, count: int) -> Verdic
     if len(roomy) < count:
         if count > 1:
             have = f"{_gpus(len(roomy))} {'has' if len(roomy) == 1 else 'have'} it"
-            return Verdict(f"Insufficient {GPU_MEMORY}: need {units} {unit} on each of {_gpus(count)}, {have}", len(large) < count)
+            return Verdict(
+                (
+                    f"Insufficient {GPU_MEMORY}: need {units} {unit} on "
+                    f"each of {_gpus(count)}, {have}"
+                ),
+                len(large) < count,
+            )
         return lacking_memory(units, max(card.free for card in usable), unit)
     fit = [card for card in roomy if card.core_free >= core]
     is_final = sum(card.core_total >= core for card in large) < count
     if count > 1:
         have = f"{_gpus(len(fit))} {'has' if len(fit) == 1 else 'have'} it"
-        return Verdict(f"Insufficient {GPU_CORE}: need {core} on each of {_gpus(count)}, {have}", is_final)
+        return Verdict(
+            (f"Insufficient {GPU_CORE}: need {core} on each of {_gpus(count)}, {have}"), is_final
+        )
     most = max(card.core_free for card in roomy)
-    return Verdict(f"Insufficient {GPU_CORE} on one GPU: need {core}, largest free {most}", is_final)
+    return Verdict(
+        (f"Insufficient {GPU_CORE} on one GPU: need {core}, largest free {most}"), is_final
+    )
 
 
 def _too_large(seen: NodeAccount, units: int) -> Verdict:
     """No usable card is large enough. A larger card may be draining; an unhealthy card is not
     counted.
     """
-    draining = [str(card.index) for card in seen.cards if card.trouble == DRAINING and card.units >= units]
+    draining = [
+        str(card.index) for card in seen.cards if card.trouble == DRAINING and card.units >= units
+    ]
     if draining:
         return Verdict(f"GPU {','.join(draining)} draining from exclusive use", False)
     largest, unit = max(card.units for card in seen.usable()), seen.unit
     if any(card.units >= units for card in seen.cards):
-        return Verdict(f"need {units} {unit} on one GPU, largest healthy has {largest} {unit}", True)
+        return Verdict(
+            (f"need {units} {unit} on one GPU, largest healthy has {largest} {unit}"), True
+        )
     return too_large(units, largest, unit)
 
 
@@ -130,12 +170,18 @@ def unknown_gpu_text(account: NodeAccount, uid: str) -> str:
     hidden = account.hidden.get(uid)
     if hidden is None:
         return ""
-    return f"it is unknown which GPU of node {account.name} it holds: {hidden.units} {account.unit} of each that may be it are set aside"
+    return (
+        f"it is unknown which GPU of node {account.name} it holds: {hidden.units} {account.unit} "
+        "of each that may be it are set aside"
+    )
 
 
 def _set_aside(account: NodeAccount) -> str:
     units, count = sum(each.units for each in account.hidden.values()), len(account.hidden)
-    return f"{units} {account.unit} set aside for {count} {'pod' if count == 1 else 'pods'} whose GPU is unknown"
+    return (
+        f"{units} {account.unit} set aside for {count} {'pod' if count == 1 else 'pods'} whose "
+        "GPU is unknown"
+    )
 
 
 def _gpus(count: int) -> str:

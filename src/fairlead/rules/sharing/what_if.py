@@ -59,15 +59,22 @@ def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sac
     Pods in `planned` stay.
     """
     asker = msgspec.structs.replace(pod, priority=_ABOVE_ALL)
-    plans = plan_preemption(ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned)
-    ways = [Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids)) for node, victims in plans.items()]
+    plans = plan_preemption(
+        ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned
+    )
+    ways = [
+        Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids))
+        for node, victims in plans.items()
+    ]
     return min(ways, key=_cost, default=None)
 
 
 def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> PodPlan:
     passed = ledger.filter(pod, usable_nodes(ledger, pod)).passed
     if not passed:
-        return PodPlan(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
+        return PodPlan(
+            pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned)
+        )
     scores = dict(ledger.prioritize(pod, passed))
     node = min(passed, key=lambda name: (-scores[name], name))
     grants = ledger.reserve(pod, node, is_plan=True)

@@ -50,15 +50,31 @@ class ShareShortage(Struct, frozen=True):
             case "none":
                 return "there is no node"
             case "barred":
-                return f"none of {self.nodes} nodes suits its nodeSelector, affinity and tolerations"
+                return (
+                    f"none of {self.nodes} nodes suits its nodeSelector, affinity and tolerations"
+                )
             case "unshared":
                 only = "the only node that it may use does not share GPUs"
-                return only if self.nodes == 1 else f"of {self.nodes} nodes that it may use none shares GPUs"
+                return (
+                    only
+                    if self.nodes == 1
+                    else (f"of {self.nodes} nodes that it may use none shares GPUs")
+                )
             case "memory":
-                need = f"needs {self.units} {self.unit} on {'one GPU' if self.cards == 1 else f'each of {self.cards} GPUs'}"
-                of = f"the freest of {self.nodes} nodes that share GPUs" if self.nodes > 1 else "the only node that shares GPUs"
+                need = (
+                    f"needs {self.units} {self.unit} on "
+                    f"{'one GPU' if self.cards == 1 else f'each of {self.cards} GPUs'}"
+                )
+                of = (
+                    f"the freest of {self.nodes} nodes that share GPUs"
+                    if self.nodes > 1
+                    else ("the only node that shares GPUs")
+                )
                 hint = units_for_bytes(self.units, self.unit)
-                return f"{need}; {of}, {self.best}, has {self.free} {self.unit} left on one{hint and f'; {hint}'}"
+                return (
+                    f"{need}; {of}, {self.best}, has {self.free} {self.unit} left on "
+                    f"one{hint and f'; {hint}'}"
+                )
         return self.by_node
 
 
@@ -102,13 +118,26 @@ def shortage(ledger: Ledger, pod: Pod) -> ShareShortage | None:
     names, need = usable_nodes(ledger, pod), gpu_need(pod)
     if not names:
         return ShareShortage("barred", by_node, nodes=len(ledger.nodes))
-    sharing = [account for name in names if (account := ledger.nodes[name]).mode.is_shared and account.usable()]
+    sharing = [
+        account
+        for name in names
+        if (account := ledger.nodes[name]).mode.is_shared and account.usable()
+    ]
     if not sharing and not any(ledger.nodes[name].mode.is_shared for name in names):
         return ShareShortage("unshared", by_node, nodes=len(names))
     best = max(sharing, key=lambda account: account.largest_free, default=None)
     if best is None or need.fault or need.is_split or best.largest_free >= need.units:
         return ShareShortage("other", by_node)
-    return ShareShortage("memory", by_node, need.units, str(best.unit), need.cards, len(sharing), best.name, max(0, best.largest_free))
+    return ShareShortage(
+        "memory",
+        by_node,
+        need.units,
+        str(best.unit),
+        need.cards,
+        len(sharing),
+        best.name,
+        max(0, best.largest_free),
+    )
 
 
 def why_no_room(ledger: Ledger, pod: Pod) -> str:
@@ -123,8 +152,19 @@ def why_no_room(ledger: Ledger, pod: Pod) -> str:
     if answer.passed:
         return ""
     if not names:
-        return "none of the nodes suits its nodeSelector, affinity and tolerations" if ledger.nodes else "there is no node"
+        return (
+            "none of the nodes suits its nodeSelector, affinity and tolerations"
+            if ledger.nodes
+            else ("there is no node")
+        )
     counts = Counter([*answer.failed.values(), *answer.hopeless.values()])
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    which = "nodes" if len(names) == len(ledger.nodes) else f"of {len(ledger.nodes)} nodes that it may use"
+    reasons = ", ".join(
+        f"{count} {reason}"
+        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )
+    which = (
+        "nodes"
+        if len(names) == len(ledger.nodes)
+        else (f"of {len(ledger.nodes)} nodes that it may use")
+    )
     return f"0/{len(names)} {which} have room: {reasons}"

@@ -24,10 +24,16 @@ class SharesOfNodes:
     def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
 
-    def __call__(self, pod: Object, container: str, whole: Collection[str]) -> Sequence[Share] | NoShare:
+    def __call__(
+        self, pod: Object, container: str, whole: Collection[str]
+    ) -> Sequence[Share] | NoShare:
         node = self._cluster.get(NODES, None, pod["spec"]["nodeName"])
-        cards = parse_node(_nodes.decode(msgspec.json.encode(node))).gpus if node is not None else ()
-        given = container_grant(parse_pod(_pods.decode(msgspec.json.encode(pod))), container, cards, whole)
+        cards = (
+            parse_node(_nodes.decode(msgspec.json.encode(node))).gpus if node is not None else ()
+        )
+        given = container_grant(
+            parse_pod(_pods.decode(msgspec.json.encode(pod))), container, cards, whole
+        )
         if isinstance(given, DeviceRefusal):
             return NoShare(_in_go(given.code), given.reason)
         return [Share(grant.uuid, grant.memory_mib or 0) for grant in given]

@@ -11,7 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, FIRST_ADMISSION, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.keys import (
+    ANNOTATION_LEAF,
+    ANNOTATION_SUSPENDED_FOR,
+    FIRST_ADMISSION,
+    LABEL_QUOTA,
+    QUOTA_ENFORCED,
+)
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.quota.written import Writer, Written, job_part, written_job
 from fairlead.model.refusal import Refusal
@@ -68,8 +74,13 @@ class QuotaPolicies:
             return self._tree(write)
         if write.ref is not PODS and write.ref not in OWNERS and not write.ref.is_custom:
             return write.new
-        space = self._cluster.get(NAMESPACES, None, (write.new.get("metadata") or {}).get("namespace") or "")
-        if space is None or (space["metadata"].get("labels") or {}).get(LABEL_QUOTA) != QUOTA_ENFORCED:
+        space = self._cluster.get(
+            NAMESPACES, None, (write.new.get("metadata") or {}).get("namespace") or ""
+        )
+        if (
+            space is None
+            or (space["metadata"].get("labels") or {}).get(LABEL_QUOTA) != QUOTA_ENFORCED
+        ):
             return write.new
         leaf = (space["metadata"].get("annotations") or {}).get(ANNOTATION_LEAF, "")
         return self._pod(write, leaf) if write.ref is PODS else _owner(write)
@@ -83,10 +94,21 @@ class QuotaPolicies:
             new = _labelled(new, added.labels)
             if added.gate:
                 spec = new.get("spec") or {}
-                new = {**new, "spec": {**spec, "schedulingGates": [*(spec.get("schedulingGates") or ()), {"name": added.gate}]}}
+                new = {
+                    **new,
+                    "spec": {
+                        **spec,
+                        "schedulingGates": [
+                            *(spec.get("schedulingGates") or ()),
+                            {"name": added.gate},
+                        ],
+                    },
+                }
             _refuse(write, GUARD_POLICY, refuse_new(_written(new), writer, leaf))
         elif write.old is not None:
-            _refuse(write, GUARD_POLICY, refuse_change(_written(write.old), _written(new), writer, leaf))
+            _refuse(
+                write, GUARD_POLICY, refuse_change(_written(write.old), _written(new), writer, leaf)
+            )
         return new
 
     def _tree(self, write: Write) -> Object:
@@ -94,18 +116,27 @@ class QuotaPolicies:
         if not write.user:
             return write.new
         tree, old = (
-            None if each is None else parse_quota_tree(_trees.decode(msgspec.json.encode(each))) for each in (write.new, write.old)
+            None if each is None else parse_quota_tree(_trees.decode(msgspec.json.encode(each)))
+            for each in (write.new, write.old)
         )
         assert tree is not None
-        named = {space for leaf in (tree.root.leaves() if tree.root else ()) for space in leaf.namespaces}
-        was = {space for leaf in (old.root.leaves() if old and old.root else ()) for space in leaf.namespaces}
+        named = {
+            space for leaf in (tree.root.leaves() if tree.root else ()) for space in leaf.namespaces
+        }
+        was = {
+            space
+            for leaf in (old.root.leaves() if old and old.root else ())
+            for space in leaf.namespaces
+        }
         moved = [obj for space in sorted(named | was) for obj in self._cluster.scan(PODS, space)]
         pods = [parse_pod(_pods.decode(msgspec.json.encode(obj))) for obj in moved]
         spaces = [each["metadata"]["name"] for each in self._cluster.scan(NAMESPACES)]
         errors = [each for each in validate(tree, old, spaces, pods) if each.is_error]
         if errors:
             told = "; ".join(f"{each.code}: {each.message}" for each in errors)
-            raise _denied(write, f'admission webhook "quota-tree.fairlead.io" denied the request: {told}')
+            raise _denied(
+                write, (f'admission webhook "quota-tree.fairlead.io" denied the request: {told}')
+            )
         return write.new
 
 
@@ -144,7 +175,12 @@ def _writer(write: Write) -> Writer:
 def _written(obj: Object) -> Written:
     metadata, spec = obj.get("metadata") or {}, obj.get("spec") or {}
     gates = tuple(each.get("name", "") for each in spec.get("schedulingGates") or ())
-    return Written(metadata.get("labels") or {}, metadata.get("annotations") or {}, gates, spec.get("nodeName") or "")
+    return Written(
+        metadata.get("labels") or {},
+        metadata.get("annotations") or {},
+        gates,
+        spec.get("nodeName") or "",
+    )
 
 
 def _labelled(obj: Object, labels: Any) -> Object:
@@ -156,7 +192,13 @@ def _labelled(obj: Object, labels: Any) -> Object:
 
 def _refuse(write: Write, policy: str, refusal: Refusal | None) -> None:
     if refusal is not None:
-        raise _denied(write, f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {refusal.reason}")
+        raise _denied(
+            write,
+            (
+                f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: "
+                f"{refusal.reason}"
+            ),
+        )
 
 
 def _denied(write: Write, told: str) -> ApiStatus:
@@ -166,4 +208,9 @@ def _denied(write: Write, told: str) -> ApiStatus:
 def denied(ref: ResourceKind, name: str, told: str) -> ApiStatus:
     """The answer of an API server when a policy denies a write."""
     status = forbidden(ref, name, told)
-    return ApiStatus(status.code, status.reason, status.message, {**status.details, "causes": [{"message": told}]})
+    return ApiStatus(
+        status.code,
+        status.reason,
+        status.message,
+        {**status.details, "causes": [{"message": told}]},
+    )

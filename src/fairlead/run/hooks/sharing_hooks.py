@@ -24,7 +24,14 @@ from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import MANAGED, BindAsked, Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.rules.nodes.status import share_mode
-from fairlead.rules.sharing.admission import ASK_POLICY, GRANT_POLICY, GRANT_WRITERS, refuse_asking, refuse_grants, scheduler_for
+from fairlead.rules.sharing.admission import (
+    ASK_POLICY,
+    GRANT_POLICY,
+    GRANT_WRITERS,
+    refuse_asking,
+    refuse_grants,
+    scheduler_for,
+)
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
@@ -54,7 +61,9 @@ _nodes: Final = msgspec.json.Decoder(WireNode)
 _pods: Final = msgspec.json.Decoder(WirePod)
 
 
-def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld | None = None) -> World:
+def sharing_world(
+    scenario: Scenario, seed: int, epoch: float, saved: SavedWorld | None = None
+) -> World:
     """A simulated world that shares GPUs by Fairlead's rules, for commands, servers and boards."""
     return World(scenario, seed, epoch, sharing_hooks, saved)
 
@@ -66,7 +75,13 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     def admission(write: Write) -> Object:
         return admit_quota(write._replace(new=admit(write)))
 
-    return Hooks(SharedGpus(cluster, recorder), admission, lambda labels: share_mode(labels).is_shared, quota, SharesOfNodes(cluster))
+    return Hooks(
+        SharedGpus(cluster, recorder),
+        admission,
+        lambda labels: share_mode(labels).is_shared,
+        quota,
+        SharesOfNodes(cluster),
+    )
 
 
 class SharedGpus:
@@ -112,7 +127,9 @@ class SharedGpus:
                 steps = bindings.read(step, None if found is None else _pod(found), now)
 
     def preempt(self, pod: Object, victims: Mapping[str, HookVictims]) -> Mapping[str, HookVictims]:
-        proposed = {node: Victims(tuple(each.uids), each.violations) for node, each in victims.items()}
+        proposed = {
+            node: Victims(tuple(each.uids), each.violations) for node, each in victims.items()
+        }
         planned = plan_preemption(self.ledger, _pod(pod), proposed)
         return {node: HookVictims(each.uids, each.violations) for node, each in planned.items()}
 
@@ -136,8 +153,13 @@ class SharedGpus:
 
     def _on_config_map(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
-        if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(UNHEALTHY_GPUS_PREFIX):
-            node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))
+        if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(
+            UNHEALTHY_GPUS_PREFIX
+        ):
+            node, indexes = (
+                metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX),
+                parse_withheld(event.object.get("data")),
+            )
             row = None if event.type == DELETED else Withheld(node, indexes)
             self._machine.feed.observe(changed(GPU_WITHHELD, metadata["uid"], row))
             self._look()
@@ -155,7 +177,10 @@ class SharedGpus:
     def _bind(self, action: BindPod) -> Outcome:
         """Bind by one call: the API server merges the annotations and sets the node at once."""
         pod, annotations = action.pod, render_action(action, self._cluster.clock.now())
-        binding = {"target": {"kind": "Node", "name": action.node}, "metadata": {"uid": pod.uid, "annotations": annotations}}
+        binding = {
+            "target": {"kind": "Node", "name": action.node},
+            "metadata": {"uid": pod.uid, "annotations": annotations},
+        }
         try:
             self._cluster.bind(pod.namespace, pod.name, binding, EXTENDER_USER)
         except ApiStatus as refusal:
@@ -167,7 +192,9 @@ class SharedGpus:
         if self._cluster.get(PODS, pod.namespace, pod.name) is None:
             return Outcome(Result.GONE)
         annotations = render_action(action, self._cluster.clock.now())
-        self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
+        self._cluster.mutate(
+            PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations)
+        )
         return Outcome()
 
     def _tell(self, event: RecordEvent) -> None:
@@ -187,8 +214,14 @@ def asks_share(pod: Object) -> bool:
     amount.
     """
     spec = pod["spec"]
-    parts = (*spec["containers"], *spec["initContainers"]) if spec.get("initContainers") else spec["containers"]
-    amounts = ((part.get("resources") or {}).get(side) for part in parts for side in ("limits", "requests"))
+    parts = (
+        (*spec["containers"], *spec["initContainers"])
+        if spec.get("initContainers")
+        else spec["containers"]
+    )
+    amounts = (
+        (part.get("resources") or {}).get(side) for part in parts for side in ("limits", "requests")
+    )
     return any(name in each for each in amounts if each for name in MANAGED)
 
 
@@ -214,7 +247,10 @@ def admit(write: Write) -> Object:
 
 
 def _refused_by(policy: str, pod: Object, refusal: Refusal) -> ApiStatus:
-    told = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {refusal.reason}"
+    told = (
+        f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: "
+        f"{refusal.reason}"
+    )
     return denied(PODS, (pod.get("metadata") or {}).get("name", ""), told)
 
 
@@ -234,7 +270,13 @@ def _looks(node: Object) -> tuple[Any, ...]:
 
 def _annotated(pod: Object, annotations: Mapping[str, str]) -> Object:
     metadata = pod["metadata"]
-    return {**pod, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}}
+    return {
+        **pod,
+        "metadata": {
+            **metadata,
+            "annotations": {**(metadata.get("annotations") or {}), **annotations},
+        },
+    }
 
 
 def _node(node: Object) -> Node:

@@ -24,9 +24,13 @@ Action = TypeVar("Action")
 
 
 class SimulatedController(Generic[Action]):
-    """Drives `decider` on `timers`. `apply` carries one action out; it raises ApiStatus if refused."""
+    """Drives `decider` on `timers`. `apply` carries one action
+    out; it raises ApiStatus if refused.
+    """
 
-    def __init__(self, decider: Decider[Action], apply: Callable[[Action], Outcome], timers: Timers) -> None:
+    def __init__(
+        self, decider: Decider[Action], apply: Callable[[Action], Outcome], timers: Timers
+    ) -> None:
         self._decider = decider
         self._apply = apply
         self._timers = timers

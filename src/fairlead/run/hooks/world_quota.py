@@ -29,7 +29,15 @@ from fairlead.model.actions import (
     SetPodCondition,
     WriteTreeStatus,
 )
-from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+    changed,
+    listed,
+)
 from fairlead.model.keys import (
     ANNOTATION_LOWERED,
     ANNOTATION_PARALLELISM,
@@ -47,7 +55,13 @@ from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 from fairlead.wire.quota.tree_status import render_tree_status
-from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
+from fairlead_sim.objects.resources import (
+    ELASTIC_QUOTA_TREES,
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.store.cluster import StoredCluster
@@ -83,19 +97,34 @@ class WorldQuota:
         self._is_awake = False
         self._kinds: dict[ResourceKind, _Followed] = {
             PODS: _Followed(KIND_PODS, msgspec.json.Decoder(WirePod), parse_pod, _looks_of_pod),
-            NODES: _Followed(KIND_NODES, msgspec.json.Decoder(WireNode), parse_node, _looks_of_node),
-            NAMESPACES: _Followed(KIND_NAMESPACES, msgspec.json.Decoder(WireNamespace), parse_namespace, _all),
-            POD_DISRUPTION_BUDGETS: _Followed(KIND_BUDGETS, msgspec.json.Decoder(WireBudget), parse_budget, _all),
-            ELASTIC_QUOTA_TREES: _Followed(KIND_QUOTA_TREES, msgspec.json.Decoder(WireQuotaTree), parse_quota_tree, _spec_and_metadata),
+            NODES: _Followed(
+                KIND_NODES, msgspec.json.Decoder(WireNode), parse_node, _looks_of_node
+            ),
+            NAMESPACES: _Followed(
+                KIND_NAMESPACES, msgspec.json.Decoder(WireNamespace), parse_namespace, _all
+            ),
+            POD_DISRUPTION_BUDGETS: _Followed(
+                KIND_BUDGETS, msgspec.json.Decoder(WireBudget), parse_budget, _all
+            ),
+            ELASTIC_QUOTA_TREES: _Followed(
+                KIND_QUOTA_TREES,
+                msgspec.json.Decoder(WireQuotaTree),
+                parse_quota_tree,
+                _spec_and_metadata,
+            ),
         }
         served = {(ref.group, ref.version, ref.plural): ref for ref in cluster.kinds()}
         workload_kinds = list[str]()
         for kind in WORKLOAD_KINDS:
-            version = next((each for each in kind.versions if (kind.group, each, kind.plural) in served), None)
+            version = next(
+                (each for each in kind.versions if (kind.group, each, kind.plural) in served), None
+            )
             if version is not None:
                 parse = partial(_parse_workload, kind.parse, version)
                 ref = served[kind.group, version, kind.plural]
-                self._kinds[ref] = _Followed(kind.name, msgspec.json.Decoder(kind.wire), parse, _all)
+                self._kinds[ref] = _Followed(
+                    kind.name, msgspec.json.Decoder(kind.wire), parse, _all
+                )
                 workload_kinds.append(kind.name)
         self.machine = QuotaMachine(workload_kinds)
         self._controller = SimulatedController(self.machine, self._apply, timers)
@@ -113,7 +142,9 @@ class WorldQuota:
         uid = change.object["metadata"]["uid"]
         if change.type == DELETED:
             self._controller.observe(changed(followed.name, uid, None))
-        elif change.previous is None or followed.looks(change.previous) != followed.looks(change.object):
+        elif change.previous is None or followed.looks(change.previous) != followed.looks(
+            change.object
+        ):
             self._controller.observe(changed(followed.name, uid, followed.row(change.object)))
 
     def _wake_up(self) -> None:
@@ -121,7 +152,9 @@ class WorldQuota:
         self.machine.rebuild()
         for ref, followed in self._kinds.items():
             rows = {obj["metadata"]["uid"]: followed.row(obj) for obj in self._cluster.scan(ref)}
-            self._controller.observe(listed(followed.name, {uid: row for uid, row in rows.items() if row is not None}))
+            self._controller.observe(
+                listed(followed.name, {uid: row for uid, row in rows.items() if row is not None})
+            )
 
     # --- what the decider asks for ----------------------------------------------------------------
 
@@ -137,19 +170,37 @@ class WorldQuota:
                 options: Object = {"preconditions": {"uid": target.uid}}
                 if action.grace_seconds is not None:
                     options["gracePeriodSeconds"] = action.grace_seconds
-                (cluster.rehearsal() if action.is_trial else cluster).evict(target.namespace, target.name, options)
+                (cluster.rehearsal() if action.is_trial else cluster).evict(
+                    target.namespace, target.name, options
+                )
             case SetPodCondition():
-                cluster.mutate(PODS, target.namespace, target.name, partial(_with_condition, condition=action.condition))
+                cluster.mutate(
+                    PODS,
+                    target.namespace,
+                    target.name,
+                    partial(_with_condition, condition=action.condition),
+                )
             case PatchObject():
-                cluster.merge_patch(self._ref(target), target.namespace, target.name, action.patch, action.subresource)
+                cluster.merge_patch(
+                    self._ref(target),
+                    target.namespace,
+                    target.name,
+                    action.patch,
+                    action.subresource,
+                )
             case ScaleJob():
-                if (found["spec"].get("parallelism", 1), bool(found["spec"].get("suspend"))) != (action.before, action.is_resumed):
+                if (found["spec"].get("parallelism", 1), bool(found["spec"].get("suspend"))) != (
+                    action.before,
+                    action.is_resumed,
+                ):
                     return Outcome(Result.REFUSED, "another client has changed the Job")
                 cluster.update(_scaled(found, action), CONTROLLER)
             case WriteTreeStatus():
                 cluster.update_status({**found, "status": render_tree_status(action)})
             case DeleteObject():
-                cluster.delete(self._ref(target), target.namespace, target.name, uid=target.uid or None)
+                cluster.delete(
+                    self._ref(target), target.namespace, target.name, uid=target.uid or None
+                )
             case RecordObjectEvent():
                 tell = self._recorder.warning if action.type == "Warning" else self._recorder.normal
                 tell(found, action.reason, action.message, COMPONENT)
@@ -162,14 +213,24 @@ class WorldQuota:
         """This very object, not another one that has its name by now."""
         ref = self._ref(target)
         found = self._cluster.get(ref, target.namespace or None, target.name)
-        return None if found is None or (target.uid and found["metadata"]["uid"] != target.uid) else found
+        return (
+            None
+            if found is None or (target.uid and found["metadata"]["uid"] != target.uid)
+            else found
+        )
 
 
 def _target_of(action: QuotaAction) -> ObjectRef:
     if not isinstance(action, WriteTreeStatus):
         return action.target
     tree = action.tree
-    return ObjectRef(ELASTIC_QUOTA_TREES.api_version, ELASTIC_QUOTA_TREES.kind, tree.name, tree.namespace, tree.uid)
+    return ObjectRef(
+        ELASTIC_QUOTA_TREES.api_version,
+        ELASTIC_QUOTA_TREES.kind,
+        tree.name,
+        tree.namespace,
+        tree.uid,
+    )
 
 
 def _parse_workload(parse: Callable[[Any, str], Any], version: str, wire: Any) -> Any:
@@ -177,18 +238,37 @@ def _parse_workload(parse: Callable[[Any, str], Any], version: str, wire: Any) -
 
 
 def _without_gate(pod: Object) -> Object:
-    gates = [gate for gate in pod["spec"].get("schedulingGates") or () if gate["name"] != QUOTA_GATE]
+    gates = [
+        gate for gate in pod["spec"].get("schedulingGates") or () if gate["name"] != QUOTA_GATE
+    ]
     return {**pod, "spec": {**pod["spec"], "schedulingGates": gates}}
 
 
 def _scaled(job: Object, action: ScaleJob) -> Object:
     is_own = action.count == action.own
-    marks = {} if is_own else {ANNOTATION_PARALLELISM: str(action.own), ANNOTATION_LOWERED: str(action.count)}
+    marks = (
+        {}
+        if is_own
+        else {ANNOTATION_PARALLELISM: str(action.own), ANNOTATION_LOWERED: str(action.count)}
+    )
     if action.priority and not is_own:
         marks[ANNOTATION_SUSPENDED_PRIORITY] = str(action.priority)
-    ours = {ANNOTATION_PARALLELISM, ANNOTATION_LOWERED, ANNOTATION_SUSPENDED_PRIORITY, *((ANNOTATION_SUSPENDED_FOR,) * action.is_resumed)}
-    kept = {key: value for key, value in (job["metadata"].get("annotations") or {}).items() if key not in ours}
-    spec = {**job["spec"], "parallelism": action.count, **({"suspend": False} if action.is_resumed else {})}
+    ours = {
+        ANNOTATION_PARALLELISM,
+        ANNOTATION_LOWERED,
+        ANNOTATION_SUSPENDED_PRIORITY,
+        *((ANNOTATION_SUSPENDED_FOR,) * action.is_resumed),
+    }
+    kept = {
+        key: value
+        for key, value in (job["metadata"].get("annotations") or {}).items()
+        if key not in ours
+    }
+    spec = {
+        **job["spec"],
+        "parallelism": action.count,
+        **({"suspend": False} if action.is_resumed else {}),
+    }
     return {**job, "metadata": {**job["metadata"], "annotations": {**kept, **marks}}, "spec": spec}
 
 
@@ -196,7 +276,13 @@ def _with_condition(pod: Object, condition: Condition) -> Object:
     status = pod.get("status") or {}
     held = [each for each in status.get("conditions") or () if each["type"] != condition.type]
     at = {} if condition.at is None else {"lastTransitionTime": render_time(condition.at)}
-    row = {"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message, **at}
+    row = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        **at,
+    }
     return {**pod, "status": {**status, "conditions": [*held, row]}}
 
 
@@ -213,12 +299,29 @@ def _looks_of_node(node: Object) -> object:
     """Most writes are heartbeats and change none of it."""
     metadata, status = node["metadata"], node.get("status") or {}
     conditions = [(each["type"], each["status"]) for each in status.get("conditions") or ()]
-    return metadata.get("labels"), metadata.get("annotations"), status.get("allocatable"), node.get("spec"), conditions
+    return (
+        metadata.get("labels"),
+        metadata.get("annotations"),
+        status.get("allocatable"),
+        node.get("spec"),
+        conditions,
+    )
 
 
 def _looks_of_pod(pod: Object) -> object:
     """Most writes are about containers."""
     metadata, status = pod["metadata"], pod.get("status") or {}
-    conditions = [each for each in status.get("conditions") or () if each["type"] in ("Ready", "PodScheduled", QUOTA_CONDITION)]
+    conditions = [
+        each
+        for each in status.get("conditions") or ()
+        if each["type"] in ("Ready", "PodScheduled", QUOTA_CONDITION)
+    ]
     going = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
-    return pod["spec"], metadata.get("labels"), metadata.get("annotations"), going, status.get("phase"), conditions
+    return (
+        pod["spec"],
+        metadata.get("labels"),
+        metadata.get("annotations"),
+        going,
+        status.get("phase"),
+        conditions,
+    )

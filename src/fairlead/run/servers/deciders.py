@@ -38,14 +38,23 @@ from fairlead.run.wiring import required_connection
 
 async def _run_scheduler_extender(asked: Invocation) -> None:
     args = asked.args
-    address = parse_address(args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT))
+    address = parse_address(
+        args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT)
+    )
     certificate = _serving_certificate(args)
     connection = required_connection(asked)
     sock = bind_socket(*address)
     async with KubeApi(connection) as api:
-        sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
+        sharing = KubeSharingApi(
+            api,
+            (args.lease_namespace, settings.SHARE_LEASE),
+            args.kube_api_qps,
+            args.kube_api_burst,
+        )
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
-        policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
+        policies = SharePolicies(
+            Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit)
+        )
         extender = Extender(sharing, lease_identity(args), lease_name=lease, policies=policies)
         service = ServedApp(
             app=SchedulerExtender(extender),
@@ -54,7 +63,10 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
             probes=Probes(unready=lambda: extender.unready),
             tls=certificate,
         )
-        listening = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
+        listening = (
+            f"scheduler extender of {connection.server} on "
+            f"{url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
+        )
         await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
@@ -64,9 +76,16 @@ async def _run_quota_controller(asked: Invocation) -> None:
     connection = required_connection(asked)
     sock = bind_socket(*address)
     async with KubeApi(connection) as api:
-        quota = KubeQuotaApi(api, (args.lease_namespace, settings.QUOTA_LEASE), args.kube_api_qps, args.kube_api_burst)
+        quota = KubeQuotaApi(
+            api,
+            (args.lease_namespace, settings.QUOTA_LEASE),
+            args.kube_api_qps,
+            args.kube_api_burst,
+        )
         service = QuotaController(quota, lease_identity(args)).service(sock)
-        listening = f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
+        listening = (
+            f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
+        )
         await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
@@ -77,27 +96,38 @@ async def _run_admission_webhook(asked: Invocation) -> None:
     client_ca = Path(args.client_ca) if args.client_ca else None
     if own is not None and client_ca is not None:
         trust_clients(own.context, client_ca)
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    connection = find_connection(
+        asked.options.kubeconfig or None, asked.options.context or None, env=asked.env
+    )
     if own is None:
         connection = required_connection(asked)
     sock = bind_socket(*address)
     listening = f"admission webhook on {url_of(sock, 'https')}/"
     if connection is None:
         app = webhook_app(asks_certificate=client_ca is not None)
-        await run(ServedApp(app=app, sock=sock, tls=own), on_ready=lambda: asked.messages.info(listening))
+        await run(
+            ServedApp(app=app, sock=sock, tls=own), on_ready=lambda: asked.messages.info(listening)
+        )
         return
     async with KubeApi(connection) as api:
         admission = KubeAdmissionApi(api)
         app = webhook_app(admission, asks_certificate=client_ca is not None)
-        service = ServedApp(app=app, sock=sock, tls=own) if own else _certified(admission, app, sock, client_ca)
+        service = (
+            ServedApp(app=app, sock=sock, tls=own)
+            if own
+            else _certified(admission, app, sock, client_ca)
+        )
         await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
-def _certified(admission: KubeAdmissionApi, app: Starlette, sock: socket.socket, client_ca: Path | None) -> ServedApp:
+def _certified(
+    admission: KubeAdmissionApi, app: Starlette, sock: socket.socket, client_ca: Path | None
+) -> ServedApp:
     """The webhook with its own certificate, which answers no request before the API server trusts
     it.
     """
-    from fairlead.apps.webhook_certificate import WebhookCertificate  # imports a library that no other server needs
+    # imports a library that no other server needs
+    from fairlead.apps.webhook_certificate import WebhookCertificate
 
     certificate = WebhookCertificate(admission, time.time)
     if client_ca is not None:
@@ -121,7 +151,10 @@ def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
     if not args.tls_cert_file and not args.tls_private_key_file and not client_ca_file:
         return None
     if not args.tls_cert_file or not args.tls_private_key_file:
-        raise UserError("TLS needs a certificate and its key", "add `--tls-cert-file FILE --tls-private-key-file FILE`")
+        raise UserError(
+            "TLS needs a certificate and its key",
+            "add `--tls-cert-file FILE --tls-private-key-file FILE`",
+        )
     client_ca = Path(client_ca_file) if client_ca_file else None
     return ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file), client_ca)
 

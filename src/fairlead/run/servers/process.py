@@ -21,7 +21,13 @@ _READERS: Final = ("console", "cluster-exporter")
 _DECIDERS: Final = ("scheduler-extender", "admission-webhook", "quota-controller")
 
 
-def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> int:
+def run_process(
+    name: str,
+    args: argparse.Namespace,
+    options: GlobalOptions,
+    env: Mapping[str, str],
+    messages: Messages,
+) -> int:
     """Run a server until SIGTERM or Ctrl-C; returns 0 if it ended because of that."""
     import uvloop
 

@@ -35,25 +35,37 @@ async def _run_console(asked: Invocation) -> None:
     chosen = ConsoleSettings(host, args.base_path, args.insecure_listen, tuple(args.allowed_host))
     check_address(chosen)
     sock = free_or_named(asked)
-    await _run_reader(asked, sock, lambda world: ConsoleServer(world, chosen).service(sock), ("console", "/"), with_events=True)
+    await _run_reader(
+        asked,
+        sock,
+        lambda world: ConsoleServer(world, chosen).service(sock),
+        ("console", "/"),
+        with_events=True,
+    )
 
 
 async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
     sock = free_or_named(asked)
-    chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs, asked.env.get("NODE_NAME", ""))
+    chosen = ClusterExporterSettings(
+        parse_compat(args.compat, COMPATIBILITIES), args.max_jobs, asked.env.get("NODE_NAME", "")
+    )
 
     async with _leader(asked, settings.CLUSTER_EXPORTER_LEASE) as leader:
 
         def service(world: Ports) -> ServedApp:
-            return ClusterExporter(world.cluster, world.gpus, world.clock, chosen, leader).service(sock)
+            return ClusterExporter(world.cluster, world.gpus, world.clock, chosen, leader).service(
+                sock
+            )
 
         await _run_reader(asked, sock, service, ("cluster metrics", "/metrics"))
 
 
 @asynccontextmanager
 async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]:
-    """None if no Lease is asked for. It has its own connection, so that long lists do not delay it."""
+    """None if no Lease is asked for. It has its own connection,
+    so that long lists do not delay it.
+    """
     args = asked.args
     if not args.leader_elect:
         yield None
@@ -61,7 +73,9 @@ async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]
     if asked.options.snapshot:
         raise UserError("a saved snapshot has no Lease", "leave out --leader-elect")
     async with KubeApi(required_connection(asked)) as api:
-        yield Leader(KubeLease(api, args.lease_namespace, lease), lease_identity(args), times=UNHURRIED)
+        yield Leader(
+            KubeLease(api, args.lease_namespace, lease), lease_identity(args), times=UNHURRIED
+        )
 
 
 async def _run_reader(
@@ -81,7 +95,11 @@ async def _run_reader(
         asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
         _warn_without_gpu_values(asked, world)
         listening = f"{what} of {world.name} on {url_of(sock)}{path}"
-        await run(service(world), loops=(world.cluster.run(), world.gpus.run()), on_ready=lambda: asked.messages.info(listening))
+        await run(
+            service(world),
+            loops=(world.cluster.run(), world.gpus.run()),
+            on_ready=lambda: asked.messages.info(listening),
+        )
 
 
 @asynccontextmanager
@@ -90,15 +108,24 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
     if asked.options.snapshot:
         yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)
         return
-    async with followed_world(required_connection(asked), asked.args, asked.env, with_events=with_events) as world:
+    async with followed_world(
+        required_connection(asked), asked.args, asked.env, with_events=with_events
+    ) as world:
         yield world
 
 
 def _warn_without_gpu_values(asked: Invocation, world: Ports) -> None:
-    """Without device values a board looks like an idle cluster's: warn, unless that was asked for."""
+    """Without device values a board looks like an idle cluster's:
+    warn, unless that was asked for.
+    """
     source = world.gpus.source()
     if source.state == SourceState.OFF and asked.args.gpu_source != "none":
-        asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))
+        asked.messages.warn(
+            f"no GPU values: {source.message}" + ((f"; hint: {source.hint}") if source.hint else "")
+        )
 
 
-READERS: Final[Mapping[str, Process]] = {"console": _run_console, "cluster-exporter": _run_cluster_exporter}
+READERS: Final[Mapping[str, Process]] = {
+    "console": _run_console,
+    "cluster-exporter": _run_cluster_exporter,
+}

@@ -42,7 +42,9 @@ _RATES: Final = {
     "C2C_RX_DATA_BYTES": 103,
 }
 
-GPM_METRICS: Final[Mapping[str, int]] = {_PREFIX + name: metric for name, metric in (_PERCENTS | _ENGINES | _RATES).items()}
+GPM_METRICS: Final[Mapping[str, int]] = {
+    _PREFIX + name: metric for name, metric in (_PERCENTS | _ENGINES | _RATES).items()
+}
 """The number of GPM's metric for each DCGM field."""
 INSTANCE_METRICS: Final = frozenset(_PREFIX + name for name in _PERCENTS)
 """The fields that GPM measures for a single MIG instance (docs/spec/telemetry.md#mig-instances)."""

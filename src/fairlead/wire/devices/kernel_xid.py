@@ -14,7 +14,10 @@ from typing import Final
 from fairlead.model.devices.xid import KernelXid
 
 _PLACE: Final = r"(?:PCI:)?([0-9A-Fa-f:.]+)(?: GPU-I:(\d{1,3}))?(?: GPU-CI:\d{1,3})?"
-_RECORD: Final = re.compile(rf"(\d{{1,9}}),(\d{{1,20}}),(\d{{1,18}}),[^;\n]*;NVRM: Xid \({_PLACE}\): (\d{{1,9}})(?:,|$|\n)")
+_RECORD: Final = re.compile(
+    rf"(\d{{1,9}}),(\d{{1,20}}),(\d{{1,18}}),[^;\n]*;NVRM: Xid "
+    rf"\({_PLACE}\): (\d{{1,9}})(?:,|$|\n)"
+)
 _BUS: Final = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?")
 _KERNEL: Final = 0
 """The facility of the kernel; the facility is in the bits above the three bits of the severity."""
@@ -42,4 +45,8 @@ def pci_bus(text: str) -> str:
     ('0000:3b:00', '0000:3b:00', '0000:3b:00', '')
     """
     found = _BUS.fullmatch(text.strip().lower())
-    return f"{int(found[1] or '0', 16):04x}:{int(found[2], 16):02x}:{int(found[3], 16):02x}" if found else ""
+    return (
+        f"{int(found[1] or '0', 16):04x}:{int(found[2], 16):02x}:{int(found[3], 16):02x}"
+        if found
+        else ""
+    )

@@ -67,7 +67,12 @@ _LINK_BYTES: Final = (
     NvmlField(139, "DCGM_FI_DEV_NVLINK_RX_BYTES", ALL_LINKS, times=1024),
 )
 FAST_FIELDS: Final = (
-    *_rows((82, "MEMORY_TEMP"), (83, "TOTAL_ENERGY_CONSUMPTION"), (197, "PCIE_TX_BYTES"), (198, "PCIE_RX_BYTES")),
+    *_rows(
+        (82, "MEMORY_TEMP"),
+        (83, "TOTAL_ENERGY_CONSUMPTION"),
+        (197, "PCIE_TX_BYTES"),
+        (198, "PCIE_RX_BYTES"),
+    ),
     NvmlField(186, "DCGM_FI_DEV_POWER_USAGE_INSTANT", per=1000),
     *_LINK_BYTES,
 )
@@ -145,12 +150,18 @@ def _errors_of_links() -> tuple[NvmlField, ...]:
     """Error counts of single NVLinks: NVML has ids for the links 0 to 5, and others for 6 to 11."""
     kinds = ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
     first = [(32 + 7 * at + link, kind, link) for at, kind in enumerate(kinds) for link in range(6)]
-    later = [(96 + 6 * at + link, kind, 6 + link) for at, kind in enumerate(kinds) for link in range(6)]
-    return _rows(*((number, f"NVLINK_{kind}_ERROR_COUNT_L{link}") for number, kind, link in (*first, *later)))
+    later = [
+        (96 + 6 * at + link, kind, 6 + link) for at, kind in enumerate(kinds) for link in range(6)
+    ]
+    return _rows(
+        *((number, f"NVLINK_{kind}_ERROR_COUNT_L{link}") for number, kind, link in (*first, *later))
+    )
 
 
 LINK_COUNT: Final = NvmlField(91, "DCGM_FI_DEV_NVLINK_LINK_COUNT")
-LINK_STATES: Final = tuple(NvmlField(165, f"DCGM_FI_DEV_NVLINK_STATE_L{link}", link) for link in range(LINKS))
+LINK_STATES: Final = tuple(
+    NvmlField(165, f"DCGM_FI_DEV_NVLINK_STATE_L{link}", link) for link in range(LINKS)
+)
 """The number of NVLinks, and the state of each: 0 inactive, 1 active, 2 asleep, 3 without traffic.
 """
 WANTED_FIELDS: Final = (
@@ -202,7 +213,9 @@ WANTED_FIELDS: Final = (
     ),
 )
 """Fields that are read with the slow group, and only when a counters file asks for them."""
-RECOVERY_ACTION: Final = next(row for row in SLOW_FIELDS if row.field == "DCGM_FI_DEV_GPU_RECOVERY_ACTION")
+RECOVERY_ACTION: Final = next(
+    row for row in SLOW_FIELDS if row.field == "DCGM_FI_DEV_GPU_RECOVERY_ACTION"
+)
 
 
 def _bandwidths() -> dict[str, tuple[NvmlField, ...]]:
@@ -211,7 +224,10 @@ def _bandwidths() -> dict[str, tuple[NvmlField, ...]]:
         of = "TOTAL" if link == ALL_LINKS else f"L{link}"
         ways: tuple[NvmlField, ...] = _LINK_BYTES
         if link != ALL_LINKS:
-            ways = tuple(NvmlField(each.id, f"NVLINK_{of}_{each.field[-8:]}", link, times=1024) for each in _LINK_BYTES)
+            ways = tuple(
+                NvmlField(each.id, f"NVLINK_{of}_{each.field[-8:]}", link, times=1024)
+                for each in _LINK_BYTES
+            )
         found |= {
             f"DCGM_FI_DEV_NVLINK_BANDWIDTH_{of}": ways,
             f"DCGM_FI_DEV_NVLINK_TX_BANDWIDTH_{of}": ways[:1],
@@ -238,11 +254,15 @@ def parse_field_values(raw: bytes) -> tuple[FieldValue, ...]:
     (FieldValue(id=83, scope=0, code=0, number=5000),)
     """
     if len(raw) % _LAYOUT.size:
-        raise ValueError(f"field values are of {_LAYOUT.size} bytes each, here are {len(raw)} bytes")
+        raise ValueError(
+            f"field values are of {_LAYOUT.size} bytes each, here are {len(raw)} bytes"
+        )
     return tuple(_field_value(*row) for row in _LAYOUT.iter_unpack(raw))
 
 
-def _field_value(number: int, scope: int, _at: int, _latency: int, kind: int, code: int, value: bytes) -> FieldValue:
+def _field_value(
+    number: int, scope: int, _at: int, _latency: int, kind: int, code: int, value: bytes
+) -> FieldValue:
     if code != SUCCESS:
         return FieldValue(number, scope, code, None)
     if number == _MEMORY_TEMPERATURE:
@@ -270,7 +290,10 @@ def field_number(row: NvmlField, answered: FieldValue) -> int | float | None:
 
 
 def bandwidths(
-    before: Mapping[str, int | float], after: Mapping[str, int | float], seconds: float, wanted: Collection[str]
+    before: Mapping[str, int | float],
+    after: Mapping[str, int | float],
+    seconds: float,
+    wanted: Collection[str],
 ) -> dict[str, int]:
     """Bandwidths in DCGM's unit, 1000 KiB a second, from the byte counters of two turns.
 
@@ -285,7 +308,10 @@ def bandwidths(
     found: dict[str, int] = {}
     for name in wanted if seconds > 0 else ():
         rows = BANDWIDTHS[name]
-        if all(row.field in before and row.field in after and after[row.field] >= before[row.field] for row in rows):
+        if all(
+            row.field in before and row.field in after and after[row.field] >= before[row.field]
+            for row in rows
+        ):
             moved = sum(after[row.field] - before[row.field] for row in rows)
             found[name] = int(moved / 1024 / seconds / 1000)
     return found
@@ -316,7 +342,12 @@ def memory_fields(total: int, free: int, used: int, reserved: int | None) -> dic
     >>> memory_fields(16 * MIB, 7 * MIB, 8 * MIB, MIB)["DCGM_FI_DEV_FB_USED_PERCENT"]
     0.5333333333333333
     """
-    answered = {"TOTAL": total, "FREE": free, "USED": used, **({} if reserved is None else {"RESERVED": reserved})}
+    answered = {
+        "TOTAL": total,
+        "FREE": free,
+        "USED": used,
+        **({} if reserved is None else {"RESERVED": reserved}),
+    }
     fields: dict[str, int | float] = {}
     for name, amount in answered.items():
         fields[f"DCGM_FI_DEV_FB_{name}"] = amount // MIB
@@ -346,7 +377,9 @@ def compute_capability(major: int, minor: int) -> int:
 _FABRIC_COMPLETED, _FABRIC_SUCCESS, _FABRIC_FAILURE, _FABRIC_UNRECOGNIZED = 3, 3, 4, 5
 
 
-def fabric_fields(state: int, status: int, clique: int, health_mask: int, health: int) -> dict[str, int | None]:
+def fabric_fields(
+    state: int, status: int, clique: int, health_mask: int, health: int
+) -> dict[str, int | None]:
     """The state of the card in its NVLink fabric, in DCGM's numbers (`dcgmFabricManagerStatus_t`).
 
     `state`: NVML's, 0 not supported to 3 completed; `status`: the NVML code of the registration.
@@ -357,11 +390,17 @@ def fabric_fields(state: int, status: int, clique: int, health_mask: int, health
     >>> fabric_fields(2, 0, 7, 0, 0)
     {'FABRIC_MANAGER_STATUS': 2, 'FABRIC_MANAGER_ERROR_CODE': 0}
     """
-    found: dict[str, int | None] = {"FABRIC_MANAGER_STATUS": state if state <= _FABRIC_COMPLETED else _FABRIC_UNRECOGNIZED}
+    found: dict[str, int | None] = {
+        "FABRIC_MANAGER_STATUS": state if state <= _FABRIC_COMPLETED else _FABRIC_UNRECOGNIZED
+    }
     found["FABRIC_MANAGER_ERROR_CODE"] = status
     if state == _FABRIC_COMPLETED:
         found["FABRIC_MANAGER_STATUS"] = _FABRIC_FAILURE if status != SUCCESS else _FABRIC_SUCCESS
-        found |= {"FABRIC_CLIQUE_ID": clique, "FABRIC_HEALTH_MASK": health_mask, "FABRIC_HEALTH_SUMMARY": health}
+        found |= {
+            "FABRIC_CLIQUE_ID": clique,
+            "FABRIC_HEALTH_MASK": health_mask,
+            "FABRIC_HEALTH_SUMMARY": health,
+        }
     return found
 
 

@@ -65,12 +65,16 @@ def is_too_deep(value: Any) -> bool:
     """
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_LEVELS):
-        children = (child for held in level for child in (held.values() if isinstance(held, dict) else held))
+        children = (
+            child for held in level for child in (held.values() if isinstance(held, dict) else held)
+        )
         level = [child for child in children if isinstance(child, dict | list)]
     return bool(level)
 
 
-def _check_events(text: str | bytes, levels: int = MAX_LEVELS, look: Look = lambda event: None) -> None:
+def _check_events(
+    text: str | bytes, levels: int = MAX_LEVELS, look: Look = lambda event: None
+) -> None:
     """Reads through the document without building it; raises yaml.YAMLError when it exceeds a
     limit.
 
@@ -86,7 +90,9 @@ def _check_events(text: str | bytes, levels: int = MAX_LEVELS, look: Look = lamb
             size = sizes.get(event.anchor or "", 0)
             seen, repeated = seen + size, repeated + size
             if repeated > MAX_REPEATED_CHARACTERS:
-                raise _fault(event, f"aliases repeat more than {MAX_REPEATED_CHARACTERS} characters")
+                raise _fault(
+                    event, (f"aliases repeat more than {MAX_REPEATED_CHARACTERS} characters")
+                )
             if any(anchor == event.anchor for anchor, _ in open_nodes):
                 raise _fault(event, f"alias `{event.anchor}` stands inside what it repeats")
         elif isinstance(event, yaml.ScalarEvent):

@@ -95,27 +95,39 @@ def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
         value = load_strict_yaml(text)
         version = value.get("version") if isinstance(value, dict) else None
         if version not in (1, 2):
-            return Refusal(f"`version` is {'missing' if version is None else version}, and must be 1 or 2")
-        found: _First | _Second = msgspec.convert(value, _First) if version == 1 else msgspec.convert(value, _Second)
+            return Refusal(
+                f"`version` is {'missing' if version is None else version}, and must be 1 or 2"
+            )
+        found: _First | _Second = (
+            msgspec.convert(value, _First) if version == 1 else msgspec.convert(value, _Second)
+        )
     except yaml.YAMLError as error:
         return Refusal(f"it is no YAML of this kind: {yaml_trouble(error)}")
     except msgspec.ValidationError as error:
         return Refusal(str(error))
     metrics = found.metrics or _Metrics()
     file = metrics.file.strip()
-    if (file and metrics.fields) or (version == 1 and found.metrics is not None and not file and not metrics.fields):
+    if (file and metrics.fields) or (
+        version == 1 and found.metrics is not None and not file and not metrics.fields
+    ):
         return Refusal("`metrics` needs one of `file` and `fields`")
     rows = _rows(metrics.fields)
     if isinstance(rows, Refusal):
         return rows
-    interval_text, groups = _first_interval(found) if isinstance(found, _First) else _second_interval(found)
+    interval_text, groups = (
+        _first_interval(found) if isinstance(found, _First) else _second_interval(found)
+    )
     interval = _milliseconds(*interval_text) if interval_text[1].strip() else None
-    return interval if isinstance(interval, Refusal) else ExporterConfig(file, rows, interval, groups)
+    return (
+        interval if isinstance(interval, Refusal) else ExporterConfig(file, rows, interval, groups)
+    )
 
 
 def _first_interval(found: _First) -> tuple[tuple[str, str], tuple[str, ...]]:
     """The key and text of the interval, and the names of the other groups."""
-    return ("collection.interval", found.collection.interval), tuple(each.name for each in found.collection.watchGroups)
+    return ("collection.interval", found.collection.interval), tuple(
+        each.name for each in found.collection.watchGroups
+    )
 
 
 def _second_interval(found: _Second) -> tuple[tuple[str, str], tuple[str, ...]]:
@@ -129,10 +141,20 @@ def _rows(fields: Sequence[_Field]) -> str | Refusal:
     """The CSV text of inline counters."""
     rows = []
     for place, field in enumerate(fields):
-        for key, value in (("name", field.name), ("prometheusType", field.prometheusType), ("help", field.help)):
+        for key, value in (
+            ("name", field.name),
+            ("prometheusType", field.prometheusType),
+            ("help", field.help),
+        ):
             if not value.strip() or "\n" in value:
-                return Refusal(f"`metrics.fields[{place}].{key}` is {'empty' if not value.strip() else 'more than a line'}")
-        rows.append(f'{field.name.strip()}, {field.prometheusType.strip()}, "{field.help.strip().replace(chr(34), chr(34) * 2)}"\n')
+                return Refusal(
+                    f"`metrics.fields[{place}].{key}` is "
+                    f"{'empty' if not value.strip() else 'more than a line'}"
+                )
+        rows.append(
+            f"{field.name.strip()}, {field.prometheusType.strip()}, "
+            f'"{field.help.strip().replace(chr(34), chr(34) * 2)}"\n'
+        )
     return "".join(rows)
 
 

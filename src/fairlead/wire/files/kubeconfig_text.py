@@ -79,7 +79,13 @@ def _edits_that_are_yaml() -> Iterator[None]:
         raise ValueError(_NOT_ALONE) from error
 
 
-def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[str, Sequence[Any]], current: str) -> None:
+def _check(
+    before: Any,
+    after: str,
+    names: Mapping[str, str],
+    wanted: Mapping[str, Sequence[Any]],
+    current: str,
+) -> None:
     """Raises ValueError unless the edited text means the same as before, except for the wanted
     entries.
 
@@ -89,11 +95,17 @@ def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[st
     for section in SECTIONS:
         others = [entry for entry in old.get(section) or () if entry.get("name") != names[section]]
         if [*wanted.get(section, ()), *others] != list(new.get(section) or ()):
-            raise ValueError(f"its `{section}` are laid out in a way that does not let one be changed alone")
+            raise ValueError(
+                f"its `{section}` are laid out in a way that does not let one be changed alone"
+            )
     if _current(new) != current:
-        raise ValueError(f"its `{CURRENT}` is laid out in a way that does not let it be changed alone")
+        raise ValueError(
+            f"its `{CURRENT}` is laid out in a way that does not let it be changed alone"
+        )
     edited = {*SECTIONS, CURRENT}
-    if {key: value for key, value in old.items() if key not in edited} != {key: value for key, value in new.items() if key not in edited}:
+    if {key: value for key, value in old.items() if key not in edited} != {
+        key: value for key, value in new.items() if key not in edited
+    }:
         raise ValueError(_NOT_ALONE)
 
 
@@ -101,7 +113,7 @@ def _current(document: Any) -> str:
     return str((document or {}).get(CURRENT) or "")
 
 
-# --- positions ----------------------------------------------------------------------------------------------
+# --- positions ------------------------------------------------------------------------------------
 
 
 def _root(text: str) -> yaml.MappingNode | None:
@@ -115,7 +127,11 @@ def _pairs(root: yaml.MappingNode | None) -> dict[str, tuple[yaml.Node, yaml.Nod
 
 
 def _name(item: yaml.Node) -> str:
-    return next((value.value for key, value in item.value if key.value == "name"), "") if isinstance(item, yaml.MappingNode) else ""
+    return (
+        next((value.value for key, value in item.value if key.value == "name"), "")
+        if isinstance(item, yaml.MappingNode)
+        else ""
+    )
 
 
 def _end(node: yaml.Node) -> int:
@@ -138,7 +154,7 @@ def _next_line(text: str, index: int) -> int:
     return len(text) if found < 0 else found + 1
 
 
-# --- edits --------------------------------------------------------------------------------------------------
+# --- edits ----------------------------------------------------------------------------------------
 
 
 def _edited(text: str, edits: Sequence[_Edit]) -> str:
@@ -154,8 +170,14 @@ def _removals(text: str, names: Mapping[str, str]) -> list[_Edit]:
         sequence = pairs[section][1] if section in pairs else None
         if isinstance(sequence, yaml.SequenceNode):
             places = [place for place, item in enumerate(sequence.value) if _name(item) == name]
-            edits += [_flow_removal(sequence.value, place) for place in places if sequence.flow_style]
-            edits += [_block_removal(text, sequence.value[place]) for place in places if not sequence.flow_style]
+            edits += [
+                _flow_removal(sequence.value, place) for place in places if sequence.flow_style
+            ]
+            edits += [
+                _block_removal(text, sequence.value[place])
+                for place in places
+                if not sequence.flow_style
+            ]
     return edits
 
 
@@ -175,24 +197,44 @@ def _insertions(text: str, entries: Entries) -> list[_Edit]:
     root = _root(text)
     pairs = _pairs(root)
     if root is not None and root.flow_style:
-        edits = [_into_flow(pairs[section], entry) for section, entry in entries.items() if section in pairs]
-        missing = [f"{json.dumps(section)}: [{json.dumps(entry)}]" for section, entry in entries.items() if section not in pairs]
+        edits = [
+            _into_flow(pairs[section], entry)
+            for section, entry in entries.items()
+            if section in pairs
+        ]
+        missing = [
+            f"{json.dumps(section)}: [{json.dumps(entry)}]"
+            for section, entry in entries.items()
+            if section not in pairs
+        ]
         return [*edits, _first_in_root(root, missing)] if missing else edits
     column = root.start_mark.column if root is not None else 0
     there = {section: pairs[section] for section in entries if section in pairs}
-    edits = [edit for section, pair in there.items() for edit in _into_block(text, pair, entries[section])]
-    lacking = "".join(_block(text, {section: [entry]}, column) for section, entry in entries.items() if section not in there)
+    edits = [
+        edit
+        for section, pair in there.items()
+        for edit in _into_block(text, pair, entries[section])
+    ]
+    lacking = "".join(
+        _block(text, {section: [entry]}, column)
+        for section, entry in entries.items()
+        if section not in there
+    )
     return [*edits, _appended(text, lacking)] if lacking else edits
 
 
-def _into_block(text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]) -> list[_Edit]:
+def _into_block(
+    text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]
+) -> list[_Edit]:
     """Inserts the entry first in its section, right below the key, so that comments keep their
     places.
     """
     key, value = pair
     if isinstance(value, yaml.SequenceNode) and value.flow_style:
         return [_first_in_flow(value, entry)]
-    column = value.start_mark.column if isinstance(value, yaml.SequenceNode) else key.start_mark.column
+    column = (
+        value.start_mark.column if isinstance(value, yaml.SequenceNode) else key.start_mark.column
+    )
     under = _next_line(text, key.end_mark.index)
     new_line = "" if under == 0 or text[under - 1] == "\n" else _new_line(text)
     edits = [_Edit(under, under, new_line + _block(text, [entry], column))]
@@ -227,7 +269,12 @@ def _current_edits(text: str, current: str) -> list[_Edit]:
         return [_Edit(start, end, (" " if start == end else "") + written)]
     if root is not None and root.flow_style:
         return [_first_in_root(root, [f"{json.dumps(CURRENT)}: {written}"])]
-    return [_appended(text, _block(text, {CURRENT: current}, root.start_mark.column if root is not None else 0))]
+    return [
+        _appended(
+            text,
+            _block(text, {CURRENT: current}, root.start_mark.column if root is not None else 0),
+        )
+    ]
 
 
 def _appended(text: str, block: str) -> _Edit:
@@ -237,7 +284,9 @@ def _appended(text: str, block: str) -> _Edit:
 
 def _block(text: str, value: Any, column: int) -> str:
     """YAML in `kubectl config`'s style, indented to this column, with the text's line ends."""
-    lines = yaml.safe_dump(value, default_flow_style=False, allow_unicode=True, sort_keys=False, width=_WIDE).splitlines()
+    lines = yaml.safe_dump(
+        value, default_flow_style=False, allow_unicode=True, sort_keys=False, width=_WIDE
+    ).splitlines()
     return "".join(" " * column + line + _new_line(text) for line in lines)
 
 

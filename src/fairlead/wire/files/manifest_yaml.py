@@ -39,7 +39,14 @@ def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
     - true
     """
     return "---\n".join(
-        yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=2**30)
+        yaml.dump(
+            dict(each),
+            Dumper=_Dumper,
+            sort_keys=False,
+            default_flow_style=False,
+            allow_unicode=True,
+            width=2**30,
+        )
         for each in manifests
     )
 

@@ -13,7 +13,10 @@ from typing import Any, Final, NamedTuple
 
 _MAX_CHARACTERS: Final = 200_000
 _MAX_INDENT: Final = 60
-_LINE: Final = re.compile(r'( *)(- )?([A-Za-z][A-Za-z0-9_-]*):(?: ([A-Za-z/][A-Za-z0-9+/=._:@-]*|"[A-Za-z0-9 +/=._:@-]*"|\{\}))?')
+_LINE: Final = re.compile(
+    r'( *)(- )?([A-Za-z][A-Za-z0-9_-]*):(?: ([A-Za-z/][A-Za-z0-9+/=._:@-]*|"[A-Za-z0-9 '
+    r'+/=._:@-]*"|\{\}))?'
+)
 _MEANT_OTHERWISE: Final = frozenset(("yes", "no", "on", "off", "null", "true", "false"))
 """Words that YAML 1.1 reads as a boolean or as null, in any case."""
 _TRUTHS: Final = {"true": True, "false": False}

@@ -17,7 +17,14 @@ import yaml
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.strict_yaml import load_strict_yaml
 from fairlead.wire.text.secret_names import is_secret_field, is_secret_name
-from fairlead.wire.text.secret_words import HIDDEN, LONGEST_TEXT, NO_SECRETS, too_long, without_secrets, words_without_secrets
+from fairlead.wire.text.secret_words import (
+    HIDDEN,
+    LONGEST_TEXT,
+    NO_SECRETS,
+    too_long,
+    without_secrets,
+    words_without_secrets,
+)
 
 _DROPPED: Final = frozenset(("managedFields", "kubectl.kubernetes.io/last-applied-configuration"))
 """Fields that repeat an earlier version of the whole object, with any secret in it."""
@@ -69,7 +76,9 @@ class _Walk:
         self._level = 0
 
     def value(self, value: Any, path: str) -> Any:
-        if self._level > MOST_LEVELS or not self._bounds.has_room(len(value) if isinstance(value, str) else 0):
+        if self._level > MOST_LEVELS or not self._bounds.has_room(
+            len(value) if isinstance(value, str) else 0
+        ):
             self._hidden.append(path)
             return too_long(value) if isinstance(value, str) else HIDDEN
         self._level += 1
@@ -80,7 +89,11 @@ class _Walk:
 
     def _judged(self, value: Any, path: str) -> Any:
         if isinstance(value, Mapping):
-            return {self._key(name): self._field(value, name, f"{path}.{name}".lstrip(".")) for name in value if name not in _DROPPED}
+            return {
+                self._key(name): self._field(value, name, f"{path}.{name}".lstrip("."))
+                for name in value
+                if name not in _DROPPED
+            }
         if isinstance(value, list | tuple):
             return self._list(list(value), path)
         return self._text(value, path) if isinstance(value, str) else value
@@ -90,9 +103,15 @@ class _Walk:
 
     def _field(self, of: Mapping[Any, Any], name: Any, path: str) -> Any:
         value = of[name]
-        is_named = name == "value" and any(isinstance(of.get(key), str) and is_secret_name(of[key]) for key in ("name", "key"))
+        is_named = name == "value" and any(
+            isinstance(of.get(key), str) and is_secret_name(of[key]) for key in ("name", "key")
+        )
         is_of_secret = name in ("data", "stringData", "binaryData") and of.get("kind") == "Secret"
-        if is_named or is_of_secret or is_secret_field(str(name), is_text=not isinstance(value, Mapping | list)):
+        if (
+            is_named
+            or is_of_secret
+            or is_secret_field(str(name), is_text=not isinstance(value, Mapping | list))
+        ):
             return self._hide(value, path)
         return self.value(value, path)
 
@@ -107,14 +126,20 @@ class _Walk:
             return {self._key(name): self._hide(value[name], f"{path}.{name}") for name in value}
         if isinstance(value, list | tuple):
             return [self._hide(each, f"{path}[{index}]") for index, each in enumerate(value)]
-        if value is None or isinstance(value, bool) or (isinstance(value, str) and value.lower() in NO_SECRETS):
+        if (
+            value is None
+            or isinstance(value, bool)
+            or (isinstance(value, str) and value.lower() in NO_SECRETS)
+        ):
             return value
         self._hidden.append(path)
         return HIDDEN
 
     def _list(self, values: list[Any], path: str) -> list[Any]:
         """The words of a command, or another list."""
-        if len(values) > MOST_VALUES or not self._bounds.has_room(sum(len(value) for value in values if isinstance(value, str))):
+        if len(values) > MOST_VALUES or not self._bounds.has_room(
+            sum(len(value) for value in values if isinstance(value, str))
+        ):
             self._hidden.append(path)
             return [HIDDEN]
         texts = [value if isinstance(value, str) else "" for value in values]
@@ -154,7 +179,10 @@ class _Walk:
         shown = [self._document(part, is_json=begins in ("{", "[")) for part in parts]
         if all(each is None for each in shown):
             return None
-        return "---\n".join(without_secrets(part) if each is None else each for part, each in zip(parts, shown, strict=True))
+        return "---\n".join(
+            without_secrets(part) if each is None else each
+            for part, each in zip(parts, shown, strict=True)
+        )
 
     def _document(self, text: str, *, is_json: bool) -> str | None:
         try:

@@ -60,7 +60,11 @@ class _Header(Struct):
 
 def render_snapshot(saved: SavedSnapshot) -> bytes:
     """The bytes of the file; equal values give equal bytes."""
-    return gzip.compress(msgspec.json.encode(saved), compresslevel=6, mtime=min(max(int(saved.saved_at), 0), _LAST_GZIP_SECOND))
+    return gzip.compress(
+        msgspec.json.encode(saved),
+        compresslevel=6,
+        mtime=min(max(int(saved.saved_at), 0), _LAST_GZIP_SECOND),
+    )
 
 
 def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
@@ -74,11 +78,21 @@ def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
     except msgspec.MsgspecError as error:
         raise UserError(f"`{name}` is not a snapshot: {error}", _SAVE_HINT) from error
     if header.format != FORMAT:
-        raise UserError(f"`{name}` is not a snapshot: its format is `{header.format}`, not `{FORMAT}`", _SAVE_HINT)
+        raise UserError(
+            f"`{name}` is not a snapshot: its format is `{header.format}`, not `{FORMAT}`",
+            _SAVE_HINT,
+        )
     if not _OLDEST <= (header.version or 0) <= VERSION:
         age = "newer" if (header.version or 0) > VERSION else "older"
         hint = "upgrade Fairlead" if age == "newer" else _SAVE_HINT
-        raise UserError(f"`{name}` has snapshot version {header.version}, which is {age} than this program's {VERSION}", hint)
+        raise UserError(
+            (
+                f"`{name}` has snapshot version {header.version}, which is {age} than this "
+                "program's "
+                f"{VERSION}"
+            ),
+            hint,
+        )
     try:
         return msgspec.json.decode(text, type=SavedSnapshot)
     except msgspec.MsgspecError as error:
@@ -91,7 +105,11 @@ def check_magic(data: bytes, name: str) -> None:
     `data`: the first bytes, four are enough.
     """
     if not data.startswith(_GZIP_MAGIC):
-        what = "it is empty" if not data else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
+        what = (
+            "it is empty"
+            if not data
+            else (f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file")
+        )
         raise UserError(f"`{name}` is not a snapshot: {what}", _SAVE_HINT)
 
 
@@ -119,7 +137,12 @@ def _unpacked(data: bytes, name: str) -> bytes:
     except zlib.error as error:
         raise UserError(f"snapshot `{name}` is damaged: {error}", _SAVE_HINT) from error
     if unpacker.unconsumed_tail:
-        raise UserError(f"snapshot `{name}` is damaged: it unpacks to more than {BYTES_MAX} bytes", _SAVE_HINT)
+        raise UserError(
+            (f"snapshot `{name}` is damaged: it unpacks to more than {BYTES_MAX} bytes"), _SAVE_HINT
+        )
     if not unpacker.eof:
-        raise UserError(f"snapshot `{name}` is cut off after {len(data)} bytes", "copy it again, or save a new one")
+        raise UserError(
+            f"snapshot `{name}` is cut off after {len(data)} bytes",
+            "copy it again, or save a new one",
+        )
     return text

@@ -53,7 +53,10 @@ class _KeysOnce:
             return
         if self._is_key[-1] and isinstance(event, yaml.ScalarEvent):
             if event.value in names:
-                mark: Any = event.start_mark  # of the C parser or of the Python one: alike, but not related
-                raise yaml.MarkedYAMLError(problem=f"key `{event.value}` occurs twice", problem_mark=mark)
+                # of the C parser or of the Python one: alike, but not related
+                mark: Any = event.start_mark
+                raise yaml.MarkedYAMLError(
+                    problem=(f"key `{event.value}` occurs twice"), problem_mark=mark
+                )
             names.add(event.value)
         self._is_key[-1] = not self._is_key[-1]

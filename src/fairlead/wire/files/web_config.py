@@ -53,11 +53,18 @@ _SUITES: Final = {
 }
 """OpenSSL's name for each of Go's `CipherSuites`. Suites of TLS 1.3 cannot be chosen, as in Go: "".
 """
-_CURVES: Final = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
+_CURVES: Final = {
+    "CurveP256": "prime256v1",
+    "CurveP384": "secp384r1",
+    "CurveP521": "secp521r1",
+    "X25519": "X25519",
+}
 
 
 class TlsServer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of `tls_server_config`, as the file spells them; paths are relative to the file's folder."""
+    """The keys of `tls_server_config`, as the file spells them; paths are relative to the file's
+    folder.
+    """
 
     cert: str = ""
     key: str = ""
@@ -134,10 +141,16 @@ def parse_web_config(text: str | bytes) -> WebConfig | Refusal:
         return Refusal(str(error))
     http, rate = found.http_server_config or _Http(), found.rate_limit or _Rate()
     server = found.tls_server_config or TlsServer()
-    server = server if server.client_auth_type else structs.replace(server, client_auth_type=NO_CLIENT)
+    server = (
+        server if server.client_auth_type else structs.replace(server, client_auth_type=NO_CLIENT)
+    )
     tls = None if server == TlsServer() else server
     users = found.basic_auth_users or {}
-    why = (_tls_trouble(tls) if tls else "") or _users_trouble(users) or _headers_trouble(http.headers)
+    why = (
+        (_tls_trouble(tls) if tls else "")
+        or _users_trouble(users)
+        or _headers_trouble(http.headers)
+    )
     if not why and tls is None and not users:
         why = "it guards nothing: neither `tls_server_config` nor `basic_auth_users` has a value"
     try:
@@ -147,16 +160,31 @@ def parse_web_config(text: str | bytes) -> WebConfig | Refusal:
         interval = 0.0
     if interval and rate.burst < 1:
         why = why or f"`rate_limit.burst` is {rate.burst}: no request would be served"
-    return Refusal(why) if why else WebConfig(tls, users, {name: text for name, text in http.headers.items() if text}, interval, rate.burst)
+    return (
+        Refusal(why)
+        if why
+        else WebConfig(
+            tls,
+            users,
+            {name: text for name, text in http.headers.items() if text},
+            interval,
+            rate.burst,
+        )
+    )
 
 
 def _tls_trouble(tls: TlsServer) -> str:
     """Why these keys cannot configure a server; "" = they can."""
     for name, inline, file in (("cert", tls.cert, tls.cert_file), ("key", tls.key, tls.key_file)):
         if bool(inline) == bool(file):
-            return f"`tls_server_config` has {'both of' if file else 'neither of'} `{name}_file` and `{name}`: it needs one of them"
+            return (
+                f"`tls_server_config` has {'both of' if file else 'neither of'} `{name}_file` and "
+                f"`{name}`: it needs one of them"
+            )
     if tls.client_ca and tls.client_ca_file:
-        return "`tls_server_config` has both of `client_ca_file` and `client_ca`: it needs one of them"
+        return (
+            "`tls_server_config` has both of `client_ca_file` and `client_ca`: it needs one of them"
+        )
     if tls.client_auth_type not in AUTH_TYPES:
         return f"`client_auth_type` is `{tls.client_auth_type}`, none of {', '.join(AUTH_TYPES)}"
     return _client_trouble(tls) or _version_trouble(tls)
@@ -166,9 +194,15 @@ def _client_trouble(tls: TlsServer) -> str:
     """Why these keys cannot authenticate clients; "" = they can."""
     authority = tls.client_ca or tls.client_ca_file
     if tls.client_auth_type == REQUIRE_ANY:
-        return f"`client_auth_type: {REQUIRE_ANY}` accepts a certificate of any issuer: write `{REQUIRE_VERIFIED}`"
+        return (
+            f"`client_auth_type: {REQUIRE_ANY}` accepts a certificate of any issuer: write "
+            f"`{REQUIRE_VERIFIED}`"
+        )
     if authority and tls.client_auth_type == NO_CLIENT:
-        return f"`client_ca_file` is set and `client_auth_type` is `{NO_CLIENT}`: write `{REQUIRE_VERIFIED}`"
+        return (
+            f"`client_ca_file` is set and `client_auth_type` is `{NO_CLIENT}`: write "
+            f"`{REQUIRE_VERIFIED}`"
+        )
     if not authority and tls.client_auth_type in (VERIFY_GIVEN, REQUIRE_VERIFIED):
         return f"`client_auth_type: {tls.client_auth_type}` needs `client_ca_file`"
     if tls.client_allowed_sans and tls.client_auth_type != REQUIRE_VERIFIED:
@@ -188,11 +222,16 @@ def _version_trouble(tls: TlsServer) -> str:
     if unknown := [name for name in tls.cipher_suites if name not in _SUITES]:
         return f"`cipher_suites` has `{unknown[0]}`, which is none of {', '.join(_SUITES)}"
     if tls.speaks_only_13 and tls.max_version == "TLS12":
-        return "`cipher_suites` names none of TLS 1.2, and `max_version` is TLS12: no client could connect"
+        return (
+            "`cipher_suites` names none of TLS 1.2, and `max_version` is TLS12: no client could "
+            "connect"
+        )
     if unknown := [name for name in tls.curve_preferences if name not in _CURVES]:
         return f"`curve_preferences` has `{unknown[0]}`, which is none of {', '.join(_CURVES)}"
     if len(tls.curve_preferences) > 1:
-        return "`curve_preferences` names several curves: name one, or none to allow all usual curves"
+        return (
+            "`curve_preferences` names several curves: name one, or none to allow all usual curves"
+        )
     return ""
 
 
@@ -201,20 +240,39 @@ def _users_trouble(users: Mapping[str, str]) -> str:
     for name, text in users.items():
         found = _HASH.fullmatch(text)
         if not name or ":" in name:
-            return f"`basic_auth_users` has the name `{name}`: it must not be empty, nor contain a colon"
+            return (
+                f"`basic_auth_users` has the name `{name}`: it must not be empty, nor contain a "
+                "colon"
+            )
         if found is None:
-            return f"the password of `{name}` in `basic_auth_users` is no bcrypt hash (`htpasswd -nBC 10 {name}` makes one)"
+            return (
+                f"the password of `{name}` in `basic_auth_users` is no bcrypt hash (`htpasswd "
+                f"-nBC 10 {name}` makes one)"
+            )
         if not 4 <= int(found[1]) <= COST_MAX:
-            return f"the bcrypt hash of `{name}` has cost {int(found[1])}: give 4 to {COST_MAX}, such as 10"
+            return (
+                f"the bcrypt hash of `{name}` has cost {int(found[1])}: give 4 to {COST_MAX}, "
+                "such as 10"
+            )
     return ""
 
 
 def _headers_trouble(headers: Mapping[str, str]) -> str:
     if unknown := [name for name in headers if name not in _HEADERS]:
-        return f"`http_server_config.headers` has `{unknown[0]}`, which is none of {', '.join(_HEADERS)}"
+        return (
+            f"`http_server_config.headers` has `{unknown[0]}`, which is none of "
+            f"{', '.join(_HEADERS)}"
+        )
     for name, text in headers.items():
         if text and _HEADERS[name] and text not in _HEADERS[name]:
-            return f"`{name}` in `http_server_config.headers` is `{text}`, none of {', '.join(_HEADERS[name])}"
-    if broken := [name for name, text in headers.items() if not text.isprintable() or not text.isascii()]:
-        return f"`{broken[0]}` in `http_server_config.headers` has characters that no header may have"
+            return (
+                f"`{name}` in `http_server_config.headers` is `{text}`, none of "
+                f"{', '.join(_HEADERS[name])}"
+            )
+    if broken := [
+        name for name, text in headers.items() if not text.isprintable() or not text.isascii()
+    ]:
+        return (
+            f"`{broken[0]}` in `http_server_config.headers` has characters that no header may have"
+        )
     return ""

@@ -52,7 +52,9 @@ _units_by_gpu: Final = msgspec.json.Decoder(dict[str, dict[str, int]])
 _limits: Final = msgspec.json.Decoder(dict[str, int])
 
 
-def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+def parse_grants(
+    annotations: Mapping[str, str], containers: Sequence[Container]
+) -> GrantsByContainer:
     """Grants by container name; under "" those of the whole pod (GPU topology).
 
     Empty when no generation has a usable value.
@@ -79,7 +81,10 @@ def may_grant(annotations: Mapping[str, str]) -> bool:
 def render_grants(grants: GrantsByContainer) -> str:
     """The text of Fairlead's annotation, `fairlead.io/gpu-allocation`."""
     wires = {
-        container: [WireGrant(grant.uuid, grant.index, grant.units, grant.memory_mib, grant.core_percent) for grant in given]
+        container: [
+            WireGrant(grant.uuid, grant.index, grant.units, grant.memory_mib, grant.core_percent)
+            for grant in given
+        ]
         for container, given in grants.items()
     }
     return _encoded(wires)
@@ -92,9 +97,17 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
     of Fairlead that the pod has and that do not apply become "".
     """
     positions = {container.name: str(position) for position, container in enumerate(pod.containers)}
-    of_containers = [(positions[name], given) for name, given in grants.items() if name in positions]
-    units = {position: {str(grant.index): grant.units for grant in given} for position, given in of_containers}
-    cores = {position: {str(grant.index): grant.core_percent for grant in given} for position, given in of_containers}
+    of_containers = [
+        (positions[name], given) for name, given in grants.items() if name in positions
+    ]
+    units = {
+        position: {str(grant.index): grant.units for grant in given}
+        for position, given in of_containers
+    }
+    cores = {
+        position: {str(grant.index): grant.core_percent for grant in given}
+        for position, given in of_containers
+    }
     indexes = {grant.index for given in grants.values() for grant in given}
     nanoseconds = str(round(now * 1_000_000) * 1000)
     written = {
@@ -107,7 +120,10 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
         names.ANNOTATION_REFERENCE_ASSUME_TIME: nanoseconds,
     }
     if len(indexes) == 1:
-        written |= {names.ANNOTATION_GPU_INDEX: str(*indexes), names.ANNOTATION_GPU_DEVICE: str(card_units)}
+        written |= {
+            names.ANNOTATION_GPU_INDEX: str(*indexes),
+            names.ANNOTATION_GPU_DEVICE: str(card_units),
+        }
     if any(percent for by_gpu in cores.values() for percent in by_gpu.values()):
         written[names.ANNOTATION_CORE_PERCENTAGE] = _encoded(cores)
     return {**{key: "" for key in names.GRANT_ANNOTATIONS if key in pod.annotations}, **written}
@@ -122,7 +138,11 @@ def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
     if not action.grants:
         return {}
     written = render_bind(action.pod, action.grants, action.card_units, now)
-    return written if isinstance(action, BindPod) or action.is_first else anew(written, action.pod.annotations)
+    return (
+        written
+        if isinstance(action, BindPod) or action.is_first
+        else anew(written, action.pod.annotations)
+    )
 
 
 def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
@@ -134,7 +154,9 @@ def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
     >>> anew(bind, {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})
     {'fairlead.io/gpu-allocation': '{}'}
     """
-    return {key: text for key, text in bind.items() if key not in _WRITTEN_ONCE or not present.get(key)}
+    return {
+        key: text for key, text in bind.items() if key not in _WRITTEN_ONCE or not present.get(key)
+    }
 
 
 def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
@@ -173,23 +195,38 @@ def parse_card_memory(labels: Mapping[str, str]) -> int | None:
     >>> parse_card_memory({"nvidia.com/gpu.memory": "15360"})
     15360
     """
-    text = labels.get(names.LABEL_GPU_CARD_MEMORY) or labels.get(names.LABEL_GPU_PRODUCT_MEMORY) or ""
+    text = (
+        labels.get(names.LABEL_GPU_CARD_MEMORY) or labels.get(names.LABEL_GPU_PRODUCT_MEMORY) or ""
+    )
     match = _CARD_MEMORY.match(text)
     return int(match[1]) if match and int(match[1]) > 0 else None
 
 
-def _parse_own(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+def _parse_own(
+    text: str, annotations: Mapping[str, str], containers: Sequence[Container]
+) -> GrantsByContainer:
     wires = _decoded(text, _own_grants) or {}
-    if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 or wire.core < 0 for given in wires.values() for wire in given):
+    if any(
+        wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 or wire.core < 0
+        for given in wires.values()
+        for wire in given
+    ):
         return _NO_GRANTS
     return {
-        container: tuple(Grant(wire.uuid, wire.index, wire.units, wire.mib, wire.core) for wire in given)
+        container: tuple(
+            Grant(wire.uuid, wire.index, wire.units, wire.mib, wire.core) for wire in given
+        )
         for container, given in wires.items()
     }
 
 
-def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    units, cores = _decoded(text, _units_by_gpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _units_by_gpu) or {}
+def _parse_reference(
+    text: str, annotations: Mapping[str, str], containers: Sequence[Container]
+) -> GrantsByContainer:
+    units, cores = (
+        _decoded(text, _units_by_gpu),
+        _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _units_by_gpu) or {},
+    )
     grants: dict[str, tuple[Grant, ...]] = {}
     for position, by_gpu in (units or {}).items():
         if not _is_index(position) or int(position) >= len(containers):
@@ -198,19 +235,27 @@ def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequ
         given = [(index, count, percent.get(index, 0)) for index, count in by_gpu.items()]
         if not all(_is_index(index) and count > 0 and core >= 0 for index, count, core in given):
             return _NO_GRANTS
-        grants[containers[int(position)].name] = tuple(Grant("", int(index), count, None, core) for index, count, core in given)
+        grants[containers[int(position)].name] = tuple(
+            Grant("", int(index), count, None, core) for index, count, core in given
+        )
     return grants
 
 
-def _parse_index(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+def _parse_index(
+    text: str, annotations: Mapping[str, str], containers: Sequence[Container]
+) -> GrantsByContainer:
     """All gpu-mem limits of the pod, granted on one GPU."""
     if not _is_index(text):
         return _NO_GRANTS
-    asked = ((container.name, container.limits.get(names.GPU_MEMORY, 0)) for container in containers)
+    asked = (
+        (container.name, container.limits.get(names.GPU_MEMORY, 0)) for container in containers
+    )
     return {name: (Grant("", int(text), units),) for name, units in asked if units > 0}
 
 
-def _parse_group(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+def _parse_group(
+    text: str, annotations: Mapping[str, str], containers: Sequence[Container]
+) -> GrantsByContainer:
     """Whole cards of the pod, as `0,1`."""
     parts = [part.strip() for part in text.split(",")]
     if not all(map(_is_index, parts)):
@@ -218,7 +263,9 @@ def _parse_group(text: str, annotations: Mapping[str, str], containers: Sequence
     return {"": tuple(Grant("", int(part), 0) for part in parts)}
 
 
-_GENERATIONS: Final = dict(zip(_READ, (_parse_own, _parse_reference, _parse_index, _parse_group), strict=True))
+_GENERATIONS: Final = dict(
+    zip(_READ, (_parse_own, _parse_reference, _parse_index, _parse_group), strict=True)
+)
 
 
 def _is_index(text: str) -> bool:

@@ -21,7 +21,10 @@ def render_draining(cards: DrainingCards) -> str:
     'GPU 0,1 draining from shared use: held by a/b, a/c; exclusive once no such pod is left'
     """
     before, after = ("exclusive", "shared") if cards.is_shared else ("shared", "exclusive")
-    held = f"GPU {','.join(map(str, cards.gpus))} draining from {before} use: held by {_names(cards.holders)}"
+    held = (
+        f"GPU {','.join(map(str, cards.gpus))} draining from {before} use: held by "
+        f"{_names(cards.holders)}"
+    )
     return f"{held}; {after} once no such pod is left"
 
 

@@ -69,7 +69,11 @@ def render_report(field: int, done: WorkDone, measured: float | None) -> str:
         reached = _UNKNOWN if done.flops is None else f"{done.flops / done.seconds / 1e9:.1f}"
         return f"{line} ({reached} gflops)"
     if field == DRAM:
-        moved = _UNKNOWN if done.moved_bytes is None else f"{done.moved_bytes / done.seconds / (1 << 30):.1f}"
+        moved = (
+            _UNKNOWN
+            if done.moved_bytes is None
+            else f"{done.moved_bytes / done.seconds / (1 << 30):.1f}"
+        )
         return f"{line} ({moved} GiB/sec)"
     return line
 

@@ -14,7 +14,11 @@ from fairlead.model.refusal import Refusal
 
 
 def render_simulated_load(load: SimulatedLoad) -> bytes:
-    rows: dict[str, object] = {"pid": load.pid, "pid_namespace": load.pid_namespace, "until": f"{load.until:.3f}"}
+    rows: dict[str, object] = {
+        "pid": load.pid,
+        "pid_namespace": load.pid_namespace,
+        "until": f"{load.until:.3f}",
+    }
     if load.node:
         rows["node"] = load.node
     if load.gpus:
@@ -40,7 +44,9 @@ def parse_simulated_load(text: bytes) -> SimulatedLoad | Refusal:
     if until is None or not (pid.isascii() and pid.isdigit()):
         return Refusal("it has no process (`pid`) or no end (`until`)")
     gpus = tuple(gpu for gpu in rows.get("gpus", "").split(",") if gpu)
-    return SimulatedLoad(int(pid), rows.get("pid_namespace", ""), until, parts, gpus, rows.get("node", ""))
+    return SimulatedLoad(
+        int(pid), rows.get("pid_namespace", ""), until, parts, gpus, rows.get("node", "")
+    )
 
 
 def _number(text: str) -> float | None:

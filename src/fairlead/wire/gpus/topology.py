@@ -39,7 +39,9 @@ class WireConfigMap(msgspec.Struct, gc=False):
 
 def parse_topology_map(wire: WireConfigMap) -> tuple[str, GpuTopology]:
     """The node's name, "" if the ConfigMap names none, and its topology."""
-    return (wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+    return (wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "", parse_topology(
+        wire.data
+    )
 
 
 def parse_withheld_map(wire: WireConfigMap) -> Withheld:

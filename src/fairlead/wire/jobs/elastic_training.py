@@ -15,7 +15,13 @@ from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.wire import names
 from fairlead.wire.jobs.job_object import ended_at, make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, parse_roles, priority_class_of
-from fairlead.wire.kube.objects import WireCondition, WireMeta, epoch, parse_conditions, parse_labels
+from fairlead.wire.kube.objects import (
+    WireCondition,
+    WireMeta,
+    epoch,
+    parse_conditions,
+    parse_labels,
+)
 
 
 class WireElasticSpec(Struct, gc=False, rename={"replica_specs": "etReplicaSpecs"}):
@@ -36,16 +42,27 @@ class WireTrainingJob(Struct, gc=False, rename="camel"):
     status: WireElasticStatus | None = None
 
 
-_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FAILED, "Scaling": JobStatus.SCALING}
+_WORDS: Final = {
+    "Succeeded": JobStatus.SUCCEEDED,
+    "Failed": JobStatus.FAILED,
+    "Scaling": JobStatus.SCALING,
+}
 _TIMED_OUT: Final = "MAX_WAIT_TIME_EXCEEDED"
 
 
-def parse_training_job(wire: WireTrainingJob, types: Sequence[str], kind: str, api_version: str) -> Job:
-    """The job. Its type is the one among `types` that its label names, else the first (no label)."""
+def parse_training_job(
+    wire: WireTrainingJob, types: Sequence[str], kind: str, api_version: str
+) -> Job:
+    """The job. Its type is the one among `types` that its label
+    names, else the first (no label).
+    """
     meta, status = wire.metadata, wire.status or WireElasticStatus()
     labels, replicas = parse_labels(meta.labels), (wire.spec and wire.spec.replica_specs) or {}
     word: str = _WORDS.get(status.phase or "", JobStatus.RUNNING)
-    if word == JobStatus.FAILED and (meta.annotations or {}).get(names.ANNOTATION_SUPERVISED) == "timeout":
+    if (
+        word == JobStatus.FAILED
+        and (meta.annotations or {}).get(names.ANNOTATION_SUPERVISED) == "timeout"
+    ):
         word = _TIMED_OUT
     is_over = word in (JobStatus.SUCCEEDED, JobStatus.FAILED, _TIMED_OUT)
     conditions = parse_conditions(status.conditions)

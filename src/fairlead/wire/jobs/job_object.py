@@ -73,6 +73,12 @@ def ended_at(conditions: Iterable[Condition]) -> float | None:
     none.
     """
     return min(
-        (each.at for each in conditions if each.type in ("Failed", "Succeeded") and each.status == "True" and each.at is not None),
+        (
+            each.at
+            for each in conditions
+            if each.type in ("Failed", "Succeeded")
+            and each.status == "True"
+            and each.at is not None
+        ),
         default=None,
     )

@@ -89,7 +89,9 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
     spec, status = wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     run = spec.run_policy or WireRunPolicy()
     conditions = parse_conditions(status.conditions)
-    roles = parse_roles(spec.mpi_replica_specs or spec.tf_replica_specs or spec.pytorch_replica_specs or {})
+    roles = parse_roles(
+        spec.mpi_replica_specs or spec.tf_replica_specs or spec.pytorch_replica_specs or {}
+    )
     return make_job(
         wire,
         type_,
@@ -111,7 +113,11 @@ def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str)
 
     A job that has a number of GPUs instead of replicas has no roles.
     """
-    job, spec, status = parse_kubeflow_job(wire, type_, kind, api_version), wire.spec or WireJobSpec(), wire.status or WireJobStatus()
+    job, spec, status = (
+        parse_kubeflow_job(wire, type_, kind, api_version),
+        wire.spec or WireJobSpec(),
+        wire.status or WireJobStatus(),
+    )
     worker = WireReplica(spec.replicas, spec.template)
     roles = () if spec.replicas is None else (Role("launcher", 1), _parse_role("worker", worker))
     return msgspec.structs.replace(
@@ -153,11 +159,18 @@ def _parse_role(name: str, wire: WireReplica) -> Role:
 def _priority_class(spec: WireJobSpec, run: WireRunPolicy) -> str:
     if run.scheduling_policy and run.scheduling_policy.priority_class:
         return run.scheduling_policy.priority_class
-    named = (priority_class_of(group or {}) for group in (spec.mpi_replica_specs, spec.tf_replica_specs, spec.pytorch_replica_specs))
+    named = (
+        priority_class_of(group or {})
+        for group in (spec.mpi_replica_specs, spec.tf_replica_specs, spec.pytorch_replica_specs)
+    )
     return next(filter(None, named), "")
 
 
 def priority_class_of(replicas: Mapping[str, WireReplica | None]) -> str:
     """The first priority class in the pod templates of the roles; "" = none."""
-    specs = (replica.template.spec for replica in replicas.values() if replica and replica.template and replica.template.spec)
+    specs = (
+        replica.template.spec
+        for replica in replicas.values()
+        if replica and replica.template and replica.template.spec
+    )
     return next((spec.priority_class_name for spec in specs if spec.priority_class_name), "")

@@ -56,11 +56,19 @@ class WireRayJob(Struct, gc=False, rename="camel"):
     status: WireRayStatus | None = None
 
 
-_SUBMITTER = Role("submitter", 1, limits={CPU: 1000, MEMORY: 1 << 30}, requests={CPU: 500, MEMORY: 200 << 20})
+_SUBMITTER = Role(
+    "submitter", 1, limits={CPU: 1000, MEMORY: 1 << 30}, requests={CPU: 500, MEMORY: 200 << 20}
+)
 """The operator's default resources of the submitter pod."""
 _STOPPED = "STOPPED"
 """A user stopped the program: neither success nor failure, shown with Ray's word."""
-_DEPLOYMENT_STATES = {"Running": "Running", "Complete": "Succeeded", "Failed": "Failed", "Suspended": "Suspended", "Retrying": "Restarting"}
+_DEPLOYMENT_STATES = {
+    "Running": "Running",
+    "Complete": "Succeeded",
+    "Failed": "Failed",
+    "Suspended": "Suspended",
+    "Retrying": "Restarting",
+}
 
 
 def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> Job:
@@ -75,7 +83,9 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
         kind,
         api_version,
         labels=labels,
-        roles=() if spec.cluster_selector else _parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
+        roles=()
+        if spec.cluster_selector
+        else _parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
         conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
         word=_STOPPED if status.job_status == _STOPPED else "",
         suspended=bool(spec.suspend),
@@ -91,7 +101,9 @@ def _parse_roles(spec: WireRayClusterSpec) -> tuple[Role, ...]:
     head = spec.head_group_spec or WireRayGroup()
     groups = {"head": WireReplica(1, head.template)}
     for group in spec.worker_group_specs or ():
-        groups[group.group_name or "worker"] = WireReplica((group.replicas or 0) * max(1, group.num_of_hosts or 1), group.template)
+        groups[group.group_name or "worker"] = WireReplica(
+            (group.replicas or 0) * max(1, group.num_of_hosts or 1), group.template
+        )
     return parse_roles(groups)
 
 

@@ -12,7 +12,13 @@ from fairlead.model.pod import needed_by
 from fairlead.model.resources import NOTHING
 from fairlead.wire import names
 from fairlead.wire.jobs.kubeflow import WireTemplate
-from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_containers, parse_labels
+from fairlead.wire.kube.objects import (
+    WireMeta,
+    epoch,
+    kept_annotations,
+    parse_containers,
+    parse_labels,
+)
 
 
 class WireDeploymentSpec(Struct, gc=False):
@@ -92,14 +98,20 @@ def parse_deployment(wire: WireDeployment) -> ServingWorkload:
         containers, inits = parse_containers(pod.containers), parse_containers(pod.init_containers)
         limits = needed_by(containers, inits, lambda container: container.limits)
     workload = _workload("Deployment", wire.metadata)
-    workload = msgspec.structs.replace(workload, replicas=1 if spec.replicas is None else spec.replicas, limits=limits)
-    return msgspec.structs.replace(workload, available=(wire.status and wire.status.available_replicas) or 0)
+    workload = msgspec.structs.replace(
+        workload, replicas=1 if spec.replicas is None else spec.replicas, limits=limits
+    )
+    return msgspec.structs.replace(
+        workload, available=(wire.status and wire.status.available_replicas) or 0
+    )
 
 
 def parse_inference_service(wire: WireInferenceService) -> ServingWorkload:
     """The workload without replicas and limits, which the Deployments of its operator have."""
     workload = _workload("InferenceService", wire.metadata)
-    return msgspec.structs.replace(workload, replicas=0, url=(wire.status and wire.status.url) or "")
+    return msgspec.structs.replace(
+        workload, replicas=0, url=(wire.status and wire.status.url) or ""
+    )
 
 
 def parse_service(wire: WireService) -> Service:
@@ -114,7 +126,10 @@ def parse_service(wire: WireService) -> Service:
         labels=parse_labels(meta.labels),
         cluster_ip=spec.cluster_ip or "",
         balancer=ingress.ip or ingress.hostname or "",
-        ports=tuple(ServicePort(each.name or "", each.port or 0, each.node_port or 0) for each in spec.ports or ()),
+        ports=tuple(
+            ServicePort(each.name or "", each.port or 0, each.node_port or 0)
+            for each in spec.ports or ()
+        ),
     )
 
 
@@ -129,7 +144,11 @@ def parse_claim(wire: WireClaim) -> Claim:
         description=annotations.get(names.ANNOTATION_DATA_DESCRIPTION) or "",
         owner=annotations.get(names.ANNOTATION_DATA_OWNER) or "",
         created_at=epoch(meta.creation_timestamp),
-        is_ready=(wire.status is not None and wire.status.phase == "Bound" and meta.deletion_timestamp is None),
+        is_ready=(
+            wire.status is not None
+            and wire.status.phase == "Bound"
+            and meta.deletion_timestamp is None
+        ),
     )
 
 

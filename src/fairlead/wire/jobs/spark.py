@@ -54,19 +54,32 @@ class WireSparkApplication(Struct, gc=False, rename="camel"):
     status: WireSparkStatus | None = None
 
 
-_WORDS: Final = {"": JobStatus.PENDING, "COMPLETED": JobStatus.SUCCEEDED, "PENDING_RERUN": JobStatus.PENDING}
-"""Other states are shown as the operator writes them: SUBMITTED, RUNNING, FAILED, SUBMISSION_FAILED, …"""
+_WORDS: Final = {
+    "": JobStatus.PENDING,
+    "COMPLETED": JobStatus.SUCCEEDED,
+    "PENDING_RERUN": JobStatus.PENDING,
+}
+"""Other states are shown as the operator writes them: SUBMITTED, RUNNING, FAILED,
+SUBMISSION_FAILED, …
+"""
 _FAILED: Final = ("FAILED", "SUBMISSION_FAILED")
 _SIZE: Final = re.compile(r"(\d{1,15})([kmgtp]?)b?")
-_POWERS: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}  # a bare number of these settings counts MiB
+# a bare number of these settings counts MiB
+_POWERS: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
-def parse_spark_application(wire: WireSparkApplication, type_: str, kind: str, api_version: str) -> Job:
+def parse_spark_application(
+    wire: WireSparkApplication, type_: str, kind: str, api_version: str
+) -> Job:
     """The job. The object has no start time, so its creation counts as its start.
 
     A job that could not be submitted ended with its last attempt.
     """
-    meta, spec, status = wire.metadata, wire.spec or WireSparkSpec(), wire.status or WireSparkStatus()
+    meta, spec, status = (
+        wire.metadata,
+        wire.spec or WireSparkSpec(),
+        wire.status or WireSparkStatus(),
+    )
     state = (status.application_state and status.application_state.state) or ""
     driver, executor = spec.driver or WireSparkPod(), spec.executor or WireSparkPod()
     gave_up = status.last_submission_attempt_time if state in _FAILED else None
@@ -77,7 +90,9 @@ def parse_spark_application(wire: WireSparkApplication, type_: str, kind: str, a
         api_version,
         roles=(
             _parse_role("driver", 1, driver),
-            _parse_role("executor", 1 if executor.instances is None else executor.instances, executor),
+            _parse_role(
+                "executor", 1 if executor.instances is None else executor.instances, executor
+            ),
         ),
         word=_WORDS.get(state, state),
         priority_class=driver.priority_class_name or "",
@@ -89,7 +104,11 @@ def parse_spark_application(wire: WireSparkApplication, type_: str, kind: str, a
 def _parse_role(name: str, replicas: int, pod: WireSparkPod) -> Role:
     gpus: Amounts = {pod.gpu.name: pod.gpu.quantity or 0} if pod.gpu and pod.gpu.name else {}
     memory = parse_spark_size(pod.memory or "")
-    requests = {CPU: 1000 * (1 if pod.cores is None else max(0, pod.cores)), **({} if memory is None else {MEMORY: memory}), **gpus}
+    requests = {
+        CPU: 1000 * (1 if pod.cores is None else max(0, pod.cores)),
+        **({} if memory is None else {MEMORY: memory}),
+        **gpus,
+    }
     return Role(name, max(0, replicas), limits=gpus, requests=requests)
 
 

@@ -63,7 +63,10 @@ def parse_volcano_job(wire: WireVolcanoJob, type_: str, kind: str, api_version: 
     meta, spec = wire.metadata, wire.spec or WireVolcanoSpec()
     state = (wire.status and wire.status.state) or WireVolcanoState()
     phase = state.phase or ""
-    tasks = {task.name or f"task{i}": WireReplica(task.replicas, task.template) for i, task in enumerate(spec.tasks or ())}
+    tasks = {
+        task.name or f"task{i}": WireReplica(task.replicas, task.template)
+        for i, task in enumerate(spec.tasks or ())
+    }
     return make_job(
         wire,
         type_,

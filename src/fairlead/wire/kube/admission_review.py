@@ -143,7 +143,11 @@ def parse_review(body: bytes) -> Review:
         asked = review.request
         if asked is None or not asked.uid:
             raise BadReview("the review has no request with a uid")
-        resource = f"{asked.resource.resource}/{asked.sub_resource}" if asked.sub_resource else asked.resource.resource
+        resource = (
+            f"{asked.resource.resource}/{asked.sub_resource}"
+            if asked.sub_resource
+            else asked.resource.resource
+        )
         before, after = _annotations(asked.old_object), _annotations(asked.object)
         return Review(
             uid=asked.uid,
@@ -176,7 +180,11 @@ def parse_written(review: Review) -> tuple[Written, Written]:
     """
     if "/" not in review.resource and review.resource != "pods":
         return _owning(review.replaced), _owning(review.written)
-    decoder = _gated if review.resource.partition("/")[0] == "pods" and review.resource != "pods/binding" else _objects
+    decoder = (
+        _gated
+        if review.resource.partition("/")[0] == "pods" and review.resource != "pods/binding"
+        else _objects
+    )
     try:
         return _seen(decoder.decode(review.replaced)), _seen(decoder.decode(review.written))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -195,7 +203,13 @@ def _seen(found: _Object | None) -> Written:
     metadata = (found and found.metadata) or _Labelled()
     spec = (isinstance(found, _Pod) and found.spec) or _Spec()
     gates = tuple(gate.name for gate in spec.scheduling_gates or ())
-    return Written(metadata.labels or {}, metadata.annotations or {}, gates, spec.node_name or "", _requests(spec))
+    return Written(
+        metadata.labels or {},
+        metadata.annotations or {},
+        gates,
+        spec.node_name or "",
+        _requests(spec),
+    )
 
 
 def _requests(spec: _Spec) -> Amounts:
@@ -205,24 +219,39 @@ def _requests(spec: _Spec) -> Amounts:
     total: dict[str, int] = {}
     staying = (part for part in spec.init_containers or () if part.restart_policy == "Always")
     for part in (*(spec.containers or ()), *staying):
-        for name, amount in parse_amounts(part.resources.requests if part.resources else None).items():
+        for name, amount in parse_amounts(
+            part.resources.requests if part.resources else None
+        ).items():
             total[name] = total.get(name, 0) + amount
     return {**total, **parse_amounts(spec.resources.requests if spec.resources else None)}
 
 
-def render_allowed(review: Review, patch: Sequence[Mapping[str, Any]] = (), warnings: Sequence[str] = ()) -> bytes:
-    """The answer yes; `patch` (JSON patch) changes the object first. The user sees the `warnings`."""
+def render_allowed(
+    review: Review, patch: Sequence[Mapping[str, Any]] = (), warnings: Sequence[str] = ()
+) -> bytes:
+    """The answer yes; `patch` (JSON patch) changes the object
+    first. The user sees the `warnings`.
+    """
     answer: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if warnings:
         answer["warnings"] = list(warnings)
     if patch:
-        answer |= {"patchType": "JSONPatch", "patch": base64.b64encode(msgspec.json.encode(patch)).decode()}
+        answer |= {
+            "patchType": "JSONPatch",
+            "patch": base64.b64encode(msgspec.json.encode(patch)).decode(),
+        }
     return _render(answer)
 
 
 def render_refused(review: Review, why: str, code: int = 403, reason: str = "Forbidden") -> bytes:
     """The answer no; the user sees `why` after the webhook's name."""
-    return _render({"uid": review.uid, "allowed": False, "status": {"code": code, "reason": reason, "message": why}})
+    return _render(
+        {
+            "uid": review.uid,
+            "allowed": False,
+            "status": {"code": code, "reason": reason, "message": why},
+        }
+    )
 
 
 def _annotations(written: Raw) -> Mapping[str, str]:

@@ -73,7 +73,8 @@ def parse_namespace(wire: WireNamespace) -> Namespace:
         meta.uid or "",
         labels=parse_labels(meta.labels),
         annotations=kept_annotations(meta.annotations),
-        is_ending=meta.deletion_timestamp is not None or (wire.status is not None and wire.status.phase == "Terminating"),
+        is_ending=meta.deletion_timestamp is not None
+        or (wire.status is not None and wire.status.phase == "Terminating"),
     )
 
 

@@ -58,7 +58,13 @@ def exec_query(container: str, command: Sequence[str], *, is_terminal: bool) -> 
     'container=main&command=ls&command=-l&stdin=true&stdout=true&tty=true'
     """
     streams = ("stdin", "stdout", "tty") if is_terminal else ("stdin", "stdout", "stderr")
-    return urlencode([("container", container), *(("command", word) for word in command), *((name, "true") for name in streams)])
+    return urlencode(
+        [
+            ("container", container),
+            *(("command", word) for word in command),
+            *((name, "true") for name in streams),
+        ]
+    )
 
 
 def render_input(data: bytes) -> bytes:

@@ -36,7 +36,11 @@ class WireExporterPod(Struct, gc=False):
 
 def parse_exporter_pod(wire: WireExporterPod) -> ExporterPod:
     """The pod's row; of several ports with the same name, the first."""
-    meta, spec, status = wire.metadata, wire.spec or WireExporterSpec(), wire.status or WireExporterStatus()
+    meta, spec, status = (
+        wire.metadata,
+        wire.spec or WireExporterSpec(),
+        wire.status or WireExporterStatus(),
+    )
     ports: dict[str, int] = {}
     for container in spec.containers or ():
         for port in container.ports or ():

@@ -43,8 +43,13 @@ def message_of(api_version: str, kind: str) -> str | None:
 @lru_cache(maxsize=1)
 def _tables() -> tuple[Mapping[tuple[str, str], str], Mapping[str, str]]:
     """The message of each (API version, kind), and the text of the fields of each message."""
-    named = {(version, kind): message for version, kind, message in map(str.split, KINDS.splitlines())}
-    return named, {message: fields for message, _, fields in (line.partition(" ") for line in MESSAGES.splitlines())}
+    named = {
+        (version, kind): message for version, kind, message in map(str.split, KINDS.splitlines())
+    }
+    return named, {
+        message: fields
+        for message, _, fields in (line.partition(" ") for line in MESSAGES.splitlines())
+    }
 
 
 @lru_cache(maxsize=512)
@@ -56,7 +61,9 @@ def fields_by_number(message: str) -> Mapping[int, Field]:
         flag, name = head[digits], head[digits + 1 :]
         shape = kind[0] if kind[0] in "*%" else ""
         code, mark, merge_key = kind.removeprefix(shape).partition("@")
-        fields[int(head[:digits])] = Field(name, shape, code, flag == "!", flag == ">", merge_key if mark else None)
+        fields[int(head[:digits])] = Field(
+            name, shape, code, flag == "!", flag == ">", merge_key if mark else None
+        )
     return fields
 
 

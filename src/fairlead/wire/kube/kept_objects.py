@@ -49,29 +49,80 @@ _METADATA: Final = _fields(
     *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers"),
 )
 _NODE_SPEC: Final = _fields("podCIDR", "podCIDRs", "providerID", "taints", "unschedulable")
-_NODE_STATUS: Final = _fields("addresses", "capacity", "allocatable", "conditions", "daemonEndpoints", "nodeInfo")
+_NODE_STATUS: Final = _fields(
+    "addresses", "capacity", "allocatable", "conditions", "daemonEndpoints", "nodeInfo"
+)
 _SERVERS: Final = ("/usr/sbin/sshd", "sshd")  # a worker with sshd ends with its job, not by itself
 _CONTAINER: Final = _fields("name", "image", "resources", "restartPolicy", command=_SERVERS)
 _POD_SPEC: Final = _fields(
-    *("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates"),
-    *("priority", "priorityClassName", "preemptionPolicy", "overhead", "hostNetwork", "restartPolicy", "terminationGracePeriodSeconds"),
+    *(
+        "nodeName",
+        "nodeSelector",
+        "affinity",
+        "tolerations",
+        "topologySpreadConstraints",
+        "schedulerName",
+        "schedulingGates",
+    ),
+    *(
+        "priority",
+        "priorityClassName",
+        "preemptionPolicy",
+        "overhead",
+        "hostNetwork",
+        "restartPolicy",
+        "terminationGracePeriodSeconds",
+    ),
     "resources",
     containers=[_CONTAINER],
     initContainers=[_CONTAINER],
 )
 _TEMPLATE: Final = {"metadata": _fields("labels", "annotations"), "spec": _POD_SPEC}
-_ENDED: Final = _fields("exitCode", "signal", "reason", "startedAt", "finishedAt")  # the message may be the program's output
+# the message may be the program's output
+_ENDED: Final = _fields("exitCode", "signal", "reason", "startedAt", "finishedAt")
 _STATE: Final = {"waiting": _AS_IS, "running": _AS_IS, "terminated": _ENDED}
 _CONTAINER_STATUS: Final = _fields(
-    *("name", "image", "imageID", "containerID", "ready", "started", "restartCount", "allocatedResources"), state=_STATE, lastState=_STATE
+    *(
+        "name",
+        "image",
+        "imageID",
+        "containerID",
+        "ready",
+        "started",
+        "restartCount",
+        "allocatedResources",
+    ),
+    state=_STATE,
+    lastState=_STATE,
 )
 _POD_STATUS: Final = _fields(
-    *("phase", "reason", "message", "conditions", "hostIP", "hostIPs", "podIP", "podIPs", "startTime", "qosClass", "nominatedNodeName"),
+    *(
+        "phase",
+        "reason",
+        "message",
+        "conditions",
+        "hostIP",
+        "hostIPs",
+        "podIP",
+        "podIPs",
+        "startTime",
+        "qosClass",
+        "nominatedNodeName",
+    ),
     containerStatuses=[_CONTAINER_STATUS],
     initContainerStatuses=[_CONTAINER_STATUS],
 )
 _JOB_SPEC: Final = _fields(
-    *("parallelism", "completions", "backoffLimit", "completionMode", "suspend", "selector", "manualSelector", "podReplacementPolicy"),
+    *(
+        "parallelism",
+        "completions",
+        "backoffLimit",
+        "completionMode",
+        "suspend",
+        "selector",
+        "manualSelector",
+        "podReplacementPolicy",
+    ),
     *("activeDeadlineSeconds", "ttlSecondsAfterFinished"),
     template=_TEMPLATE,
 )
@@ -106,20 +157,40 @@ def _workload(kind: str, *fields: str) -> KeptKind:
 
 
 def _training(kind: str, *versions: str) -> KeptKind:
-    return KeptKind("kubeflow.org", versions, kind, f"{kind.lower()}s", {"spec": _TRAINING_SPEC, "status": _AS_IS})
+    return KeptKind(
+        "kubeflow.org",
+        versions,
+        kind,
+        f"{kind.lower()}s",
+        {"spec": _TRAINING_SPEC, "status": _AS_IS},
+    )
 
 
 KEPT_KINDS: Final = (
     KeptKind("", ("v1",), "Namespace", "namespaces", _fields("status")),
-    KeptKind("scheduling.k8s.io", ("v1",), "PriorityClass", "priorityclasses", _fields("value", "globalDefault", "preemptionPolicy")),
+    KeptKind(
+        "scheduling.k8s.io",
+        ("v1",),
+        "PriorityClass",
+        "priorityclasses",
+        _fields("value", "globalDefault", "preemptionPolicy"),
+    ),
     KeptKind("", ("v1",), "Node", "nodes", {"spec": _NODE_SPEC, "status": _NODE_STATUS}),
     KeptKind(QUOTA_GROUP, (QUOTA_VERSION,), "ElasticQuotaTree", QUOTA_PLURAL, _fields("spec")),
-    KeptKind("policy", ("v1",), "PodDisruptionBudget", "poddisruptionbudgets", _fields("spec", "status")),
+    KeptKind(
+        "policy", ("v1",), "PodDisruptionBudget", "poddisruptionbudgets", _fields("spec", "status")
+    ),
     _workload("Deployment", "strategy", "paused", "progressDeadlineSeconds"),
     _workload("ReplicaSet"),
     _workload("StatefulSet", "serviceName", "podManagementPolicy", "updateStrategy", "ordinals"),
     _workload("DaemonSet", "updateStrategy"),
-    KeptKind("apps", ("v1",), "ControllerRevision", "controllerrevisions", {"data": _REVISION, "revision": _AS_IS}),
+    KeptKind(
+        "apps",
+        ("v1",),
+        "ControllerRevision",
+        "controllerrevisions",
+        {"data": _REVISION, "revision": _AS_IS},
+    ),
     KeptKind("batch", ("v1",), "Job", "jobs", {"spec": _JOB_SPEC, "status": _AS_IS}),
     KeptKind(
         "batch",
@@ -128,7 +199,13 @@ KEPT_KINDS: Final = (
         "cronjobs",
         {
             "spec": _fields(
-                *("schedule", "timeZone", "suspend", "concurrencyPolicy", "startingDeadlineSeconds"),
+                *(
+                    "schedule",
+                    "timeZone",
+                    "suspend",
+                    "concurrencyPolicy",
+                    "startingDeadlineSeconds",
+                ),
                 *("successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
                 jobTemplate={"metadata": _fields("labels", "annotations"), "spec": _JOB_SPEC},
             ),
@@ -195,11 +272,21 @@ def _kept(value: Any, keep: Keep) -> Any:
     if isinstance(keep, tuple):
         return value[:1] if isinstance(value, list) and value[:1] and value[0] in keep else None
     if isinstance(keep, list):
-        return [_kept(item, keep[0]) for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else None
+        return (
+            [_kept(item, keep[0]) for item in value if isinstance(item, Mapping)]
+            if isinstance(value, list | tuple)
+            else None
+        )
     if not isinstance(value, Mapping):
         return None
     each = keep.get(_ANY_KEY)
-    kept = {key: _kept(value[key], each or keep[key]) for key in (value if each else keep) if value.get(key) is not None}
+    kept = {
+        key: _kept(value[key], each or keep[key])
+        for key in (value if each else keep)
+        if value.get(key) is not None
+    }
     if isinstance(kept.get("annotations"), Mapping):
-        kept["annotations"] = {key: text for key, text in kept["annotations"].items() if key.startswith(_ANNOTATIONS)}
+        kept["annotations"] = {
+            key: text for key, text in kept["annotations"].items() if key.startswith(_ANNOTATIONS)
+        }
     return {key: found for key, found in kept.items() if found is not None}

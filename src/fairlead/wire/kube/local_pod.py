@@ -49,11 +49,22 @@ class WireLocalPod(Struct, gc=False):
 def parse_local_pod(wire: WireLocalPod) -> LocalPod:
     """The pod; its container names by id, without the prefix `containerd://` of the runtime."""
     meta, status = wire.metadata, wire.status or WireRuntimeStatuses()
-    lists = (status.container_statuses, status.init_container_statuses, status.ephemeral_container_statuses)
+    lists = (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.ephemeral_container_statuses,
+    )
     reported = [each for statuses in lists for each in statuses or ()]
     ids = {(each.containerID or "").rpartition("//")[2]: each.name or "" for each in reported}
-    uid, annotations = meta.uid or "", {name: text or "" for name, text in (meta.annotations or {}).items()}
-    containers = parse_containers(wire.spec.containers if wire.spec else None) if may_grant(annotations) else ()
+    uid, annotations = (
+        meta.uid or "",
+        {name: text or "" for name, text in (meta.annotations or {}).items()},
+    )
+    containers = (
+        parse_containers(wire.spec.containers if wire.spec else None)
+        if may_grant(annotations)
+        else ()
+    )
     return LocalPod(
         namespace=meta.namespace or "",
         name=meta.name or "",

@@ -16,7 +16,14 @@ from msgspec import Raw, Struct
 from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead.wire.kube.message_rows import ChangedPods, parse_event, parse_node, parse_pod
 from fairlead.wire.kube.messages import DecodeError, message_classes
-from fairlead.wire.kube.protobuf import list_spans, metadata_span, parse_envelope, parse_message, span_behind, usual_begin
+from fairlead.wire.kube.protobuf import (
+    list_spans,
+    metadata_span,
+    parse_envelope,
+    parse_message,
+    span_behind,
+    usual_begin,
+)
 
 
 class NeedsJson(ValueError):
@@ -27,7 +34,11 @@ def _needs_json(*_: Any) -> Any:
     raise NeedsJson
 
 
-PARSERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
+PARSERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {
+    "Pod": parse_pod,
+    "Node": parse_node,
+    "Event": parse_event,
+}
 """Parsers of the kinds that clusters have by the thousand; other kinds are read by way of JSON."""
 _USUAL_EVENT_END: Final = b"\x1a\0\x22\0"
 _NO_SHAPE: Final = -1, ""
@@ -39,7 +50,9 @@ _METADATA: Final = 1 << 3 | 2
 _SHAPES_KEPT: Final = 8_192
 
 
-def _kept(parse: Callable[[Any, bytes], Any], keep: Callable[[Any], Any]) -> Callable[[Any, bytes], Any]:
+def _kept(
+    parse: Callable[[Any, bytes], Any], keep: Callable[[Any], Any]
+) -> Callable[[Any, bytes], Any]:
     return lambda item, raw: keep(parse(item, raw))
 
 
@@ -69,7 +82,9 @@ class MessageForm:
         self._keep = keep
         self._parse = parse if keep is None else _kept(parse, keep)
         classes = message_classes()
-        self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in PARSERS else _needs_json
+        self._item: Callable[[bytes], Any] = (
+            classes[kind].FromString if kind in PARSERS else _needs_json
+        )
         self._name = classes["Name"].FromString
         self._event = classes["WatchEvent"].FromString
         self._begins = {name: usual_begin(name) for name in (kind, f"{kind}List")}
@@ -116,7 +131,8 @@ class MessageForm:
     def briefly(self, raw: bytes, mark: bytes = b"") -> tuple[Any, bool]:
         """The same, and whether `mark` occurs anywhere in the object except in its metadata."""
         try:
-            if raw[0] == _METADATA and raw[1] > 0x7F >= raw[2]:  # the usual case: a length of two bytes
+            # the usual case: a length of two bytes
+            if raw[0] == _METADATA and raw[1] > 0x7F >= raw[2]:
                 begin, end = 3, 3 + (raw[1] & 0x7F | raw[2] << 7)
             else:
                 begin, end = metadata_span(raw)
@@ -148,7 +164,11 @@ class MessageForm:
         if type == "ERROR":
             return type, body
         raw = body[slice(*self._span(body, self._kind))]
-        if len(begin) + len(raw) + len(_USUAL_EVENT_END) == len(frame) and frame.endswith(raw + _USUAL_EVENT_END) and frame.endswith(body):
+        if (
+            len(begin) + len(raw) + len(_USUAL_EVENT_END) == len(frame)
+            and frame.endswith(raw + _USUAL_EVENT_END)
+            and frame.endswith(body)
+        ):
             if len(self._shapes) >= _SHAPES_KEPT:
                 self._shapes.clear()
             self._shapes[begin] = len(frame), type
@@ -161,6 +181,10 @@ class MessageForm:
             return span
         envelope = parse_envelope(body)
         if (envelope.api_version, envelope.kind) != ("v1", kind):
-            raise UnreadableProtobuf(f"a `{envelope.kind}` of `{envelope.api_version}` came where a `{kind}` was asked for")
+            raise UnreadableProtobuf(
+                f"a `{envelope.kind}` of `{envelope.api_version}` came where a `{kind}` "
+                "was asked "
+                "for"
+            )
         at = body.rindex(envelope.raw)
         return at, at + len(envelope.raw)

@@ -35,7 +35,9 @@ Value = TypeVar("Value")
 _KEPT_AT_MOST: Final = 8_192
 _KEPT_BEGIN_BYTES: Final = 8
 _KEPT_BEGINS: Final = frozenset(
-    (more + each.encode())[:_KEPT_BEGIN_BYTES] for each in names.KEPT_ANNOTATION_PREFIXES for more in (b"", b"\1", b"\2")
+    (more + each.encode())[:_KEPT_BEGIN_BYTES]
+    for each in names.KEPT_ANNOTATION_PREFIXES
+    for more in (b"", b"\1", b"\2")
 )
 """First bytes of entries with annotations that may be kept, from the third byte of the entry: the
 begin of the key, after the second byte of its length if it is long. A key has at most 317 bytes.
@@ -61,7 +63,10 @@ _GO_ON_BITS: Final = sum(0x80 << 7 * place for place in range(4))
 _class = message_classes()
 _Time, _State = _class["Time"].FromString, _class["ContainerState"].FromString
 _Owner, _Entry = _class["OwnerReference"].FromString, _class["Entry"].FromString
-_PodCondition, _NodeCondition = _class["PodCondition"].FromString, _class["NodeCondition"].FromString
+_PodCondition, _NodeCondition = (
+    _class["PodCondition"].FromString,
+    _class["NodeCondition"].FromString,
+)
 
 
 class Memo(dict[Key, Value]):
@@ -148,7 +153,9 @@ def read_containers(messages: Sequence[Any]) -> tuple[tuple[Container, ...], boo
     if len(messages) == 1:
         [each] = messages
         return _alone[(each.name, each.image, each.resources, each.restartPolicy)]
-    found = [_alone[(each.name, each.image, each.resources, each.restartPolicy)] for each in messages]
+    found = [
+        _alone[(each.name, each.image, each.resources, each.restartPolicy)] for each in messages
+    ]
     return tuple([containers[0] for containers, _ in found]), any(shares for _, shares in found)
 
 
@@ -186,7 +193,8 @@ def _make_state(raw: bytes) -> StateFields:
         end.message,
         end.exitCode,
         end.signal or None,
-        times[end.startedAt] or None,  # the kubelet writes 1970 for a container that could not be started
+        # the kubelet writes 1970 for a container that could not be started
+        times[end.startedAt] or None,
         times[end.finishedAt],
     )
 
@@ -212,7 +220,13 @@ def read_pod_conditions(raws: Sequence[bytes]) -> tuple[Condition, ...]:
 
 
 def _condition(message: Any) -> Condition:
-    return Condition(message.type, message.status or "Unknown", message.reason, message.message, times[message.lastTransitionTime])
+    return Condition(
+        message.type,
+        message.status or "Unknown",
+        message.reason,
+        message.message,
+        times[message.lastTransitionTime],
+    )
 
 
 def _make_pod_condition(raw: bytes) -> Condition | None:
@@ -240,13 +254,19 @@ def _json(value: Any) -> Raw:
 
 times: Final = _Times(_make_time)
 states: Final = Memo(_make_state)
-_bound: Final = Memo[bytes, tuple[Condition]](lambda raw: (Condition("PodScheduled", "True", "", "", times[raw]),))
+_bound: Final = Memo[bytes, tuple[Condition]](
+    lambda raw: (Condition("PodScheduled", "True", "", "", times[raw]),)
+)
 _conditions: Final = Memo(_make_pod_condition)
 node_conditions: Final = Memo[bytes, Condition](lambda raw: _condition(_NodeCondition(raw)))
 _label_pairs: Final = Memo(_make_label)
 _kept_sets: Final = Memo(_make_kept)
-labels: Final = Memo[tuple[bytes, ...], Mapping[str, str]](lambda raws: dict(map(_label_pairs.__getitem__, raws)))
-owners: Final = Memo[tuple[bytes, ...], tuple[Owner, ...]](lambda raws: tuple(map(_make_owner, raws)))
+labels: Final = Memo[tuple[bytes, ...], Mapping[str, str]](
+    lambda raws: dict(map(_label_pairs.__getitem__, raws))
+)
+owners: Final = Memo[tuple[bytes, ...], tuple[Owner, ...]](
+    lambda raws: tuple(map(_make_owner, raws))
+)
 amounts: Final = Memo(_make_amounts)
 resources: Final = Memo(_make_resources)
 _alone: Final = Memo(_make_alone)

@@ -15,13 +15,26 @@ from typing import Any, Final
 from fairlead.model.event import Event
 from fairlead.model.node import Node
 from fairlead.model.node_choice import ANYWHERE
-from fairlead.model.pod import Container, ContainerState, ContainerStatus, GrantsByContainer, Pod, PodPhase
+from fairlead.model.pod import (
+    Container,
+    ContainerState,
+    ContainerStatus,
+    GrantsByContainer,
+    Pod,
+    PodPhase,
+)
 from fairlead.model.resources import NOTHING
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants
 from fairlead.wire.kube import message_parts as parts
-from fairlead.wire.kube.message_parts import NOTHING_KEPT, UNREPORTED, read_annotations, read_containers, read_pod_conditions
+from fairlead.wire.kube.message_parts import (
+    NOTHING_KEPT,
+    UNREPORTED,
+    read_annotations,
+    read_containers,
+    read_pod_conditions,
+)
 from fairlead.wire.kube.messages import message_classes
 from fairlead.wire.kube.objects import parse_gpu_slots, resized
 from fairlead.wire.kube.protobuf import parse_message
@@ -37,7 +50,11 @@ _NO_GRANTS: Final[GrantsByContainer] = {}
 KNOWN_BYTES_MAX: Final = 8 << 20
 
 _class = message_classes()
-_Pod, _MorePod, _Change = _class["Pod"].FromString, _class["MorePod"].FromString, _class["PodChange"].FromString
+_Pod, _MorePod, _Change = (
+    _class["Pod"].FromString,
+    _class["MorePod"].FromString,
+    _class["PodChange"].FromString,
+)
 _PodStatus, _MoreStatus = _class["PodStatus"].FromString, _class["MoreStatus"].FromString
 _times, _states, _labels, _owners, _amounts, _resources = (
     parts.times,
@@ -50,7 +67,9 @@ _times, _states, _labels, _owners, _amounts, _resources = (
 
 
 def parse_pod(pod: Any, raw: bytes) -> Pod:
-    """The row of a pod and its bytes; raises ValueError (quantity named) for amounts the API would refuse."""
+    """The row of a pod and its bytes; raises ValueError (quantity named) for amounts the API would
+    refuse.
+    """
     return read_pod(pod, raw)[0]
 
 
@@ -58,7 +77,9 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
     """As `parse_pod`, and whether a container of the pod is being resized."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     raw_annotations, raw_owners = meta.annotations[:], meta.ownerReferences[:]
-    annotations, may_grant, memory_limits_mib = read_annotations(raw_annotations) if raw_annotations else NOTHING_KEPT
+    annotations, may_grant, memory_limits_mib = (
+        read_annotations(raw_annotations) if raw_annotations else NOTHING_KEPT
+    )
     statuses, grace_seconds = status.containerStatuses[:], spec.terminationGracePeriodSeconds
     asked = read_containers(spec.containers[:])
     containers, shares_gpus = _given(asked, statuses)
@@ -73,12 +94,20 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
         asked = read_containers(more.spec.initContainers[:])
         init_containers, inits_share_gpus = _given(asked, init_messages)
         is_resized = is_resized or init_containers is not asked[0]
-        init_statuses, shares_gpus = tuple(map(_status, init_messages)), shares_gpus or inits_share_gpus
+        init_statuses, shares_gpus = (
+            tuple(map(_status, init_messages)),
+            shares_gpus or inits_share_gpus,
+        )
         overhead = _amounts[tuple(more.spec.overhead[:])]
-        gates = tuple(parse_message("core.PodSchedulingGate", gate).get("name", "") for gate in more.spec.schedulingGates)
+        gates = tuple(
+            parse_message("core.PodSchedulingGate", gate).get("name", "")
+            for gate in more.spec.schedulingGates
+        )
     if shares_gpus or not node:  # as in JSON: needed only for pods that wait or share GPUs
         wished = (more or _MorePod(raw)).spec
-        node_choice = parts.choices[(tuple(wished.nodeSelector), wished.affinity, tuple(wished.tolerations))]
+        node_choice = parts.choices[
+            (tuple(wished.nodeSelector), wished.affinity, tuple(wished.tolerations))
+        ]
     row = Pod(
         intern(meta.namespace),
         meta.name,
@@ -156,8 +185,13 @@ def _with_status(pod: Pod, raw: bytes) -> Pod | None:
     """The pod with another status; None while a container of it is being resized."""
     status = _PodStatus(raw)
     statuses = status.containerStatuses[:]
-    init_messages = _MoreStatus(raw).initContainerStatuses[:] if status.initContainerStatuses else ()
-    if _grown(pod.containers, statuses) is not pod.containers or _grown(pod.init_containers, init_messages) is not pod.init_containers:
+    init_messages = (
+        _MoreStatus(raw).initContainerStatuses[:] if status.initContainerStatuses else ()
+    )
+    if (
+        _grown(pod.containers, statuses) is not pod.containers
+        or _grown(pod.init_containers, init_messages) is not pod.init_containers
+    ):
         return None
     return Pod(
         pod.namespace,
@@ -224,7 +258,13 @@ def parse_node(node: Any, _: bytes = b"") -> Node:
 def parse_event(event: Any, _: bytes = b"") -> Event:
     """An event row; `at` is the newest of the event's times."""
     meta, about, series = event.metadata, event.involvedObject, event.series
-    times = (series.lastObservedTime, event.lastTimestamp, event.eventTime, event.firstTimestamp, meta.creationTimestamp)
+    times = (
+        series.lastObservedTime,
+        event.lastTimestamp,
+        event.eventTime,
+        event.firstTimestamp,
+        meta.creationTimestamp,
+    )
     version = meta.resourceVersion
     return Event(
         namespace=meta.namespace,
@@ -243,7 +283,9 @@ def parse_event(event: Any, _: bytes = b"") -> Event:
     )
 
 
-def _given(asked: tuple[tuple[Container, ...], bool], statuses: Sequence[Any]) -> tuple[tuple[Container, ...], bool]:
+def _given(
+    asked: tuple[tuple[Container, ...], bool], statuses: Sequence[Any]
+) -> tuple[tuple[Container, ...], bool]:
     """The containers with their allocated resources during a resize; whether one requests shared
     GPUs.
     """
@@ -264,7 +306,20 @@ def _status(message: Any) -> ContainerStatus:
     name, ready, restarts = intern(message.name), message.ready, message.restartCount
     ended = _states[last].finished_at if last else None
     if len(raw) == _RUNNING_LENGTH and raw.startswith(_RUNNING_SINCE):
-        return ContainerStatus(name, ready, restarts, _RUNNING, "", "", None, None, message.started, _times[raw[4:]], None, ended)
+        return ContainerStatus(
+            name,
+            ready,
+            restarts,
+            _RUNNING,
+            "",
+            "",
+            None,
+            None,
+            message.started,
+            _times[raw[4:]],
+            None,
+            ended,
+        )
     state = _states[raw] if raw or message.HasField("state") else UNREPORTED
     return ContainerStatus(
         name,

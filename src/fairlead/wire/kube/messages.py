@@ -19,13 +19,20 @@ from fairlead.wire.kube.fields import Field, fields_by_number
 __all__ = ["DecodeError", "message_classes"]
 
 _READ: Final[Mapping[str, str]] = {
-    "meta.ObjectMeta": "name namespace uid resourceVersion ~creationTimestamp ~deletionTimestamp ~labels ~annotations ~ownerReferences",
+    "meta.ObjectMeta": (
+        "name namespace uid resourceVersion ~creationTimestamp ~deletionTimestamp ~labels "
+        "~annotations ~ownerReferences"
+    ),
     "meta.OwnerReference": "apiVersion kind name uid controller",
     "core.Pod": "metadata spec status",
-    "core.PodSpec": "nodeName containers priority priorityClassName preemptionPolicy schedulerName ~resources "
+    "core.PodSpec": "nodeName containers priority priorityClassName "
+    "preemptionPolicy schedulerName ~resources "
     "terminationGracePeriodSeconds ?initContainers ?overhead ?schedulingGates",
     "core.Container": "name image ~resources restartPolicy",
-    "core.PodStatus": "phase reason message hostIP podIP ~startTime containerStatuses ~conditions nominatedNodeName ?initContainerStatuses",
+    "core.PodStatus": (
+        "phase reason message hostIP podIP ~startTime containerStatuses ~conditions "
+        "nominatedNodeName ?initContainerStatuses"
+    ),
     "core.ContainerStatus": "name ready started restartCount ~state ~lastState ~allocatedResources",
     "core.ContainerState": "waiting running terminated",
     "core.ContainerStateWaiting": "reason message",
@@ -33,7 +40,9 @@ _READ: Final[Mapping[str, str]] = {
     "core.ContainerStateTerminated": "reason message exitCode signal ~startedAt ~finishedAt",
     "core.PodCondition": "type status reason message ~lastTransitionTime",
     "core.Pod as MorePod": "spec=MoreSpec status=MoreStatus",
-    "core.PodSpec as MoreSpec": "initContainers ~overhead ~schedulingGates ~nodeSelector ~affinity ~tolerations",
+    ("core.PodSpec as MoreSpec"): (
+        "initContainers ~overhead ~schedulingGates ~nodeSelector ~affinity ~tolerations"
+    ),
     "core.PodStatus as MoreStatus": "initContainerStatuses",
     "core.Pod as PodChange": "metadata=Volatile ~status",
     "meta.ObjectMeta as Volatile": "resourceVersion ~managedFields",
@@ -43,7 +52,10 @@ _READ: Final[Mapping[str, str]] = {
     "core.NodeStatus": "~capacity ~allocatable ~addresses ~conditions nodeInfo",
     "core.NodeSystemInfo": "kubeletVersion containerRuntimeVersion osImage",
     "core.NodeCondition": "type status reason message ~lastTransitionTime",
-    "core.Event": "metadata involvedObject type reason message count ~eventTime ~firstTimestamp ~lastTimestamp series",
+    "core.Event": (
+        "metadata involvedObject type reason message count ~eventTime ~firstTimestamp "
+        "~lastTimestamp series"
+    ),
     "core.ObjectReference": "kind namespace name uid",
     "core.EventSeries": "count ~lastObservedTime",
 }
@@ -89,7 +101,10 @@ def _classes_in_c(names: list[str]) -> dict[str, Any]:
     pool = _message.DescriptorPool()
     pool.AddSerializedFile(_file())
     found = ((name, pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in names)
-    return {name: _message.MessageMeta(name, (Message,), {"DESCRIPTOR": each, "__module__": None}) for name, each in found}
+    return {
+        name: _message.MessageMeta(name, (Message,), {"DESCRIPTOR": each, "__module__": None})
+        for name, each in found
+    }
 
 
 def _classes_in_python(names: list[str]) -> dict[str, Any]:
@@ -97,14 +112,25 @@ def _classes_in_python(names: list[str]) -> dict[str, Any]:
 
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(_file())
-    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in names}
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        for name in names
+    }
 
 
 def _file() -> bytes:
     """A FileDescriptorProto (google/protobuf/descriptor.proto) of all messages."""
-    messages = [_described(_class_name(name), _fields(name.partition(" ")[0], asked.split())) for name, asked in _READ.items()]
+    messages = [
+        _described(_class_name(name), _fields(name.partition(" ")[0], asked.split()))
+        for name, asked in _READ.items()
+    ]
     messages += [_described(name, list(_numbered(text))) for name, text in _BY_HAND.items()]
-    return _text(1, "k8s.proto") + _text(2, _PACKAGE) + b"".join(_part(4, each) for each in messages) + _text(12, "proto3")
+    return (
+        _text(1, "k8s.proto")
+        + _text(2, _PACKAGE)
+        + b"".join(_part(4, each) for each in messages)
+        + _text(12, "proto3")
+    )
 
 
 def _fields(message: str, asked: list[str]) -> list[tuple[int, str, int, int, str]]:
@@ -116,7 +142,15 @@ def _fields(message: str, asked: list[str]) -> list[tuple[int, str, int, int, st
         number, field = numbers[name]
         label = _REPEATED if field.shape and word[0] != "?" else _OPTIONAL
         kind = _BYTES if word[0] in "~?" else _type(field)
-        found.append((number, field.name, label, kind, (named or _class_name(field.type)) if kind == _MESSAGE else ""))
+        found.append(
+            (
+                number,
+                field.name,
+                label,
+                kind,
+                (named or _class_name(field.type)) if kind == _MESSAGE else "",
+            )
+        )
     return found
 
 

@@ -31,7 +31,9 @@ class _Required(Struct, gc=False, rename="camel"):
 
 
 class _NodeAffinity(Struct, gc=False):
-    required: _Required | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    required: _Required | None = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=None
+    )
 
 
 class _Affinity(Struct, gc=False, rename="camel"):
@@ -72,4 +74,6 @@ def _term(term: _Term) -> Term:
 
 
 def _expressions(asked: Iterable[_Expression] | None) -> tuple[Expression, ...]:
-    return tuple(Expression(each.key, each.operator, tuple(each.values or ())) for each in asked or ())
+    return tuple(
+        Expression(each.key, each.operator, tuple(each.values or ())) for each in asked or ()
+    )

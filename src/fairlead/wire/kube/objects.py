@@ -258,7 +258,9 @@ def parse_pod(wire: WirePod) -> Pod:
     meta, spec, status = wire.metadata, wire.spec or WirePodSpec(), wire.status or WirePodStatus()
     annotations = kept_annotations(meta.annotations)
     containers = _resized(parse_containers(spec.containers), status.container_statuses)
-    init_containers = _resized(parse_containers(spec.init_containers), status.init_container_statuses)
+    init_containers = _resized(
+        parse_containers(spec.init_containers), status.init_container_statuses
+    )
     shares_gpus = name_shared_gpus(containers) or name_shared_gpus(init_containers)
     return Pod(
         namespace=intern(meta.namespace or ""),
@@ -276,7 +278,9 @@ def parse_pod(wire: WirePod) -> Pod:
         priority=spec.priority or 0,
         priority_class=intern(spec.priority_class_name or ""),
         scheduler=intern(spec.scheduler_name or ""),
-        gates=tuple(gate.name or "" for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
+        gates=tuple(gate.name or "" for gate in spec.scheduling_gates)
+        if spec.scheduling_gates
+        else (),
         containers=containers,
         init_containers=init_containers,
         overhead=parse_amounts(spec.overhead),
@@ -290,7 +294,9 @@ def parse_pod(wire: WirePod) -> Pod:
         grants=parse_grants(annotations, containers),
         memory_limits_mib=parse_memory_limits(annotations) if annotations else _NO_MEMORY_LIMITS,
         node_choice=(
-            parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations) if shares_gpus or not spec.node_name else ANYWHERE
+            parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations)
+            if shares_gpus or not spec.node_name
+            else ANYWHERE
         ),
         whole=_parse_resources(bytes(spec.resources))[0],
         grace_seconds=spec.termination_grace_period_seconds,
@@ -312,7 +318,10 @@ def parse_node(wire: WireNode) -> Node:
         allocatable=parse_amounts(status.allocatable),
         addresses=tuple((item.type or "", item.address or "") for item in status.addresses or ()),
         conditions=parse_conditions(status.conditions),
-        taints=tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in spec.taints or ()),
+        taints=tuple(
+            Taint(taint.key or "", taint.value or "", taint.effect or "")
+            for taint in spec.taints or ()
+        ),
         unschedulable=bool(spec.unschedulable),
         created_at=epoch(meta.creation_timestamp),
         kubelet_version=info.kubelet_version or "",
@@ -325,8 +334,18 @@ def parse_node(wire: WireNode) -> Node:
 
 def parse_event(wire: WireEvent) -> Event:
     """An event row; `at` is the newest of the event's times."""
-    meta, about, series = wire.metadata, wire.involved_object or WireObjectReference(), wire.series or WireEventSeries()
-    newest = series.last_observed_time or wire.last_timestamp or wire.event_time or wire.first_timestamp or meta.creation_timestamp
+    meta, about, series = (
+        wire.metadata,
+        wire.involved_object or WireObjectReference(),
+        wire.series or WireEventSeries(),
+    )
+    newest = (
+        series.last_observed_time
+        or wire.last_timestamp
+        or wire.event_time
+        or wire.first_timestamp
+        or meta.creation_timestamp
+    )
     return Event(
         namespace=meta.namespace or "",
         name=meta.name or "",
@@ -340,7 +359,9 @@ def parse_event(wire: WireEvent) -> Event:
         object_uid=about.uid or "",
         count=series.count or wire.count or 1,
         at=epoch(newest),
-        version=int(meta.resource_version) if meta.resource_version and meta.resource_version.isdecimal() else 0,
+        version=int(meta.resource_version)
+        if meta.resource_version and meta.resource_version.isdecimal()
+        else 0,
     )
 
 
@@ -353,7 +374,9 @@ def parse_labels(raw: Raw) -> Mapping[str, str]:
     if found is None:
         if len(_labels_cache) >= _CACHE_LIMIT:
             _labels_cache.clear()
-        found = _labels_cache[key] = {intern(name): intern(value or "") for name, value in _labels_decoder.decode(key).items()}
+        found = _labels_cache[key] = {
+            intern(name): intern(value or "") for name, value in _labels_decoder.decode(key).items()
+        }
     return found
 
 
@@ -364,7 +387,13 @@ def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[st
     """
     if not annotations:
         return _NO_LABELS
-    kept = tuple([(key, value or "") for key, value in annotations.items() if key.startswith(names.KEPT_ANNOTATION_PREFIXES)])
+    kept = tuple(
+        [
+            (key, value or "")
+            for key, value in annotations.items()
+            if key.startswith(names.KEPT_ANNOTATION_PREFIXES)
+        ]
+    )
     if not kept:
         return _NO_LABELS
     found = _annotations_cache.get(kept)
@@ -388,7 +417,13 @@ def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
 
 
 def _parse_owner(wire: WireOwner) -> tuple[Owner]:
-    key = (wire.kind or "", wire.name or "", wire.uid or "", bool(wire.controller), wire.api_version or "")
+    key = (
+        wire.kind or "",
+        wire.name or "",
+        wire.uid or "",
+        bool(wire.controller),
+        wire.api_version or "",
+    )
     found = _owners_cache.get(key)
     if found is None:
         if len(_owners_cache) >= _CACHE_LIMIT:
@@ -410,7 +445,12 @@ def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]
 
 
 def _parse_container(wire: WireContainer) -> tuple[Container]:
-    key = (wire.name or "", wire.image or "", bytes(wire.resources), wire.restart_policy == "Always")
+    key = (
+        wire.name or "",
+        wire.image or "",
+        bytes(wire.resources),
+        wire.restart_policy == "Always",
+    )
     found = _containers_cache.get(key)
     if found is None:
         if len(_containers_cache) >= _CACHE_LIMIT:
@@ -420,18 +460,26 @@ def _parse_container(wire: WireContainer) -> tuple[Container]:
     return found
 
 
-def _resized(containers: tuple[Container, ...], statuses: list[WireContainerStatus] | None) -> tuple[Container, ...]:
+def _resized(
+    containers: tuple[Container, ...], statuses: list[WireContainerStatus] | None
+) -> tuple[Container, ...]:
     for wire in statuses or ():
         if given := _parse_given(bytes(wire.allocated_resources)):
             containers = resized(containers, wire.name, given)
     return containers
 
 
-def resized(containers: tuple[Container, ...], name: str | None, given: Amounts) -> tuple[Container, ...]:
-    """The containers during a resize: each requests the larger of its request and its allocation."""
+def resized(
+    containers: tuple[Container, ...], name: str | None, given: Amounts
+) -> tuple[Container, ...]:
+    """The containers during a resize: each requests the larger
+    of its request and its allocation.
+    """
     for place, container in enumerate(containers):
         asked = container.requests
-        if container.name == name and any(amount > asked.get(resource, 0) for resource, amount in given.items()):
+        if container.name == name and any(
+            amount > asked.get(resource, 0) for resource, amount in given.items()
+        ):
             grown = msgspec.structs.replace(container, requests=largest_of((asked, given)))
             return (*containers[:place], grown, *containers[place + 1 :])
     return containers
@@ -491,12 +539,19 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
             end.message or "",
             end.exit_code,
             end.signal,
-            started_at=epoch(end.started_at) or None,  # the kubelet writes 1970 for a container that could not be started
+            # the kubelet writes 1970 for a container that could not be started
+            started_at=epoch(end.started_at) or None,
             finished_at=epoch(end.finished_at),
             last_finished_at=last_finished,
         )
     waiting = state.waiting or WireWaiting()
-    return ContainerStatus(*common, _WAITING, waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
+    return ContainerStatus(
+        *common,
+        _WAITING,
+        waiting.reason or "",
+        waiting.message or "",
+        last_finished_at=last_finished,
+    )
 
 
 def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
@@ -504,7 +559,13 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
     if not wires:
         return ()
     return tuple(
-        Condition(wire.type or "", wire.status or "Unknown", wire.reason or "", wire.message or "", epoch(wire.last_transition_time))
+        Condition(
+            wire.type or "",
+            wire.status or "Unknown",
+            wire.reason or "",
+            wire.message or "",
+            epoch(wire.last_transition_time),
+        )
         for wire in wires
     )
 
@@ -521,7 +582,12 @@ def is_informative(condition: Any) -> bool:
     """Whether a pod's condition is kept: one that is not True, or has a reason or message, or is
     PodScheduled.
     """
-    return bool(condition.status != "True" or condition.reason or condition.message or condition.type == _BOUND)
+    return bool(
+        condition.status != "True"
+        or condition.reason
+        or condition.message
+        or condition.type == _BOUND
+    )
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:
@@ -565,7 +631,8 @@ JSON_FORMS: Final[Mapping[str, JsonForm[Any]]] = {
 
 
 class TwinForm(Struct, Generic[Row], frozen=True):
-    """Objects of a kind with two parsers that make equal rows: one of JSON, one of protobuf (`message_rows`).
+    """Objects of a kind with two parsers that make equal rows: one of JSON, one of protobuf
+    (`message_rows`).
 
     Both belong to the kind. A caller that wants less of a row passes `keep` to the reader.
     """

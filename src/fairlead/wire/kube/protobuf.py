@@ -20,7 +20,15 @@ from fairlead.wire.kube.time import render_micro_time, render_time
 
 _DEEPEST = 64
 # Bytes in place of a number, or a number in place of bytes, raise a type error.
-_UNREADABLE = (IndexError, TypeError, AttributeError, ValueError, OverflowError, struct.error, msgspec.DecodeError)
+_UNREADABLE = (
+    IndexError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    OverflowError,
+    struct.error,
+    msgspec.DecodeError,
+)
 _VARINT, _BYTES = 0, 2
 _LIST_META, _LIST_ITEM = 1 << 3 | _BYTES, 2 << 3 | _BYTES
 _FIXED_LENGTHS = {1: 8, 5: 4}
@@ -37,7 +45,9 @@ class EnvelopedObject(NamedTuple):
 def parse_envelope(body: bytes) -> EnvelopedObject:
     """The envelope in `body`. Raises UnreadableProtobuf."""
     if not body.startswith(MAGIC):
-        raise UnreadableProtobuf("the body is not in the protobuf form of Kubernetes: it does not begin with `k8s\\0`")
+        raise UnreadableProtobuf(
+            "the body is not in the protobuf form of Kubernetes: it does not begin with `k8s\\0`"
+        )
     try:
         envelope = _parts(body[len(MAGIC) :])
         type_meta = _parts(envelope.get(1, b""))
@@ -80,8 +90,15 @@ def parse_protobuf(body: bytes) -> dict[str, Any]:
     envelope = parse_envelope(body)
     message = message_of(envelope.api_version, envelope.kind)
     if message is None:
-        raise UnreadableProtobuf(f'no kind "{envelope.kind}" is registered for version "{envelope.api_version}" in protobuf: send JSON')
-    return {"apiVersion": envelope.api_version, "kind": envelope.kind, **parse_message(message, envelope.raw)}
+        raise UnreadableProtobuf(
+            f'no kind "{envelope.kind}" is registered for version "{envelope.api_version}" in '
+            "protobuf: send JSON"
+        )
+    return {
+        "apiVersion": envelope.api_version,
+        "kind": envelope.kind,
+        **parse_message(message, envelope.raw),
+    }
 
 
 def parse_status(body: bytes) -> dict[str, Any]:
@@ -222,11 +239,15 @@ def _message(message: str, data: bytes, depth: int) -> dict[str, Any]:
             found |= _message(field.type, value, depth + 1)
         elif field.shape == "*":
             items = _packed(value) if field.type in ("i", "l") and wire == _BYTES else (value,)
-            found.setdefault(field.name, []).extend(_value(field.type, item, depth) for item in items)
+            found.setdefault(field.name, []).extend(
+                _value(field.type, item, depth) for item in items
+            )
         elif field.shape == "%":
             entry = {key: held for key, _, held in _read(value)}
             empty = 0 if field.type in "ilb" else b""
-            found.setdefault(field.name, {})[_text(entry.get(1, b""))] = _value(field.type, entry.get(2, empty), depth)
+            found.setdefault(field.name, {})[_text(entry.get(1, b""))] = _value(
+                field.type, entry.get(2, empty), depth
+            )
         else:
             plain = _value(field.type, value, depth)
             if field.is_kept_empty or plain not in ("", 0, False, None, {}, []):

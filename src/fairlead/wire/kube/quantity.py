@@ -13,7 +13,9 @@ from typing import Final
 
 from fairlead.model.resources import CPU, NOTHING, Amounts, amount_text
 
-_QUANTITY: Final = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?", re.ASCII)
+_QUANTITY: Final = re.compile(
+    r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?", re.ASCII
+)
 _TENS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _TWOS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MAX_EXPONENT: Final = 60
@@ -47,7 +49,8 @@ def parse_quantity(text: str, scale: int = 0) -> int:
 
 
 def parse_amount(resource: str, text: str | int | float) -> int:
-    """An amount in the unit that `model/resources` keeps for this resource; negative amounts count as 0.
+    """An amount in the unit that `model/resources` keeps for this resource; negative amounts count
+    as 0.
 
     >>> parse_amount("cpu", "0.5"), parse_amount("memory", "1Ki"), parse_amount("nvidia.com/gpu", "2")
     (500, 1024, 2)

@@ -69,10 +69,16 @@ def parse_slice(wire: WireSlice) -> PublishedCards:
     spec = wire.spec
     found = []
     for device in spec.devices or ():
-        attributes: Mapping[str, Any] = device.attributes or (device.basic or {}).get("attributes") or {}
+        attributes: Mapping[str, Any] = (
+            device.attributes or (device.basic or {}).get("attributes") or {}
+        )
         uuid = _text(attributes, "uuid")
         if uuid:
-            found.append(ClaimableCard(spec.driver, spec.pool.name, device.name, uuid, _text(attributes, "profile")))
+            found.append(
+                ClaimableCard(
+                    spec.driver, spec.pool.name, device.name, uuid, _text(attributes, "profile")
+                )
+            )
     return PublishedCards(spec.driver, spec.pool.name, spec.pool.generation, tuple(found))
 
 
@@ -84,6 +90,10 @@ def _text(attributes: Mapping[str, Any], name: str) -> str:
     ('GPU-a', '')
     """
     for key, value in attributes.items():
-        if key.rpartition("/")[2] == name and isinstance(value, dict) and isinstance(value.get("string"), str):
+        if (
+            key.rpartition("/")[2] == name
+            and isinstance(value, dict)
+            and isinstance(value.get("string"), str)
+        ):
             return str(value["string"])
     return ""

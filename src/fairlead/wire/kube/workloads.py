@@ -26,7 +26,15 @@ from fairlead.model.keys import (
 from fairlead.model.pod import controller_of, needed_by
 from fairlead.model.quota.rows import Workload, preemptible, stale_marks, suspended_priority
 from fairlead.model.resources import NOTHING, Amounts
-from fairlead.wire.kube.objects import WireCondition, WireMeta, WirePodSpec, epoch, parse_containers, parse_labels, parse_owners
+from fairlead.wire.kube.objects import (
+    WireCondition,
+    WireMeta,
+    WirePodSpec,
+    epoch,
+    parse_containers,
+    parse_labels,
+    parse_owners,
+)
 from fairlead.wire.kube.quantity import parse_amounts
 
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -115,7 +123,9 @@ def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload
         least=pods if is_at_once else 0,
         priority=pod.priority or suspended_priority(annotations),
         is_preemptible=False if label is None and is_winding_down else label,
-        is_finished=any(each.type in _ENDED and each.status == "True" for each in status.conditions or ()),
+        is_finished=any(
+            each.type in _ENDED and each.status == "True" for each in status.conditions or ()
+        ),
         parallelism=parallelism,
         own_parallelism=own,
         each=each,
@@ -160,19 +170,28 @@ def _own_parallelism(annotations: Mapping[str, str | None], parallelism: int) ->
     """The owner's `parallelism` before Fairlead lowered it; 0 = it was not lowered, or has changed
     since.
     """
-    own, lowered = (annotations.get(key) or "" for key in (ANNOTATION_PARALLELISM, ANNOTATION_LOWERED))
-    if not (own.isdecimal() and lowered.isdecimal() and len(own) < 11) or int(lowered) != parallelism:
+    own, lowered = (
+        annotations.get(key) or "" for key in (ANNOTATION_PARALLELISM, ANNOTATION_LOWERED)
+    )
+    if (
+        not (own.isdecimal() and lowered.isdecimal() and len(own) < 11)
+        or int(lowered) != parallelism
+    ):
         return 0
     return int(own) if int(own) > parallelism else 0
 
 
 def _names_gang(made: WireMeta) -> bool:
     labels, annotations = parse_labels(made.labels), made.annotations or {}
-    return any(labels.get(key) for key in _GANG_LABELS) or any(annotations.get(key) for key in _GANG_ANNOTATIONS)
+    return any(labels.get(key) for key in _GANG_LABELS) or any(
+        annotations.get(key) for key in _GANG_ANNOTATIONS
+    )
 
 
 def parse_pod_group(wire: WirePodGroup, kind: str, api_version: str) -> Workload:
-    return _workload(wire.metadata, kind, api_version, least=max(0, (wire.spec and wire.spec.min_member) or 0))
+    return _workload(
+        wire.metadata, kind, api_version, least=max(0, (wire.spec and wire.spec.min_member) or 0)
+    )
 
 
 def template_request(spec: WirePodSpec) -> Amounts:
@@ -180,7 +199,9 @@ def template_request(spec: WirePodSpec) -> Amounts:
     API would refuse.
     """
     containers, inits = parse_containers(spec.containers), parse_containers(spec.init_containers)
-    return needed_by(containers, inits, lambda container: container.requests, parse_amounts(spec.overhead))
+    return needed_by(
+        containers, inits, lambda container: container.requests, parse_amounts(spec.overhead)
+    )
 
 
 def times(count: int, request: Amounts) -> Amounts:
@@ -192,7 +213,11 @@ def times(count: int, request: Amounts) -> Amounts:
 
 
 def _workload(meta: WireMeta, kind: str, api_version: str, **more: Any) -> Workload:
-    labels, owner, annotations = parse_labels(meta.labels), controller_of(parse_owners(meta.owner_references)), meta.annotations or {}
+    labels, owner, annotations = (
+        parse_labels(meta.labels),
+        controller_of(parse_owners(meta.owner_references)),
+        meta.annotations or {},
+    )
     revision = annotations.get(REVISION) or ""
     return Workload(
         kind,

@@ -43,7 +43,11 @@ def token_of_file(name: str) -> str:
     >>> token_of_file("fairlead.io-gpu_0123456789abcdef.json"), token_of_file("nvidia.yaml")
     ('0123456789abcdef', '')
     """
-    return name.removeprefix(_PREFIX).removesuffix(".json") if name.startswith(_PREFIX) and name.endswith(".json") else ""
+    return (
+        name.removeprefix(_PREFIX).removesuffix(".json")
+        if name.startswith(_PREFIX) and name.endswith(".json")
+        else ""
+    )
 
 
 def render_cdi(token: str, edits: ContainerEdits) -> bytes:
@@ -61,4 +65,8 @@ def render_cdi(token: str, edits: ContainerEdits) -> bytes:
 
 def _mount(mounted: MountedFile) -> dict[str, Any]:
     options = ["bind", "nosuid", "nodev", "ro" if mounted.is_read_only else "rw"]
-    return {"hostPath": mounted.host_path, "containerPath": mounted.container_path, "options": options}
+    return {
+        "hostPath": mounted.host_path,
+        "containerPath": mounted.container_path,
+        "options": options,
+    }

@@ -53,7 +53,15 @@ def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
     return tuple(
         HeldDevices(
             resource=entry.resource_name,
-            ids=tuple(sorted({device_id for ids in (entry.device_ids or {}).values() for device_id in ids or ()})),
+            ids=tuple(
+                sorted(
+                    {
+                        device_id
+                        for ids in (entry.device_ids or {}).values()
+                        for device_id in ids or ()
+                    }
+                )
+            ),
             container=entry.container_name,
             pod_uid=entry.pod_uid,
         )

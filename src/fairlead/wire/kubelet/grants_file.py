@@ -40,7 +40,9 @@ _decoder: Final = msgspec.json.Decoder(list[_Row])
 def render_given(shares: Iterable[GivenShare]) -> bytes:
     """The text of the file, sorted by namespace, pod, container and card."""
     rows = [_row(each) for each in shares]
-    rows.sort(key=lambda row: (row.namespace, row.pod, row.container, row.index, row.pod_uid, row.uuid))
+    rows.sort(
+        key=lambda row: (row.namespace, row.pod, row.container, row.index, row.pod_uid, row.uuid)
+    )
     return msgspec.json.encode(rows)
 
 

@@ -35,10 +35,20 @@ def render_inventory(cards: Iterable[GpuSlot]) -> str:
     >>> render_inventory([GpuSlot(0, "GPU-1", 0, "Tesla T4", 15079, 14)])[:56]
     '[{"index":0,"minor":0,"uuid":"GPU-1","model":"Tesla T4",'
     """
-    return msgspec.json.encode([_entry(card) for card in sorted(cards, key=lambda card: card.index)]).decode()
+    return msgspec.json.encode(
+        [_entry(card) for card in sorted(cards, key=lambda card: card.index)]
+    ).decode()
 
 
 def _entry(card: GpuSlot) -> WireInventoryEntry:
     return WireInventoryEntry(
-        card.index, card.minor, card.uuid, card.model, card.memory_mib, card.units, str(card.health), card.reason, str(card.mode)
+        card.index,
+        card.minor,
+        card.uuid,
+        card.model,
+        card.memory_mib,
+        card.units,
+        str(card.health),
+        card.reason,
+        str(card.mode),
     )

@@ -16,7 +16,13 @@ from fairlead.model.refusal import Refusal
 _MIB: Final = 1024 * 1024
 _NUMBER: Final = r"(0|[1-9]\d{0,17})"
 """A number without leading zeros, which some parsers would read as octal."""
-_CARD: Final = re.compile(rf"gpu (GPU-\S+) limit_bytes {_NUMBER} core_percent {_NUMBER} context_bytes {_NUMBER}", re.ASCII)
+_CARD: Final = re.compile(
+    (
+        rf"gpu (GPU-\S+) limit_bytes {_NUMBER} core_percent "
+        rf"{_NUMBER} context_bytes {_NUMBER}"
+    ),
+    re.ASCII,
+)
 _VERSION: Final = "version 1"
 
 
@@ -52,7 +58,11 @@ def parse_limits(text: bytes) -> ContainerLimits | Refusal:
             region = line.removeprefix("region ")
         else:
             return Refusal(f"line {number} of the limits file is not understood: `{line}`")
-    return ContainerLimits(tuple(cards), region) if region else Refusal("the limits file names no region")
+    return (
+        ContainerLimits(tuple(cards), region)
+        if region
+        else Refusal("the limits file names no region")
+    )
 
 
 def _parse_card(line: str) -> CardLimit | None:

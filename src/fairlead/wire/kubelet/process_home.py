@@ -10,9 +10,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_POD: Final = re.compile(r"/(?:kubepods[^/]*-)?pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})(?:\.slice)?/")
-_CONTAINER: Final = re.compile(r"/(?:(?:cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
-_LIMITS: Final = re.compile(r"^\S+ \S+ \S+ \S*/containers/([0-9a-f]{16})/limits(?://deleted)? /etc/fairlead/gpu/limits ", re.MULTILINE)
+_POD: Final = re.compile(
+    r"/(?:kubepods[^/]*-)?pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})(?:\.slice)?/"
+)
+_CONTAINER: Final = re.compile(
+    r"/(?:(?:cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE
+)
+_LIMITS: Final = re.compile(
+    (
+        r"^\S+ \S+ \S+ "
+        r"\S*/containers/([0-9a-f]{16})/limits(?://deleted)? /etc/fairlead/gpu/limits "
+    ),
+    re.MULTILINE,
+)
 
 
 def token_of_mounts(mountinfo: str) -> str:

@@ -44,7 +44,9 @@ def parse_counters(text: str) -> CounterSet:
 
 def _parse_row(line: str, *, suggests: bool) -> Counter | Refusal:
     try:
-        fields = [field.strip() for field in next(csv.reader([line], skipinitialspace=True, strict=True))]
+        fields = [
+            field.strip() for field in next(csv.reader([line], skipinitialspace=True, strict=True))
+        ]
     except csv.Error as error:
         return Refusal(f"not CSV: {error}")
     if len(fields) != 3:

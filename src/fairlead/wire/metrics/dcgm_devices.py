@@ -11,7 +11,9 @@ from typing import Final
 
 from fairlead.model.devices.device import DeviceChoice
 
-_PARTS: Final = re.compile(r"f|(?P<g>g(?::(?P<cards>[0-9,-]+))?)?(?P<plus>\+)?(?P<i>i(?::(?P<instances>[0-9,-]+))?)?")
+_PARTS: Final = re.compile(
+    r"f|(?P<g>g(?::(?P<cards>[0-9,-]+))?)?(?P<plus>\+)?(?P<i>i(?::(?P<instances>[0-9,-]+))?)?"
+)
 _RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
@@ -35,7 +37,11 @@ def parse_devices(text: str) -> DeviceChoice:
 
 
 def _listed(text: str | None) -> frozenset[int] | None:
-    return None if text is None else frozenset(index for part in text.split(",") for index in _range(part))
+    return (
+        None
+        if text is None
+        else frozenset(index for part in text.split(",") for index in _range(part))
+    )
 
 
 def _range(part: str) -> range:

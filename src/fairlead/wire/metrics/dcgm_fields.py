@@ -56,7 +56,12 @@ PWR_SMOOTHING_ADMIN_OVERRIDE_PERCENT_TMP_FLOOR PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP
 PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_RATE PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL
 """
 _PLACES: Final = ("L1", "L2", "DEV", "REG", "TEX", "SHM", "CBU", "SRM")
-_ECC_OF_PLACES: Final = [f"ECC_{bits}_{scope}_{place}" for bits in ("SBE", "DBE") for scope in ("VOL", "AGG") for place in _PLACES]
+_ECC_OF_PLACES: Final = [
+    f"ECC_{bits}_{scope}_{place}"
+    for bits in ("SBE", "DBE")
+    for scope in ("VOL", "AGG")
+    for place in _PLACES
+]
 
 _PROFILE: Final = """\
 GR_ENGINE_ACTIVE SM_ACTIVE SM_OCCUPANCY PIPE_TENSOR_ACTIVE DRAM_ACTIVE PIPE_FP64_ACTIVE PIPE_FP32_ACTIVE PIPE_FP16_ACTIVE
@@ -66,14 +71,33 @@ C2C_TX_ALL_BYTES C2C_TX_DATA_BYTES C2C_RX_ALL_BYTES C2C_RX_DATA_BYTES
 """
 
 _LINKS: Final = [
-    *(f"NVLINK_{way}BANDWIDTH_{link}" for way in ("", "TX_", "RX_") for link in ("TOTAL", *(f"L{each}" for each in range(18)))),
-    *(f"NVLINK_{kind}_ERROR_COUNT_L{link}" for kind in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY") for link in range(12)),
+    *(
+        f"NVLINK_{way}BANDWIDTH_{link}"
+        for way in ("", "TX_", "RX_")
+        for link in ("TOTAL", *(f"L{each}" for each in range(18)))
+    ),
+    *(
+        f"NVLINK_{kind}_ERROR_COUNT_L{link}"
+        for kind in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
+        for link in range(12)
+    ),
 ]
-_LINK_RATES: Final = [f"NVLINK_L{link}_{direction}_BYTES" for link in range(18) for direction in ("TX", "RX")]
-_ENGINES: Final = [f"NVDEC{i}_ACTIVE" for i in range(8)] + [f"NVJPG{i}_ACTIVE" for i in range(8)] + ["NVOFA0_ACTIVE", "NVOFA1_ACTIVE"]
+_LINK_RATES: Final = [
+    f"NVLINK_L{link}_{direction}_BYTES" for link in range(18) for direction in ("TX", "RX")
+]
+_ENGINES: Final = (
+    [f"NVDEC{i}_ACTIVE" for i in range(8)]
+    + [f"NVJPG{i}_ACTIVE" for i in range(8)]
+    + ["NVOFA0_ACTIVE", "NVOFA1_ACTIVE"]
+)
 _WHOLE: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_NVML_VERSION", "DCGM_FI_CUDA_DRIVER_VERSION")
 
-MADE: Final = ("DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS")
+MADE: Final = (
+    "DCGM_EXP_XID_ERRORS_COUNT",
+    "DCGM_EXP_CLOCK_EVENTS_COUNT",
+    "DCGM_EXP_GPU_HEALTH_STATUS",
+    "DCGM_EXP_P2P_STATUS",
+)
 """Metrics that dcgm-exporter computes itself, as Fairlead does (`rules/metrics/dcgm_made`)."""
 
 FIELDS: Final[frozenset[str]] = frozenset(
@@ -85,7 +109,10 @@ FIELDS: Final[frozenset[str]] = frozenset(
     ]
 )
 
-_RATIOS: Final = {f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}" for name in ("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")}
+_RATIOS: Final = {
+    f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}"
+    for name in ("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")
+}
 """Names with `_RATIO` in the style of DCGM 4.6's `GPU_UTIL_RATIO`; DCGM has not renamed these
 three.
 """
@@ -132,7 +159,10 @@ _FIRST_GENERATION_OF_PROFILES: Final = (
 )
 _FIRST_GENERATION: Final = {
     **{name: _PREFIX + field for name, field in _FIRST_GENERATION_OF_CARDS.items()},
-    **{f"dcgm_fi_prof_{name}": f"DCGM_FI_PROF_{name.upper()}" for name in _FIRST_GENERATION_OF_PROFILES},
+    **{
+        f"dcgm_fi_prof_{name}": f"DCGM_FI_PROF_{name.upper()}"
+        for name in _FIRST_GENERATION_OF_PROFILES
+    },
 }
 """All names of dcgm-exporter's counters file of the first generation, including commented rows."""
 
@@ -156,9 +186,17 @@ _LONGEST: Final = max(map(len, _ALIASES)) + 4
 
 _DOUBLES: Final[frozenset[str]] = frozenset(
     [
-        *(_PREFIX + name for name in _DEVICE.split() if name.startswith(("POWER_USAGE", "POWER_MGMT"))),
+        *(
+            _PREFIX + name
+            for name in _DEVICE.split()
+            if name.startswith(("POWER_USAGE", "POWER_MGMT"))
+        ),
         *(f"{_PREFIX}{name}" for name in ("ENFORCED_POWER_LIMIT", "FB_USED_PERCENT")),
-        *(f"DCGM_FI_PROF_{name}" for name in (*_PROFILE.split(), *_ENGINES) if not name.endswith("_BYTES")),
+        *(
+            f"DCGM_FI_PROF_{name}"
+            for name in (*_PROFILE.split(), *_ENGINES)
+            if not name.endswith("_BYTES")
+        ),
     ]
 )
 
@@ -209,7 +247,13 @@ def why_not(name: str, *, suggests: bool = True) -> str:
     """
     if name in _KNOWN:
         reason = NOT_SERVED[_KNOWN[name]]
-        has = "a field of DCGM that Fairlead does not read" if reason.has_nvml else "a field that DCGM has and NVML has not"
+        has = (
+            "a field of DCGM that Fairlead does not read"
+            if reason.has_nvml
+            else ("a field that DCGM has and NVML has not")
+        )
         return f"`{name}` is {has}: {reason.why}"
     near = get_close_matches(_short(name)[:_LONGEST], _SHORT, 1, _ALIKE) if suggests else []
-    return f"`{name}` is no field of DCGM" + (f"; did you mean `{_SHORT[near[0]]}`?" if near else "")
+    return (f"`{name}` is no field of DCGM") + (
+        (f"; did you mean `{_SHORT[near[0]]}`?") if near else ""
+    )

@@ -257,7 +257,9 @@ def _spelled(word: str) -> list[str]:
     match = _RANGES.search(word)
     if match is None:
         return [word]
-    return [f"{word[: match.start()]}{number}{word[match.end() :]}" for number in _numbers(match[1])]
+    return [
+        f"{word[: match.start()]}{number}{word[match.end() :]}" for number in _numbers(match[1])
+    ]
 
 
 def _names() -> tuple[DcgmName, ...]:
@@ -283,7 +285,9 @@ NAMES: Final = _names()
 
 
 class UnservedField(Struct, frozen=True, gc=False):
-    """Why a field of DCGM is not served. `has_nvml`: NVML has it, in a form that no series can have."""
+    """Why a field of DCGM is not served. `has_nvml`: NVML has it, in a form that no series can
+    have.
+    """
 
     why: str
     has_nvml: bool = False
@@ -295,19 +299,37 @@ _CPU: Final = UnservedField("it is of Grace CPUs")
 _CONNECTX: Final = UnservedField("it is of ConnectX network cards")
 _IMEX: Final = UnservedField("it is of the IMEX daemon of the machine")
 _DIAGNOSTICS: Final = UnservedField("it is a result of DCGM's own diagnostics")
-_NO_COUNTER: Final = UnservedField("NVML has counters of the links 0 to 11, and of all links together")
+_NO_COUNTER: Final = UnservedField(
+    "NVML has counters of the links 0 to 11, and of all links together"
+)
 _MACHINE: Final = UnservedField("it is of the machine, not of a card", has_nvml=True)
 _PLACE: Final = UnservedField("it is the card's place in a rack", has_nvml=True)
-_PEERS: Final = UnservedField("`DCGM_EXP_P2P_STATUS` has a series for each pair of cards", has_nvml=True)
-_VGPU: Final = UnservedField("it is of virtual GPUs, and the host of a hypervisor alone has it", has_nvml=True)
-_WHICH_LINK: Final = UnservedField("it is of one NVLink, and its name does not contain the link", has_nvml=True)
-_STRUCTURE: Final = UnservedField("it is a list or a structure, neither a number nor a text", has_nvml=True)
-_MASK: Final = UnservedField("it is a mask of 64 bits or more, of which the number of a series holds 53", has_nvml=True)
+_PEERS: Final = UnservedField(
+    ("`DCGM_EXP_P2P_STATUS` has a series for each pair of cards"), has_nvml=True
+)
+_VGPU: Final = UnservedField(
+    ("it is of virtual GPUs, and the host of a hypervisor alone has it"), has_nvml=True
+)
+_WHICH_LINK: Final = UnservedField(
+    ("it is of one NVLink, and its name does not contain the link"), has_nvml=True
+)
+_STRUCTURE: Final = UnservedField(
+    ("it is a list or a structure, neither a number nor a text"), has_nvml=True
+)
+_MASK: Final = UnservedField(
+    ("it is a mask of 64 bits or more, of which the number of a series holds 53"), has_nvml=True
+)
 _FLASH: Final = UnservedField("each look reads the card's flash memory", has_nvml=True)
-_NEWER_GPM: Final = UnservedField("GPM has it since a newer driver, and Fairlead does not read it", has_nvml=True)
+_NEWER_GPM: Final = UnservedField(
+    ("GPM has it since a newer driver, and Fairlead does not read it"), has_nvml=True
+)
 _TEXT: Final = UnservedField("it is a text that changes while a card works", has_nvml=True)
-_IN_TWO_FORMS: Final = UnservedField("NVIDIA's header and its library for Python disagree on the form of the answer", has_nvml=True)
-_DECODED: Final = UnservedField("it is computed from the field without `_FLOAT` (`_RAW`), which is served", has_nvml=True)
+_IN_TWO_FORMS: Final = UnservedField(
+    ("NVIDIA's header and its library for Python disagree on the form of the answer"), has_nvml=True
+)
+_DECODED: Final = UnservedField(
+    ("it is computed from the field without `_FLOAT` (`_RAW`), which is served"), has_nvml=True
+)
 
 _REASONS: Final[tuple[tuple[str, UnservedField], ...]] = (
     ("3 6 68 91 450", _OF_DCGM),
@@ -330,5 +352,7 @@ _REASONS: Final[tuple[tuple[str, UnservedField], ...]] = (
     ("1300..1399", _CONNECTX),
     ("1502..1503", _IMEX),
 )
-NOT_SERVED: Final = {number: why for ranges, why in _REASONS for part in ranges.split() for number in _numbers(part)}
+NOT_SERVED: Final = {
+    number: why for ranges, why in _REASONS for part in ranges.split() for number in _numbers(part)
+}
 """The reasons by id. Every field without a reason is served (`tests/wire/test_counters_csv`)."""

@@ -17,7 +17,13 @@ from typing import Final
 import msgspec
 
 from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
-from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReading, instances_utilization
+from fairlead.model.devices.gpu import (
+    GpuHolder,
+    GpuInstance,
+    GpuMode,
+    GpuReading,
+    instances_utilization,
+)
 from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.dcgm_names import NAMES
@@ -66,7 +72,11 @@ OTHER_METRICS: Final = (
     f"{_LEGACY}temperature_celsius",
 )
 PROCESS_MEMORY: Final = "DCGM_CUSTOM_PROCESS_MEM_USED"
-RENAMED: Final = {each.name: each.older for each in NAMES if each.older in OTHER_METRICS and each.name != each.older}
+RENAMED: Final = {
+    each.name: each.older
+    for each in NAMES
+    if each.older in OTHER_METRICS and each.name != each.older
+}
 """The older name of each metric that DCGM 4.6 renamed."""
 _DRIVER_ROWS: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION")
 METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS, *RENAMED, PROCESS_MEMORY)
@@ -144,7 +154,8 @@ class CardsOfPage:
     def _note(self, sample: Sample) -> BadLine | None:
         uuid = sample.labels.get("uuid") or sample.labels.get("UUID")
         if not uuid and "uuid" in sample.labels and sample.name.startswith(_NATIVE):
-            return None  # a card that its exporter could not name; the sample is valid but has no uuid
+            # a card that its exporter could not name; the sample is valid but has no uuid
+            return None
         if not uuid or uuid == BLANK_TEXT:
             return BadLine.NO_UUID
         if sample.name.startswith((_NATIVE, _CONTAINER)):
@@ -156,9 +167,14 @@ class CardsOfPage:
         cards = self._other | self._native
         for card in cards.values():
             for holder_key, used in card.processes.items():
-                card.holders.setdefault(holder_key, {}).setdefault("memory_used_bytes", sum(used.values()))
+                card.holders.setdefault(holder_key, {}).setdefault(
+                    "memory_used_bytes", sum(used.values())
+                )
         found = [_reading(uuid, card, read_at) for uuid, card in cards.items()]
-        sound = (reading if is_within_total(reading) else self._without_used(reading) for reading in found)
+        sound = (
+            reading if is_within_total(reading) else self._without_used(reading)
+            for reading in found
+        )
         return tuple(sorted(sound, key=lambda each: (each.node, each.index, each.uuid)))
 
     def page_cards(self, page: str, read_at: float) -> PageCards:
@@ -176,14 +192,18 @@ def is_within_total(reading: GpuReading) -> bool:
     return used is None or total is None or used <= total + 1
 
 
-def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") -> tuple[GpuReading, ...]:
+def parse_readings(
+    samples: Iterable[Sample], read_at: float, node: str = ""
+) -> tuple[GpuReading, ...]:
     """The readings of a whole page; see `CardsOfPage`."""
     cards = CardsOfPage(node)
     cards.note(samples)
     return cards.readings(read_at)
 
 
-def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuReading]) -> tuple[GpuReading, ...]:
+def with_idle_since(
+    readings: Sequence[GpuReading], before: Mapping[str, GpuReading]
+) -> tuple[GpuReading, ...]:
     """The readings with `idle_since`, which is kept from the last reading while the card stays
     idle.
 
@@ -195,7 +215,11 @@ def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuRead
 def _with_idle_since(reading: GpuReading, before: GpuReading | None) -> GpuReading:
     if reading.utilization_ratio is None or reading.utilization_ratio >= IDLE_BELOW:
         return reading
-    since = before.idle_since if before is not None and before.idle_since is not None else reading.read_at
+    since = (
+        before.idle_since
+        if before is not None and before.idle_since is not None
+        else reading.read_at
+    )
     return msgspec.structs.replace(reading, idle_since=since)
 
 
@@ -222,7 +246,11 @@ def _note_native(card: _Card, sample: Sample) -> BadLine | None:
 
 
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
-    holder_key = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
+    holder_key = (
+        labels.get("namespace_name", ""),
+        labels.get("pod_name", ""),
+        labels.get("container_name", ""),
+    )
     held = card.part(labels, "mig_gi_id", "mig_profile") or card
     held.modes[holder_key] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
     held.holders.setdefault(holder_key, {})[name] = value
@@ -262,13 +290,27 @@ def _note_dcgm(card: _Card, sample: Sample, node: str) -> BadLine | None:
     index = _index(labels.get("gpu", ""), card.index)
     if card.index >= 0 and index != card.index:
         return BadLine.OTHER_CARD
-    card.node = labels.get("NodeName") or labels.get("Hostname") or labels.get("hostname") or card.node or node
+    card.node = (
+        labels.get("NodeName")
+        or labels.get("Hostname")
+        or labels.get("hostname")
+        or card.node
+        or node
+    )
     card.index = index
     card.model = labels.get("modelName", card.model)
     card.driver = next((labels[row] for row in _DRIVER_ROWS if row in labels), card.driver)
     pod = labels.get("exported_pod") or labels.get("pod") or labels.get("pod_name", "")
-    space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
-    container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
+    space = (
+        labels.get("exported_namespace")
+        or labels.get("namespace")
+        or labels.get("pod_namespace", "")
+    )
+    container = (
+        labels.get("exported_container")
+        or labels.get("container")
+        or labels.get("container_name", "")
+    )
     part = card.part(labels, "GPU_I_ID", "GPU_I_PROFILE")
     if pod and space and container not in EXPORTER_CONTAINERS:
         if part is None:
@@ -301,7 +343,11 @@ def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
     card.node = card.node or labels.get("node_name", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("minor_number", ""), -1)
     card.model = card.model or labels.get("name", "")
-    holder_key = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
+    holder_key = (
+        labels.get("namespace_name", ""),
+        labels.get("pod_name", ""),
+        labels.get("container_name", ""),
+    )
     if labels.get("allocate_mode") == _SHARE:
         card.modes[holder_key] = _SHARE
         if native in ("memory_used_bytes", "utilization_ratio"):
@@ -320,14 +366,21 @@ def _note_process(card: _Card, sample: Sample) -> None:
     labels = sample.labels
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
-    holder_key = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
+    holder_key = (
+        labels.get("NamespaceName", ""),
+        labels.get("PodName", ""),
+        labels.get("ContainerName", ""),
+    )
     if holder_key[1]:
         card.modes.setdefault(holder_key, _SHARE)
         card.processes.setdefault(holder_key, {})[labels.get("ProcessId", "")] = sample.value * MIB
 
 
 def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
-    values, instances = card.values, tuple(_instance(number, card.parts[number]) for number in sorted(card.parts))
+    values, instances = (
+        card.values,
+        tuple(_instance(number, card.parts[number]) for number in sorted(card.parts)),
+    )
     xid = max(card.xids, key=lambda code: card.xids[code], default=None)
     healthy = values.get("healthy")
     return GpuReading(
@@ -335,11 +388,16 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
         index=max(0, card.index),
         uuid=uuid,
         model=card.model,
-        memory_total_mib=_first(_mib(_memory_total(values)), _sum([each.memory_total_mib for each in instances])),
-        memory_used_mib=_first(
-            _mib(_of_device_or_holders(card, "memory_used_bytes", sum)), _sum([each.memory_used_mib for each in instances])
+        memory_total_mib=_first(
+            _mib(_memory_total(values)), _sum([each.memory_total_mib for each in instances])
         ),
-        utilization_ratio=_first(_of_device_or_holders(card, "utilization_ratio", max), instances_utilization(instances)),
+        memory_used_mib=_first(
+            _mib(_of_device_or_holders(card, "memory_used_bytes", sum)),
+            _sum([each.memory_used_mib for each in instances]),
+        ),
+        utilization_ratio=_first(
+            _of_device_or_holders(card, "utilization_ratio", max), instances_utilization(instances)
+        ),
         temperature_celsius=values.get("temperature_celsius"),
         power_watts=values.get("power_watts"),
         healthy=None if healthy is None else healthy > 0,
@@ -360,7 +418,9 @@ def _instance(number: int, part: _Part) -> GpuInstance:
         memory_total_mib=_mib(_memory_total(part.values)),
         memory_used_mib=_mib(part.values.get("memory_used_bytes")),
         utilization_ratio=busy,
-        holders=tuple(_as_busy(_holder(part, holder_key), busy) for holder_key in sorted(part.modes)),
+        holders=tuple(
+            _as_busy(_holder(part, holder_key), busy) for holder_key in sorted(part.modes)
+        ),
     )
 
 
@@ -378,16 +438,28 @@ def _all_holders(card: _Card, instances: Sequence[GpuInstance]) -> tuple[GpuHold
     found: dict[_HolderKey, list[tuple[GpuInstance, GpuHolder]]] = {}
     for instance in instances:
         for holder in instance.holders:
-            found.setdefault((holder.namespace, holder.pod, holder.container), []).append((instance, holder))
-    whole = {holder_key: _holder(card, holder_key) for holder_key in card.modes if holder_key not in found}
-    return tuple(whole[holder_key] if holder_key in whole else _with_several(found[holder_key]) for holder_key in sorted({*whole, *found}))
+            found.setdefault((holder.namespace, holder.pod, holder.container), []).append(
+                (instance, holder)
+            )
+    whole = {
+        holder_key: _holder(card, holder_key)
+        for holder_key in card.modes
+        if holder_key not in found
+    }
+    return tuple(
+        whole[holder_key] if holder_key in whole else _with_several(found[holder_key])
+        for holder_key in sorted({*whole, *found})
+    )
 
 
 def _with_several(held: Sequence[tuple[GpuInstance, GpuHolder]]) -> GpuHolder:
     holder = held[0][1]
     if len(held) == 1:
         return holder
-    own = [msgspec.structs.replace(instance, utilization_ratio=each.utilization_ratio) for instance, each in held]
+    own = [
+        msgspec.structs.replace(instance, utilization_ratio=each.utilization_ratio)
+        for instance, each in held
+    ]
     return msgspec.structs.replace(
         holder,
         memory_used_mib=_sum([each.memory_used_mib for _, each in held]),
@@ -406,7 +478,9 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(amounts) else None
 
 
-def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
+def _of_device_or_holders(
+    card: _Card, name: str, fold: Callable[[Iterable[float]], float]
+) -> float | None:
     """The device's own value, else its holders' values folded (docs/spec/arena-cli.md#gpu-metrics).
 
     `fold`: max for utilization, sum for memory.

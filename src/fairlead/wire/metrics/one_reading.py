@@ -62,9 +62,16 @@ class Clashes(Struct, frozen=True):
         if self.first is None:
             return ""
         rest, pages = self.count - 1, self.first.pages
-        more = f" ({rest} GPU{'s'[: rest > 1]} more {'are' if rest > 1 else 'is'} reported twice)" if rest else ""
+        more = (
+            f" ({rest} GPU{'s'[: rest > 1]} more {'are' if rest > 1 else 'is'} reported twice)"
+            if rest
+            else ""
+        )
         others = f", and by {len(pages) - 2} more" if len(pages) > 2 else ""
-        return f"GPU `{self.first.uuid}` is reported by `{pages[0]}` and by `{pages[1]}`{others}{more}; each counts once"
+        return (
+            f"GPU `{self.first.uuid}` is reported by `{pages[0]}` and by "
+            f"`{pages[1]}`{others}{more}; each counts once"
+        )
 
 
 class CountedCards(Struct, frozen=True):
@@ -102,7 +109,10 @@ def one_per_card(pages: Iterable[PageCards]) -> CountedCards:
                 left_out[(other if is_first else page).page] += 1
             if is_first:
                 counted[uuid], first[uuid] = reading, page
-    return CountedCards(tuple(counted.values()), Clashes(len(clashing), _pages_of(min(clashing, default=None), ordered), left_out))
+    return CountedCards(
+        tuple(counted.values()),
+        Clashes(len(clashing), _pages_of(min(clashing, default=None), ordered), left_out),
+    )
 
 
 def _rank(page: PageCards, reading: GpuReading) -> tuple[bool, float, str]:
@@ -113,8 +123,15 @@ def _pages_of(uuid: str | None, pages: Iterable[PageCards]) -> DuplicateCard | N
     """The pages that have the card; searched only for the one card that the sentence names."""
     if uuid is None:
         return None
-    having = (page for page in pages if not page.is_kept and any(each.uuid == uuid for each in page.readings))
-    return DuplicateCard(uuid, tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in having)))
+    having = (
+        page
+        for page in pages
+        if not page.is_kept and any(each.uuid == uuid for each in page.readings)
+    )
+    return DuplicateCard(
+        uuid,
+        tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in having)),
+    )
 
 
 def twice_scraped(samples: Iterable[Sample]) -> Clashes:
@@ -129,6 +146,8 @@ def twice_scraped(samples: Iterable[Sample]) -> Clashes:
     twice = sorted(uuid for uuid, targets in seen.items() if len(targets) > 1)
     if not twice:
         return Clashes()
-    ordered = {uuid: sorted(seen[uuid], key=lambda each: (not seen[uuid][each], each)) for uuid in twice}
+    ordered = {
+        uuid: sorted(seen[uuid], key=lambda each: (not seen[uuid][each], each)) for uuid in twice
+    }
     left_out = Counter(target for targets in ordered.values() for target in targets[1:])
     return Clashes(len(twice), DuplicateCard(twice[0], tuple(ordered[twice[0]])), left_out)

@@ -93,13 +93,16 @@ def _decimal(number: float) -> tuple[str, str, int]:
     return sign, digits.strip("0") or "0", len(whole) - 1 - lead + int(power or 0)
 
 
-def render_page(families: Iterable[Family], number: RenderNumber = render_number) -> Iterator[bytes]:
+def render_page(
+    families: Iterable[Family], number: RenderNumber = render_number
+) -> Iterator[bytes]:
     """The page in pieces, one per family; a family without values is left out."""
     texts: dict[tuple[int, tuple[str, ...], bool], tuple[Sequence[Key], list[str]]] = {}
     for family in families:
         shape = (id(family.keys), family.metric.labels, family.omits_empty)
         found = texts.get(shape)
-        if found is None:  # the keys are kept beside their texts, so that no other list can get the same id
+        # the keys are kept beside their texts, so that no other list can get the same id
+        if found is None:
             found = texts[shape] = (family.keys, _render_labels(family))
         if lines := _render_lines(family, found[1], number):
             yield lines.encode("utf-8", "replace")
@@ -114,9 +117,20 @@ def _render_lines(family: Family, labels: list[str], number: RenderNumber) -> st
         number = str
     name, metric = family.metric.name, family.metric
     if NoneType in kinds:
-        body = "\n".join([f"{name}{label} {number(value)}" for label, value in zip(labels, values, strict=True) if value is not None])
+        body = "\n".join(
+            [
+                f"{name}{label} {number(value)}"
+                for label, value in zip(labels, values, strict=True)
+                if value is not None
+            ]
+        )
     else:
-        body = "\n".join([f"{name}{label} {text}" for label, text in zip(labels, map(number, values), strict=True)])  # type: ignore[arg-type]
+        body = "\n".join(
+            [
+                f"{name}{label} {text}"
+                for label, text in zip(labels, map(number, values), strict=True)
+            ]
+        )  # type: ignore[arg-type]
     return f"# HELP {name} {_escape_help(metric.help)}\n# TYPE {name} {metric.type}\n{body}\n"
 
 
@@ -132,7 +146,11 @@ def _render_labels(family: Family) -> list[str]:
         template = "{" + ",".join([f'{name}="%s"' for name in names]) + "}"
         texts = [template % key for key in keys]
         together = "\n".join(texts)
-        is_plain = together.count('"') == 2 * len(names) * len(keys) and together.count("\n") == len(keys) - 1 and "\\" not in together
+        is_plain = (
+            together.count('"') == 2 * len(names) * len(keys)
+            and together.count("\n") == len(keys) - 1
+            and "\\" not in together
+        )
         if is_plain or not keys:
             return texts
     return [_render_key(names, key, omits_empty=family.omits_empty) for key in keys]
@@ -140,7 +158,9 @@ def _render_labels(family: Family) -> list[str]:
 
 def _render_key(names: tuple[str, ...], key: Key, *, omits_empty: bool) -> str:
     pairs = zip(names, key, strict=True)
-    text = ",".join([f'{name}="{_escape(value)}"' for name, value in pairs if value or not omits_empty])
+    text = ",".join(
+        [f'{name}="{_escape(value)}"' for name, value in pairs if value or not omits_empty]
+    )
     return f"{{{text}}}" if text else ""
 
 
@@ -168,7 +188,9 @@ KnownLabels = dict[str, Mapping[str, str] | None]
 """Label texts already parsed, and their labels (None: malformed)."""
 
 
-def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> ScrapedPage:
+def parse_page(
+    text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None
+) -> ScrapedPage:
     """The samples of a page; only those whose line starts with one of `prefixes`, if any are given.
 
     Timestamps and comments are dropped. A caller that reads a page in pieces passes the same
@@ -222,7 +244,8 @@ def _plain_labels(block: str) -> Mapping[str, str] | None:
     This takes half the time of the general parser.
     """
     pairs = _PLAIN_LABEL.findall(block)
-    is_all = sum(map(len, chain.from_iterable(pairs))) + 4 * len(pairs) - 1 == len(block)  # `=`, two quotes and a comma each
+    # `=`, two quotes and a comma each
+    is_all = sum(map(len, chain.from_iterable(pairs))) + 4 * len(pairs) - 1 == len(block)
     return dict(pairs) if is_all else None
 
 
@@ -234,6 +257,10 @@ def _any_labels(block: str) -> Mapping[str, str] | None:
         if match is None:
             return None
         value = match[2]
-        labels[match[1]] = _ESCAPE.sub(lambda found: _MEANINGS.get(found[1], found[0]), value) if "\\" in value else value
+        labels[match[1]] = (
+            _ESCAPE.sub(lambda found: _MEANINGS.get(found[1], found[0]), value)
+            if "\\" in value
+            else value
+        )
         position = match.end()
     return labels

@@ -85,7 +85,11 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
     meta = wire.metadata
     faults: list[Violation] = []
     root = _parse_spec(wire.spec, faults)
-    annotations = {key: text or "" for key, text in (meta.annotations or {}).items() if key == ANNOTATION_ADOPT_RUNNING}
+    annotations = {
+        key: text or ""
+        for key, text in (meta.annotations or {}).items()
+        if key == ANNOTATION_ADOPT_RUNNING
+    }
     return QuotaTree(
         name=meta.name or "",
         namespace=meta.namespace or "",
@@ -93,7 +97,9 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
         uid=meta.uid or "",
         generation=meta.generation or 0,
         annotations=annotations,
-        settings=QuotaSettings() if root is None else _parse_settings(root, _reporter(root.name, faults)),
+        settings=QuotaSettings()
+        if root is None
+        else _parse_settings(root, _reporter(root.name, faults)),
         faults=tuple(faults),
         status=wire.status if isinstance(wire.status, dict) else {},
     )
@@ -102,7 +108,11 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
 def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:
     report = _reporter("spec", faults)
     if not isinstance(spec, dict) or spec.get("root") is None:
-        report("the tree has no root" if spec is None or isinstance(spec, dict) else f"is {_shown(spec)} and not an object with `root`")
+        report(
+            "the tree has no root"
+            if spec is None or isinstance(spec, dict)
+            else (f"is {_shown(spec)} and not an object with `root`")
+        )
         return None
     for field in spec:
         if field != "root":
@@ -116,14 +126,20 @@ def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:
     return _parse_node(spec["root"], "root", None, 1, faults)
 
 
-def _parse_node(wire: dict[str, Any], place: str, parent: QuotaNode | None, level: int, faults: list[Violation]) -> QuotaNode | None:
+def _parse_node(
+    wire: dict[str, Any], place: str, parent: QuotaNode | None, level: int, faults: list[Violation]
+) -> QuotaNode | None:
     """`place`: the node's description while it has no name. `parent`: has no children yet."""
     written = wire.get("name")
     has_name = isinstance(written, str) and bool(written.strip())
     name = str(written) if has_name else place
     report = _reporter(name, faults)
     if not has_name:
-        report("the node has no name" if written in (None, "") else f"name is {_shown(written)} and not a name")
+        report(
+            "the node has no name"
+            if written in (None, "")
+            else (f"name is {_shown(written)} and not a name")
+        )
     if level > LEVELS_MAX:
         report(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")
         return None
@@ -164,10 +180,16 @@ def _parse_settings(root: QuotaNode, report: Fault) -> QuotaSettings:
     for key, field in _SPANS.items():
         text = root.attributes.get(key)
         if text is not None and (seconds := _seconds(text)) is None:
-            report(f"attribute {key} is `{_cut(text)}`, which is not a length of time such as `90s` or `5m`")
+            report(
+                f"attribute {key} is `{_cut(text)}`, which is not a length of time such "
+                "as `90s` "
+                "or `5m`"
+            )
         elif text is not None:
             spans[field] = seconds
-    return QuotaSettings(**spans, are_bare_pods_preemptible=root.attributes.get(BARE_PODS_PREEMPTIBLE) == "true")
+    return QuotaSettings(
+        **spans, are_bare_pods_preemptible=root.attributes.get(BARE_PODS_PREEMPTIBLE) == "true"
+    )
 
 
 def _seconds(text: str) -> float | None:
@@ -215,7 +237,9 @@ def _fault_of(resource: str, text: str) -> str:
     if exact < 0:
         return "which is negative"
     if exact * (1000 if resource == CPU else 1) > AMOUNT_MAX * unit:
-        return f"which is more than can be counted; leave it out, or write {UNLIMITED} for unlimited"
+        return (
+            f"which is more than can be counted; leave it out, or write {UNLIMITED} for unlimited"
+        )
     if exact % unit and resource != CPU and not is_byte_resource(resource):
         return "which is a fraction of a resource that is counted in whole units"
     return ""
@@ -244,7 +268,9 @@ def _parse_attributes(wire: dict[str, Any], report: Fault) -> dict[str, str]:
     if written_attributes is not None and not isinstance(written_attributes, dict):
         report(f"attributes is {_shown(written_attributes)} and not a map of words")
         written_attributes = None
-    attributes = {field: _json(value) for field, value in wire.items() if field.lower() == _ACK_FIELD}
+    attributes = {
+        field: _json(value) for field, value in wire.items() if field.lower() == _ACK_FIELD
+    }
     for key, value in (written_attributes or {}).items():
         if value is not None and not isinstance(value, str):
             report(f"attribute {key} is {_shown(value)} and not a text; put it in quotes")
@@ -265,7 +291,11 @@ def _parse_list_attribute(key: str, text: str, report: Fault) -> Amounts:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        report(f'attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON such as {{"cpu":"5"}}')
+        report(
+            f"attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON "
+            "such as "
+            f'{{"cpu":"5"}}'
+        )
         return NOTHING
     amounts, _ = _parse_bounds(f"attribute {key}", value, report)
     return amounts

@@ -41,7 +41,11 @@ def render_plan(plan: QuotaPlan) -> Object:
 
 
 def render_settled(
-    plan: QuotaPlan, running: Mapping[str, int], plans: int, admitted: Iterable[QuotaAdmission], evicted: Iterable[QuotaEviction]
+    plan: QuotaPlan,
+    running: Mapping[str, int],
+    plans: int,
+    admitted: Iterable[QuotaAdmission],
+    evicted: Iterable[QuotaEviction],
 ) -> Object:
     """The result of repeated planning: `plan` is the last plan, which changes nothing; the counts
     and lists cover all `plans`.
@@ -78,7 +82,12 @@ def render_waiting(waiting: QuotaWaiting) -> Object:
         "clauses": [{"code": each.code, "values": dict(each.values)} for each in waiting.clauses],
         "blocked": [_blocked(each) for each in waiting.blocked],
         "borrowers": [
-            {"leaf": each.leaf, "resource": each.resource, "over": amount_text(each.resource, each.over)} for each in waiting.borrowers
+            {
+                "leaf": each.leaf,
+                "resource": each.resource,
+                "over": amount_text(each.resource, each.over),
+            }
+            for each in waiting.borrowers
         ],
         "spared": [{"pod": each.pod, "why": each.why} for each in waiting.spared],
     }
@@ -86,7 +95,12 @@ def render_waiting(waiting: QuotaWaiting) -> Object:
 
 def render_violations(violations: Iterable[Violation]) -> list[Object]:
     return [
-        {"path": each.path, "code": each.code, "message": each.message, "level": "error" if each.is_error else "warning"}
+        {
+            "path": each.path,
+            "code": each.code,
+            "message": each.message,
+            "level": "error" if each.is_error else "warning",
+        }
         for each in violations
     ]
 
@@ -105,17 +119,34 @@ def _claim(claim: QuotaClaim) -> Object:
 
 def _return(returned: QuotaReturn) -> Object:
     """`how`: a bare pod would not come back, so its owner gets an Event only."""
-    return {**_pod(returned.pod, returned.leaf), "how": "tell" if returned.is_event_only else "delete"}
+    return {
+        **_pod(returned.pod, returned.leaf),
+        "how": "tell" if returned.is_event_only else "delete",
+    }
 
 
 def _resume(resume: QuotaResume) -> Object:
-    """`pods`: number of further pods of a batch Job that may run; 0 = the job goes on as a whole."""
+    """`pods`: number of further pods of a batch Job that may
+    run; 0 = the job goes on as a whole.
+    """
     job = resume.workload
-    return {"namespace": job.namespace, "kind": job.kind, "name": job.name, "uid": job.uid, "leaf": resume.leaf, "pods": resume.pods}
+    return {
+        "namespace": job.namespace,
+        "kind": job.kind,
+        "name": job.name,
+        "uid": job.uid,
+        "leaf": resume.leaf,
+        "pods": resume.pods,
+    }
 
 
 def _blocked(blocked: Blocked) -> Object:
-    numbers = {"asks": blocked.asks, "used": blocked.used, "claimed": blocked.claimed, "max": blocked.max}
+    numbers = {
+        "asks": blocked.asks,
+        "used": blocked.used,
+        "claimed": blocked.claimed,
+        "max": blocked.max,
+    }
     amounts = {name: amount_text(blocked.resource, amount) for name, amount in numbers.items()}
     return {"node": blocked.node, "resource": blocked.resource, **amounts}
 

@@ -47,7 +47,9 @@ def quota_tree_definition() -> Object:
         "storage": True,
         "schema": {"openAPIV3Schema": _schema()},
         "subresources": {"status": {}},
-        "additionalPrinterColumns": [{"name": name, "type": type_, "jsonPath": path} for name, type_, path in _COLUMNS],
+        "additionalPrinterColumns": [
+            {"name": name, "type": type_, "jsonPath": path} for name, type_, path in _COLUMNS
+        ],
     }
     names = {
         "plural": QUOTA_PLURAL,
@@ -59,8 +61,16 @@ def quota_tree_definition() -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{QUOTA_PLURAL}.{QUOTA_GROUP}", "annotations": {"api-approved.kubernetes.io": _APPROVED}},
-        "spec": {"group": QUOTA_GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
+        "metadata": {
+            "name": f"{QUOTA_PLURAL}.{QUOTA_GROUP}",
+            "annotations": {"api-approved.kubernetes.io": _APPROVED},
+        },
+        "spec": {
+            "group": QUOTA_GROUP,
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [version],
+        },
     }
 
 
@@ -68,13 +78,18 @@ def _schema() -> Object:
     message = f"the one tree of a cluster is kube-system/{QUOTA_TREE_NAME}"
     return {
         "type": "object",
-        "description": "The quota tree of the cluster: what every group of namespaces is guaranteed, and what it may use at most.",
+        "description": (
+            "The quota tree of the cluster: what every group of namespaces is guaranteed, and "
+            "what it may use at most."
+        ),
         "required": ["spec"],
         "properties": {
             "spec": {"type": "object", "required": ["root"], "properties": {"root": _node(1)}},
             "status": _status(),
         },
-        "x-kubernetes-validations": [{"rule": f"self.metadata.name == '{QUOTA_TREE_NAME}'", "message": message}],
+        "x-kubernetes-validations": [
+            {"rule": (f"self.metadata.name == '{QUOTA_TREE_NAME}'"), "message": message}
+        ],
     }
 
 
@@ -84,14 +99,20 @@ def _node(level: int) -> Object:
     bounds = {"type": "object", "maxProperties": _RESOURCES_MAX, "additionalProperties": _QUANTITY}
     spaces = "Of a leaf: the namespaces that it serves."
     name = "One name, not used anywhere else in the tree."
-    children = {"type": "array", "items": _node(level + 1), **({"maxItems": _CHILDREN_MAX} if level == 1 else {})}
+    children = {
+        "type": "array",
+        "items": _node(level + 1),
+        **({"maxItems": _CHILDREN_MAX} if level == 1 else {}),
+    }
     return {
         "type": "object",
         "required": ["name"],
         "properties": {
             "name": {"type": "string", "minLength": 1, "maxLength": _NAME_MAX, "description": name},
             "min": {**bounds, "description": "What the node is guaranteed."},
-            "max": {**bounds, "description": "What it may use at most. A resource that is not named, or is 2147483647, is unlimited."},
+            "max": {**bounds, "description": ("What it may use at most. A resource that is not "
+"named, or is 2147483647, is "
+"unlimited.")},
             "namespaces": {"type": "array", "items": {"type": "string", "minLength": 1}, "description": spaces},
             "attributes": {"type": "object", "additionalProperties": {"type": "string"}},
             "children": children,
@@ -104,10 +125,16 @@ def _node(level: int) -> Object:
 def _rules(level: int) -> list[Object]:
     own = f"r in self.max && !{_UNLIMITED.format('self.max[r]')}"
     at_most = _AT_MOST.format("self.min[r]", "self.max[r]")
-    numbers = "'min of ' + r + ' is ' + string(self.min[r]) + ', more than its own max ' + string(self.max[r])"
+    numbers = (
+        "'min of ' + r + ' is ' + string(self.min[r]) + ', more than its own max ' + "
+        "string(self.max[r])"
+    )
     rules = [
         _rule(
-            "!has(self.children) || !has(self.namespaces) || size(self.children) == 0 || size(self.namespaces) == 0",
+            (
+                "!has(self.children) || !has(self.namespaces) || size(self.children) == 0 || "
+                "size(self.namespaces) == 0"
+            ),
             "has children and namespaces; only a leaf has namespaces",
         ),
         _rule(
@@ -121,7 +148,10 @@ def _rules(level: int) -> list[Object]:
     else:
         message = "min is unlimited; only the root's may be"
         unlimited = _UNLIMITED.format("self.min[r]")
-        named = f"self.name + ': min of ' + self.min.filter(r, {unlimited})[0] + ' is unlimited; only the root\\'s may be'"
+        named = (
+            f"self.name + ': min of ' + self.min.filter(r, {unlimited})[0] + ' is unlimited; only "
+            "the root\\'s may be'"
+        )
         rules.append(_rule(f"!has(self.min) || self.min.all(r, !{unlimited})", message, named))
     return rules
 
@@ -131,20 +161,29 @@ def _root_rules() -> list[Object]:
     same = "quantity(string(self.min[r])).compareTo(quantity(string(self.max[r]))) == 0"
     job_count = "r == 'kube-queue/max-jobs'"
     equal = (
-        "(!has(self.min) || self.min.size() == 0) == (!has(self.max) || self.max.size() == 0) && (!has(self.min) || !has(self.max) || "
-        f"(self.min.all(r, r in self.max && (({both}) || {same})) && self.max.all(r, r in self.min || {job_count})))"
+        "(!has(self.min) || self.min.size() == 0) == (!has(self.max) || self.max.size() == 0) "
+        "&& (!has(self.min) || !has(self.max) || "
+        f"(self.min.all(r, r in self.max && (({both}) || {same})) && self.max.all(r, r in "
+        f"self.min || {job_count})))"
     )
     is_free = f"{_UNLIMITED.format('self.max[r]')} || {_UNLIMITED.format('c.max[r]')}"
     ceiling = f"!(r in self.max) || {is_free} || {_AT_MOST.format('c.max[r]', 'self.max[r]')}"
     named = (
-        f"self.children.all(c, (!has(c.min) || c.min.all(r, r in self.min)) && (!has(c.max) || c.max.all(r, r in self.max || {job_count})))"
+        "self.children.all(c, (!has(c.min) || c.min.all(r, r in self.min)) && (!has(c.max) "
+        f"|| c.max.all(r, r in self.max || {job_count})))"
     )
     return [
         _rule(equal, "min and max differ; they must be equal at the root"),
         _rule(
-            f"!has(self.children) || !has(self.max) || self.children.all(c, !has(c.max) || c.max.all(r, {ceiling}))",
+            (
+                "!has(self.children) || !has(self.max) || self.children.all(c, !has(c.max) || "
+                f"c.max.all(r, {ceiling}))"
+            ),
             "max of a child is more than its own max",
-            f"self.children.filter(c, has(c.max) && !c.max.all(r, {ceiling}))[0].name + ': max is more than the max of ' + self.name",
+            (
+                f"self.children.filter(c, has(c.max) && !c.max.all(r, {ceiling}))[0].name + ': "
+                "max is more than the max of ' + self.name"
+            ),
         ),
         _rule(
             f"!has(self.children) || (has(self.min) && has(self.max) ? {named} : true)",
@@ -156,15 +195,38 @@ def _root_rules() -> list[Object]:
 def _rule(rule: str, message: str, sentence: str = "") -> Object:
     """`sentence`: a CEL expression for a more exact message than the node's name with `message`."""
     quoted = message.replace("'", "\\'")
-    return {"rule": rule, "message": message, "messageExpression": sentence or f"self.name + ': {quoted}'"}
+    return {
+        "rule": rule,
+        "message": message,
+        "messageExpression": sentence or (f"self.name + ': {quoted}'"),
+    }
 
 
 def _status() -> Object:
     amounts = {"type": "object", "additionalProperties": {"type": "string"}}
     firm = "nonPreemptibleUsed", "nonPreemptibleRequest"
-    lists = ("used", "request", "guaranteed", "borrowed", "claimed", "lost", *firm, "countedMin", "overMax")
-    waiting = {"type": "object", "properties": {"units": {"type": "integer"}, "pods": {"type": "integer"}}}
-    node = {"name": {"type": "string"}, "namespaces": _WORDS, "children": _WORDS, "waiting": waiting, **dict.fromkeys(lists, amounts)}
+    lists = (
+        "used",
+        "request",
+        "guaranteed",
+        "borrowed",
+        "claimed",
+        "lost",
+        *firm,
+        "countedMin",
+        "overMax",
+    )
+    waiting = {
+        "type": "object",
+        "properties": {"units": {"type": "integer"}, "pods": {"type": "integer"}},
+    }
+    node = {
+        "name": {"type": "string"},
+        "namespaces": _WORDS,
+        "children": _WORDS,
+        "waiting": waiting,
+        **dict.fromkeys(lists, amounts),
+    }
     texts = ("type", "status", "reason", "message")
     condition = {
         **{text: {"type": "string"} for text in texts},
@@ -175,10 +237,22 @@ def _status() -> Object:
         "type": "object",
         "properties": {
             "observedGeneration": {"type": "integer"},
-            "conditions": {"type": "array", "items": {"type": "object", "required": ["type", "status"], "properties": condition}},
+            "conditions": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["type", "status"],
+                    "properties": condition,
+                },
+            },
             "leaves": {"type": "integer"},
             "waiting": {"type": "integer", "description": "Pods that wait for quota."},
-            "nodesLeftOut": {"type": "integer", "description": "The number of nodes without a row, which did not fit into the object."},
+            "nodesLeftOut": {
+                "type": "integer",
+                "description": (
+                    "The number of nodes without a row, which did not fit into the object."
+                ),
+            },
             "nodes": {"type": "array", "items": {"type": "object", "properties": node}},
         },
     }

@@ -53,7 +53,10 @@ def too_large(root: dict[str, Any]) -> str:
         if entries > ENTRIES_MAX:
             return f"the tree has more than {ENTRIES_MAX} namespaces, attributes and amounts"
         if paths > PATHS_MAX:
-            return f"the paths of the nodes have more than {PATHS_MAX} characters together: shorten the names of inner nodes"
+            return (
+                f"the paths of the nodes have more than {PATHS_MAX} characters together: shorten "
+                "the names of inner nodes"
+            )
         ahead += [(child, level + 1, path) for child in found if isinstance(child, dict)]
     return ""
 

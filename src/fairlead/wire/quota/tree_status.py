@@ -82,7 +82,9 @@ def _valid(errors: Sequence[Violation], violations: Sequence[Violation]) -> tupl
     return True, "TreeValid", message
 
 
-def _condition(tree: QuotaTree, at: Moment, kind: str, is_true: bool, reason: str, message: str) -> Object:
+def _condition(
+    tree: QuotaTree, at: Moment, kind: str, is_true: bool, reason: str, message: str
+) -> Object:
     status = "True" if is_true else "False"
     old = _old_condition(tree, kind)
     since = old.get("lastTransitionTime") if old.get("status") == status else None

@@ -68,7 +68,10 @@ def _pod(pod: InspectedPod) -> Object:
         "namespace": pod.namespace,
         "usedGPU": pod.used,
         "uid": pod.uid,
-        "containers": {name: {"units": part.units, "mib": part.mib, "core": part.core_percent} for name, part in pod.containers.items()},
+        "containers": {
+            name: {"units": part.units, "mib": part.mib, "core": part.core_percent}
+            for name, part in pod.containers.items()
+        },
         "state": pod.state,
         "terminating": pod.is_terminating,
         "usedMiB": pod.used_mib,

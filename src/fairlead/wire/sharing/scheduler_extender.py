@@ -24,7 +24,9 @@ Value = TypeVar("Value")
 _NONE = b"null"
 _NAME_MAX = 253
 _SHOWN = 80
-_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_SUBDOMAIN = re.compile(
+    r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII
+)
 
 
 class BadBody(ValueError):
@@ -100,9 +102,18 @@ def parse_filter(body: bytes) -> FilterAsked:
     return FilterAsked(pod, list(nodes), nodes, has_names=False)
 
 
-def render_filter(asked: FilterAsked, passed: Sequence[str], failed: Mapping[str, str], hopeless: Mapping[str, str]) -> bytes:
+def render_filter(
+    asked: FilterAsked,
+    passed: Sequence[str],
+    failed: Mapping[str, str],
+    hopeless: Mapping[str, str],
+) -> bytes:
     """ExtenderFilterResult in the form of the request."""
-    nodes = None if asked.nodes is None else {"metadata": {}, "items": [asked.nodes[name] for name in passed]}
+    nodes = (
+        None
+        if asked.nodes is None
+        else {"metadata": {}, "items": [asked.nodes[name] for name in passed]}
+    )
     return _filter_result(nodes, passed if asked.has_names else None, failed, hopeless, "")
 
 
@@ -112,10 +123,20 @@ def render_filter_error(why: str) -> bytes:
 
 
 def _filter_result(
-    nodes: Any, names: Sequence[str] | None, failed: Mapping[str, str] | None, hopeless: Mapping[str, str] | None, error: str
+    nodes: Any,
+    names: Sequence[str] | None,
+    failed: Mapping[str, str] | None,
+    hopeless: Mapping[str, str] | None,
+    error: str,
 ) -> bytes:
     return msgspec.json.encode(
-        {"Nodes": nodes, "NodeNames": names, "FailedNodes": failed, "FailedAndUnresolvableNodes": hopeless, "Error": error}
+        {
+            "Nodes": nodes,
+            "NodeNames": names,
+            "FailedNodes": failed,
+            "FailedAndUnresolvableNodes": hopeless,
+            "Error": error,
+        }
     )
 
 
@@ -165,14 +186,21 @@ def parse_preempt(body: bytes) -> PreemptAsked:
     pod = _parse_pod(fields)
     metas = _read(_victims, fields, "NodeNameToMetaVictims", "an object")
     if metas is not None:
-        return PreemptAsked(pod, {node: _parse_victims(each, is_whole=False) for node, each in metas.items()})
+        return PreemptAsked(
+            pod, {node: _parse_victims(each, is_whole=False) for node, each in metas.items()}
+        )
     whole = _read(_victims, fields, "NodeNameToVictims", "an object") or {}
-    return PreemptAsked(pod, {node: _parse_victims(each, is_whole=True) for node, each in whole.items()})
+    return PreemptAsked(
+        pod, {node: _parse_victims(each, is_whole=True) for node, each in whole.items()}
+    )
 
 
 def render_preempt(victims: Mapping[str, tuple[Sequence[str], int]]) -> bytes:
     """ExtenderPreemptionResult."""
-    by_node = {node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": count} for node, (uids, count) in victims.items()}
+    by_node = {
+        node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": count}
+        for node, (uids, count) in victims.items()
+    }
     return msgspec.json.encode({"NodeNameToMetaVictims": by_node})
 
 
@@ -181,15 +209,25 @@ def _parse_victims(raw: Raw, *, is_whole: bool) -> tuple[tuple[str, ...], int]:
         return (), 0
     fields = _fields(raw, "Victims")
     pods = _read(_raws, fields, "Pods", "a list") or []
-    uids = [_decode(_victim, each, "Pods", "Pods").metadata.uid if is_whole else _text_of(_fields(each, "MetaPod"), "UID") for each in pods]
-    return tuple(uid for uid in uids if uid), _read(_count, fields, "NumPDBViolations", "a whole number") or 0
+    uids = [
+        _decode(_victim, each, "Pods", "Pods").metadata.uid
+        if is_whole
+        else _text_of(_fields(each, "MetaPod"), "UID")
+        for each in pods
+    ]
+    return tuple(uid for uid in uids if uid), _read(
+        _count, fields, "NumPDBViolations", ("a whole number")
+    ) or 0
 
 
 def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
     """An object's fields by lower-case key; of keys that differ only in case the last counts, as in
     Go.
     """
-    return {name.lower(): value for name, value in _decode(_object, body, what, "a JSON object").items()}
+    return {
+        name.lower(): value
+        for name, value in _decode(_object, body, what, ("a JSON object")).items()
+    }
 
 
 def _parse_pod(fields: Mapping[str, Raw]) -> Pod:
@@ -212,12 +250,16 @@ def _text_of(fields: Mapping[str, Raw], name: str) -> str:
     return _read(_text, fields, name, "a string") or ""
 
 
-def _read(decoder: msgspec.json.Decoder[Value], fields: Mapping[str, Raw], name: str, wanted: str) -> Value | None:
+def _read(
+    decoder: msgspec.json.Decoder[Value], fields: Mapping[str, Raw], name: str, wanted: str
+) -> Value | None:
     raw = fields.get(name.lower(), _NONE)
     return None if bytes(raw) == _NONE else _decode(decoder, raw, name, wanted)
 
 
-def _decode(decoder: msgspec.json.Decoder[Value], body: bytes | Raw, name: str, wanted: str) -> Value:
+def _decode(
+    decoder: msgspec.json.Decoder[Value], body: bytes | Raw, name: str, wanted: str
+) -> Value:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

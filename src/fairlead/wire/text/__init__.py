@@ -1,1 +1,3 @@
-"""Small texts: tables and their escaping for terminals, spans of time, schedules, Accept-Encoding."""
+"""Small texts: tables and their escaping for terminals, spans of
+time, schedules, Accept-Encoding.
+"""

@@ -24,11 +24,33 @@ _WORDS: Final = {
     "@hourly": "0 * * * *",
 }
 _EVERY: Final = "@every "
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONGEST_SEARCH_YEARS: Final = 5
 _LARGEST: Final = (1 << 63) - 1
-_NANOSECONDS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
 
 
@@ -38,7 +60,13 @@ class _Bounds(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-_FIELDS: Final = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
+_FIELDS: Final = (
+    _Bounds(0, 59),
+    _Bounds(0, 23),
+    _Bounds(1, 31),
+    _Bounds(1, 12, _MONTHS),
+    _Bounds(0, 6, _DAYS),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +146,9 @@ def parse_schedule(text: str) -> Schedule:
     if text.startswith(("TZ=", "CRON_TZ=")):
         name, space, rest = text.partition("=")[2].partition(" ")
         if not space:
-            raise ValueError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+            raise ValueError(
+                "invalid schedule format: runtime error: slice bounds out of range [:-1]"
+            )
         zone, text = _zone(name), rest.strip()
     if not text.startswith("@"):
         return _fields(text, zone)
@@ -153,14 +183,20 @@ def _fields(text: str, zone: tzinfo) -> Fields:
     fields = text.split()
     if len(fields) != len(_FIELDS):
         raise ValueError(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
-    (minutes, _), (hours, _), (days, is_any_day), (months, _), (weekdays, is_any_weekday) = map(_field, fields, _FIELDS)
-    return Fields(minutes, hours, days, months, weekdays, not is_any_day and not is_any_weekday, zone)
+    (minutes, _), (hours, _), (days, is_any_day), (months, _), (weekdays, is_any_weekday) = map(
+        _field, fields, _FIELDS
+    )
+    return Fields(
+        minutes, hours, days, months, weekdays, not is_any_day and not is_any_weekday, zone
+    )
 
 
 def _field(text: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
     """The allowed values, and whether the field has a star, which allows all: `*/2` has none."""
     ranges = [_range(part, bounds) for part in text.split(",") if part]
-    return frozenset(value for values, _ in ranges for value in values), any(is_any for _, is_any in ranges)
+    return frozenset(value for values, _ in ranges for value in values), any(
+        is_any for _, is_any in ranges
+    )
 
 
 def _range(text: str, bounds: _Bounds) -> tuple[range, bool]:
@@ -201,7 +237,9 @@ def _number(text: str) -> int:
     if not fault and not -_LARGEST - 1 <= int(text) <= _LARGEST:
         fault = "value out of range"
     if fault:
-        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {_quoted(text)}: {fault}")
+        raise ValueError(
+            f"failed to parse int from {text}: strconv.Atoi: parsing {_quoted(text)}: {fault}"
+        )
     if int(text) < 0:
         raise ValueError(f"negative number ({int(text)}) not allowed: {text}")
     return int(text)
@@ -235,7 +273,9 @@ def _go_duration(text: str) -> int:
             raise ValueError(f"missing unit in duration {_quoted(text)}")
         if unit not in _NANOSECONDS:
             raise ValueError(f"unknown unit {_quoted(unit)} in duration {_quoted(text)}")
-        total += int(whole or 0) * _NANOSECONDS[unit] + int(fraction or 0) * _NANOSECONDS[unit] // 10 ** len(fraction or "")
+        total += int(whole or 0) * _NANOSECONDS[unit] + int(fraction or 0) * _NANOSECONDS[
+            unit
+        ] // 10 ** len(fraction or "")
         rest = rest[match.end() :]
     if total > _LARGEST + (text[0] == "-"):
         raise invalid

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_UNITS: Final = {
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ns": 1e-9,
+}
 _PART: Final = re.compile(r"(\d++\.?\d*+|\.\d++)(ms|us|µs|μs|ns|h|m|s)", re.ASCII)
 _SECONDS_MAX: Final = (2**63 - 1) / 1e9
 """The largest duration in Go, 63 bits of nanoseconds: 292 years."""

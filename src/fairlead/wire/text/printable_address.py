@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_ADDRESS: Final = re.compile(r"(https?://)([^\s`\"'<>]*+)|(://)(?:[^\s`\"'<>/@]*+@)++", re.IGNORECASE)
+_ADDRESS: Final = re.compile(
+    r"(https?://)([^\s`\"'<>]*+)|(://)(?:[^\s`\"'<>/@]*+@)++", re.IGNORECASE
+)
 """http: up to the last `@` of a word, since a password may contain an unencoded `/`, `?`, `#` or
 `@`. Other schemes: up to the first `/`, since `oci://registry/model@sha256:…` has no user.
 """

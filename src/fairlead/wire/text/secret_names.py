@@ -15,26 +15,61 @@ LONGEST_NAME: Final = 256
 """Characters of a name that is split into words; a longer one is searched for substrings only."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_IN_A_WORD: Final = ("secret", "passw", "passphrase", "credential", "htpasswd", "dockerconfig", "authorization")
+_IN_A_WORD: Final = (
+    "secret",
+    "passw",
+    "passphrase",
+    "credential",
+    "htpasswd",
+    "dockerconfig",
+    "authorization",
+)
 _ENDS_A_WORD: Final = ("token", "tokens", "key", "keys", "pwd", "apipass", "dbpass")
-_WHOLE_WORDS: Final = frozenset(("pass", "bearer", "cookie", "cookies", "jwt", "sk", "dockercfg", "pat"))
-_COUNTS_TOKENS: Final = frozenset(("max", "min", "num", "batched", "eos", "bos", "pad", "unk", "mask", "count"))
+_WHOLE_WORDS: Final = frozenset(
+    ("pass", "bearer", "cookie", "cookies", "jwt", "sk", "dockercfg", "pat")
+)
+_COUNTS_TOKENS: Final = frozenset(
+    ("max", "min", "num", "batched", "eos", "bos", "pad", "unk", "mask", "count")
+)
 """Words that make `token` a unit of text in language models: `--max-tokens`."""
 _REFERENCES: Final = frozenset(
     (
-        *("name", "names", "ref", "refs", "class", "namespace", "type", "path", "file", "dir", "url", "uri", "endpoint"),
+        *(
+            "name",
+            "names",
+            "ref",
+            "refs",
+            "class",
+            "namespace",
+            "type",
+            "path",
+            "file",
+            "dir",
+            "url",
+            "uri",
+            "endpoint",
+        ),
         *("host", "port", "mode", "seconds", "version", "length", "size", "optional", "provider"),
     )
 )
 """Last words of names whose value is a place or kind of a secret: `secretName`, `TOKEN_PATH`."""
 _STRUCTURE: Final = frozenset(
     (
-        *("topologyKey", "matchLabelKeys", "mismatchLabelKeys", "imagePullSecrets", "imagePullSecret", "image_pull_secrets"),
+        *(
+            "topologyKey",
+            "matchLabelKeys",
+            "mismatchLabelKeys",
+            "imagePullSecrets",
+            "imagePullSecret",
+            "image_pull_secrets",
+        ),
         *("automountServiceAccountToken", "key"),
     )
 )
 """Fields of Kubernetes and its operators that refer to secrets and keys but contain none."""
-_STRUCTURE_ABOVE: Final = frozenset(("serviceAccountToken", "tokenRequests", "secrets", "secret", "keys", "envSecretKeyRefs"))
+_STRUCTURE_ABOVE: Final = frozenset(
+    ("serviceAccountToken", "tokenRequests", "secrets", "secret", "keys", "envSecretKeyRefs")
+)
 """Fields with names of Secrets below them, in a map or a list; a text in place of those is a
 secret.
 """
@@ -80,4 +115,8 @@ def is_secret_field(name: str, *, is_text: bool) -> bool:
 def _is_secret_word(word: str, words: list[str]) -> bool:
     if word in ("token", "tokens"):
         return _COUNTS_TOKENS.isdisjoint(words)
-    return word in _WHOLE_WORDS or word.endswith(_ENDS_A_WORD) or any(part in word for part in _IN_A_WORD)
+    return (
+        word in _WHOLE_WORDS
+        or word.endswith(_ENDS_A_WORD)
+        or any(part in word for part in _IN_A_WORD)
+    )

@@ -24,7 +24,10 @@ NO_SECRETS: Final = frozenset(("", "true", "false", "yes", "no", "on", "off", "n
 
 _NEAR: Final = 200
 _NAME: Final = re.compile(r"[\w.\-/]++")
-_SIGN: Final = re.compile(r"(\\?+[\"'\]]{0,2}+)([ \t]{0,80}+)(:=|=>|==?|:(?!//)|(?<=[\"']),(?=[ \t]{0,80}[\"'\\]))[ \t]{0,80}+")
+_SIGN: Final = re.compile(
+    r"(\\?+[\"'\]]{0,2}+)([ \t]{0,80}+)(:=|=>|==?|:(?!//)|(?<=[\"']),(?=[ \t]{0,80}[\"'\\]))[ "
+    r"\t]{0,80}+"
+)
 _GAP: Final = re.compile(r"(\\?+[\"']?+),?+()(?:[ \t]|\\\r?\n)++(?=[^\s;|&<>])")
 _PLAIN: Final = re.compile(r"[^\w.\-/\"'\\]++")
 _DOUBLE: Final = re.compile(r'"(?:[^"\\]|\\.|\\\n)*+(?:"|\\?+\Z)')
@@ -32,14 +35,24 @@ _SINGLE: Final = re.compile(r"'[^']*+(?:'|\Z)")
 _ESCAPED: Final = re.compile(r"""\\(["'])(?:[^\\]|\\(?!\1).)*+(?:\\\1|\\?+\Z)""", re.DOTALL)
 _SUBSHELL: Final = r"\$\([^)]*+(?:\)|\Z)|`[^`]*+(?:`|\Z)"
 _SHELL_WORDS: Final = {
-    "": re.compile(rf"""(?:{_SUBSHELL}|{_DOUBLE.pattern}|{_SINGLE.pattern}|\\(?:.|\n|\Z)|[^\s"'`\\;|&<>])++"""),
+    "": re.compile(
+        rf"""(?:{_SUBSHELL}|{_DOUBLE.pattern}|{_SINGLE.pattern}|\\(?:.|\n|\Z)|[^\s"'`\\;|&<>])++"""
+    ),
     '"': re.compile(rf"""(?:{_SUBSHELL}|{_SINGLE.pattern}|\\(?:[^"]|\Z)|[^\s"'`\\;|&<>])++"""),
     "'": re.compile(rf"""(?:{_DOUBLE.pattern}|[^\s"';|&<>])++"""),
 }
 """A word of a shell, by the quotes around the whole script."""
 
-_LINE_ENDS: Final = {"": re.compile(r"[^\r\n]++"), '"': re.compile(r'(?:[^"\r\n\\]|\\[^\r\n])++'), "'": re.compile(r"[^'\r\n]++")}
-_QUOTED: Final = {"": _LINE_ENDS[""], '"': re.compile(r'(?:[^"\\]|\\.|\\\n)++'), "'": re.compile(r"[^']++")}
+_LINE_ENDS: Final = {
+    "": re.compile(r"[^\r\n]++"),
+    '"': re.compile(r'(?:[^"\r\n\\]|\\[^\r\n])++'),
+    "'": re.compile(r"[^'\r\n]++"),
+}
+_QUOTED: Final = {
+    "": _LINE_ENDS[""],
+    '"': re.compile(r'(?:[^"\\]|\\.|\\\n)++'),
+    "'": re.compile(r"[^']++"),
+}
 _FLOW: Final = re.compile(r"[^\r\n,}\]]++")
 _BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*+(?:#[^\n]*+)?+\r?\n")
 _LINE: Final = re.compile(r"([ \t]*+)([^\n]*+)(\n|\Z)")
@@ -66,7 +79,11 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("git clone https://ann:x@git.example/a")
     'git clone https://<redacted>@git.example/a'
     """
-    return too_long(text) if len(text) > LONGEST_TEXT else _Reader(_without_keys(text), is_word=False).read()
+    return (
+        too_long(text)
+        if len(text) > LONGEST_TEXT
+        else _Reader(_without_keys(text), is_word=False).read()
+    )
 
 
 def words_without_secrets(words: Sequence[str]) -> list[str]:
@@ -102,7 +119,12 @@ def _shown(words: Sequence[str]) -> Iterator[str]:
 
 def _asks_next(word: str) -> bool:
     """Whether the word is a flag whose secret value is the next word."""
-    return word[:1] == "-" and len(word) <= LONGEST_TEXT and _NAME.fullmatch(word) is not None and is_secret_name(word)
+    return (
+        word[:1] == "-"
+        and len(word) <= LONGEST_TEXT
+        and _NAME.fullmatch(word) is not None
+        and is_secret_name(word)
+    )
 
 
 def _without_password(value: str) -> str:
@@ -112,7 +134,9 @@ def _without_password(value: str) -> str:
 
 
 def _without_keys(text: str) -> str:
-    """The text without private keys in PEM. A key without an end is hidden to the end of the text."""
+    """The text without private keys in PEM. A key without an end
+    is hidden to the end of the text.
+    """
     if "PRIVATE KEY" not in text:
         return text
     kept, end = [], 0
@@ -155,7 +179,9 @@ class _Reader:
         value = self._text[self._at : end]
         bare = value.strip("\"'").lower()
         variable = _FILLED_IN if self._is_word else _VARIABLE
-        self._out.append(value if bare in NO_SECRETS or bare == HIDDEN or variable.fullmatch(value) else HIDDEN)
+        self._out.append(
+            value if bare in NO_SECRETS or bare == HIDDEN or variable.fullmatch(value) else HIDDEN
+        )
         self._at = end
 
     def _sign(self) -> None:
@@ -254,9 +280,13 @@ class _Reader:
     def _quoted_value(self) -> bool:
         """Whether the value is quoted; if so it is hidden up to the closing quote."""
         letter, after = self._text[self._at], self._text[self._at + 1 : self._at + 2]
-        if letter not in "\"'\\" or (letter == self._quote and (not after or after in " \t\r\n;,)}]&|")):
+        if letter not in "\"'\\" or (
+            letter == self._quote and (not after or after in (" \t\r\n;,)}]&|"))
+        ):
             return False
-        found = (_ESCAPED if letter == "\\" else _DOUBLE if letter == '"' else _SINGLE).match(self._text, self._at)
+        found = (_ESCAPED if letter == "\\" else _DOUBLE if letter == '"' else _SINGLE).match(
+            self._text, self._at
+        )
         if found is None:
             return False
         self._hide(found.end())
@@ -274,7 +304,10 @@ class _Reader:
         """Hides the lines of a YAML block (`|` or `>`): those indented more than the line of the
         name.
         """
-        at, indent = begins, start - (self._text.rfind("\n", 0, start) + 1 if self._begins_line(start) else start)
+        at, indent = (
+            begins,
+            start - (self._text.rfind("\n", 0, start) + 1 if self._begins_line(start) else start),
+        )
         while at < len(self._text) and (line := _LINE.match(self._text, at)):
             if line[2].strip() and len(line[1]) <= indent - self._dashes(start, indent):
                 break
@@ -299,8 +332,13 @@ class _Reader:
         found = _AUTHORITY.match(self._text, self._at)
         authority = found[0] if found else ""
         user, at, _ = authority.rpartition("@")
-        if not at and not _HOST_AND_PORT.fullmatch(authority) and (unusual := _UNUSUAL_AUTHORITY.match(self._text, self._at)):
-            user, at, _ = unusual[0].rpartition("@")  # a `/` in a password, which should be written as %2F
+        if (
+            not at
+            and not _HOST_AND_PORT.fullmatch(authority)
+            and (unusual := _UNUSUAL_AUTHORITY.match(self._text, self._at))
+        ):
+            # a `/` in a password, which should be written as %2F
+            user, at, _ = unusual[0].rpartition("@")
         if at and (":" in user or scheme.lower().rpartition("/")[2] not in _ACCOUNTS):
             self._out.append(HIDDEN)
             self._at += len(user)

@@ -66,4 +66,6 @@ def _measure(
 
 
 def _padded(cells: list[str], widths: list[int]) -> str:
-    return "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)) + cells[-1]
+    return (
+        "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)) + cells[-1]
+    )

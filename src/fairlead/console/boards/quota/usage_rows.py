@@ -1,7 +1,7 @@
 """The rows of the Quota board: one per node of the tree and managed resource, in the tree's order.
 
-`lent`: what others take of a leaf's unused guarantee. Borrowers first use what no leaf is guaranteed; the
-rest is split over the leaves in proportion to what each leaves unused.
+`lent`: what others take of a leaf's unused guarantee. Borrowers first use what no leaf is
+guaranteed; the rest is split over the leaves in proportion to what each leaves unused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ WaitingJobs = Mapping[tuple[str, str], int]
 """Namespace and resource -> jobs of which something that asks for it waits."""
 
 
-def quota_rows(uses: Sequence[QuotaUse], resources: Sequence[str], waiting_jobs: WaitingJobs) -> RowSet[QuotaRow]:
+def quota_rows(
+    uses: Sequence[QuotaUse], resources: Sequence[str], waiting_jobs: WaitingJobs
+) -> RowSet[QuotaRow]:
     """All rows, resource by resource, parents before children."""
     places = places_of(uses)
     entries: list[Entry[QuotaRow]] = []
@@ -53,8 +55,14 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
     text = f"{len(borrowing)} of {counted(len(leaves), 'leaf').replace('leafs', 'leaves')} {verb}"
     be = "is" if len(starved) == 1 else "are"
     if starved:
-        return Sentence("quota-starved", dict(values), f"{text}; {len(starved)} {be} below the guaranteed minimum while pods wait.")
-    return Sentence("quota", dict(values), f"{text}; no leaf is below its guaranteed minimum while pods wait.")
+        return Sentence(
+            "quota-starved",
+            dict(values),
+            f"{text}; {len(starved)} {be} below the guaranteed minimum while pods wait.",
+        )
+    return Sentence(
+        "quota", dict(values), (f"{text}; no leaf is below its guaranteed minimum while pods wait.")
+    )
 
 
 def invalid_sentence(fault: TreeFault) -> Sentence:
@@ -66,8 +74,8 @@ def invalid_sentence(fault: TreeFault) -> Sentence:
 def starved_paths(rows: Iterable[QuotaRow]) -> set[str]:
     """Leaves whose waiting pods ask only for what the leaf is still owed.
 
-    That is, below its minimum in every resource they ask for. A leaf that has its minimum of GPUs and waits
-    for more GPUs is not starved, however much of its cores it leaves unused.
+    That is, below its minimum in every resource they ask for. A leaf that has its minimum of GPUs
+    and waits for more GPUs is not starved, however much of its cores it leaves unused.
     """
     owed: dict[str, bool] = {}
     for row in rows:
@@ -102,10 +110,17 @@ def lent_by_leaf(uses: Sequence[QuotaUse], resource: str) -> dict[str, float]:
         return {}
     guaranteed = sum(use.min_of(resource) for use in leaves)
     borrowed = sum(use.own.borrowed.get(resource, 0) for use in leaves)
-    unused = {use.node.path: max(0, use.min_of(resource) - use.own.used.get(resource, 0)) for use in leaves}
+    unused = {
+        use.node.path: max(0, use.min_of(resource) - use.own.used.get(resource, 0))
+        for use in leaves
+    }
     taken = max(0, borrowed - max(0, root_max - guaranteed))
     offered = sum(unused.values())
-    return {path: min(float(part), taken * part / offered) for path, part in unused.items()} if offered else {}
+    return (
+        {path: min(float(part), taken * part / offered) for path, part in unused.items()}
+        if offered
+        else {}
+    )
 
 
 class Place(Struct, frozen=True):
@@ -130,7 +145,13 @@ def places_of(uses: Sequence[QuotaUse]) -> dict[str, Place]:
     return places
 
 
-def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mapping[str, float], waiting_jobs: WaitingJobs) -> QuotaRow:
+def _row(
+    use: QuotaUse,
+    resource: str,
+    places: Mapping[str, Place],
+    lent: Mapping[str, float],
+    waiting_jobs: WaitingJobs,
+) -> QuotaRow:
     node = use.node
     used, least, most = use.own.used.get(resource, 0), use.min_of(resource), node.max.get(resource)
     below = [leaf for leaf in node.walk() if leaf.is_leaf]
@@ -154,13 +175,18 @@ def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mappin
         claimed=shown_amount(resource, use.own.claimed.get(resource, 0)),
         lost=shown_amount(resource, use.own.lost.get(resource, 0)),
         waiting_pods=use.own.waiting_by_resource.get(resource, 0),
-        waiting_jobs=sum(waiting_jobs.get((name, resource), 0) for leaf in below for name in leaf.namespaces),
+        waiting_jobs=sum(
+            waiting_jobs.get((name, resource), 0) for leaf in below for name in leaf.namespaces
+        ),
         by_namespace=[
-            NamespaceUse(name, shown_amount(resource, amounts.get(resource, 0))) for name, amounts in use.own.used_by_namespace.items()
+            NamespaceUse(name, shown_amount(resource, amounts.get(resource, 0)))
+            for name, amounts in use.own.used_by_namespace.items()
         ],
         by_user=[
             UserUse(name or None, shown_amount(resource, amounts[resource]))
-            for name, amounts in sorted(use.own.used_by_user.items(), key=lambda each: -each[1].get(resource, 0))
+            for name, amounts in sorted(
+                use.own.used_by_user.items(), key=lambda each: -each[1].get(resource, 0)
+            )
             if amounts.get(resource)
         ],
     )
@@ -174,4 +200,6 @@ def _entry(row: QuotaRow) -> Entry[QuotaRow]:
         "name": lowered(row.name),
         "resource": lowered(row.resource),
     }
-    return Entry(row, "\n".join((row.name, row.path, row.resource, *row.namespaces)).lower(), answers)
+    return Entry(
+        row, "\n".join((row.name, row.path, row.resource, *row.namespaces)).lower(), answers
+    )

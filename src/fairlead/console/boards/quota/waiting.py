@@ -1,6 +1,8 @@
-"""Units that wait for quota, and their reasons: the units of a plan that were not admitted, as rows.
+"""Units that wait for quota, and their reasons: the units of a plan that were not admitted, as
+rows.
 
-Units that the plan admits wait, too, until their gates are removed: they come first, without a reason.
+Units that the plan admits wait, too, until their gates are removed: they come first, without a
+reason.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from fairlead.rules.quota.plan import plan_quota
 
 
 class PlannedQuota:
-    """The quota plan of one moment, made when its first question is asked. `state` None: there is no tree."""
+    """The quota plan of one moment, made when its first question is asked. `state` None: there is
+    no tree.
+    """
 
     def __init__(self, state: QuotaState | None) -> None:
         self._state = state
@@ -58,8 +62,18 @@ def waiting_rows(plan: QuotaPlan, root: QuotaNode | None) -> RowSet[WaitingUnit]
         return RowSet(WaitingUnit, [], _facets([]), ties="unit")
     paths = {leaf.name: leaf.path for leaf in root.leaves()}
     order = {name: place for place, name in enumerate(paths)}
-    rows = [*(_ready(each, paths) for each in plan.admit), *(waiting_unit(each, paths) for each in plan.waiting)]
-    rows.sort(key=lambda row: (order.get(row.leaf, -1), row.reason is not None, row.position or len(rows), row.unit))
+    rows = [
+        *(_ready(each, paths) for each in plan.admit),
+        *(waiting_unit(each, paths) for each in plan.waiting),
+    ]
+    rows.sort(
+        key=lambda row: (
+            order.get(row.leaf, -1),
+            row.reason is not None,
+            row.position or len(rows),
+            row.unit,
+        )
+    )
     return RowSet(WaitingUnit, [_entry(row) for row in rows], _facets(rows), ties="unit")
 
 
@@ -69,7 +83,10 @@ def waiting_sentence(rows: Sequence[WaitingUnit]) -> Sentence:
     if not pods:
         return Sentence("quota-waiting-none", {}, "No pod waits for quota.")
     leaves = len({row.leaf for row in rows})
-    text = f"{counted(pods, 'pod')} {'waits' if pods == 1 else 'wait'} for quota in {leaves} {'leaf' if leaves == 1 else 'leaves'}."
+    text = (
+        f"{counted(pods, 'pod')} {'waits' if pods == 1 else 'wait'} for quota in {leaves} "
+        f"{'leaf' if leaves == 1 else 'leaves'}."
+    )
     return Sentence("quota-waiting", {"pods": pods, "leaves": leaves}, text)
 
 
@@ -90,7 +107,8 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         message=waiting.message,
         clauses=clause_sentences(waiting.clauses),
         user=(users.pop() if len(users) == 1 else job.user if job else "") or None,
-        since=_since(waiting.pods) or (timestamp(job.created_at) if job and job.created_at else None),
+        since=_since(waiting.pods)
+        or (timestamp(job.created_at) if job and job.created_at else None),
         blocked=[
             BlockedAt(
                 node=each.node,
@@ -104,7 +122,12 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
             for each in waiting.blocked
         ],
         borrowers=[
-            BorrowerRow(each.leaf, each.resource, unit_of(each.resource)[0], shown_amount(each.resource, each.over))
+            BorrowerRow(
+                each.leaf,
+                each.resource,
+                unit_of(each.resource)[0],
+                shown_amount(each.resource, each.over),
+            )
             for each in waiting.borrowers[:BORROWERS_MAX]
         ],
         borrowers_count=len(waiting.borrowers),
@@ -118,7 +141,16 @@ def clause_sentences(clauses: Clauses) -> list[Sentence]:
 
 
 def fault_rows(violations: Iterable[Violation]) -> list[TreeFault]:
-    return [TreeFault(each.path, str(each.code), each.message, "error" if each.is_error else "warning", each.stops) for each in violations]
+    return [
+        TreeFault(
+            each.path,
+            str(each.code),
+            each.message,
+            "error" if each.is_error else "warning",
+            each.stops,
+        )
+        for each in violations
+    ]
 
 
 def _ready(admission: QuotaAdmission, paths: Mapping[str, str]) -> WaitingUnit:

@@ -26,14 +26,21 @@ SHOWN_MAX: Final = 500
 
 
 def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
-    """The tree as it would be read with these bounds. Raises UserError for a node that it does not have."""
+    """The tree as it would be read with these bounds. Raises UserError for a node that it does not
+    have.
+    """
     if tree.root is None:
-        raise UserError("this cluster has no quota tree to change", "apply an ElasticQuotaTree first")
+        raise UserError(
+            ("this cluster has no quota tree to change"), ("apply an ElasticQuotaTree first")
+        )
     spec = _spec(tree.root)
     by_name = {node["name"]: node for node in _nodes(spec)}
     for change in changes:
         if (node := by_name.get(change.node)) is None:
-            raise UserError(f"the quota tree has no node `{change.node[:100]}`", "reload the page: the tree may have changed")
+            raise UserError(
+                f"the quota tree has no node `{change.node[:100]}`",
+                "reload the page: the tree may have changed",
+            )
         for bound, text in (("min", change.min), ("max", change.max)):
             if text is not None:
                 node[bound].pop(change.resource, None)
@@ -47,20 +54,36 @@ def effects_sentence(admitted: int, evicted: int) -> Sentence:
     values = {"admitted": admitted, "evicted": evicted}
     if not admitted and not evicted:
         return Sentence("what-if-nothing", {}, "No pods would be admitted or evicted.")
-    return Sentence("what-if", dict(values), f"{counted(admitted, 'pod')} would be admitted, {counted(evicted, 'pod')} evicted.")
+    return Sentence(
+        "what-if",
+        dict(values),
+        f"{counted(admitted, 'pod')} would be admitted, {counted(evicted, 'pod')} evicted.",
+    )
 
 
 def refused_sentence(faults: Sequence[TreeFault]) -> Sentence:
     errors = [fault for fault in faults if fault.level == "error"]
-    return Sentence("what-if-refused", {"faults": len(errors)}, f"This tree would be refused: {counted(len(errors), 'fault')}.")
+    return Sentence(
+        "what-if-refused",
+        {"faults": len(errors)},
+        f"This tree would be refused: {counted(len(errors), 'fault')}.",
+    )
 
 
 def admitted_pods(admitted: Iterable[QuotaAdmission]) -> list[MovedPod]:
-    return [MovedPod(each.pod.namespace, each.pod.name, each.leaf, each.is_guaranteed, "", "") for each in admitted][:SHOWN_MAX]
+    return [
+        MovedPod(each.pod.namespace, each.pod.name, each.leaf, each.is_guaranteed, "", "")
+        for each in admitted
+    ][:SHOWN_MAX]
 
 
 def evicted_pods(evicted: Iterable[QuotaEviction]) -> list[MovedPod]:
-    return [MovedPod(each.pod.namespace, each.pod.name, each.leaf, False, str(each.method), each.for_unit) for each in evicted][:SHOWN_MAX]
+    return [
+        MovedPod(
+            each.pod.namespace, each.pod.name, each.leaf, False, str(each.method), each.for_unit
+        )
+        for each in evicted
+    ][:SHOWN_MAX]
 
 
 def settled_leaves(before: QuotaState, settled: Settled) -> list[SettledLeaf]:
@@ -68,15 +91,30 @@ def settled_leaves(before: QuotaState, settled: Settled) -> list[SettledLeaf]:
     running, runs = running_by_leaf(before), running_by_leaf(settled.state)
     waited, waits = _waiting_by_leaf(before), _waiting_by_leaf(settled.state)
     rows = [
-        SettledLeaf(leaf.name, leaf.path, running[leaf.name], runs[leaf.name], waited[leaf.name], waits[leaf.name])
+        SettledLeaf(
+            leaf.name,
+            leaf.path,
+            running[leaf.name],
+            runs[leaf.name],
+            waited[leaf.name],
+            waits[leaf.name],
+        )
         for leaf in before.tree.leaves()
     ]
-    return [row for row in rows if (row.running_before, row.waiting_before) != (row.running_after, row.waiting_after)]
+    return [
+        row
+        for row in rows
+        if (row.running_before, row.waiting_before) != (row.running_after, row.waiting_after)
+    ]
 
 
 def _waiting_by_leaf(state: QuotaState) -> Counter[str]:
     leaf_of = {name: leaf.name for leaf in state.tree.leaves() for name in leaf.namespaces}
-    return Counter(leaf_of[pod.namespace] for pod in state.pods if not pod.is_admitted and pod.namespace in leaf_of)
+    return Counter(
+        leaf_of[pod.namespace]
+        for pod in state.pods
+        if not pod.is_admitted and pod.namespace in leaf_of
+    )
 
 
 def _spec(node: QuotaNode) -> dict[str, Any]:
@@ -92,7 +130,9 @@ def _spec(node: QuotaNode) -> dict[str, Any]:
 
 
 def _bounds(amounts: Amounts, unlimited: Iterable[str]) -> dict[str, str]:
-    return {resource: amount_text(resource, amount) for resource, amount in amounts.items()} | dict.fromkeys(unlimited, str(UNLIMITED))
+    return {
+        resource: amount_text(resource, amount) for resource, amount in amounts.items()
+    } | dict.fromkeys(unlimited, str(UNLIMITED))
 
 
 def _nodes(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -61,11 +61,19 @@ def serving_sentence(rows: Sequence[ServingJob]) -> Sentence:
     if not rows:
         return Sentence("serving-none", {}, "There are no serving jobs in this cluster.")
     ready, gpus = sum(row.status == READY for row in rows), gpu_count(sum(row.gpus for row in rows))
-    text = f"{ready} of {counted(len(rows), 'serving job')} ready; they hold {counted(gpus, 'GPU')}."
+    text = (
+        f"{ready} of {counted(len(rows), 'serving job')} ready; they hold {counted(gpus, 'GPU')}."
+    )
     return Sentence("serving", {"ready": ready, "jobs": len(rows), "gpus": gpus}, text)
 
 
-def _row(serving: Serving, report: ServingReport, occupancy: ClusterOccupancy, explainer: Explainer, silent: Collection[str]) -> ServingJob:
+def _row(
+    serving: Serving,
+    report: ServingReport,
+    occupancy: ClusterOccupancy,
+    explainer: Explainer,
+    silent: Collection[str],
+) -> ServingJob:
     workload = serving.workload
     is_ready = bool(serving.workers) and report.available >= report.desired
     return ServingJob(
@@ -80,12 +88,15 @@ def _row(serving: Serving, report: ServingReport, occupancy: ClusterOccupancy, e
         address=report.address,
         ports=[port_words(port) for port in report.endpoints],
         gpus=neat(occupancy.use_together(serving.pods).gpus),
-        user=workload.labels.get(names.LABEL_CONSOLE_USER) or workload.annotations.get(names.ANNOTATION_USERNAME, ""),
+        user=workload.labels.get(names.LABEL_CONSOLE_USER)
+        or workload.annotations.get(names.ANNOTATION_USERNAME, ""),
         created_at=timestamp(workload.created_at),
         instances=[
             ServingPod(
                 name=each.pod.name,
-                status=UNHEARD if is_unheard(each.pod, silent) and each.pod.deleted_at is None else each.status,
+                status=UNHEARD
+                if is_unheard(each.pod, silent) and each.pod.deleted_at is None
+                else each.status,
                 node=each.pod.node,
                 ready=each.ready,
                 containers=each.total,
@@ -106,13 +117,26 @@ def _waiting(serving: Serving, desired: int, explainer: Explainer) -> Waiting:
             return explainer.explain(wait, [pod])
     if not serving.workers:
         text = f"no Deployment of this {serving.workload.kind} exists yet; its operator creates it"
-        return explainer.explain(Wait("PodsMissing", text, "serving-no-deployment", {"kind": serving.workload.kind}), pods)
+        return explainer.explain(
+            Wait("PodsMissing", text, "serving-no-deployment", {"kind": serving.workload.kind}),
+            pods,
+        )
     if len(pods) < desired:
         text = f"{len(pods)} of {desired} pods exist; the Deployment controller creates the rest"
-        return explainer.explain(Wait("PodsMissing", text, "serving-pods-missing", {"there": len(pods), "desired": desired}), pods)
+        return explainer.explain(
+            Wait(
+                "PodsMissing",
+                text,
+                "serving-pods-missing",
+                {"there": len(pods), "desired": desired},
+            ),
+            pods,
+        )
     running = sum(pod.phase == PodPhase.RUNNING for pod in pods)
     text = f"{running} of {len(pods)} pods run"
-    return explainer.explain(Wait("Starting", text, "starting", {"running": running, "pods": len(pods)}), pods)
+    return explainer.explain(
+        Wait("Starting", text, "starting", {"running": running, "pods": len(pods)}), pods
+    )
 
 
 def _entry(row: ServingJob, serving: Serving) -> Entry[ServingJob]:

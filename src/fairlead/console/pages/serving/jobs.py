@@ -23,10 +23,11 @@ class ServingPod(Json, frozen=True):
 
 
 class ServingJob(Json, frozen=True):
-    """`type` as `arena serve list` prints it; `status`: Ready where as many pods are available as desired.
+    """`type` as `arena serve list` prints it; `status`: Ready where as many pods are available as
+    desired.
 
-    `waiting`: what keeps a job that is not ready. `address` is "" where it has none. `ports`: how the model
-    is asked, as `RESTFUL:8501`. `gpus`: what its pods hold.
+    `waiting`: what keeps a job that is not ready. `address` is "" where it has none. `ports`: how
+    the model is asked, as `RESTFUL:8501`. `gpus`: what its pods hold.
     """
 
     namespace: str

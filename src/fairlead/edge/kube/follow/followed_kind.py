@@ -11,10 +11,24 @@ from msgspec import Struct
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
-from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, QUOTA_TREES, Resource
+from fairlead.edge.kube.resource import (
+    CONFIG_MAPS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    QUOTA_TREES,
+    Resource,
+)
 from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.kinds.workloads import WorkloadKind
-from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+)
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
@@ -40,10 +54,10 @@ by_namespace_and_name = attrgetter("namespace", "name")
 class FollowedKind(Struct, Generic[Row], frozen=True):
     """What to follow: under which source name, where, and how objects become rows in which order.
 
-    `versions`: acceptable versions, best first; None for a resource that is asked for without discovery.
-    `keep`: what is kept of a row. `is_optional`: where it is not served or may not be read, it counts as
-    empty. `mark`, `is_known`: see `ItemReader`. `retry_seconds`: the longest wait between two tries after a
-    failure, None for the back-off's own.
+    `versions`: acceptable versions, best first; None for a resource that is asked for without
+    discovery. `keep`: what is kept of a row. `is_optional`: where it is not served or may not be
+    read, it counts as empty. `mark`, `is_known`: see `ItemReader`. `retry_seconds`: the longest
+    wait between two tries after a failure, None for the back-off's own.
     """
 
     name: str
@@ -59,7 +73,9 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     retry_seconds: float | None = None
 
     def served(self, found: Discovery) -> Resource | None:
-        """The resource in the best version that the API server serves; None: it serves none of `versions`."""
+        """The resource in the best version that the API server serves; None: it serves none of
+        `versions`.
+        """
         return found.find(self.resource.group, self.resource.plural, self.versions)
 
     def reader(self, resource: Resource) -> ItemReader[Row]:
@@ -70,12 +86,25 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
 
 def job_subject(kind: JobKind) -> FollowedKind[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
-    return FollowedKind(source_of(kind), resource, VersionedForm(kind.WIRE, kind.parse), attrgetter("key"), kind.VERSIONS)
+    return FollowedKind(
+        source_of(kind),
+        resource,
+        VersionedForm(kind.WIRE, kind.parse),
+        attrgetter("key"),
+        kind.VERSIONS,
+    )
 
 
 def workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
     resource = Resource(kind.group, kind.versions[0], kind.plural, kind=kind.kind)
-    return FollowedKind(kind.name, resource, VersionedForm(kind.wire, kind.parse), by_namespace_and_name, kind.versions, is_optional=True)
+    return FollowedKind(
+        kind.name,
+        resource,
+        VersionedForm(kind.wire, kind.parse),
+        by_namespace_and_name,
+        kind.versions,
+        is_optional=True,
+    )
 
 
 NODE_SUBJECT: FollowedKind[Node] = FollowedKind(KIND_NODES, NODES, NODE_FORM, by_name)

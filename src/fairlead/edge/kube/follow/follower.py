@@ -1,8 +1,9 @@
 """Follows kinds of one API server for one observer.
 
-Each kind has a reflector. Kinds that only some clusters serve are looked for by discovery, again and again,
-so that a CRD installed later is followed from then on. An optional kind that is not served or may not be
-read counts as empty: the observer gets one empty list, and no second one before the kind was read again.
+Each kind has a reflector. Kinds that only some clusters serve are looked for by discovery, again
+and again, so that a CRD installed later is followed from then on. An optional kind that is not
+served or may not be read counts as empty: the observer gets one empty list, and no second one
+before the kind was read again.
 """
 
 from __future__ import annotations
@@ -64,12 +65,20 @@ class Follower:
                 else:
                     offered.append(followed)
             if offered:
-                group.create_task(self.repeat(partial(self._discover, offered), _log_failure, DISCOVERY_SECONDS))
+                group.create_task(
+                    self.repeat(partial(self._discover, offered), _log_failure, DISCOVERY_SECONDS)
+                )
 
-    async def repeat(self, discover: Callable[[], Awaitable[None]], failed: Callable[[FairleadError], None], seconds: float) -> None:
+    async def repeat(
+        self,
+        discover: Callable[[], Awaitable[None]],
+        failed: Callable[[FairleadError], None],
+        seconds: float,
+    ) -> None:
         """Call `discover` again and again, until cancelled.
 
-        The wait is `seconds` after a success, and that of a back-off after a failure, which `failed` gets.
+        The wait is `seconds` after a success, and that of a back-off after a failure, which
+        `failed` gets.
         """
         backoff = Backoff(self._rng)
         while True:
@@ -82,7 +91,9 @@ class Follower:
                 backoff.reset()
                 await self._sleep(seconds)
 
-    def reflector(self, kind: FollowedKind[Any], resource: Resource, on_change: Callable[[], None]) -> Reflector[Any]:
+    def reflector(
+        self, kind: FollowedKind[Any], resource: Resource, on_change: Callable[[], None]
+    ) -> Reflector[Any]:
         """What keeps the observer current of one kind."""
         most, sleep = kind.retry_seconds, self._sleep
         return Reflector(
@@ -114,7 +125,9 @@ def _log_failure(error: FairleadError) -> None:
 class _Following:
     """One kind and, while the server serves it, its reflector."""
 
-    def __init__(self, follower: Follower, group: asyncio.TaskGroup, kind: FollowedKind[Any]) -> None:
+    def __init__(
+        self, follower: Follower, group: asyncio.TaskGroup, kind: FollowedKind[Any]
+    ) -> None:
         self.kind = kind
         self._follower = follower
         self._group = group
@@ -123,15 +136,18 @@ class _Following:
         self._is_empty = False
 
     def start(self, resource: Resource) -> None:
-        reflector = self._follower.reflector(self.kind, resource, lambda: self._empty_if_missing(reflector))
+        reflector = self._follower.reflector(
+            self.kind, resource, lambda: self._empty_if_missing(reflector)
+        )
         self._resource = resource
         self._task = self._group.create_task(reflector.run(), name=f"reflector of {self.kind.name}")
 
     def offer(self, resource: Resource | None) -> None:
         """What discovery found.
 
-        A kind that is followed and not found any more stays with its reflector: an API server that has just
-        started may not know every CRD yet, and a kind that is really gone answers 404 there.
+        A kind that is followed and not found any more stays with its reflector: an API server that
+        has just started may not know every CRD yet, and a kind that is really gone answers 404
+        there.
         """
         if resource is None:
             if self._task is None and self.kind.is_optional:

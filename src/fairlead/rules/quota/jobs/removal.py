@@ -20,8 +20,15 @@ _PHASES: Final = {PodPhase.PENDING: 0.0, PodPhase.UNKNOWN: 1.0, PodPhase.RUNNING
 
 def removal_turn(pod: Pod) -> tuple[float, ...]:
     """Sort key; the smallest is removed first: pods without a node, pending, not ready, newer."""
-    is_ready = pod.phase is PodPhase.RUNNING and all(each.type != "Ready" or each.status == "True" for each in pod.conditions)
-    return float(bool(pod.node)), _PHASES.get(pod.phase, 2.0), float(is_ready), -(pod.created_at or 0.0)
+    is_ready = pod.phase is PodPhase.RUNNING and all(
+        each.type != "Ready" or each.status == "True" for each in pod.conditions
+    )
+    return (
+        float(bool(pod.node)),
+        _PHASES.get(pod.phase, 2.0),
+        float(is_ready),
+        -(pod.created_at or 0.0),
+    )
 
 
 def in_removal_order(pods: Iterable[Pod]) -> list[Pod]:

@@ -17,19 +17,33 @@ RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
 
 def suspend_action(job: Workload, for_unit: str, priority: int = 0) -> PatchObject:
     """Suspend a job. `priority`: of its pods."""
-    marks = {ANNOTATION_SUSPENDED_FOR: for_unit, ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None}
+    marks = {
+        ANNOTATION_SUSPENDED_FOR: for_unit,
+        ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None,
+    }
     return _turn(job, marks, is_suspended=True)
 
 
 def resume_action(job: Workload) -> PatchObject:
     """Resume the whole job, as it stands."""
-    return _turn(job, {ANNOTATION_SUSPENDED_FOR: None, ANNOTATION_SUSPENDED_PRIORITY: None}, is_suspended=False)
+    return _turn(
+        job,
+        {ANNOTATION_SUSPENDED_FOR: None, ANNOTATION_SUSPENDED_PRIORITY: None},
+        is_suspended=False,
+    )
 
 
 def lower_action(job: Workload, count: int, priority: int = 0) -> ScaleJob:
     """Let at most `count` pods of a batch Job run."""
     own = job.own_parallelism or job.parallelism
-    return ScaleJob(_ref(job), job.parallelism, count, own, priority=priority, has_annotations=job.has_annotations)
+    return ScaleJob(
+        _ref(job),
+        job.parallelism,
+        count,
+        own,
+        priority=priority,
+        has_annotations=job.has_annotations,
+    )
 
 
 def raise_action(job: Workload, more: int) -> ScaleJob:
@@ -40,7 +54,9 @@ def raise_action(job: Workload, more: int) -> ScaleJob:
     now = 0 if job.is_suspended else job.pods
     count = own if now + more >= job.pods + job.held else now + more
     is_resumed = job.is_suspended
-    return ScaleJob(_ref(job), job.parallelism, count, own, is_resumed, job.priority, job.has_annotations)
+    return ScaleJob(
+        _ref(job), job.parallelism, count, own, is_resumed, job.priority, job.has_annotations
+    )
 
 
 def disown_action(job: Workload) -> PatchObject:

@@ -69,7 +69,13 @@ class _Search:
     """
 
     def __init__(
-        self, account: QuotaAccount, reclaim: Reclaim, seats: Seats, rooms: Rooms, unit: Unit, weighed: dict[Shape, list[tuple[int, str]]]
+        self,
+        account: QuotaAccount,
+        reclaim: Reclaim,
+        seats: Seats,
+        rooms: Rooms,
+        unit: Unit,
+        weighed: dict[Shape, list[tuple[int, str]]],
     ) -> None:
         self._account = account
         self._reclaim = reclaim
@@ -141,7 +147,10 @@ class _Search:
                 self._undo(each)
             if going is not None:
                 groups = [each.group for each in going]
-                cost = _count(groups), max((group.priority for group in groups if group.unit is None), default=0)
+                cost = (
+                    _count(groups),
+                    max((group.priority for group in groups if group.unit is None), default=0),
+                )
                 if best is None or cost < best[0]:
                     best = cost, groups, node
         if best is None:
@@ -156,7 +165,11 @@ class _Search:
         shape = shape_of(pod)
         if is_first and shape in self._weighed:
             return self._weighed[shape]
-        over, rooms, width = self._account.after.over, self._rooms, range(len(self._index.resources))
+        over, rooms, width = (
+            self._account.after.over,
+            self._rooms,
+            range(len(self._index.resources)),
+        )
         borrows = {leaf for leaf in self._account.books if any(over(leaf, k) > 0 for k in width)}
         found: list[tuple[int, str]] = []
         for node in rooms.nodes_for(pod):
@@ -164,9 +177,20 @@ class _Search:
                 continue
             bound = 0
             if node not in self._fresh:
-                there = [group for leaf, groups in self._on_node.get(node, {}).items() if leaf in borrows for group in groups]
+                there = [
+                    group
+                    for leaf, groups in self._on_node.get(node, {}).items()
+                    if leaf in borrows
+                    for group in groups
+                ]
                 for name, lack in rooms.lack_on(pod, node).items():
-                    count = _fewest(lack, [sum([part_of(each, name) for each in group.pods if each.node == node]) for group in there])
+                    count = _fewest(
+                        lack,
+                        [
+                            sum([part_of(each, name) for each in group.pods if each.node == node])
+                            for group in there
+                        ],
+                    )
                     if count is None:
                         break
                     bound = max(bound, count)
@@ -201,20 +225,35 @@ class _Search:
         """
         best: tuple[tuple[object, ...], VictimGroup] | None = None
         over, width = self._account.after.over, range(len(self._index.resources))
-        leaves = (leaf for leaf in self._on_node.get(node, ()) if any(over(leaf, k) > 0 for k in width))
-        for group in (*self._fresh.get(node, ()), *(group for leaf in leaves for group in self._on_node[node][leaf])):
-            if not self._fences.isdisjoint(self._index.up[group.leaf]) or not self._reclaim.may_go(group):
+        leaves = (
+            leaf for leaf in self._on_node.get(node, ()) if any(over(leaf, k) > 0 for k in width)
+        )
+        for group in (
+            *self._fresh.get(node, ()),
+            *(group for leaf in leaves for group in self._on_node[node][leaf]),
+        ):
+            if not self._fences.isdisjoint(self._index.up[group.leaf]) or not self._reclaim.may_go(
+                group
+            ):
                 continue
             gives: defaultdict[str, int] = defaultdict(int)
             for where, pod in self._places(group):
                 if where == node:
                     for name in lack:
                         gives[name] += part_of(pod, name)
-            part = sum(min(amount, lack[name]) * _FULL // lack[name] for name, amount in gives.items() if self._is_lending(group, name))
+            part = sum(
+                min(amount, lack[name]) * _FULL // lack[name]
+                for name, amount in gives.items()
+                if self._is_lending(group, name)
+            )
             if part and is_gang(group) and not self._breaks_gangs:
                 self.was_gang_passed_over = True
             elif part:
-                pods = sum(len(each.pods) for each in self._reclaim.with_surplus(group)) if is_gang(group) else 0
+                pods = (
+                    sum(len(each.pods) for each in self._reclaim.with_surplus(group))
+                    if is_gang(group)
+                    else 0
+                )
                 key = group.unit is None, -part, pods, group.rank
                 if best is None or key < best[0]:
                     best = key, group
@@ -235,7 +274,11 @@ class _Search:
         """Whether reclaim, descending from the root, reaches the leaf: a node at or under its min
         is protected.
         """
-        return all(self._account.after.over(node, k) > 0 for node in self._index.up[leaf][:-1] or (leaf,) if node not in self._path)
+        return all(
+            self._account.after.over(node, k) > 0
+            for node in self._index.up[leaf][:-1] or (leaf,)
+            if node not in self._path
+        )
 
     # --- leaving and being spared -----------------------------------------------------------------
 
@@ -243,7 +286,9 @@ class _Search:
         """Spare each group that is not needed, the most important first. A gang's surplus goes with
         the gang.
         """
-        for each in sorted(going, key=lambda each: (not _is_part(each, going), each.group.rank), reverse=True):
+        for each in sorted(
+            going, key=lambda each: (not _is_part(each, going), each.group.rank), reverse=True
+        ):
             if _is_part(each, going):
                 continue
             self._undo(each)
@@ -254,7 +299,9 @@ class _Search:
 
     def _fits(self) -> bool:
         unit = self._unit
-        return not self._account.after.blocks(unit.leaf, unit.vector) and self._rooms.fits(unit.pods)
+        return not self._account.after.blocks(unit.leaf, unit.vector) and self._rooms.fits(
+            unit.pods
+        )
 
     def _take(self, group: VictimGroup) -> _Leaving:
         self._reclaim.take(group)
@@ -291,7 +338,11 @@ def _fewest(lack: int, parts: list[int]) -> int | None:
 def _is_part(each: _Leaving, going: Sequence[_Leaving]) -> bool:
     """Whether the group is the surplus of a gang that goes."""
     gang = each.group.gang
-    return gang is not None and not each.group.is_whole and any(other.group.is_whole and other.group.gang == gang for other in going)
+    return (
+        gang is not None
+        and not each.group.is_whole
+        and any(other.group.is_whole and other.group.gang == gang for other in going)
+    )
 
 
 def _count(groups: Iterable[VictimGroup]) -> int:

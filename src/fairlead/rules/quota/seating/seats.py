@@ -21,7 +21,9 @@ class Seats:
     for which the last unit was turned away, and the claimant that it is kept for.
     """
 
-    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], stopping: Mapping[str, QuotaPod]) -> None:
+    def __init__(
+        self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], stopping: Mapping[str, QuotaPod]
+    ) -> None:
         self.rooms = rooms
         self.kept: tuple[str, str] | None = None
         self._taken = taken
@@ -78,7 +80,11 @@ class Seats:
         left = self._look_later(rooms)
         pods = [pod for group in chosen if group.unit is None for pod in group.pods]
         going = rooms.leave(pods)
-        fresh = {group.unit: self._taken.get(group.unit, []) for group in chosen if group.unit is not None}
+        fresh = {
+            group.unit: self._taken.get(group.unit, [])
+            for group in chosen
+            if group.unit is not None
+        }
         for seats in fresh.values():
             rooms.unseat(seats)
         if self._seat(rooms, unit):
@@ -103,7 +109,9 @@ class Seats:
     def may_ever_hold(self, unit: Unit) -> bool:
         """Whether each of its pods would fit on some node without any pod that quota counts."""
         rooms = self.rooms
-        return rooms is None or all(any(rooms.could_hold(pod, node) for node in rooms.nodes_for(pod)) for pod in unit.pods)
+        return rooms is None or all(
+            any(rooms.could_hold(pod, node) for node in rooms.nodes_for(pod)) for pod in unit.pods
+        )
 
     def rooms_later(self) -> Rooms | None:
         """The nodes as they will be when all stopping and chosen pods have gone."""
@@ -142,7 +150,9 @@ class Seats:
             for seat in self._taken[unit]:
                 if seat.node == node or not rooms.fits_on(seat.pod, node, held[node]):
                     continue
-                if not rooms.fits_on(seat.pod, node, [pod for pod in self._leaving or () if pod.node == node]):
+                if not rooms.fits_on(
+                    seat.pod, node, [pod for pod in self._leaving or () if pod.node == node]
+                ):
                     return node, other.key
         return None
 
