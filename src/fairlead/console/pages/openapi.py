@@ -64,12 +64,18 @@ def _tidy(schema: dict[str, Any], *, is_answer: bool) -> None:
     """
     if "description" in schema:
         schema["description"] = re.sub(
-            r"`(\w+)`", lambda found: f"`{wire_key(found[1])}`", schema["description"]
+            r"`(\w+)`", lambda found: f"`{wire_key(found[1])}`", _unwrapped(schema["description"])
         )
     if is_answer and "properties" in schema:
         schema["required"] = sorted(schema["properties"])
         for each in schema["properties"].values():
             each.pop("default", None)
+
+
+def _unwrapped(docstring: str) -> str:
+    """Each paragraph in one line: where the source breaks a line is not part of the API."""
+    paragraphs = re.split(r"\n\s*\n", docstring.strip())
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _operation(endpoint: Endpoint, schema: Any) -> dict[str, Any]:

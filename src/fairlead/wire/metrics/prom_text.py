@@ -125,12 +125,8 @@ def _render_lines(family: Family, labels: list[str], number: RenderNumber) -> st
             ]
         )
     else:
-        body = "\n".join(
-            [
-                f"{name}{label} {text}"
-                for label, text in zip(labels, map(number, values), strict=True)
-            ]
-        )  # type: ignore[arg-type]
+        pairs = zip(labels, map(number, values), strict=True)  # type: ignore[arg-type]
+        body = "\n".join([f"{name}{label} {text}" for label, text in pairs])
     return f"# HELP {name} {_escape_help(metric.help)}\n# TYPE {name} {metric.type}\n{body}\n"
 
 
