@@ -1,5 +1,5 @@
 """Storms over the scheduler extender, in memory: twenty seeds of a thousand pods (the first in
-`make test`); and five faults that a storm must find.
+`make test`); and faults that a storm must find.
 
 The same against a real kube-scheduler and API server, fewer and smaller:
 tests/kube/test_share_storms.py.
@@ -108,15 +108,6 @@ def believing_damage(*args: Any, **options: Any) -> Extender:
     return extender
 
 
-def patient(*args: Any, **options: Any) -> Extender:
-    """A binding may be decided ten seconds after it was sent, whatever is left of the Lease (as
-    before 2026-11).
-    """
-    extender = Extender(*args, **options)
-    extender.leader.left = lambda: 10.0  # type: ignore[method-assign]
-    return extender
-
-
 class _Nobody(dict[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         pass
@@ -132,7 +123,6 @@ class _Nobody(dict[str, Any]):
                 freeing_early,
                 forgetful,
                 believing_damage,
-                patient,
                 guarding_nothing,
             ),
         )

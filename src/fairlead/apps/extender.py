@@ -1,15 +1,18 @@
-"""The extender: answers questions of kube-scheduler beside a controller that keeps the grants.
+"""The extender: a controller of grants that also answers questions of kube-scheduler.
 
-`apps/controller` drives the decider of sharing (`rules/sharing/machine`); here are the questions. A
-binding is both: the question starts it, and its steps are actions of the controller until the
-answer is one of them. So the extender is itself the decider that is driven: it passes everything
-on, and takes the answers out of the steps.
+`apps/controller` drives the sharing decider (`rules/sharing/machine`). A question of kube-scheduler
+about a binding starts steps of the same decider: they are sent as its other actions are, and the
+last of them is the answer. So `Extender` itself is the decider that the controller drives: it
+passes every call on to the sharing decider and takes the answers out of the steps.
 
-kube-scheduler tries again after an answer with `Error`. So whatever is not certain (no Lease, a
-ledger that is being built) is an error, and never a guess.
+kube-scheduler tries a pod again when an extender returns `Error`. So an answer that is not certain
+(without the Lease, or while the ledger is being built) is an error, never a guess.
 
-The process follows the API also without the Lease, so that it can answer as soon as it has the
-Lease. Events are sent one after another: bindings share the rate of requests with them.
+A process without the Lease follows the API as well, so that it can answer soon after it takes the
+Lease. Events are sent one after another, because bindings share the limit of requests with them.
+
+Invariant: `_answers` contains every question that waits for its answer. It has at least one step in
+flight or waits on a guarded node, or the process ends and `_stop` answers it.
 """
 
 from __future__ import annotations
@@ -39,9 +42,9 @@ from fairlead.wire.sharing.scheduler_extender import FilterAsked, PreemptAsked
 
 REBUILDING: Final = "GPU ledger is being rebuilt"
 PATIENCE_SECONDS: Final = 4.0
-"""How long a call waits for Lease and ledger; kube-scheduler's own patience is 10 s."""
+"""How long a call waits for Lease and ledger; kube-scheduler waits 10 s for the answer."""
 WAITING_SECONDS: Final = 0.1
-"""How often questions that wait on guarded nodes are looked at again, while there are any."""
+"""The time between two attempts of questions that wait on guarded nodes."""
 STOPPING: Final = "this extender is stopping"
 PACE: Final = ControllerPace(
     coalesce_seconds=0.1,
@@ -52,8 +55,8 @@ PACE: Final = ControllerPace(
     reports_beside=1,
     waiting_reports=2000,
 )
-"""Bindings are not held up here: kube-scheduler bounds them, and the API client the rate. Events go
-one by one.
+"""`width` limits nothing: kube-scheduler limits the number of bindings that are under way, and the
+API client limits the rate of requests. One Event is sent at a time, at most 2000 wait.
 """
 _log = logging.getLogger(__name__)
 
@@ -114,12 +117,12 @@ class Extender:
         return "" if self._controller.is_rebuilt else REBUILDING
 
     async def run(self) -> None:
-        """Until cancelled; then running calls are finished, questions are answered and the Lease is
-        released.
+        """Run until cancelled; then finish the calls in flight, answer the questions that are left,
+        and give the Lease back.
         """
         await together(self._controller.run(), self._wait_on_guarded_nodes())
 
-    # --- what kube-scheduler asks -----------------------------------------------------------------
+    # --- questions of kube-scheduler --------------------------------------------------------------
 
     async def filter(self, asked: FilterAsked) -> Filtered | Refusal:
         if why := await self._admit():
@@ -175,7 +178,7 @@ class Extender:
                         await asyncio.sleep(0.02)
         return self.trouble
 
-    # --- the decider that is driven: the machine's, without the answers ---------------------------
+    # --- the decider that the controller drives ---------------------------------------------------
 
     @property
     def is_rebuilt(self) -> bool:
@@ -200,13 +203,13 @@ class Extender:
         return []
 
     def _asked_by(self, step: SharingStep) -> BindAsked | None:
-        """The question that the step belongs to."""
+        """The question that the step belongs to, None = it belongs to none."""
         if isinstance(step, BindPod):
             return self.machine.bindings.under_way[step.pod.uid]
         return step.asked if isinstance(step, ReadPod) else None
 
     def _without_answers(self, steps: Iterable[SharingStep]) -> list[SharingStep]:
-        """Answer the questions that are decided; the other steps."""
+        """Answer the questions that are decided; return the other steps."""
         if self.machine.bindings.has_waiting:
             self._has_waiting.set()
         left: list[SharingStep] = []
@@ -219,8 +222,8 @@ class Extender:
 
     @contextlib.contextmanager
     def _failing(self, asked: BindAsked | None) -> Iterator[None]:
-        """A bug must not leave a question without an answer: the client that asked gets the
-        exception.
+        """Return an unexpected exception to the client, so that no question stays without an
+        answer. If no client waits for an answer, it is raised.
         """
         try:
             yield
@@ -238,7 +241,7 @@ class Extender:
         return await self._api.apply(step, left)
 
     async def _read(self, read: ReadPod) -> ReadOutcome:
-        """Without the Lease the answer decides a doubt, and no new binding."""
+        """Without the Lease the pod decides a doubt, but begins no new binding."""
         found = await self._find(read.asked)
         is_new = not read.unknown and not read.settles
         return ReadOutcome(found=Refusal(self.trouble) if is_new and self.trouble else found)
@@ -248,16 +251,16 @@ class Extender:
             return await self._api.get_pod(asked.namespace, asked.name)
         except OutsideError as error:
             _log.info(
-                ("pod %s/%s could not be read: %s"), asked.namespace, asked.name, error.log_line
+                "pod %s/%s could not be read: %s", asked.namespace, asked.name, error.log_line
             )
             return Refusal(error.what)
-        except Exception as error:  # noqa: BLE001 - credentials, a malformed pod: a question must not stay without an answer
+        except Exception as error:  # noqa: BLE001 - each question must get an answer
             _log.warning("pod %s/%s could not be read: %r", asked.namespace, asked.name, error)
             return Refusal(str(error) or type(error).__name__)
 
     async def _wait_on_guarded_nodes(self) -> None:
-        """Questions of pods that may have their cards when others have started; all others go past
-        them.
+        """Try questions again that wait until other containers have started. Other questions do not
+        wait behind them.
         """
         bindings = self.machine.bindings
         while True:
@@ -270,7 +273,7 @@ class Extender:
             self._has_waiting.clear()
 
     def _stop(self) -> None:
-        """No step is carried out any more: the questions that are left are answered."""
+        """Answer the questions that are left: no further step is carried out."""
         bindings = self.machine.bindings
         self._without_answers(bindings.waited(self._monotonic(), STOPPING))
         for asked, answer in self._answers.items():
@@ -292,5 +295,5 @@ def _log_outcome(step: SharingStep, outcome: Outcome) -> None:
         _log.info("pod %s could not be touched: %s", step.pod.key, outcome.reason)
     elif isinstance(step, RecordEvent) and outcome.result is not Result.DONE:
         _log.info(
-            ("Event %s of %s was not written: %s"), step.reason, step.subject.name, outcome.reason
+            "Event %s of %s was not written: %s", step.reason, step.subject.name, outcome.reason
         )

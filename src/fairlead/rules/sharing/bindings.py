@@ -1,9 +1,34 @@
 """Bindings of pods to nodes that are under way or in doubt.
 
-Each reserves cards, makes one call to the API server, and is then confirmed, rolled back, or asked
-for later (a doubt). A reservation is given back only when it is certain that its binding never
-comes true. Until then the memory is held: too little is sold for a minute rather than the same
-twice.
+The problem. kube-scheduler asks for a binding and waits for the answer. The extender reserves cards
+and sends one call, which sets the node and the grants of the pod. The call may end without an
+answer, and the watch shows its effect later, or never if the call was not carried out. Meanwhile
+the reserved memory must not be given to another pod.
+
+The states of a question (`under_way`, by the uid of its pod):
+
+- read: the pod is not known yet, and `ReadPod` asks the API server for it;
+- waiting: the node is guarded, and other containers must start before the pod can have its cards.
+  It is tried again by `waited`, for at most `WAIT_SECONDS`;
+- called: cards are reserved and `BindPod` is in flight;
+- unknown: the call ended without an answer. The pod is read at once; if it is on the node, the
+  question is answered with success, else with an error, since the call may still be carried out;
+- answered: `AnswerBind` ends the question.
+
+A reservation outlives its question as a doubt (`doubts`) until the watch shows the pod, or until a
+read at least `SETTLE_SECONDS` after the call settles it: the pod is on the node (the doubt stays
+until the watch shows that), it is not (rolled back), or it is gone (dropped).
+
+The invariants:
+
+- A reservation is rolled back only when its binding was certainly not carried out. To hold memory
+  too long delays a pod for a minute; to grant it twice lets two pods fail.
+- A pod has at most one question under way. The same question again gets no steps, since it waits
+  for the same answer; a question about another node is refused.
+- A doubt is settled only while no question of its pod is under way.
+
+Why the order in `_try`: the identity of the pod first, then whether it is bound already, so that a
+repeated question about a bound pod succeeds without a new reservation.
 """
 
 from __future__ import annotations
@@ -28,17 +53,18 @@ By then the API server has decided: the call ends with the Lease (3 s at most), 
 later.
 """
 WAIT_SECONDS: Final = 5.0
-"""How long a question waits on a guarded node for others to start; kube-scheduler's patience is 10
-s.
+"""How long a question waits on a guarded node for other containers to start; kube-scheduler waits
+10 s for the answer.
 """
+# pods that kube-scheduler asked about and that are kept; the oldest is dropped for a new one
 _REMEMBERED: Final = 4096
 
 
 class ReadPod(Struct, frozen=True):
     """Read this pod from the API server.
 
-    `unknown`: how a call of ours ended whose outcome is not known, "" when there was none.
-    `settles`: the answer decides a doubt.
+    `unknown`: how the preceding call ended without a known outcome, "" = there was none. `settles`:
+    the answer settles a doubt.
     """
 
     asked: BindAsked
@@ -47,16 +73,16 @@ class ReadPod(Struct, frozen=True):
 
 
 class ReadOutcome(Outcome, frozen=True):
-    """The outcome of a `ReadPod`. `found`: None when the pod does not exist, Refusal when the API
-    server could not be asked.
+    """The outcome of a `ReadPod`. `found`: the pod, None = it is absent, Refusal = the API server
+    could not be asked.
     """
 
     found: Pod | Refusal | None = None
 
 
 class _Waiting(Struct, frozen=True):
-    """A question whose pod has room, and others on its guarded node must have started before it
-    has.
+    """A question about a guarded node that has room for the pod once other containers have started.
+    `until`: when it is answered with an error.
     """
 
     asked: BindAsked
@@ -118,8 +144,8 @@ class Bindings:
     def ask(self, asked: BindAsked, now: float) -> list[Step]:
         """The steps of a question of kube-scheduler.
 
-        There are none while the same question is under way, which waits for that one's answer, and
-        while others must start before the pod may have its cards (`waited`).
+        There are none while the same question is under way, because both get the same answer, and
+        while other containers must start before the pod can have its cards (`waited`).
         """
         running = self.under_way.get(asked.uid)
         if running == asked:

@@ -1,9 +1,9 @@
-"""The state machine of GPU sharing: what the cluster tells and kube-scheduler asks go in, actions
+"""The decider of GPU sharing: reports of the cluster and questions of kube-scheduler go in, actions
 come out.
 
-Pure and synchronous: time is an argument, nothing is awaited, and all state is here.
-`apps/extender` drives it on a real cluster, the laptop on a simulated one, storms on a clock that
-jumps. Whoever drives it carries the steps out and hands back how each ended.
+It is pure and synchronous: time is an argument, nothing is awaited, and all state is here.
+`apps/extender` drives it on a real cluster, `run/hooks` on a simulated one, and tests on a clock
+that jumps. The driver carries the steps out and hands back the outcome of each.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies
 from fairlead.rules.sharing.retry_hints import RetryHints
 
 GRANT_RETRY_SECONDS: Final = 5.0
-"""Seconds until a grant that could not be written is tried again."""
+"""The time after which a grant that could not be written is written again."""
 CHECK_SECONDS: Final = 1.0
-"""Seconds between two checks of doubts and of pods that wait for a retry."""
+"""The time between two checks of doubts and of rejected pods that wait for room."""
 SharingStep = Step | SharingAction
 
 
@@ -34,6 +34,7 @@ class SharingMachine:
     """`feed` takes reports of the cluster, `bindings` the bindings that kube-scheduler asks for.
 
     `adoption` and `hints` return the actions that follow from changes of the cluster.
+    `_has_changed` is True from a change until the next look.
     """
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
@@ -51,7 +52,9 @@ class SharingMachine:
 
     @property
     def next_at(self) -> float | None:
-        """When the next look is due; -inf = now, None while not everything has been listed."""
+        """When the next look is due: -inf = now, None = after a change, or when every kind is
+        listed.
+        """
         if not self.feed.is_rebuilt:
             return None
         times = [float("-inf")] if self._has_changed else []
@@ -60,7 +63,7 @@ class SharingMachine:
         return min(times, default=None)
 
     def rebuild(self) -> None:
-        """Doubt all that is known: every kind is listed anew."""
+        """Everything known may be old; every kind is listed anew."""
         self.feed.rebuild()
         self.feed.begin()
 
@@ -69,10 +72,11 @@ class SharingMachine:
         self.feed.observe(changes)
 
     def look(self, now: float) -> Iterator[SharingStep | None]:
-        """What is to be done now: grants, Events, doubts and retries. None where other work may
-        run.
+        """The steps to carry out now: grants, Events, reads of doubts, and retries.
+
+        None where the driver may do other work.
         """
-        if self._has_changed or now >= self._grants_at:
+        if self._has_changed or (self.adoption.has_unwritten and now >= self._grants_at):
             self._has_changed, self._grants_at = False, now + GRANT_RETRY_SECONDS
             yield from self.adoption.look()
         if now >= self._checks_at:
@@ -81,7 +85,7 @@ class SharingMachine:
             yield from self.hints.due(now)
 
     def done(self, step: SharingStep, outcome: Outcome, now: float) -> Sequence[SharingStep]:
-        """Take how a step ended. `outcome` of a `ReadPod` is a `ReadOutcome`."""
+        """Take the outcome of a step, for a `ReadPod` a `ReadOutcome`; the steps that follow."""
         match step:
             case BindPod():
                 return self.bindings.called(step, outcome, now)

@@ -41,6 +41,7 @@ class RetryHints:
 
     @property
     def has_waiting(self) -> bool:
+        """Whether rejected pods wait: `due` may name some of them later."""
         return bool(self._waiting)
 
     def refused(self, pod: Pod, nodes: Sequence[str], now: float) -> None:
