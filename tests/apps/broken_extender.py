@@ -1,4 +1,4 @@
-"""Extenders with a fault that the tests must find."""
+"""Extenders with a deliberate fault, which storms, the fuzz test and scenes must find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.model.pod import Pod
 
 
 def without_reservation(*args: Any, **options: Any) -> Extender:
-    """bind asks for cards and holds none."""
+    """`bind` gets cards, but releases the reservation at once."""
     extender = Extender(*args, **options)
     reserve = extender.ledger.reserve
 
@@ -23,8 +23,8 @@ def without_reservation(*args: Any, **options: Any) -> Extender:
 
 
 def patient(*args: Any, **options: Any) -> Extender:
-    """A binding may be decided ten seconds after it was sent, whatever is left of the Lease (as
-    before 2026-11).
+    """Fault: a binding may be decided ten seconds after it was sent, whatever is left of the Lease
+    (as before 2026-11).
     """
     api, *others = args
     apply = api.apply

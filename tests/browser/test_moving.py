@@ -1,4 +1,4 @@
-"""Does a board keep its place in the address, and follow the cluster by itself? Filter, sort,
+"""Does a board keep its state in the address, and follow the cluster by itself? Filter, sort,
 reload, Back, change, markup.
 """
 
@@ -14,7 +14,7 @@ from tests.browser.sight import Sight, soon
 
 MARKUP = "<img src=x onerror=\"document.title='taken'\">"
 CHANGE_SECONDS = 6.0
-"""The contract says 3 s; a busy machine is given twice that."""
+"""The contract allows 3 s; a busy machine gets twice that."""
 
 
 def query(tab: Window) -> dict[str, list[str]]:
