@@ -85,16 +85,19 @@ class ControllerPace(Struct, frozen=True):
 
     `coalesce_seconds`: how long changes gather before a look. `full_look_seconds`: the longest time
     between two looks. `longest_rest_seconds`: after a long look. `width`: calls that run at the
-    same time. `reports_beside`: how many of them may be reports while a change waits.
-    `write_seconds`: the API server decides a write within this time, so that no write of a dead
-    process comes true later.
+    same time. `reports_width`: how many of them may be reports; `reports_beside`: while a change
+    waits. `waiting_reports`: at most this number of reports waits for its turn; older ones are
+    dropped without `done`. None: no limit. `write_seconds`: the API server decides a write within
+    this time, so that no write of a dead process comes true later.
     """
 
     coalesce_seconds: float = 0.03
     full_look_seconds: float = 30.0
     longest_rest_seconds: float = 1.0
     width: int = 80
+    reports_width: int = 80
     reports_beside: int = 4
+    waiting_reports: int | None = None
     write_seconds: float = 3.0
 
 
@@ -163,7 +166,7 @@ class Controller(Generic[Action]):
         self._is_new = False
         self._is_ending = False
         self._changes: deque[_Sending[Action]] = deque()
-        self._reports: deque[_Sending[Action]] = deque()
+        self._reports: deque[_Sending[Action]] = deque(maxlen=pace.waiting_reports)
         self._calls: set[asyncio.Task[None]] = set()
         self._reports_running: set[asyncio.Task[None]] = set()
         self._writes_running: set[asyncio.Task[None]] = set()
@@ -297,7 +300,7 @@ class Controller(Generic[Action]):
         pace = self._pace
         while len(self._calls) < pace.width and not self._is_ending:
             if self._reports and len(self._reports_running) < (
-                pace.reports_beside if self._changes else pace.width
+                pace.reports_beside if self._changes else pace.reports_width
             ):
                 self._reports_running.add(self._call(self._reports.popleft()))
             elif self._changes:

@@ -1,8 +1,18 @@
-"""The driver of the sharing decider on a real cluster: questions of kube-scheduler go in, API calls
-come out.
+"""The extender: a controller of grants that also answers questions of kube-scheduler.
+
+`apps/controller` drives the sharing decider (`rules/sharing/machine`). A question of kube-scheduler
+about a binding starts steps of the same decider: they are sent as its other actions are, and the
+last of them is the answer. So `Extender` itself is the decider that the controller drives: it
+passes every call on to the sharing decider and takes the answers out of the steps.
 
 kube-scheduler tries a pod again when an extender returns `Error`. So an answer that is not certain
 (without the Lease, or while the ledger is being built) is an error, never a guess.
+
+A process without the Lease follows the API as well, so that it can answer soon after it takes the
+Lease. Events are sent one after another, because bindings share the limit of requests with them.
+
+Invariant: `_answers` contains every question that waits for its answer. It has at least one step in
+flight or waits on a guarded node, or the process ends and `_stop` answers it.
 """
 
 from __future__ import annotations
@@ -11,30 +21,21 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
-from fairlead.apps.leader import Leader
+from fairlead.apps.controller import Controller, ControllerHooks, ControllerPace, Left, Slices
 from fairlead.apps.service import together
 from fairlead.errors import OutsideError
-from fairlead.model.actions import (
-    BindPod,
-    Outcome,
-    RecordEvent,
-    Result,
-    SharingAction,
-    TouchPod,
-    WriteGrants,
-)
-from fairlead.model.node import Node
+from fairlead.model.actions import BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
+from fairlead.model.changes import Changes
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import BindAsked
 from fairlead.ports import SharingApi
-from fairlead.rules.sharing.bindings import AnswerBind, ReadPod, Step
+from fairlead.rules.sharing.bindings import AnswerBind, ReadOutcome, ReadPod
 from fairlead.rules.sharing.ledger import Filtered, Ledger
-from fairlead.rules.sharing.machine import SharingMachine
+from fairlead.rules.sharing.machine import SharingMachine, SharingStep
 from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.wire.sharing.scheduler_extender import FilterAsked, PreemptAsked
@@ -42,14 +43,21 @@ from fairlead.wire.sharing.scheduler_extender import FilterAsked, PreemptAsked
 REBUILDING: Final = "GPU ledger is being rebuilt"
 PATIENCE_SECONDS: Final = 4.0
 """How long a call waits for Lease and ledger; kube-scheduler waits 10 s for the answer."""
-RETRY_SECONDS: Final = 5.0
-"""The time after which a grant that could not be written is written again."""
-SLICE_SECONDS: Final = 0.005
-"""How long a loop may work before questions and the renewal of the Lease get their turn."""
 WAITING_SECONDS: Final = 0.1
 """The time between two attempts of questions that wait on guarded nodes."""
-# Events that may wait to be sent; the oldest is dropped for a new one
-_WAITING_EVENTS: Final = 2000
+STOPPING: Final = "this extender is stopping"
+PACE: Final = ControllerPace(
+    coalesce_seconds=0.1,
+    full_look_seconds=1.0,
+    longest_rest_seconds=0.1,
+    width=10_000,
+    reports_width=1,
+    reports_beside=1,
+    waiting_reports=2000,
+)
+"""`width` limits nothing: kube-scheduler limits the number of bindings that are under way, and the
+API client limits the rate of requests. One Event is sent at a time, at most 2000 wait.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -68,18 +76,29 @@ class Extender:
         policies: SharePolicies = DEFAULT_POLICIES,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._changed = asyncio.Event()
-        self.machine = SharingMachine(policies, self._changed.set)
-        self.leader = Leader(api, identity, self._rebuild, self._is_idle, monotonic)
+        self.machine = SharingMachine(policies)
+        self._controller: Controller[SharingStep] = Controller(
+            self,
+            lambda observe: api.follow(observe, self.machine.feed.is_known),
+            self._apply,
+            api,
+            identity,
+            pace=PACE,
+            hooks=ControllerHooks(
+                ended=_log_outcome,
+                needs_lease=lambda step: isinstance(step, BindPod | WriteGrants),
+                is_idle=lambda: not self.machine.bindings.under_way,
+                drained=self._stop,
+            ),
+            follows_on_standby=True,
+            monotonic=monotonic,
+            now=monotonic,
+        )
+        self.leader = self._controller.leader
         self._api = api
         self._lease_name = lease_name
         self._monotonic = monotonic
-        self._restart = asyncio.Event()
         self._answers: dict[BindAsked, asyncio.Future[str]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._undecided_until = float("-inf")
-        self._to_tell: deque[RecordEvent] = deque(maxlen=_WAITING_EVENTS)
-        self._has_words = asyncio.Event()
         self._has_waiting = asyncio.Event()
 
     @property
@@ -95,27 +114,13 @@ class Extender:
 
     @property
     def unready(self) -> str:
-        return "" if self.machine.feed.is_rebuilt else REBUILDING
+        return "" if self._controller.is_rebuilt else REBUILDING
 
     async def run(self) -> None:
-        """Run until cancelled; then finish the calls in flight and give the Lease back."""
-        try:
-            await self.leader.turn()
-            await together(
-                self.leader.run(),
-                self._follow(),
-                self._tell(),
-                self._look_for_ever(),
-                self._look_after_for_ever(),
-                self._wait_on_guarded_nodes(),
-            )
-        finally:
-            while self._tasks:
-                await asyncio.wait(self._tasks)
-            self._carry_out(
-                self.machine.bindings.waited(self._monotonic(), ("this extender is stopping"))
-            )
-            await self.leader.release()
+        """Run until cancelled; then finish the calls in flight, answer the questions that are left,
+        and give the Lease back.
+        """
+        await together(self._controller.run(), self._wait_on_guarded_nodes())
 
     # --- questions of kube-scheduler --------------------------------------------------------------
 
@@ -145,7 +150,9 @@ class Extender:
         if answer is None:
             answer = self._answers[asked] = asyncio.get_running_loop().create_future()
             with self._failing(asked):
-                self._carry_out(self.machine.bindings.ask(asked, self._monotonic()))
+                self._controller.send(
+                    self._without_answers(self.machine.bindings.ask(asked, self._monotonic()))
+                )
         return await asyncio.shield(answer)
 
     async def preempt(self, asked: PreemptAsked) -> dict[str, tuple[tuple[str, ...], int]]:
@@ -153,7 +160,7 @@ class Extender:
         if await self._admit():
             return {}
         planned: dict[str, Victims] = {}
-        pause = _Pauses(self._monotonic)
+        pause = Slices(self._monotonic)
         for node, (uids, violations) in asked.victims.items():
             planned |= plan_preemption(self.ledger, asked.pod, {node: Victims(uids, violations)})
             await pause()
@@ -171,167 +178,85 @@ class Extender:
                         await asyncio.sleep(0.02)
         return self.trouble
 
-    # --- steps of the decider ---------------------------------------------------------------------
+    # --- the decider that the controller drives ---------------------------------------------------
 
-    def _carry_out(self, steps: Iterable[Step | SharingAction]) -> None:
+    @property
+    def is_rebuilt(self) -> bool:
+        return self.machine.is_rebuilt
+
+    @property
+    def next_at(self) -> float | None:
+        return self.machine.next_at
+
+    def rebuild(self) -> None:
+        self.machine.rebuild()
+
+    def observe(self, changes: Changes[Any]) -> None:
+        self.machine.observe(changes)
+
+    def look(self, now: float) -> Iterator[SharingStep | None]:
+        return self.machine.look(now)
+
+    def done(self, step: SharingStep, outcome: Outcome, now: float) -> list[SharingStep]:
+        with self._failing(self._asked_by(step)):
+            return self._without_answers(self.machine.done(step, outcome, now))
+        return []
+
+    def _asked_by(self, step: SharingStep) -> BindAsked | None:
+        """The question that the step belongs to, None = it belongs to none."""
+        if isinstance(step, BindPod):
+            return self.machine.bindings.under_way[step.pod.uid]
+        return step.asked if isinstance(step, ReadPod) else None
+
+    def _without_answers(self, steps: Iterable[SharingStep]) -> list[SharingStep]:
+        """Answer the questions that are decided; return the other steps."""
         if self.machine.bindings.has_waiting:
             self._has_waiting.set()
+        left: list[SharingStep] = []
         for step in steps:
-            if isinstance(step, AnswerBind):
-                answer = self._answers.pop(step.asked, None)
-                if answer is not None:
-                    answer.set_result(step.why)
-            elif isinstance(step, RecordEvent):
-                self._to_tell.append(step)
-                self._has_words.set()
-            else:
-                task = asyncio.ensure_future(self._try(step))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-
-    async def _try(self, step: BindPod | ReadPod | WriteGrants | TouchPod) -> None:
-        """Make one call, and carry out the steps that follow from its outcome."""
-        bindings = self.machine.bindings
-        if isinstance(step, ReadPod):
-            found = await self._read(step)
-            if self.trouble and not step.unknown and not step.settles:
-                found = Refusal(self.trouble)
-            with self._failing(step.asked):
-                self._carry_out(bindings.read(step, found, self._monotonic()))
-            return
-        outcome = await self._apply(step)
-        if outcome.result is Result.UNKNOWN and isinstance(step, BindPod | WriteGrants):
-            self._undecided_until = max(self._undecided_until, self.leader.held_until)
-        if isinstance(step, BindPod):
-            with self._failing(bindings.under_way[step.pod.uid]):
-                self._carry_out(bindings.called(step, outcome, self._monotonic()))
-        elif isinstance(step, WriteGrants):
-            self.machine.adoption.written(step, outcome)
-            if outcome.result in (Result.REFUSED, Result.UNKNOWN):
-                _log.warning(
-                    ("the cards of pod %s are not written yet: %s"), step.pod.key, outcome.reason
-                )
-        elif outcome.result is Result.DONE:
-            _log.info(
-                "pod %s was refused, and now there is room: scheduler asked to try again",
-                step.pod.key,
-            )
-        elif outcome.result is not Result.GONE:
-            _log.info("pod %s could not be touched: %s", step.pod.key, outcome.reason)
+            if not isinstance(step, AnswerBind):
+                left.append(step)
+            elif (answer := self._answers.pop(step.asked, None)) is not None and not answer.done():
+                answer.set_result(step.why)
+        return left
 
     @contextlib.contextmanager
-    def _failing(self, asked: BindAsked) -> Iterator[None]:
+    def _failing(self, asked: BindAsked | None) -> Iterator[None]:
         """Return an unexpected exception to the client, so that no question stays without an
-        answer.
+        answer. If no client waits for an answer, it is raised.
         """
         try:
             yield
         except Exception as error:
-            self.machine.bindings.under_way.pop(asked.uid, None)
-            answer = self._answers.pop(asked, None)
-            if answer is None:
+            answer = self._answers.pop(asked, None) if asked is not None else None
+            if asked is None or answer is None:
                 raise
+            self.machine.bindings.under_way.pop(asked.uid, None)
             answer.set_exception(error)
 
-    async def _apply(self, action: SharingAction) -> Outcome:
-        term = self.leader.term  # a decision of an earlier term is not written in a later one
-        needs_lease = isinstance(action, BindPod | WriteGrants)
-        try:
-            return await self._api.apply(
-                action,
-                (lambda: self.leader.left() if self.leader.term == term else 0.0)
-                if needs_lease
-                else None,
-            )
-        except Exception as error:  # noqa: BLE001 - the API server may have received the call
-            _log.warning(
-                ("%s of %s ended in %r"), type(action).__name__, _subject(action).name, error
-            )
-            return Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
+    async def _apply(self, step: SharingStep, left: Left) -> Outcome:
+        if isinstance(step, ReadPod):
+            return await self._read(step)
+        assert not isinstance(step, AnswerBind), "answers are no calls"
+        return await self._api.apply(step, left)
 
-    async def _read(self, read: ReadPod) -> Pod | Refusal | None:
+    async def _read(self, read: ReadPod) -> ReadOutcome:
+        """Without the Lease the pod decides a doubt, but begins no new binding."""
+        found = await self._find(read.asked)
+        is_new = not read.unknown and not read.settles
+        return ReadOutcome(found=Refusal(self.trouble) if is_new and self.trouble else found)
+
+    async def _find(self, asked: BindAsked) -> Pod | Refusal | None:
         try:
-            return await self._api.get_pod(read.asked.namespace, read.asked.name)
+            return await self._api.get_pod(asked.namespace, asked.name)
         except OutsideError as error:
             _log.info(
-                "pod %s/%s could not be read: %s",
-                read.asked.namespace,
-                read.asked.name,
-                error.log_line,
+                "pod %s/%s could not be read: %s", asked.namespace, asked.name, error.log_line
             )
             return Refusal(error.what)
         except Exception as error:  # noqa: BLE001 - each question must get an answer
-            _log.warning(
-                ("pod %s/%s could not be read: %r"), read.asked.namespace, read.asked.name, error
-            )
+            _log.warning("pod %s/%s could not be read: %r", asked.namespace, asked.name, error)
             return Refusal(str(error) or type(error).__name__)
-
-    async def _tell(self) -> None:
-        """Send Events, one after another."""
-        while True:
-            while self._to_tell:
-                event = self._to_tell.popleft()
-                outcome = await self._apply(event)
-                if outcome.result is not Result.DONE:
-                    _log.info(
-                        "Event %s of %s was not written: %s",
-                        event.reason,
-                        event.subject.name,
-                        outcome.reason,
-                    )
-            self._has_words.clear()
-            await self._has_words.wait()
-
-    # --- loops ------------------------------------------------------------------------------------
-
-    async def _follow(self) -> None:
-        """Follow the cluster; after `_rebuild` list everything anew."""
-        feed = self.machine.feed
-        while True:
-            self._restart.clear()
-            feed.rebuild()
-            feed.begin()
-            following = asyncio.ensure_future(self._api.follow(feed.observe, feed.is_known))
-            restarting = asyncio.ensure_future(self._restart.wait())
-            try:
-                done, _ = await asyncio.wait(
-                    (following, restarting), return_when=asyncio.FIRST_COMPLETED
-                )
-                if following in done:
-                    following.result()
-            finally:
-                for task in (following, restarting):
-                    task.cancel()
-                await asyncio.wait((following, restarting))
-
-    def _rebuild(self) -> None:
-        """This process has taken the Lease: its ledger may be out of date.
-
-        No question is answered before everything is listed again.
-        """
-        self.machine.feed.rebuild()
-        self._restart.set()
-
-    async def _look_for_ever(self) -> None:
-        adoption = self.machine.adoption
-        while True:
-            self._changed.clear()
-            gives_way = self.leader.gives_way
-            if not self.trouble and not gives_way:
-                await self._carry_out_in_slices(adoption.look())
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(
-                    self._changed.wait(),
-                    RETRY_SECONDS if adoption.has_unwritten or self.trouble or gives_way else None,
-                )
-            await asyncio.sleep(0.1)
-
-    async def _look_after_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(1.0)
-            self._carry_out(self.machine.bindings.due(self._monotonic()))
-            if not self.trouble:
-                await self._carry_out_in_slices(self.machine.hints.due(self._monotonic()))
 
     async def _wait_on_guarded_nodes(self) -> None:
         """Try questions again that wait until other containers have started. Other questions do not
@@ -342,42 +267,33 @@ class Extender:
             await self._has_waiting.wait()
             while bindings.has_waiting:
                 await asyncio.sleep(WAITING_SECONDS)
-                self._carry_out(bindings.waited(self._monotonic(), self.trouble))
+                self._controller.send(
+                    self._without_answers(bindings.waited(self._monotonic(), self.trouble))
+                )
             self._has_waiting.clear()
 
-    async def _carry_out_in_slices(self, actions: Iterator[SharingAction | None]) -> None:
-        """Carry the actions out; each None is a point at which other work may run."""
-        pause = _Pauses(self._monotonic)
-        for action in actions:
-            if action is None:
-                await pause()
-            else:
-                self._carry_out((action,))
+    def _stop(self) -> None:
+        """Answer the questions that are left: no further step is carried out."""
+        bindings = self.machine.bindings
+        self._without_answers(bindings.waited(self._monotonic(), STOPPING))
+        for asked, answer in self._answers.items():
+            bindings.under_way.pop(asked.uid, None)
+            if not answer.done():
+                answer.set_result(STOPPING)
+        self._answers.clear()
 
-    def _is_idle(self) -> bool:
-        """Whether another process may take the Lease: no write is in flight, or may still be
-        carried out.
-        """
-        machine = self.machine
-        return (
-            not machine.bindings.under_way
-            and not machine.adoption.is_writing
-            and self._monotonic() >= self._undecided_until
+
+def _log_outcome(step: SharingStep, outcome: Outcome) -> None:
+    if isinstance(step, WriteGrants) and outcome.result in (Result.REFUSED, Result.UNKNOWN):
+        _log.warning("the cards of pod %s are not written yet: %s", step.pod.key, outcome.reason)
+    elif isinstance(step, TouchPod) and outcome.result is Result.DONE:
+        _log.info(
+            "pod %s was refused, and now there is room: scheduler asked to try again",
+            step.pod.key,
         )
-
-
-class _Pauses:
-    """Awaited between pieces of work: lets other tasks run after each `SLICE_SECONDS`."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._began = monotonic()
-
-    async def __call__(self) -> None:
-        if self._monotonic() - self._began > SLICE_SECONDS:
-            await asyncio.sleep(0)
-            self._began = self._monotonic()
-
-
-def _subject(action: SharingAction) -> Pod | Node:
-    return action.subject if isinstance(action, RecordEvent) else action.pod
+    elif isinstance(step, TouchPod) and outcome.result is not Result.GONE:
+        _log.info("pod %s could not be touched: %s", step.pod.key, outcome.reason)
+    elif isinstance(step, RecordEvent) and outcome.result is not Result.DONE:
+        _log.info(
+            "Event %s of %s was not written: %s", step.reason, step.subject.name, outcome.reason
+        )

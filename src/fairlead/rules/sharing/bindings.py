@@ -72,6 +72,14 @@ class ReadPod(Struct, frozen=True):
     settles: bool = False
 
 
+class ReadOutcome(Outcome, frozen=True):
+    """The outcome of a `ReadPod`. `found`: the pod, None = it is absent, Refusal = the API server
+    could not be asked.
+    """
+
+    found: Pod | Refusal | None = None
+
+
 class _Waiting(Struct, frozen=True):
     """A question about a guarded node that has room for the pod once other containers have started.
     `until`: when it is answered with an error.

@@ -39,6 +39,11 @@ class RetryHints:
         self._feed = feed
         self._waiting: dict[str, _Waiting] = {}
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether rejected pods wait: `due` may name some of them later."""
+        return bool(self._waiting)
+
     def refused(self, pod: Pod, nodes: Sequence[str], now: float) -> None:
         self._waiting.pop(pod.uid, None)
         if len(self._waiting) >= _REMEMBERED:
