@@ -125,8 +125,10 @@ def _checked_toolchain(
 def parse_version(text: str) -> tuple[int, ...]:
     """The first dotted number of a program's version line; () where there is none.
 
-    >>> parse_version("go version go1.26.8 linux/amd64"), parse_version("v20.20.2"), parse_version("?")
-    ((1, 26, 8), (20, 20, 2), ())
+    >>> parse_version("go version go1.26.8 linux/amd64")
+    (1, 26, 8)
+    >>> parse_version("v20.20.2"), parse_version("?")
+    ((20, 20, 2), ())
     """
     found = re.search(r"(\d+(?:\.\d+)+)", text)
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()

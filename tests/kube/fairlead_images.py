@@ -1,5 +1,5 @@
-"""Fairlead's images for the containers of a real node: what `make image` builds, and the image of
-docs/how-to/gpu-load.md on its layers, without the array library.
+"""Builds Fairlead's images for the containers of a real node: those of `make image`, and the image
+of docs/how-to/gpu-load.md on their layers, without the array library.
 
 The load image also has busybox, because document 002 runs a shell in it; Fairlead's own has none.
 """

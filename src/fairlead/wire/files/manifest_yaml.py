@@ -26,8 +26,15 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, indentless)
 
 
-def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """The documents in order, separated by `---`.
+class _BlockDumper(_Dumper):
+    """For people to read: a text of several lines is a literal block, a text with double quotes is
+    in single ones.
+    """
+
+
+def render_manifests(manifests: Iterable[Mapping[str, Any]], *, has_blocks: bool = False) -> str:
+    """The documents in order, separated by `---`. `has_blocks`: a text of several lines is written
+    as a literal block (`|-`), for people to read.
 
     >>> print(render_manifests([{"name": "plain"}, {"list": ["1e3", "y", 2, True]}]), end="")
     name: plain
@@ -41,7 +48,7 @@ def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join(
         yaml.dump(
             dict(each),
-            Dumper=_Dumper,
+            Dumper=_BlockDumper if has_blocks else _Dumper,
             sort_keys=False,
             default_flow_style=False,
             allow_unicode=True,
@@ -56,4 +63,12 @@ def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if is_plain else '"')
 
 
+def _represent_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else "'" if '"' in text else ""
+    if not style:
+        return _represent(dumper, text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
 _Dumper.add_representer(str, _represent)
+_BlockDumper.add_representer(str, _represent_block)

@@ -1,0 +1,1 @@
+"""An installation of Fairlead as Kubernetes objects."""

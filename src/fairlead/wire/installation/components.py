@@ -1,0 +1,124 @@
+"""All objects of an installation, by the file of `deploy/` that shows them.
+
+A file of `deploy/` is a component with the defaults (`tools/deploy_objects.py` writes it); an
+installation is the components of its parts, in an order in which each object finds what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from fairlead.model.installation import Installation
+from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.wire.installation import deciding_parts, reading_parts
+from fairlead.wire.installation.account_policies import account_policies
+from fairlead.wire.installation.agent_policies import agent_policies
+from fairlead.wire.installation.quota_policies import quota_policies
+from fairlead.wire.installation.quota_webhooks import quota_webhooks
+from fairlead.wire.installation.sharing_policies import sharing_policies
+from fairlead.wire.installation.sharing_webhooks import sharing_webhooks
+from fairlead.wire.quota.tree_definition import quota_tree_definition
+
+Object = dict[str, Any]
+
+ADMISSION_PART: Final = "fairlead.io/admission"
+"""The label with the part of an admission object: scheduler, asks, grants, quota, tree, accounts,
+node-agent.
+"""
+
+
+def namespace(_: Installation) -> list[Object]:
+    """The namespace of Fairlead's own pods. `privileged`: agent and exporter mount paths of the
+    node, and on a control plane's machines the extender uses the host's network.
+    """
+    labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": SYSTEM_NAMESPACE, "labels": labels},
+        }
+    ]
+
+
+COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
+    "namespace": namespace,
+    "quota-crd": lambda _: [quota_tree_definition()],
+    "reader": reading_parts.reader,
+    "console": reading_parts.console,
+    "cluster-exporter": reading_parts.cluster_exporter,
+    "gpu-exporter": reading_parts.gpu_exporter,
+    "gpu-exporter-rights": reading_parts.gpu_exporter_rights,
+    "gpushare-extender": deciding_parts.extender,
+    "gpushare-scheduler": deciding_parts.scheduler,
+    "gpushare-control-plane": deciding_parts.control_plane_extender,
+    "node-agent-admission": lambda _: agent_policies(),
+    "node-agent": deciding_parts.node_agent,
+    "account-admission": lambda _: account_policies(),
+    "admission-webhook": deciding_parts.admission_webhook,
+    "gpushare-admission": lambda _: sharing_policies(),
+    "gpushare-webhook": lambda _: sharing_webhooks(),
+    "quota-controller": deciding_parts.quota_controller,
+    "quota-admission": lambda _: quota_policies(),
+    "quota-webhook": lambda _: quota_webhooks(),
+}
+"""Objects by the name of their file in `deploy/`, without `.yaml`."""
+
+
+def installed_objects(chosen: Installation) -> list[Object]:
+    """All objects of an installation, each once.
+
+    >>> from fairlead.model.installation import Parts
+    >>> small = Installation(parts=Parts(False, False, True, False, False, False, False))
+    >>> [each["kind"] for each in installed_objects(small)]
+    ['Namespace', 'ServiceAccount', 'DaemonSet']
+    """
+    return [each for name in _chosen(chosen) for each in _objects(name, chosen)]
+
+
+def _chosen(chosen: Installation) -> Iterable[str]:
+    parts = chosen.parts
+    has_webhooks = chosen.admission == "webhooks"
+    is_own = chosen.scheduler == "own"
+    rows = (
+        ("namespace", True),
+        ("quota-crd", parts.quota),
+        ("reader", parts.console),
+        ("console", parts.console),
+        ("cluster-exporter", parts.cluster_exporter),
+        ("gpu-exporter", parts.gpu_exporter),
+        ("gpu-exporter-rights", parts.gpu_exporter_rights),
+        ("gpushare-extender", parts.gpu_sharing),
+        ("gpushare-scheduler", parts.gpu_sharing and is_own),
+        ("gpushare-control-plane", parts.gpu_sharing and not is_own),
+        ("node-agent-admission", parts.node_agent),
+        ("node-agent", parts.node_agent),
+        ("account-admission", parts.gpu_sharing or parts.quota),
+        ("admission-webhook", parts.quota or (parts.gpu_sharing and has_webhooks)),
+        ("gpushare-webhook", parts.gpu_sharing and has_webhooks),
+        ("gpushare-admission", parts.gpu_sharing and not has_webhooks),
+        ("quota-controller", parts.quota),
+        ("quota-admission", parts.quota and not has_webhooks),
+        ("quota-webhook", parts.quota),
+    )
+    return (name for name, is_in in rows if is_in)
+
+
+def _objects(name: str, chosen: Installation) -> list[Object]:
+    found = COMPONENTS[name](chosen)
+    left = _left_out(name, chosen)
+    return [each for each in found if _part(each) not in left]
+
+
+def _left_out(name: str, chosen: Installation) -> frozenset[str]:
+    """Parts of admission that this installation does not have of a component."""
+    if name == "quota-webhook" and chosen.admission == "policies":
+        return frozenset(("quota",))
+    if name.startswith("gpushare-") and chosen.scheduler == "control-plane":
+        return frozenset(("scheduler",))
+    return frozenset()
+
+
+def _part(obj: Object) -> str:
+    return str(obj["metadata"].get("labels", {}).get(ADMISSION_PART, ""))

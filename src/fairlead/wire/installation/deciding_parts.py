@@ -1,0 +1,400 @@
+"""Objects of the parts that decide: scheduler and extender, node agent, quota controller, admission
+webhook.
+
+The names of accounts are part of the admission rules (`rules/sharing/admission`): only the accounts
+of scheduler and node agent write grants.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.installation import Installation
+from fairlead.settings import (
+    NODE_AGENT_PORT,
+    QUOTA_CONTROLLER_PORT,
+    QUOTA_LEASE,
+    SHARE_LEASE,
+    SYSTEM_NAMESPACE,
+)
+from fairlead.wire.installation.object_parts import (
+    CONTROL_PLANE,
+    DRIVER_VARIABLES,
+    KUBE_SYSTEM,
+    LOCKED,
+    NODE_NAME,
+    NON_ROOT,
+    POD_NAME,
+    Object,
+    account,
+    bound_cluster_role,
+    bound_role,
+    cluster_rights,
+    daemon_set,
+    deployment,
+    disruption_budget,
+    gpu_nodes,
+    grant,
+    host_folders,
+    lease_grants,
+    port,
+    probes,
+    requests,
+    rights,
+    service,
+    spread,
+    withheld_gpu_rights,
+)
+from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
+from fairlead.wire.installation.reading_parts import runtime
+
+_SCHEDULER: Final = "fairlead-scheduler"
+_EXTENDER: Final = "fairlead-gpushare-extender"
+_AGENT: Final = "fairlead-node-agent"
+_QUOTA: Final = "fairlead-quota-controller"
+_WEBHOOK: Final = WEBHOOK_SERVICE
+_EXTENDER_PORT: Final = 12345
+"""Of the extender in pods, as kube-scheduler's configuration names it."""
+_CLUSTER_CRITICAL: Final = "system-cluster-critical"
+_LINUX: Final = {"kubernetes.io/os": "linux"}
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_TREES: Final = "scheduling.sigs.k8s.io"
+
+SCHEDULER_CONFIGURATION: Final = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  resourceName: fairlead-scheduler
+  resourceNamespace: fairlead-system
+profiles:
+- schedulerName: fairlead-scheduler
+extenders:
+- urlPrefix: "http://127.0.0.1:12345/gpushare-scheduler"
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  preemptVerb: preempt
+  bindVerb: bind
+  weight: 5
+  httpTimeout: 10s
+  nodeCacheCapable: true
+  # never true: without the extender pods would be placed by the sum of a node's cards
+  ignorable: false
+  managedResources:
+  - {name: aliyun.com/gpu-mem, ignoredByScheduler: false}
+  - {name: aliyun.com/gpu-core.percentage, ignoredByScheduler: false}
+"""
+
+
+def extender(_: Installation) -> list[Object]:
+    """Account and rights of the extender: what its calls need, and no more."""
+    rules = [
+        grant("", "nodes", "list watch"),
+        # patch: the grant of a pod that another scheduler placed.
+        grant("", "pods", "get list watch patch"),
+        grant("", "pods/binding", "create"),
+        grant("", "events", "create"),
+    ]
+    return [
+        account(_SCHEDULER),
+        *cluster_rights(_EXTENDER, _SCHEDULER, rules),
+        *withheld_gpu_rights(_EXTENDER, _SCHEDULER),
+        # The replica that holds the Lease has the ledger that counts.
+        *rights(_EXTENDER, _SCHEDULER, SYSTEM_NAMESPACE, lease_grants(SHARE_LEASE)),
+    ]
+
+
+def scheduler(chosen: Installation) -> list[Object]:
+    """A kube-scheduler of its own with the extender beside it on the pod's loopback.
+
+    It needs no access to machines of the control plane. Its image should be of the API server's
+    minor version.
+    """
+    return [
+        bound_cluster_role(f"{_SCHEDULER}-as-kube-scheduler", "system:kube-scheduler", _SCHEDULER),
+        bound_cluster_role(
+            f"{_SCHEDULER}-as-volume-scheduler", "system:volume-scheduler", _SCHEDULER
+        ),
+        # kube-scheduler reads there which clients it may answer on its metrics port.
+        bound_role(
+            f"{_SCHEDULER}-authentication-reader",
+            "extension-apiserver-authentication-reader",
+            _SCHEDULER,
+            KUBE_SYSTEM,
+        ),
+        # kube-scheduler's leader election.
+        *rights(_SCHEDULER, _SCHEDULER, SYSTEM_NAMESPACE, lease_grants(_SCHEDULER)),
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": _SCHEDULER, "namespace": SYSTEM_NAMESPACE},
+            "data": {"scheduler.yaml": SCHEDULER_CONFIGURATION},
+        },
+        deployment(_SCHEDULER, chosen.replicas, _scheduler_pod(chosen)),
+        disruption_budget(_SCHEDULER),
+    ]
+
+
+def _scheduler_pod(chosen: Installation) -> Object:
+    health = {"port": 10259, "scheme": "HTTPS"}
+    kube_scheduler = {
+        "name": "kube-scheduler",
+        "image": chosen.kube_scheduler_image,
+        "command": ["kube-scheduler", "--config=/etc/fairlead/scheduler.yaml"],
+        **port("metrics", 10259),
+        "readinessProbe": {"httpGet": {"path": "/readyz", **health}},
+        "livenessProbe": {"httpGet": {"path": "/livez", **health}, "initialDelaySeconds": 15},
+        **requests("100m", "128Mi"),
+        "securityContext": LOCKED,
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/fairlead", "readOnly": True}],
+    }
+    beside = {
+        "name": "extender",
+        "image": chosen.image,
+        # Beyond the pod it answers probes and Prometheus; filter, prioritize, preempt and bind are
+        # answered on the pod's loopback alone.
+        "command": _extender_command(f":{_EXTENDER_PORT}"),
+        "env": [POD_NAME],
+        **port("extender", _EXTENDER_PORT),
+        **probes("extender"),
+        **requests("500m", "256Mi"),
+        "securityContext": LOCKED,
+    }
+    return {
+        "serviceAccountName": _SCHEDULER,
+        "priorityClassName": _CLUSTER_CRITICAL,
+        "nodeSelector": _LINUX,
+        "tolerations": [CONTROL_PLANE],
+        **spread(_SCHEDULER),
+        "securityContext": NON_ROOT,
+        "containers": [kube_scheduler, beside],
+        "volumes": [{"name": "config", "configMap": {"name": _SCHEDULER}}],
+    }
+
+
+def control_plane_extender(chosen: Installation) -> list[Object]:
+    """The extender alone, on the loopback of each machine that runs a kube-scheduler."""
+    container = {
+        "name": "extender",
+        "image": chosen.image,
+        "command": _extender_command(f"127.0.0.1:{_EXTENDER_PORT}"),
+        "env": [POD_NAME],
+        **probes(_EXTENDER_PORT, host="127.0.0.1"),
+        **requests("500m", "256Mi"),
+        "securityContext": LOCKED,
+    }
+    pod = {
+        "serviceAccountName": _SCHEDULER,
+        "priorityClassName": _CLUSTER_CRITICAL,
+        "hostNetwork": True,
+        "nodeSelector": {**_LINUX, CONTROL_PLANE["key"]: ""},
+        "tolerations": [CONTROL_PLANE],
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }
+    return [daemon_set(_EXTENDER, pod)]
+
+
+def _extender_command(address: str) -> list[str]:
+    return ["fairlead", "scheduler-extender", f"--listen={address}", "--identity=$(POD_NAME)"]
+
+
+def node_agent(chosen: Installation) -> list[Object]:
+    """The agent of each node with GPUs: its only device plugin. Policies bound what it writes,
+    because RBAC alone cannot.
+
+    `--over-grant=evict` also needs `create` of `pods/eviction`. No policy can limit that to a node,
+    because an eviction does not contain the node of its pod; so the right is left out.
+    """
+    rules = [
+        grant("", "nodes", "list watch patch"),
+        grant("", "nodes/status", "patch"),
+        grant("", "pods", "list watch patch"),
+        grant("", "events", "create"),
+    ]
+    # The pod fairlead-cdi-test-<node> shows once what the container runtime supports.
+    trial = [grant("", "pods", "create get delete")]
+    return [
+        account(_AGENT),
+        *cluster_rights(_AGENT, _AGENT, rules),
+        *withheld_gpu_rights(_AGENT, _AGENT),
+        *rights(_AGENT, _AGENT, SYSTEM_NAMESPACE, trial),
+        # The next agent waits until the one before it has ended: its files have a lock.
+        daemon_set(_AGENT, _agent_pod(chosen), most_unavailable="10%"),
+    ]
+
+
+def _agent_pod(chosen: Installation) -> Object:
+    mounts, volumes = host_folders(
+        ("device-plugins", "/var/lib/kubelet/device-plugins", "", False),
+        ("pod-resources", "/var/lib/kubelet/pod-resources", "", True),
+        ("cdi", "/var/run/cdi", "DirectoryOrCreate", False),
+        ("state", "/var/lib/fairlead/gpu", "DirectoryOrCreate", False),
+        ("run", "/run/fairlead/gpu", "DirectoryOrCreate", False),
+    )
+    container = {
+        "name": "agent",
+        "image": chosen.image,
+        "command": [
+            "fairlead",
+            "device-plugin",
+            f"--listen=:{NODE_AGENT_PORT}",
+            "--backend=nvml",
+            f"--test-image={chosen.image}",
+        ],
+        "env": [NODE_NAME, *DRIVER_VARIABLES],
+        **port("metrics", NODE_AGENT_PORT),
+        **probes("metrics"),
+        **requests("20m", "96Mi"),
+        # The kubelet's directories belong to root; SYS_PTRACE reads the mounts of other users'
+        # processes.
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]},
+        },
+        "volumeMounts": mounts,
+    }
+    return {
+        "serviceAccountName": _AGENT,
+        "priorityClassName": "system-node-critical",
+        **runtime(chosen),
+        # The watchdog looks at processes of the node.
+        "hostPID": True,
+        **gpu_nodes(),
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+        "volumes": volumes,
+    }
+
+
+def quota_controller(chosen: Installation) -> list[Object]:
+    """The quota controller: the replica that holds the Lease works. While none runs, pods of the
+    tree's namespaces wait, and running pods are left alone.
+    """
+    trees = [
+        grant(_TREES, "elasticquotatrees", "list watch"),
+        grant(_TREES, "elasticquotatrees/status", "patch"),
+    ]
+    return [
+        account(_QUOTA),
+        *cluster_rights(_QUOTA, _QUOTA, _quota_rules()),
+        # The one tree of a cluster is in kube-system.
+        *rights(_QUOTA, _QUOTA, KUBE_SYSTEM, trees),
+        *rights(_QUOTA, _QUOTA, SYSTEM_NAMESPACE, lease_grants(QUOTA_LEASE)),
+        deployment(_QUOTA, chosen.replicas, _quota_pod(chosen)),
+        disruption_budget(_QUOTA),
+    ]
+
+
+def _quota_rules() -> list[Object]:
+    return [
+        # What it follows.
+        grant("", "nodes", "list watch"),
+        grant("apps", "replicasets deployments statefulsets", "list watch"),
+        grant("batch", "cronjobs", "list watch"),
+        grant("policy", "poddisruptionbudgets", "list watch"),
+        grant("ray.io", "rayclusters", "list watch"),
+        grant("apps.kubedl.io", "crons", "list watch"),
+        grant("scheduling.x-k8s.io scheduling.volcano.sh", "podgroups", "list watch"),
+        grant("batch.volcano.sh", "jobs", "list watch"),
+        grant("kai.alibabacloud.com", "trainingjobs", "list watch"),
+        grant("sparkoperator.k8s.io", "sparkapplications", "list watch"),
+        # The label and annotation of a leaf's namespaces.
+        grant("", "namespaces", "list watch patch"),
+        # A patch removes the gate. A pod that no node takes is deleted, so that it waits at the
+        # gate again.
+        grant("", "pods", "list watch patch delete"),
+        grant("", "pods/status", "patch"),
+        grant("", "pods/eviction", "create"),
+        # Suspended and resumed.
+        grant("batch", "jobs", "list watch patch"),
+        grant("kubeflow.org", "mpijobs tfjobs pytorchjobs", "list watch patch"),
+        grant("ray.io", "rayjobs", "list watch patch"),
+        # Its reports.
+        grant("", "events", "create"),
+    ]
+
+
+def _quota_pod(chosen: Installation) -> Object:
+    container = {
+        "name": "controller",
+        "image": chosen.image,
+        "command": [
+            "fairlead",
+            "quota-controller",
+            f"--listen=:{QUOTA_CONTROLLER_PORT}",
+            "--identity=$(POD_NAME)",
+        ],
+        "env": [POD_NAME],
+        **port("metrics", QUOTA_CONTROLLER_PORT),
+        **probes("metrics"),
+        **requests("500m", "256Mi"),
+        "securityContext": LOCKED,
+    }
+    return {
+        "serviceAccountName": _QUOTA,
+        "priorityClassName": _CLUSTER_CRITICAL,
+        "nodeSelector": _LINUX,
+        "tolerations": [CONTROL_PLANE],
+        **spread(_QUOTA),
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }
+
+
+def admission_webhook(chosen: Installation) -> list[Object]:
+    """The server that webhook configurations name. It makes its own certificate and writes the
+    authority into those configurations.
+    """
+    secret = [
+        # A right to create cannot be limited to a name.
+        grant("", "secrets", "create"),
+        grant("", "secrets", "get patch", _WEBHOOK),
+    ]
+    mutating, validating = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    everywhere = [
+        # The configurations into which the certificate's authority is written.
+        grant(_ADMISSION, mutating, "get patch", "fairlead-gpu-scheduler fairlead-quota-gate"),
+        grant(
+            _ADMISSION,
+            validating,
+            "get patch",
+            "fairlead-gpu-grants fairlead-quota-guard fairlead-quota-tree",
+        ),
+        # What a request leaves open: the leaf of a namespace, the resources that the tree counts,
+        # whether pods run in a namespace that moves, what pods use.
+        grant("", "namespaces", "get list"),
+        grant("", "pods", "list"),
+        grant(_TREES, "elasticquotatrees", "get"),
+    ]
+    return [
+        account(_WEBHOOK),
+        *rights(_WEBHOOK, _WEBHOOK, SYSTEM_NAMESPACE, secret),
+        *cluster_rights(_WEBHOOK, _WEBHOOK, everywhere),
+        deployment(_WEBHOOK, chosen.replicas, _webhook_pod(chosen)),
+        disruption_budget(_WEBHOOK),
+        service(_WEBHOOK, "https", 443),
+    ]
+
+
+def _webhook_pod(chosen: Installation) -> Object:
+    container = {
+        "name": "webhook",
+        "image": chosen.image,
+        "command": ["fairlead", "admission-webhook"],
+        "args": ["--listen=:8443"],
+        **port("https", 8443),
+        **probes("https", late=False, scheme="HTTPS"),
+        # A review has 8 MiB at most, and of a quota tree no more than 2 MiB are read.
+        **requests("50m", "96Mi", "512Mi"),
+        "securityContext": LOCKED,
+    }
+    return {
+        "serviceAccountName": _WEBHOOK,
+        "priorityClassName": _CLUSTER_CRITICAL,
+        "nodeSelector": _LINUX,
+        **spread(_WEBHOOK),
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }

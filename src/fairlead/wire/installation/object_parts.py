@@ -1,0 +1,280 @@
+"""Builders of what the objects of several parts have in common: accounts, rights, pods, workloads.
+
+Words in one text are separated by spaces: `grant("apps", "deployments replicasets", "list watch")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.settings import PART_LABEL, SYSTEM_NAMESPACE
+
+Object = dict[str, Any]
+
+KUBE_SYSTEM: Final = "kube-system"
+PART_OF: Final = {"app.kubernetes.io/part-of": "fairlead"}
+NON_ROOT: Final[Object] = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""Security context of a pod that needs nothing of its node."""
+LOCKED: Final[Object] = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""Security context of such a pod's container."""
+POD_NAME: Final[Object] = {
+    "name": "POD_NAME",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
+}
+"""The identity in a Lease: a replica that was restarted acquires its Lease again soon."""
+NODE_NAME: Final[Object] = {
+    "name": "NODE_NAME",
+    "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
+}
+CONTROL_PLANE: Final[Object] = {
+    "key": "node-role.kubernetes.io/control-plane",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
+"""Toleration for machines of the control plane."""
+DRIVER_VARIABLES: Final = (
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
+)
+"""The NVIDIA runtime adds the driver's library and all cards; the process runs nothing on them."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def labels(name: str) -> Object:
+    return {PART_LABEL: name, **PART_OF}
+
+
+def account(name: str, *, has_token: bool = True) -> Object:
+    """A ServiceAccount; without a token its pods cannot ask the API server."""
+    found: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta(name)}
+    return found if has_token else {**found, "automountServiceAccountToken": False}
+
+
+def grant(groups: str, resources: str, verbs: str, names: str = "") -> Object:
+    """A rule of a role. `groups`: "" is the core group.
+
+    >>> grant("", "leases", "get update", "fairlead-quota")["resourceNames"]
+    ['fairlead-quota']
+    """
+    found: Object = {"apiGroups": groups.split() or [""], "resources": resources.split()}
+    if names:
+        found["resourceNames"] = names.split()
+    return {**found, "verbs": verbs.split()}
+
+
+def lease_grants(name: str) -> list[Object]:
+    """Rights to hold one Lease. RBAC cannot limit `create` to a name."""
+    group = "coordination.k8s.io"
+    return [grant(group, "leases", "create"), grant(group, "leases", "get update", name)]
+
+
+def cluster_rights(
+    name: str, owner: str, rules: Sequence[Object], *, binding: str = "", is_labelled: bool = False
+) -> list[Object]:
+    """A ClusterRole `name` with its rules, bound to the account `owner`.
+
+    `binding`: name of the binding; "" = the role's.
+    """
+    role: Object = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name, **_labelled(name, is_labelled)},
+        "rules": list(rules),
+    }
+    return [role, bound_cluster_role(binding or name, name, owner, is_labelled=is_labelled)]
+
+
+def bound_cluster_role(name: str, role: str, owner: str, *, is_labelled: bool = False) -> Object:
+    """The binding `name` of the ClusterRole `role`, which may be one of the cluster's own."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name, **_labelled(name, is_labelled)},
+        **_bound("ClusterRole", role, owner),
+    }
+
+
+def rights(
+    name: str,
+    owner: str,
+    namespace: str,
+    rules: Sequence[Object],
+    *,
+    binding: str = "",
+    is_labelled: bool = False,
+) -> list[Object]:
+    """A Role `name` in a namespace, bound there to the account `owner`."""
+    role: Object = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "Role",
+        "metadata": {"name": name, "namespace": namespace, **_labelled(name, is_labelled)},
+        "rules": list(rules),
+    }
+    bound = bound_role(binding or name, name, owner, namespace, is_labelled=is_labelled)
+    return [role, bound]
+
+
+def bound_role(
+    name: str, role: str, owner: str, namespace: str, *, is_labelled: bool = False
+) -> Object:
+    """The binding `name` of the Role `role` of a namespace."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": namespace, **_labelled(name, is_labelled)},
+        **_bound("Role", role, owner),
+    }
+
+
+def withheld_gpu_rights(name: str, owner: str, *, binding: str = "") -> list[Object]:
+    """Rights to follow the ConfigMaps `unhealthy-gpu-<node>`, by which an operator withholds GPUs.
+
+    RBAC knows no prefix of names, so the account may read every ConfigMap of kube-system.
+    """
+    rules = [grant("", "configmaps", "list watch")]
+    return rights(name, owner, KUBE_SYSTEM, rules, binding=binding)
+
+
+def deployment(name: str, replicas: int, pod: Mapping[str, Any]) -> Object:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {**_meta(name), "labels": labels(name)},
+        "spec": {"replicas": replicas, **_template(name, pod)},
+    }
+
+
+def daemon_set(name: str, pod: Mapping[str, Any], *, most_unavailable: str | None = None) -> Object:
+    """`most_unavailable`: nodes that an update takes at a time; None = Kubernetes' default."""
+    spec = _template(name, pod)
+    if most_unavailable:
+        rolling = {"maxUnavailable": most_unavailable}
+        spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {**_meta(name), "labels": labels(name)},
+        "spec": spec,
+    }
+
+
+def disruption_budget(name: str) -> Object:
+    """One replica at a time may be evicted."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _meta(name),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {PART_LABEL: name}}},
+    }
+
+
+def service(name: str, port_name: str, port: int, *, is_labelled: bool = False) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {**_meta(name), **_labelled(name, is_labelled)},
+        "spec": {
+            "selector": {PART_LABEL: name},
+            "ports": [{"name": port_name, "port": port, "targetPort": port_name}],
+        },
+    }
+
+
+def spread(name: str) -> Object:
+    """Replicas prefer different machines."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {PART_LABEL: name}},
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def probes(port: str | int, *, late: bool = True, **get: str) -> Object:
+    """Readiness and liveness of a server of Fairlead's. `late`: liveness begins after 15 s.
+    `get`: more fields of the request.
+    """
+    live: Object = {"httpGet": {**get, "path": "/healthz", "port": port}}
+    if late:
+        live["initialDelaySeconds"] = 15
+    return {
+        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}},
+        "livenessProbe": live,
+    }
+
+
+def port(name: str, number: int) -> Object:
+    return {"ports": [{"name": name, "containerPort": number}]}
+
+
+def requests(cpu: str, memory: str, limit: str = "") -> Object:
+    """`limit`: of memory. There is no limit of CPU: a throttled server answers late."""
+    found: Object = {"requests": {"cpu": cpu, "memory": memory}}
+    if limit:
+        found["limits"] = {"memory": limit}
+    return {"resources": found}
+
+
+def gpu_nodes() -> Object:
+    """Affinity to nodes with GPUs, by any of three labels.
+
+    A node with the label `fairlead.io/gpu-maintenance` is left: a program that resets a card must
+    be the only one that has it open.
+    """
+    in_use = {"key": "fairlead.io/gpu-maintenance", "operator": "DoesNotExist"}
+    marks: list[Object] = [
+        {"key": "nvidia.com/gpu.present", "operator": "In", "values": ["true"]},
+        {"key": "aliyun.accelerator/nvidia_name", "operator": "Exists"},
+        {"key": "cgpu", "operator": "Exists"},
+    ]
+    terms = [{"matchExpressions": [mark, in_use]} for mark in marks]
+    selector = {"nodeSelectorTerms": terms}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}},
+        "tolerations": [{"operator": "Exists"}],
+    }
+
+
+def host_folders(*rows: tuple[str, str, str, bool]) -> tuple[list[Object], list[Object]]:
+    """Mounts and volumes of paths of the node: name, path, type ("" = it exists), read only."""
+    mounts: list[Object] = []
+    volumes: list[Object] = []
+    for name, path, type_, is_read_only in rows:
+        mount: Object = {"name": name, "mountPath": path}
+        mounts.append({**mount, "readOnly": True} if is_read_only else mount)
+        host = {"path": path, "type": type_} if type_ else {"path": path}
+        volumes.append({"name": name, "hostPath": host})
+    return mounts, volumes
+
+
+def _meta(name: str) -> Object:
+    return {"name": name, "namespace": SYSTEM_NAMESPACE}
+
+
+def _labelled(name: str, is_labelled: bool) -> Object:
+    return {"labels": labels(name)} if is_labelled else {}
+
+
+def _bound(kind: str, role: str, owner: str) -> Object:
+    subject = {"kind": "ServiceAccount", "name": owner, "namespace": SYSTEM_NAMESPACE}
+    return {
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
+        "subjects": [subject],
+    }
+
+
+def _template(name: str, pod: Mapping[str, Any]) -> Object:
+    return {
+        "selector": {"matchLabels": {PART_LABEL: name}},
+        "template": {"metadata": {"labels": labels(name)}, "spec": dict(pod)},
+    }

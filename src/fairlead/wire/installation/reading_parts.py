@@ -1,0 +1,221 @@
+"""Objects of the parts that only read: console, cluster exporter, GPU exporter and its rights."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.installation import Installation
+from fairlead.settings import (
+    CLUSTER_EXPORTER_LEASE,
+    CLUSTER_EXPORTER_PORT,
+    GPU_EXPORTER_PORT,
+    GPU_EXPORTER_PORT_NAME,
+    SYSTEM_NAMESPACE,
+)
+from fairlead.wire.installation.object_parts import (
+    DRIVER_VARIABLES,
+    LOCKED,
+    NODE_NAME,
+    NON_ROOT,
+    POD_NAME,
+    Object,
+    account,
+    cluster_rights,
+    daemon_set,
+    deployment,
+    gpu_nodes,
+    grant,
+    host_folders,
+    lease_grants,
+    port,
+    probes,
+    requests,
+    rights,
+    service,
+    spread,
+    withheld_gpu_rights,
+)
+
+_READER: Final = "fairlead-reader"
+_CONSOLE: Final = "fairlead-console"
+_EXPORTER: Final = "fairlead-cluster-exporter"
+_GPU_EXPORTER: Final = "fairlead-gpu-exporter"
+_TRAINING: Final = (
+    ("kubeflow.org", "mpijobs tfjobs pytorchjobs"),
+    ("ray.io", "rayjobs"),
+    ("batch.volcano.sh", "jobs"),
+    ("kai.alibabacloud.com", "trainingjobs"),
+    ("sparkoperator.k8s.io", "sparkapplications"),
+)
+_OWNERS: Final = (
+    ("", "namespaces"),
+    ("apps", "deployments replicasets statefulsets"),
+    ("batch", "jobs cronjobs"),
+    ("policy", "poddisruptionbudgets"),
+    ("ray.io", "rayclusters"),
+    ("apps.kubedl.io", "crons"),
+    ("scheduling.x-k8s.io scheduling.volcano.sh", "podgroups"),
+)
+"""What quota asks of the owners of pods. It is read only if there is a quota tree."""
+
+
+def reader(_: Installation) -> list[Object]:
+    """The account of the console, which only reads."""
+    rules = [
+        grant("", "nodes pods events", "list watch"),
+        *_followed(),
+        # The page of serving jobs. Without services it has no addresses.
+        grant("", "services", "list"),
+        grant("serving.kserve.io", "inferenceservices", "list"),
+        # Log and object of one job. Without them, those two tabs name the missing right.
+        grant("", "pods/log", "get"),
+        *(grant(group, resources, "get") for group, resources in _TRAINING),
+    ]
+    cluster_role, cluster_binding = cluster_rights(_READER, _READER, rules)
+    return [account(_READER), cluster_role, *withheld_gpu_rights(_READER, _READER), cluster_binding]
+
+
+def console(chosen: Installation) -> list[Object]:
+    """The boards. There is no sign-in yet, so the console listens on its pod's loopback and has no
+    Service.
+    """
+    command = ["fairlead", "console", "--listen=127.0.0.1:8080", *_sources(chosen)]
+    container = {
+        "name": "console",
+        "image": chosen.image,
+        "command": command,
+        **requests("100m", "256Mi"),
+        "securityContext": LOCKED,
+    }
+    pod = {
+        "serviceAccountName": _READER,
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }
+    return [deployment(_CONSOLE, 1, pod)]
+
+
+def cluster_exporter(chosen: Installation) -> list[Object]:
+    """Metrics of the cluster. The replica that holds the Lease prints them, so that no sum counts
+    a GPU twice.
+
+    Prometheus scrapes the pods (the endpoints of the Service), not the Service's one address.
+    """
+    rules = [grant("", "nodes pods", "list watch"), *_followed()]
+    reads = f"{_EXPORTER}-reads"
+    return [
+        account(_EXPORTER),
+        *cluster_rights(_EXPORTER, _EXPORTER, rules, binding=reads),
+        *withheld_gpu_rights(_EXPORTER, _EXPORTER, binding=reads),
+        *rights(_EXPORTER, _EXPORTER, SYSTEM_NAMESPACE, lease_grants(CLUSTER_EXPORTER_LEASE)),
+        deployment(_EXPORTER, chosen.replicas, _cluster_exporter_pod(chosen)),
+        service(_EXPORTER, "metrics", CLUSTER_EXPORTER_PORT, is_labelled=True),
+    ]
+
+
+def _cluster_exporter_pod(chosen: Installation) -> Object:
+    container = {
+        "name": "exporter",
+        "image": chosen.image,
+        "command": [
+            "fairlead",
+            "cluster-exporter",
+            f"--listen=:{CLUSTER_EXPORTER_PORT}",
+            "--leader-elect",
+            "--identity=$(POD_NAME)",
+            *_sources(chosen),
+        ],
+        "env": [POD_NAME, NODE_NAME],
+        **port("metrics", CLUSTER_EXPORTER_PORT),
+        **probes("metrics"),
+        **requests("100m", "256Mi"),
+        "securityContext": LOCKED,
+    }
+    return {
+        "serviceAccountName": _EXPORTER,
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        **spread(_EXPORTER),
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }
+
+
+def gpu_exporter(chosen: Installation) -> list[Object]:
+    """Metrics of each node's GPUs. It sends nothing to the API server: its account has no rights
+    and no token.
+    """
+    without_token = account(_GPU_EXPORTER, has_token=False)
+    return [
+        without_token,
+        daemon_set(_GPU_EXPORTER, _gpu_exporter_pod(chosen), most_unavailable="10%"),
+    ]
+
+
+def _gpu_exporter_pod(chosen: Installation) -> Object:
+    mounts, volumes = host_folders(
+        ("device-plugins", "/var/lib/kubelet/device-plugins", "", True),
+        ("pod-resources", "/var/lib/kubelet/pod-resources", "", True),
+        # The node agent's grants file: which card a pod has of shared memory.
+        ("state", "/var/lib/fairlead/gpu", "DirectoryOrCreate", True),
+        ("kmsg", "/dev/kmsg", "CharDevice", True),
+    )
+    container = {
+        "name": _GPU_EXPORTER,
+        "image": chosen.image,
+        "command": ["fairlead", "gpu-exporter", f"--listen=:{GPU_EXPORTER_PORT}", "--kubernetes"],
+        "env": [NODE_NAME, *DRIVER_VARIABLES],
+        **port(GPU_EXPORTER_PORT_NAME, GPU_EXPORTER_PORT),
+        **probes(GPU_EXPORTER_PORT_NAME),
+        # A process takes 73 MiB with eight cards (docs/project/performance.md). If a node runs out
+        # of memory, it first ends processes that use more than they request.
+        **requests("50m", "96Mi", "256Mi"),
+        # The kubelet's socket belongs to root; /dev/kmsg needs `privileged`.
+        "securityContext": {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True},
+        "volumeMounts": mounts,
+    }
+    return {
+        "serviceAccountName": _GPU_EXPORTER,
+        "automountServiceAccountToken": False,
+        "priorityClassName": "system-node-critical",
+        **runtime(chosen),
+        # NVML names processes by the node's pids. Without them a card's only holder gets the
+        # card's values, and shared cards none.
+        "hostPID": True,
+        **gpu_nodes(),
+        "containers": [container],
+        "volumes": volumes,
+    }
+
+
+def gpu_exporter_rights(_: Installation) -> list[Object]:
+    """Rights for flags of the GPU exporter that read the API server.
+
+    Each exporter reads the pods and slices of its own node; RBAC cannot limit it to those.
+    """
+    everywhere = [
+        grant("", "pods", "get list watch"),
+        grant("resource.k8s.io", "resourceslices", "list"),
+    ]
+    own = [grant("", "configmaps", "get", "fairlead-gpu-counters")]
+    return [
+        *cluster_rights(_GPU_EXPORTER, _GPU_EXPORTER, everywhere, is_labelled=True),
+        *rights(_GPU_EXPORTER, _GPU_EXPORTER, SYSTEM_NAMESPACE, own, is_labelled=True),
+    ]
+
+
+def runtime(chosen: Installation) -> Object:
+    """The RuntimeClass of pods that load the GPU driver, where an installation names one."""
+    return {"runtimeClassName": chosen.runtime_class} if chosen.runtime_class else {}
+
+
+def _followed() -> list[Object]:
+    tree = ("scheduling.sigs.k8s.io", "elasticquotatrees")
+    return [
+        grant(group, resources, "list watch") for group, resources in (*_TRAINING, tree, *_OWNERS)
+    ]
+
+
+def _sources(chosen: Installation) -> list[str]:
+    flags = [f"--gpu-source={chosen.gpu_source}"] if chosen.gpu_source else []
+    return [*flags, f"--prometheus={chosen.prometheus}"] if chosen.prometheus else flags

@@ -1,0 +1,46 @@
+"""The files of `deploy/` are what `wire/installation` describes, and each of them is described."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from fairlead.model.installation import Installation
+from fairlead.wire.installation.components import COMPONENTS
+
+ROOT = Path(__file__).parent.parent.parent
+DEPLOY = ROOT / "deploy"
+
+
+def _tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "deploy_objects", ROOT / "tools" / "deploy_objects.py"
+    )
+    assert spec and spec.loader
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
+
+
+TOOL = _tool()
+
+
+def test_every_file_is_described() -> None:
+    assert {path.stem for path in DEPLOY.glob("*.yaml")} == set(COMPONENTS)
+    assert set(TOOL.HEADS) == set(COMPONENTS) - {TOOL.ELSEWHERE}
+
+
+@pytest.mark.parametrize("name", sorted(TOOL.HEADS))
+def test_the_file_is_fresh(name: str) -> None:
+    text = (DEPLOY / f"{name}.yaml").read_text(encoding="utf-8")
+    assert text == TOOL.texts()[name], "stale: run `python tools/deploy_objects.py`"
+
+
+@pytest.mark.parametrize("name", sorted(COMPONENTS))
+def test_readers_of_yaml_see_what_was_meant(name: str) -> None:
+    text = (DEPLOY / f"{name}.yaml").read_text(encoding="utf-8")
+    assert list(yaml.safe_load_all(text)) == COMPONENTS[name](Installation())
