@@ -43,13 +43,13 @@ def build_image(
     folder: Path = FOLDER, architectures: tuple[str, ...] = ARCHITECTURES
 ) -> BuiltImage:
     """Write the archive and its bills of materials into `folder`. Raises StepFailed."""
-    version, created = project_version(), _created()
+    version, created = project_version(), source_time()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fairlead-wheel-") as name:
         wheel = build_distribution("wheel", Path(name))
-        layers = {each: image_layers(each, wheel) for each in architectures}
         layout = OciLayout(version, created)
-        digest, *_ = [layout.add(start, layers) for start in STARTS]
+        layers = add_images(layout, architectures, wheel)
+        digest = layout.names[0]["digest"]
         archive = folder / f"fairlead-{version}.oci.tar"
         layout.write(archive)
         for each in architectures:
@@ -65,12 +65,28 @@ def build_image(
     return BuiltImage(archive, digest, layers)
 
 
+def add_images(
+    layout: OciLayout, architectures: tuple[str, ...], wheel: Path | None = None
+) -> Mapping[str, tuple[Layer, ...]]:
+    """Add Fairlead's images to the layout, `fairlead` first; returns their layers.
+
+    Builds the wheel where none is given. Raises StepFailed.
+    """
+    if wheel is None:
+        with tempfile.TemporaryDirectory(prefix="fairlead-wheel-") as name:
+            return add_images(layout, architectures, build_distribution("wheel", Path(name)))
+    layers = {each: image_layers(each, wheel) for each in architectures}
+    for start in STARTS:
+        layout.add(start, layers)
+    return layers
+
+
 def project_version() -> str:
     text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     return str(tomllib.loads(text)["project"]["version"])
 
 
-def _created() -> int:
+def source_time() -> int:
     """SOURCE_DATE_EPOCH, as reproducible-builds.org defines it; 1980-01-01 without one."""
     text = os.environ.get("SOURCE_DATE_EPOCH", str(FILE_TIME))
     if not text.isdecimal():

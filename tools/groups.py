@@ -17,10 +17,12 @@ from debian import (
     C_HEADERS,
     CHINESE_FONTS,
     CHROMIUM,
+    CONTAINERD,
     FISH,
     GROFF,
     NODE_PACKAGES,
     PROMETHEUS,
+    RUNC,
     ZSH,
     Package,
 )
@@ -39,6 +41,7 @@ REAL_FOLDERS = (
     "contracts",
     "documents",
     "browser",
+    "image",
     "prometheus",
     "shells",
 )
@@ -211,6 +214,11 @@ def real_groups() -> tuple[Group, ...]:
         ),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
         _cluster_group("documents", "the lines of the documents, on both", "tests/documents"),
+        _folder_group(
+            "image",
+            "the image, built twice and run in containerd; wheel and sdist",
+            (CONTAINERD, RUNC),
+        ),
         _folder_group(
             "prometheus",
             "rules and alerts: what fires, asked of Prometheus's promtool",

@@ -43,12 +43,10 @@ def test_every_file_is_named_and_every_named_file_exists() -> None:
         name
         for page in DOCS
         for name in re.findall(
-            r"deploy/((?:[\w-]+/)*[\w.-]+\.[\w]+|Dockerfile)", page.read_text(encoding="utf-8")
+            r"deploy/((?:[\w-]+/)*[\w.-]+\.[\w]+)", page.read_text(encoding="utf-8")
         )
     }
-    assert named == {name for name in FILES if not name.startswith("grafana/")} - {
-        "Dockerfile.dockerignore"
-    }
+    assert named == {name for name in FILES if not name.startswith("grafana/")}
     assert "deploy/grafana/" in BOARDS_PAGE, "a folder of boards is named as one"
 
 

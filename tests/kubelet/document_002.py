@@ -18,8 +18,7 @@ from typing import Any
 import yaml
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import DEPLOY, of_file
-from tests.kube.fairlead_images import EXPORTER, LOAD
-from tests.kube.image_file import ROOT
+from tests.kube.fairlead_images import EXPORTER, LOAD, ROOT
 from tests.kube.kubelet import kubelet_folder
 
 Object = dict[str, Any]

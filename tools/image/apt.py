@@ -72,7 +72,7 @@ def _download(packages: list[LockedPackage]) -> None:
                 )
                 raise StepFailed(failed.what, hint) from None
         for package in packages:
-            _keep(package, folder)
+            keep(package, folder)
 
 
 def _get(architecture: str, folder: Path, wanted: list[str]) -> None:
@@ -81,7 +81,8 @@ def _get(architecture: str, folder: Path, wanted: list[str]) -> None:
     run_step("fetching Debian packages", argv, log, cwd=folder)
 
 
-def _keep(package: LockedPackage, folder: Path) -> None:
+def keep(package: LockedPackage, folder: Path) -> None:
+    """Move the package's file from `folder` into the cache; StepFailed if its hash is another."""
     file = folder / package.file
     found = hashlib.sha256(file.read_bytes()).hexdigest()
     if found != package.sha256:
