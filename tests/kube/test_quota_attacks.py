@@ -455,7 +455,7 @@ def test_a_forged_owner_from_before_the_tree_is_counted_or_collected(
     path = "/api/v1/namespaces/later/pods"
     until_made = lambda made: wait_until(
         ("it is made"), lambda: api.post(path, made).status in (201, 409)
-    )  # noqa: E731
+    )
     node = {
         "apiVersion": "v1",
         "kind": "Node",
